@@ -1,0 +1,221 @@
+"""Plain data as bytes: the only thing that travels between a student's process and the judge.
+
+None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors. Never pickle. A message is
+`EDLP1`, the length of a JSON header (8 bytes, little endian), the header, then the arrays' raw bytes.
+NaN and infinity survive; tuples come back as lists. Decoding trusts nothing: depth, node count, bytes, dtypes and shapes
+are all checked before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import sys
+from typing import Any
+
+from edl_labs.errors import PlainDataError
+
+MAGIC = b"EDLP1"
+MAX_BYTES = 64 << 20
+MAX_NODES = 1_000_000
+MAX_DEPTH = 32
+MAX_INT_BITS = 1024
+NUMPY_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+)
+TENSOR_DTYPES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64"),
+    *("complex64", "complex128", "float8_e4m3fn", "float8_e5m2"),
+)
+_TENSOR_ITEMSIZE = {"bool": 1, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+
+
+def encode(value: Any, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """`value` as one plain-data message. Raises PlainDataError, naming the place, when it is not plain data.
+
+    >>> decode(encode({"a": [1, 2.5, None, True, "x"], "b": float("inf")}))
+    {'a': [1, 2.5, None, True, 'x'], 'b': inf}
+    """
+    buffers: list[bytes] = []
+    writer = _Writer(buffers, max_bytes)
+    header = json.dumps(writer.node(value, "value", 0), allow_nan=False, separators=(",", ":")).encode()
+    size = len(header) + sum(map(len, buffers))
+    if size > max_bytes:
+        raise PlainDataError(f"the data has {size:,} bytes; at most {max_bytes:,} travel", next="return less data")
+    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *buffers])
+
+
+def decode(message: bytes, *, max_bytes: int = MAX_BYTES, max_nodes: int = MAX_NODES) -> Any:
+    """The value in a message that `encode` wrote; PlainDataError, and nothing else, for any other bytes."""
+    if len(message) > max_bytes + len(MAGIC) + 8:
+        raise PlainDataError(f"the message has {len(message):,} bytes; at most {max_bytes:,} are read")
+    start = len(MAGIC) + 8
+    if message[: len(MAGIC)] != MAGIC or len(message) < start:
+        raise PlainDataError("the bytes are not a plain-data message")
+    stop = start + int.from_bytes(message[len(MAGIC) : start], "little")
+    if stop > len(message):
+        raise PlainDataError("the message is cut off")
+    try:
+        tree = json.loads(message[start:stop])
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise PlainDataError("the message's header is not JSON that can be read", why=type(error).__name__) from None
+    return _Reader(memoryview(message)[stop:], max_nodes).value(tree, 0)
+
+
+def to_json(value: Any) -> Any:
+    """`value` as a JSON tree with arrays in base64, for goldens that people diff."""
+    buffers: list[bytes] = []
+    tree = _Writer(buffers, MAX_BYTES).node(value, "value", 0)
+    if not buffers:
+        return tree
+    return {"tree": tree, "base64": base64.b64encode(b"".join(buffers)).decode()}
+
+
+def from_json(tree: Any) -> Any:
+    """The value of a tree that `to_json` made."""
+    data = b""
+    if isinstance(tree, dict) and set(tree) == {"tree", "base64"}:
+        tree, data = tree["tree"], base64.b64decode(tree["base64"])
+    return _Reader(memoryview(data), MAX_NODES).value(tree, 0)
+
+
+def plain_copy(value: Any) -> Any:
+    """A copy that shares nothing with `value`."""
+    return decode(encode(value))
+
+
+class _Writer:
+    def __init__(self, buffers: list[bytes], max_bytes: int) -> None:
+        self.buffers, self.offset, self.nodes, self.max_bytes = buffers, 0, 0, max_bytes
+
+    def node(self, value: Any, where: str, depth: int) -> Any:
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            raise PlainDataError(f"{where} is nested too deeply or has too many parts", next="return less data")
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            return self._text(value, where)
+        if kind is int:
+            return self._int(value, where)
+        if kind is float:
+            return value if math.isfinite(value) else {"f": repr(value)}
+        if kind is list or kind is tuple:
+            return [self.node(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
+        if kind is dict:
+            return {"d": [[_key(k, where), self.node(v, f"{where}[{k!r}]", depth + 1)] for k, v in value.items()]}
+        return self._array(value, where, depth)
+
+    def _text(self, value: str, where: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise PlainDataError(f"{where} is text with half a surrogate pair") from None
+        return value
+
+    def _int(self, value: int, where: str) -> int:
+        if value.bit_length() > MAX_INT_BITS:
+            raise PlainDataError(f"{where} is an integer of more than {MAX_INT_BITS} bits")
+        return value
+
+    def _array(self, value: Any, where: str, depth: int) -> Any:
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        if numpy is not None and isinstance(value, numpy.generic):
+            return self.node(value.item(), where, depth + 1)
+        if numpy is not None and type(value) is numpy.ndarray and value.dtype.name in NUMPY_DTYPES:
+            little = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+            return self._buffer("a", value.dtype.name, value.shape, little.tobytes())
+        if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
+            return self._tensor(torch, value, where)
+        raise PlainDataError(
+            f"{where} is a {type(value).__name__}, not plain data",
+            why="evidence is None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors",
+            next="return numbers, lists or arrays",
+        )
+
+    def _tensor(self, torch: Any, value: Any, where: str) -> Any:
+        name = str(value.dtype).removeprefix("torch.")
+        if name not in TENSOR_DTYPES or value.layout != torch.strided:
+            raise PlainDataError(f"{where} is a tensor of {name} ({value.layout}), which does not travel")
+        if value.numel() * value.element_size() > self.max_bytes:
+            raise PlainDataError(f"{where} is a tensor of {value.numel():,} elements, which is too large to travel")
+        flat = value.detach().to("cpu").resolve_conj().resolve_neg().contiguous().reshape(-1)
+        raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        return self._buffer("t", name, tuple(value.shape), raw)
+
+    def _buffer(self, tag: str, dtype: str, shape: tuple[int, ...], raw: bytes) -> Any:
+        start, self.offset = self.offset, self.offset + len(raw)
+        if self.offset > self.max_bytes:
+            raise PlainDataError(f"the arrays have more than {self.max_bytes:,} bytes", next="return less data")
+        self.buffers.append(raw)
+        return {tag: [dtype, list(shape), start]}
+
+
+class _Reader:
+    def __init__(self, data: memoryview, max_nodes: int) -> None:
+        self.data, self.left = data, max_nodes
+
+    def value(self, tree: Any, depth: int) -> Any:
+        self.left -= 1
+        if self.left < 0 or depth > MAX_DEPTH:
+            raise PlainDataError("the message is nested too deeply or has too many parts")
+        if tree is None or isinstance(tree, (bool, str)):
+            return tree
+        if isinstance(tree, int):
+            if tree.bit_length() > MAX_INT_BITS:
+                raise PlainDataError(f"the message has an integer of more than {MAX_INT_BITS} bits")
+            return tree
+        if isinstance(tree, float):
+            return tree
+        if isinstance(tree, list):
+            return [self.value(item, depth + 1) for item in tree]
+        if isinstance(tree, dict) and len(tree) == 1:
+            return self._tagged(*next(iter(tree.items())), depth)
+        raise PlainDataError("the message has a part of no known kind")
+
+    def _tagged(self, tag: str, body: Any, depth: int) -> Any:
+        if tag == "f" and body in ("nan", "inf", "-inf"):
+            return float(body)
+        if tag == "d" and isinstance(body, list):
+            return self._dict(body, depth)
+        if tag in ("a", "t") and isinstance(body, list) and len(body) == 3:
+            return self._array(tag, *body)
+        raise PlainDataError("the message has a part of no known kind")
+
+    def _dict(self, body: list[Any], depth: int) -> dict[str, Any]:
+        if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in body):
+            raise PlainDataError("the message has a dict whose keys are not text")
+        return {key: self.value(item, depth + 1) for key, item in body}
+
+    def _array(self, tag: str, dtype: Any, shape: Any, start: Any) -> Any:
+        known = NUMPY_DTYPES if tag == "a" else TENSOR_DTYPES
+        sizes = shape if isinstance(shape, list) and len(shape) <= 16 else None
+        if dtype not in known or sizes is None or not all(type(n) is int and 0 <= n < 1 << 48 for n in (*sizes, start)):
+            raise PlainDataError("the message has an array of no known dtype or shape")
+        import numpy
+
+        itemsize = _TENSOR_ITEMSIZE.get(dtype) or numpy.dtype(dtype).itemsize
+        size = math.prod(sizes) * itemsize
+        if start + size > len(self.data):
+            raise PlainDataError("the message has an array that is larger than its bytes")
+        raw = self.data[start : start + size]
+        if tag == "a":
+            return numpy.frombuffer(raw, dtype=numpy.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(sizes)
+        return _tensor(dtype, sizes, bytes(raw))
+
+
+def _tensor(dtype: str, shape: list[int], raw: bytes) -> Any:
+    import torch
+
+    if not raw:
+        return torch.empty(shape, dtype=getattr(torch, dtype))
+    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).view(getattr(torch, dtype)).reshape(shape)
+
+
+def _key(key: Any, where: str) -> str:
+    if type(key) is not str:
+        raise PlainDataError(f"{where} has the key {key!r}; keys of plain data are text", next="write str(key)")
+    return key

@@ -1,0 +1,1 @@
+"""Exercise modules, one a lab: cases, probes and compares; their goldens lie beside them."""

@@ -1,0 +1,1 @@
+"""Running labs: papermill runs, reports, a student's headless check, and what this machine can do."""

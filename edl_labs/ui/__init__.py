@@ -1,0 +1,1 @@
+"""What notebooks show: reports and widgets, each with a text fallback."""
