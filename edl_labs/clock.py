@@ -1,0 +1,147 @@
+"""Clocks, with their own resolution and cost. Time is an argument, and only this file synchronises a device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any, Protocol, runtime_checkable
+
+from edl_labs.errors import UsageError
+
+
+@runtime_checkable
+class Clock(Protocol):
+    """What a timer needs: the time now, a way to wait for the device, and how far the readings can be trusted."""
+
+    @property
+    def name(self) -> str:
+        """What kind of clock this is, in words."""
+
+    @property
+    def resolution_s(self) -> float:
+        """The smallest step between two readings that differ."""
+
+    @property
+    def read_cost_s(self) -> float:
+        """How long one reading takes."""
+
+    def now_s(self) -> float:
+        """The time in seconds since an arbitrary moment; it never runs backwards."""
+
+    def synchronize(self) -> None:
+        """Return once the device has finished everything issued so far."""
+
+
+class HostClock:
+    """The processor's monotonic clock; there is nothing to wait for.
+
+    >>> clock = HostClock()
+    >>> first = clock.now_s()
+    >>> clock.now_s() >= first
+    True
+    """
+
+    name = "host"
+
+    @property
+    def resolution_s(self) -> float:
+        """The smallest step seen between two readings of this clock."""
+        return _host_resolution_s()
+
+    @property
+    def read_cost_s(self) -> float:
+        """The time of one reading, as the mean over many in the quietest of several runs."""
+        return _host_read_cost_s()
+
+    def now_s(self) -> float:
+        """Seconds of the processor's performance counter."""
+        return time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Nothing: the processor's own work is done when a call returns."""
+
+
+class AcceleratorClock(HostClock):
+    """The host's clock beside an accelerator: `synchronize()` waits until that device is idle.
+
+    Raises UsageError where torch or the accelerator is missing.
+    """
+
+    def __init__(self, device: object = None) -> None:
+        self._torch = _torch()
+        self._device = _accelerator_device(self._torch, device)
+        self.name = f"host beside {self._device}"
+
+    def synchronize(self) -> None:
+        """Return once every stream of the device has drained."""
+        self._torch.accelerator.synchronize(self._device)
+
+
+def clock_for(device: object) -> Clock:
+    """The clock to time work on `device` with: the host's for the CPU, one that can wait for an accelerator."""
+    return HostClock() if str(device).split(":")[0] == "cpu" else AcceleratorClock(device)
+
+
+def smallest_step_s(now_s: Callable[[], float], *, steps: int = 200) -> float:
+    """The smallest difference between two successive readings that differ, over `steps` such pairs."""
+    return min(_next_step_s(now_s) for _ in range(steps))
+
+
+def mean_cost_s(now_s: Callable[[], float], *, reads: int = 1000, runs: int = 7) -> float:
+    """The time of one call of `now_s`: the mean over `reads`, in the quietest of `runs`."""
+    return min(_run_s(now_s, reads) for _ in range(runs)) / reads
+
+
+@cache
+def _host_resolution_s() -> float:
+    return smallest_step_s(time.perf_counter)
+
+
+@cache
+def _host_read_cost_s() -> float:
+    return mean_cost_s(time.perf_counter)
+
+
+def _next_step_s(now_s: Callable[[], float]) -> float:
+    first = now_s()
+    second = now_s()
+    while second == first:
+        second = now_s()
+    return second - first
+
+
+def _run_s(now_s: Callable[[], float], reads: int) -> float:
+    start = now_s()
+    for _ in range(reads):
+        now_s()
+    return now_s() - start
+
+
+def _torch() -> ModuleType:
+    try:
+        import torch
+    except ImportError as error:
+        raise UsageError(
+            "an accelerator's clock needs torch",
+            why=f"torch cannot be imported here: {error}",
+            next="install torch, or use HostClock() or a VirtualGPU's clock",
+        ) from error
+    return torch
+
+
+def _accelerator_device(torch: Any, device: object) -> Any:
+    current = torch.accelerator.current_accelerator(check_available=True)
+    if current is None:
+        raise UsageError(
+            "there is no accelerator to time",
+            why="torch sees none on this machine",
+            next="use HostClock(), or VirtualGPU(...).clock for a modelled one",
+        )
+    wanted = torch.device(current.type if device is None else str(device))
+    if wanted.type != current.type:
+        raise UsageError(
+            f"{wanted} cannot be timed here", why=f"this machine's accelerator is {current.type}", next="name that one"
+        )
+    return wanted if wanted.index is not None else torch.device(wanted.type, torch.accelerator.current_device_index())

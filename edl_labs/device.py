@@ -1,0 +1,202 @@
+"""Which machine is this: the environment stamp that travels with every result. Works without torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edl_labs.errors import UsageError
+from edl_labs.hardware import lookup
+
+
+@dataclass(frozen=True)
+class Device:
+    """One machine as it was when something was measured; None stands for what could not be read."""
+
+    kind: str
+    device: str
+    device_name: str
+    hardware_key: str | None
+    cpu_model: str
+    cores: int
+    usable_cores: int
+    platform: str
+    python: str
+    torch: str | None = None
+    threads: int | None = None
+    driver: str | None = None
+    cuda: str | None = None
+    compute_capability: str | None = None
+    memory_bytes: int | None = None
+    sm_count: int | None = None
+    l2_bytes: int | None = None
+    sm_clock_hz: float | None = None
+    memory_clock_hz: float | None = None
+    max_sm_clock_hz: float | None = None
+    float32_matmul_precision: str | None = None
+    tf32_matmul: bool | None = None
+    tf32_cudnn: bool | None = None
+    cudnn_version: int | None = None
+    cudnn_enabled: bool | None = None
+    cudnn_benchmark: bool | None = None
+    cudnn_deterministic: bool | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The stamp as plain data that JSON can hold, with a schema number."""
+        return {"schema": 1, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Device:
+        """The stamp that `to_dict` wrote; fields of a newer schema are left out."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        try:
+            return cls(**{name: value for name, value in data.items() if name in known})
+        except (TypeError, AttributeError) as error:
+            raise UsageError(
+                "this is no environment stamp", why=str(error), next="write one with describe(...).to_dict()"
+            ) from error
+
+
+def best_device() -> str:
+    """The fastest kind of device here, as torch names it: 'cuda', 'mps', 'xpu' or 'cpu'."""
+    torch = _torch()
+    found = None if torch is None else _read(lambda: torch.accelerator.current_accelerator(check_available=True))
+    return "cpu" if found is None else str(found.type)
+
+
+def describe(device: object = None) -> Device:
+    """The environment stamp of `device` (the best one here, unless named)."""
+    name = best_device() if device is None else str(device)
+    kind = name.split(":")[0]
+    if kind != "cpu" and kind != best_device():
+        raise UsageError(
+            f"there is no {name} here", why=f"the best device of this machine is {best_device()}", next="name that one"
+        )
+    facts = {**_machine(), **_torch_facts()}
+    if kind == "cpu":
+        return Device(kind="cpu", device="cpu", device_name=facts["cpu_model"], hardware_key=None, **facts)
+    return Device(**{**facts, **_accelerator_facts(name, kind)})
+
+
+def cpu_model(cpuinfo: str | None = None) -> str:
+    """The processor's model in words; `cpuinfo` is the text of Linux's /proc/cpuinfo.
+
+    >>> cpu_model("processor : 0\\nmodel name\\t: Example CPU @ 2.0GHz\\n")
+    'Example CPU @ 2.0GHz'
+    """
+    text = _cpuinfo() if cpuinfo is None else cpuinfo
+    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.lower().startswith("model name")]
+    return next(filter(None, names), "") or _mac_model() or platform.processor() or platform.machine()
+
+
+def _machine() -> dict[str, Any]:
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    return {
+        "cpu_model": cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "usable_cores": len(usable),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def _torch_facts() -> dict[str, Any]:
+    torch = _torch()
+    if torch is None:
+        return {}
+    backends = torch.backends
+    readers: dict[str, Callable[[], Any]] = {
+        "torch": lambda: str(torch.__version__),
+        "threads": lambda: int(torch.get_num_threads()),
+        "cuda": lambda: torch.version.cuda,
+        "float32_matmul_precision": lambda: str(torch.get_float32_matmul_precision()),
+        "tf32_matmul": lambda: bool(backends.cuda.matmul.allow_tf32),
+        "tf32_cudnn": lambda: bool(backends.cudnn.allow_tf32),
+        "cudnn_version": lambda: backends.cudnn.version(),
+        "cudnn_enabled": lambda: bool(backends.cudnn.enabled),
+        "cudnn_benchmark": lambda: bool(backends.cudnn.benchmark),
+        "cudnn_deterministic": lambda: bool(backends.cudnn.deterministic),
+    }
+    return {name: _read(reader) for name, reader in readers.items()}
+
+
+def _accelerator_facts(name: str, kind: str) -> dict[str, Any]:
+    if kind != "cuda":
+        return {"kind": kind, "device": name, "device_name": kind, "hardware_key": None}
+    torch = _torch()
+    index = int(name.partition(":")[2] or torch.cuda.current_device())
+    properties = torch.cuda.get_device_properties(index)
+    entry = lookup(properties.name)
+    return {
+        "kind": kind,
+        "device": f"cuda:{index}",
+        "device_name": properties.name,
+        "hardware_key": entry.key if entry else None,
+        "compute_capability": f"{properties.major}.{properties.minor}",
+        "memory_bytes": int(properties.total_memory),
+        "sm_count": int(properties.multi_processor_count),
+        "l2_bytes": _read(lambda: int(properties.L2_cache_size)),
+        **_nvml_facts(str(_read(lambda: properties.uuid))),
+    }
+
+
+def _nvml_facts(uuid: str) -> dict[str, Any]:
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no package, no driver, no permission: the stamp then lacks these lines
+        return {}
+    try:
+        # By UUID: CUDA_VISIBLE_DEVICES renumbers torch's devices, not NVML's.
+        handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
+        clock, peak = pynvml.nvmlDeviceGetClockInfo, pynvml.nvmlDeviceGetMaxClockInfo
+        return {
+            "driver": _read(lambda: _text(pynvml.nvmlSystemGetDriverVersion())),
+            "sm_clock_hz": _read(lambda: clock(handle, pynvml.NVML_CLOCK_SM) * 1e6),
+            "memory_clock_hz": _read(lambda: clock(handle, pynvml.NVML_CLOCK_MEM) * 1e6),
+            "max_sm_clock_hz": _read(lambda: peak(handle, pynvml.NVML_CLOCK_SM) * 1e6),
+        }
+    except Exception:
+        return {"driver": _read(lambda: _text(pynvml.nvmlSystemGetDriverVersion()))}
+    finally:
+        _read(pynvml.nvmlShutdown)
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _read(reader: Callable[[], Any]) -> Any:
+    # Builds of torch and drivers differ in what they can tell; a stamp with a gap beats no stamp.
+    try:
+        return reader()
+    except Exception:
+        return None
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch
+
+
+def _cpuinfo() -> str:
+    path = Path("/proc/cpuinfo")
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _mac_model() -> str:
+    if platform.system() != "Darwin":
+        return ""
+    command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+    found = _read(lambda: subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout)
+    return (found or "").strip()
