@@ -23,7 +23,7 @@ _HOMES = {
     "exercise": "edl_labs.checks.exercise",
 }
 _MODULES = ("checks", "clock", "device", "hardware", "plots", "ui", "units", "virtual")
-__all__ = [*sorted(_HOMES), "__version__"]  # noqa: PLE0604
+__all__ = [*sorted(_HOMES), "__version__"]
 
 
 def __getattr__(name: str) -> Any:

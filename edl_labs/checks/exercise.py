@@ -146,7 +146,8 @@ def _import(lab: str, path: Path) -> None:
             importlib.import_module(name)
         return
     spec = importlib.util.spec_from_file_location(f"edl_course.{lab}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)

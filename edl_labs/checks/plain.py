@@ -2,8 +2,8 @@
 
 None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors. Never pickle. A message is
 `EDLP1`, the length of a JSON header (8 bytes, little endian), the header, then the arrays' raw bytes.
-NaN and infinity survive; tuples come back as lists. Decoding trusts nothing: depth, node count, bytes, dtypes and shapes
-are all checked before anything is allocated.
+NaN and infinity survive; tuples come back as lists. Decoding trusts nothing: depth, node count, bytes, dtypes and
+shapes are all checked before anything is allocated.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class _Writer:
         if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
             return self._tensor(torch, value, where)
         raise PlainDataError(
-            f"{where} is a {type(value).__name__}, not plain data",
+            f"{where} is an object of type {type(value).__name__}, not plain data",
             why="evidence is None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors",
             next="return numbers, lists or arrays",
         )

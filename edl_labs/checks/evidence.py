@@ -1,0 +1,108 @@
+"""Collecting evidence: running a probe beside the student's code, once a case, whatever that code does."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import Exercise
+from edl_labs.checks.student import Missing, Student
+from edl_labs.errors import PlainDataError
+
+MAX_TEXT = 2000
+
+
+def collect(
+    exercise: Exercise,
+    namespace: dict[str, Any],
+    cases: list[Any],
+    *,
+    references: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
+    """One record a case: `{"value": ...}`, or what happened instead.
+
+    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text}` and
+    `{"error": {"type", "message", "line"}}`. `references` are names that take the place of the notebook's own while
+    the probe runs. Stops after a stub or a missing name. Nothing that student code raises gets out, except a
+    KeyboardInterrupt's record.
+    """
+    records: list[dict[str, Any]] = []
+    with _standing_in(namespace, references or {}):
+        for case in cases:
+            records.append(_one(exercise, namespace, case))
+            if records[-1].keys() & {"stub", "missing", "interrupted"}:
+                break
+    return records
+
+
+def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
+    _reseed()
+    try:
+        value = exercise.spec.probe(Student(namespace), plain.plain_copy(case))
+        return {"value": plain.plain_copy(value)}
+    except NotImplementedError:
+        return {"stub": True}
+    except Missing as missing:
+        return {"missing": missing.missing}
+    except PlainDataError as error:
+        return {"unplain": _text(error.what)}
+    except KeyboardInterrupt:
+        return {"interrupted": True}
+    except BaseException as error:
+        return {"error": _describe(error, namespace)}
+
+
+def _describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        message = str(error)
+    except BaseException:
+        message = ""
+    return {"type": _text(type(error).__name__), "message": _text(message), "line": _student_line(error, namespace)}
+
+
+def _student_line(error: BaseException, namespace: Mapping[str, Any]) -> str:
+    """The deepest line of the student's own code in the traceback, as text; empty when there is none."""
+    import linecache
+
+    found = ""
+    try:
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            if frame.f_globals is namespace:
+                found = linecache.getline(frame.f_code.co_filename, number).strip() or found
+    except BaseException:
+        return ""
+    return _text(found)
+
+
+def _text(value: Any) -> str:
+    return str(value)[:MAX_TEXT].encode("utf-8", "replace").decode()
+
+
+def _reseed() -> None:
+    """The same random numbers for student code on every run, so that grading again gives the same marks."""
+    import random
+
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+@contextmanager
+def _standing_in(namespace: dict[str, Any], references: Mapping[str, Any]) -> Iterator[None]:
+    absent = object()
+    own = {name: namespace.get(name, absent) for name in references}
+    namespace.update(references)
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            if value is absent:
+                namespace.pop(name, None)
+            else:
+                namespace[name] = value

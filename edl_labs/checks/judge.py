@@ -1,0 +1,182 @@
+"""The judge: evidence against the reference's evidence. It never touches the student's objects and never raises."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edl_labs.checks.exercise import Exercise
+from edl_labs.checks.score import Score
+from edl_labs.checks.structure import difference, shown
+from edl_labs.errors import Wrong
+
+SCHEMA = 1
+STATES = ("not attempted", "wrong", "partly", "passed")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one exercise came to. `case_index` and `case_text` are of the first case that was not right."""
+
+    name: str
+    lab: str
+    state: str
+    points: float
+    max_points: float
+    what: str = ""
+    why: str = ""
+    next: str = ""
+    case_index: int | None = None
+    case_text: str = ""
+    cases_right: int = 0
+    cases_total: int = 0
+    trusting: bool = False
+    printed: str = ""
+
+    @property
+    def score(self) -> Score:
+        """The points as the number that nbgrader reads."""
+        return Score(self.points, outcome=self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as plain JSON, with a schema number."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def close(got: Any, want: Any, *, rtol: float = 1e-6, atol: float = 0.0) -> bool:
+    """Whether two finite numbers agree within `rtol` of `want` or `atol`. NaN, infinity and non-numbers never do.
+
+    >>> close(1.0000001, 1), close(float("nan"), float("nan")), close("1", 1), close(True, 1)
+    (True, False, False, False)
+    """
+    if type(got) not in (int, float) or type(want) not in (int, float):
+        return False
+    try:
+        got, want = float(got), float(want)
+    except OverflowError:
+        return False
+    return math.isfinite(got) and math.isfinite(want) and abs(got - want) <= max(rtol * abs(want), atol)
+
+
+def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, points: float) -> Outcome:
+    """The outcome of `got` (records of `collect`, or anything at all) against `want` (the reference's values)."""
+    records = got if isinstance(got, list) else []
+    special = _not_attempted(exercise, records, points)
+    if special is not None:
+        return special
+    fractions: list[float] = []
+    first: Wrong | None = None
+    first_index: int | None = None
+    for index, (case, expected) in enumerate(zip(cases, want, strict=True)):
+        record = records[index] if index < len(records) else {}
+        fraction, wrong = _one(exercise, case, record, expected)
+        fractions.append(fraction)
+        if fraction < 1 and first_index is None:
+            first, first_index = wrong, index
+    return _outcome(exercise, cases, fractions, first, first_index, points)
+
+
+def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
+    try:
+        value = _value(exercise, record)
+        problem = None if getattr(exercise.spec, "loose", False) else difference(value, want)
+        if problem:
+            raise Wrong(
+                f"the result has the wrong form: {problem}",
+                why="its form is compared before its values",
+                next="compare what your function returns with what the text above the cell asks for",
+            )
+        result = exercise.spec.compare(case, value, want)
+        fraction = 1.0 if result is None or result is True else float(result)
+        return (fraction if 0 <= fraction <= 1 else 0.0), None
+    except Wrong as wrong:
+        return 0.0, wrong
+    except Exception as error:
+        return 0.0, Wrong(
+            "the result could not be compared",
+            why=f"it has a form that the comparison cannot read ({type(error).__name__})",
+            next="return the numbers, lists or arrays that the text above the cell asks for",
+        )
+
+
+def _value(exercise: Exercise, record: Any) -> Any:
+    if isinstance(record, dict) and "value" in record:
+        return record["value"]
+    if isinstance(record, dict) and isinstance(record.get("error"), dict):
+        error = {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")}
+        at = f"at `{error['line']}`" if error["line"] else "in your code"
+        raise Wrong(
+            f"your code raised {error['type']}: {error['message']}".rstrip(": "),
+            why=at,
+            next=f'run it on the inputs shown, then check("{exercise.name}") again',
+        )
+    if isinstance(record, dict) and "unplain" in record:
+        raise Wrong(
+            str(record["unplain"]),
+            why="results are compared as plain numbers, text, lists, dicts, arrays or tensors",
+            next="return those instead of an object of your own",
+        )
+    if isinstance(record, dict) and "interrupted" in record:
+        raise Wrong(
+            "the check was interrupted",
+            why="it was stopped while your code ran",
+            next="look for a loop that never ends, then check again",
+        )
+    raise Wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
+
+
+def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Outcome | None:
+    last = records[-1] if records and isinstance(records[-1], dict) else {}
+    if "stub" in last:
+        return Outcome(
+            *(exercise.name, exercise.lab, "not attempted", 0.0, points),
+            what="not attempted yet",
+            why="the cell above still raises NotImplementedError",
+            next=f'replace it by your code, run the cell, then check again; hint("{exercise.name}") helps',
+        )
+    if "missing" in last:
+        return Outcome(
+            *(exercise.name, exercise.lab, "not attempted", 0.0, points),
+            what=f"there is no {last['missing']!s} in this notebook yet",
+            why="the cell that defines it has not run, or it defines another name",
+            next="run the cell above, keep the name it gives, then check again",
+        )
+    return None
+
+
+def _outcome(
+    exercise: Exercise,
+    cases: list[Any],
+    fractions: list[float],
+    wrong: Wrong | None,
+    index: int | None,
+    points: float,
+) -> Outcome:
+    fraction = exercise.combine(fractions)
+    earned = round(points * (fraction if math.isfinite(fraction) else 0.0), 4)
+    state = "passed" if earned >= points else "partly" if earned > 0 else "wrong"
+    if wrong is None and state != "passed":
+        wrong = Wrong(
+            "part of the credit is missing",
+            why="some cases are right only in part",
+            next=f'hint("{exercise.name}") says where to look',
+        )
+    told = wrong if state != "passed" and wrong is not None else Wrong("")
+    show = getattr(exercise.spec, "show", None)
+    text = "" if index is None or state == "passed" else shown(cases[index], show)
+    return Outcome(
+        name=exercise.name,
+        lab=exercise.lab,
+        state=state,
+        points=earned,
+        max_points=points,
+        what=told.what,
+        why=told.why,
+        next=told.next,
+        case_index=index if state != "passed" else None,
+        case_text=text,
+        cases_right=sum(f >= 1 for f in fractions),
+        cases_total=len(fractions),
+        trusting=exercise.trusting,
+    )

@@ -1,0 +1,69 @@
+"""Points so far in a lab."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks.judge import Outcome
+from edl_labs.checks.public import LabFacts, facts
+
+_LATEST: dict[tuple[str, str], Outcome] = {}
+_WIDGETS: list[tuple[str, Any]] = []
+
+
+def remember(outcome: Outcome) -> None:
+    """Keep an outcome as the latest of its exercise in this process."""
+    _LATEST[outcome.lab, outcome.name] = outcome
+    for lab, widget in _WIDGETS:
+        if lab == outcome.lab:
+            widget.value = Progress(lab).html()
+
+
+class Progress:
+    """The points of a lab so far, as this process has checked them: text, or a small picture in a notebook.
+
+    Exercises marked by hand count as open until a person has read them.
+    """
+
+    def __init__(self, lab: str) -> None:
+        self.lab = lab
+        self.facts: LabFacts = facts(lab)
+
+    @property
+    def outcomes(self) -> dict[str, Outcome | None]:
+        """The latest outcome of each exercise in the lab's order; None where it was not checked yet."""
+        return {e.name: _LATEST.get((self.lab, e.name)) for e in self.facts.exercises}
+
+    @property
+    def points(self) -> float:
+        """Points earned so far."""
+        return sum(outcome.points for outcome in self.outcomes.values() if outcome is not None)
+
+    @property
+    def max_points(self) -> float:
+        """The points of the whole lab."""
+        return self.facts.points
+
+    def widget(self) -> Any:
+        """A live copy of the picture, which every later check of this lab brings up to date (an ipywidgets.HTML)."""
+        import ipywidgets
+
+        widget = ipywidgets.HTML(self.html())
+        _WIDGETS.append((self.lab, widget))
+        return widget
+
+    def html(self) -> str:
+        """The picture as HTML."""
+        from edl_labs.ui.progress import progress_html
+
+        return progress_html(self)
+
+    def __str__(self) -> str:
+        from edl_labs.ui.progress import progress_text
+
+        return progress_text(self)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {"text/plain": str(self), "text/html": self.html()}

@@ -1,0 +1,108 @@
+"""What the build publishes about a lab: points, hints, goldens. All a student's `check` needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import exercises_folder
+from edl_labs.errors import UsageError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class ExerciseFacts:
+    """One exercise as students may know it."""
+
+    name: str
+    kind: str
+    points: float
+    hints: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+    trusting: bool = False
+
+
+@dataclass(frozen=True)
+class LabFacts:
+    """One lab as students may know it. `locked` maps a locked cell's id to the SHA-256 of its source."""
+
+    lab: str
+    title: str
+    minutes: int
+    exercises: tuple[ExerciseFacts, ...]
+    goldens: dict[str, Any]
+    locked: dict[str, str]
+
+    @property
+    def points(self) -> float:
+        """The points of the whole lab."""
+        return sum(e.points for e in self.exercises)
+
+    def exercise(self, name: str) -> ExerciseFacts:
+        """The facts of one exercise; UsageError when the lab has none of that name."""
+        for found in self.exercises:
+            if found.name == name:
+                return found
+        raise UsageError(f"{self.lab} has no exercise called {name!r}", next="edl-labs build writes what it knows")
+
+    def golden(self, name: str) -> tuple[list[Any], list[Any]]:
+        """The public cases of an exercise and the reference's values for them."""
+        found = self.goldens.get(name)
+        if found is None:
+            raise UsageError(f"there is no golden for {name!r}", why="it was never built", next="edl-labs build")
+        return plain.from_json(found["cases"]), plain.from_json(found["wants"])
+
+
+def facts_path(lab: str) -> Path:
+    """Where the build writes a lab's facts."""
+    return exercises_folder() / "goldens" / f"{lab}.json"
+
+
+def facts(lab: str) -> LabFacts:
+    """The public facts of `lab`; UsageError when it was never built."""
+    path = facts_path(lab)
+    if not path.is_file():
+        raise UsageError(f"nothing is known of {lab!r}", why="it was never built", next="edl-labs build")
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=32)
+def _read(path: Path, _changed: int) -> LabFacts:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if data.get("schema") != SCHEMA:
+        raise UsageError(f"{path.name} has schema {data.get('schema')}, not {SCHEMA}", next="edl-labs build")
+    exercises = tuple(
+        ExerciseFacts(
+            name=e["name"],
+            kind=e["kind"],
+            points=e["points"],
+            hints=tuple(e["hints"]),
+            uses=tuple(e["uses"]),
+            trusting=e["trusting"],
+        )
+        for e in data["exercises"]
+    )
+    return LabFacts(data["lab"], data["title"], data["minutes"], exercises, data["goldens"], data["locked"])
+
+
+def lab_of(name: str) -> LabFacts:
+    """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has."""
+    import difflib
+
+    names: list[str] = []
+    for path in sorted((exercises_folder() / "goldens").glob("*.json")):
+        found = facts(path.stem)
+        names += [e.name for e in found.exercises]
+        if any(e.name == name for e in found.exercises):
+            return found
+    near = difflib.get_close_matches(str(name), names, n=1)
+    raise UsageError(
+        f"there is no exercise called {name!r}",
+        why=f"the exercises are {', '.join(names) or 'not built yet'}",
+        next=f'did you mean check("{near[0]}")?' if near else "take the name from the cell's title",
+    )

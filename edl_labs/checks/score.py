@@ -1,0 +1,44 @@
+"""The number a check cell ends with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edl_labs.checks.judge import Outcome
+
+MIME = "application/vnd.edl-labs.score+json"
+
+
+class Score(float):
+    """Points earned, between 0 and the exercise's points. Its text is that plain number: nbgrader reads it.
+
+    Anything that is not a float would score full marks there, and more than the maximum would lose the submission.
+
+    >>> Score(2.0), Score(1.5) + 1
+    (2.0, 2.5)
+    """
+
+    outcome: Outcome | None
+
+    def __new__(cls, points: float, *, outcome: Outcome | None = None) -> Score:
+        most = outcome.max_points if outcome is not None else float("inf")
+        value = float(points)
+        self = super().__new__(cls, min(max(value, 0.0), most) if value == value else 0.0)
+        self.outcome = outcome
+        return self
+
+    def __repr__(self) -> str:
+        return float.__repr__(self)
+
+    __str__ = __repr__
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self)}
+        if self.outcome is not None:
+            from edl_labs.checks.progress import Progress
+            from edl_labs.ui.outcome import score_html
+
+            bundle["text/html"] = score_html(self.outcome, Progress(self.outcome.lab))
+            bundle[MIME] = self.outcome.to_json()
+        return bundle

@@ -1,0 +1,130 @@
+"""How an outcome, a score and a hint look: HTML that is readable in light and dark, and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edl_labs.checks.judge import Outcome
+    from edl_labs.checks.progress import Progress
+
+COLOURS = {"passed": "#2e9e5b", "partly": "#c98a00", "wrong": "#d0483e", "not attempted": "#7a8794"}
+SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○"}
+_CODE = "font-family:var(--jp-code-font-family,monospace);font-size:.92em;white-space:pre-wrap;margin:.2em 0"
+
+
+def points_text(points: float, most: float) -> str:
+    """Points as people write them: `2 / 3 points`."""
+    return f"{points:g} / {most:g} point{'' if most == 1 else 's'}"
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """The report as plain text."""
+    head = f"{SIGNS[outcome.state]} {outcome.name}: {outcome.state}"
+    lines = [f"{head}, {points_text(outcome.points, outcome.max_points)}" if outcome.max_points else head]
+    if outcome.state != "passed":
+        for word in ("what", "why", "next"):
+            text = getattr(outcome, word)
+            if text:
+                lines.append(f"  {word + ':':<5} {_indent(text)}")
+    if outcome.case_text:
+        lines.append(
+            f"  case {(outcome.case_index or 0) + 1} of {outcome.cases_total}:\n    {_indent(outcome.case_text)}"
+        )
+    if outcome.printed.strip():
+        lines.append(f"  your code printed: {_indent(_cut(outcome.printed))}")
+    return "\n".join(lines)
+
+
+def outcome_html(outcome: Outcome) -> str:
+    """The report as HTML: colours carry no meaning alone, and text keeps the page's own colour."""
+    colour = COLOURS[outcome.state]
+    points = f" · {points_text(outcome.points, outcome.max_points)}" if outcome.max_points else ""
+    rows = [
+        f'<div style="font-weight:600"><span style="color:{colour}">{SIGNS[outcome.state]}</span> '
+        f"{escape(outcome.name)}: {outcome.state}{points}</div>"
+    ]
+    if outcome.state != "passed":
+        rows += [
+            f'<div style="margin-top:.25em"><b>{word.capitalize()}</b> {_prose(getattr(outcome, word))}</div>'
+            for word in ("what", "why", "next")
+            if getattr(outcome, word)
+        ]
+    if outcome.case_text:
+        title = f"Case {(outcome.case_index or 0) + 1} of {outcome.cases_total}"
+        rows.append(_details(title, outcome.case_text, is_open=True))
+    if outcome.printed.strip():
+        rows.append(_details("Your code printed", _cut(outcome.printed), is_open=False))
+    body = "".join(rows)
+    return f'<div style="border-left:4px solid {colour};padding:.4em .8em;margin:.3em 0">{body}</div>'
+
+
+def score_html(outcome: Outcome, progress: Progress) -> str:
+    """One line under the report: the points, and the lab so far."""
+    so_far = f"lab so far {progress.points:g} / {progress.max_points:g}" if outcome.lab else ""
+    return f'<span style="opacity:.75">{points_text(outcome.points, outcome.max_points)} · {so_far}</span>'
+
+
+@dataclass(frozen=True)
+class Hint:
+    """A hint that shows itself as text or HTML."""
+
+    name: str
+    number: int
+    total: int
+    text: str
+
+    def __repr__(self) -> str:
+        return f"hint {self.number} of {self.total} for {self.name}: {self.text}" if self.total else self.text
+
+    def _repr_html_(self) -> str:
+        head = f"Hint {self.number} of {self.total}" if self.total else "Hint"
+        return (
+            f'<div style="border-left:4px solid #3b7dd8;padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
+            f"{_prose(self.text)}</div>"
+        )
+
+
+class _Report:
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": outcome_text(self.outcome), "text/html": outcome_html(self.outcome)}
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """Displays the report: HTML in a notebook, text elsewhere. A front end that fails to show it stops nothing."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+
+        if get_ipython() is not None:
+            display(_Report(outcome))
+            return
+    except Exception:
+        pass
+    print(outcome_text(outcome))
+
+
+def _prose(text: str) -> str:
+    """Text with `code` between backticks set as code."""
+    parts = escape(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)).replace("\n", "<br>")
+
+
+def _details(title: str, text: str, *, is_open: bool) -> str:
+    head = f'<details style="margin-top:.25em"{" open" if is_open else ""}>'
+    return f'{head}<summary style="cursor:pointer">{title}</summary><pre style="{_CODE}">{escape(text)}</pre></details>'
+
+
+def _cut(text: str, most: int = 2000) -> str:
+    return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def _indent(text: str) -> str:
+    return text.replace("\n", "\n    ")
