@@ -88,8 +88,7 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
                 next="compare what your function returns with what the text above the cell asks for",
             )
         result = exercise.spec.compare(case, value, want)
-        fraction = 1.0 if result is None or result is True else float(result)
-        return (fraction if 0 <= fraction <= 1 else 0.0), None
+        return (1.0 if result is None or result is True else _award(result)), None
     except Wrong as wrong:
         return 0.0, wrong
     except Exception as error:
@@ -98,6 +97,11 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
             why=f"it has a form that the comparison cannot read ({type(error).__name__})",
             next="return the numbers, lists or arrays that the text above the cell asks for",
         )
+
+
+def _award(result: Any) -> float:
+    """What `compare` returned as a fraction; anything but a number between 0 and 1 awards nothing."""
+    return float(result) if type(result) in (int, float) and 0 <= result <= 1 else 0.0
 
 
 def _value(exercise: Exercise, record: Any) -> Any:

@@ -1,0 +1,68 @@
+# Two commands on a fresh machine: make run, make test. Everything else is a convenience.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= $(firstword $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p; done))
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := instructor,lab,vision,gpu,dev
+JOBS ?= 2
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help setup run test test-all build check-build lint types clean lock
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/.ready $(VENV)/.system ## The environment in .venv, from pyproject.toml and constraints.txt
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@if [ -z "$(PYTHON)" ]; then \
+	  echo "no python of version 3.11 or newer was found"; \
+	  echo "  why:  torch and the notebooks need it"; \
+	  echo "  next: install one, or name it: make PYTHON=/path/to/python3.12 setup"; exit 2; fi
+	@if [ ! -x $(BIN)/python ] || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  rm -rf $(VENV); \
+	  $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); scripts/system_packages python3-venv; $(PYTHON) -m venv $(VENV); }; fi
+	@echo "Installing into $(VENV) (about 5 GB with torch; minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.system: scripts/system_packages $(VENV)/.ready
+	@scripts/system_packages bubblewrap libseccomp2
+	@touch $@
+
+run: setup ## Build the notebooks, run every solution notebook, print one table
+	@$(BIN)/edl-labs build
+	@$(BIN)/edl-labs run
+
+test: setup lint types check-build ## Lint, types, generated files, tests (under 10 minutes)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
+
+test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheels, browsers
+	@scripts/system_packages chromium
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
+	@$(BIN)/edl-labs test --seeds 200
+
+lint: setup
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+
+types: setup
+	@$(BIN)/mypy --no-error-summary
+
+build: setup ## Notebooks, goldens and the table of labs, from solutions/
+	@$(BIN)/edl-labs build
+
+check-build: setup
+	@$(BIN)/edl-labs build --check
+
+lock: ## Write constraints.txt anew from what is installed in .venv
+	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable | sort -f; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean: ## Remove what was generated and not committed
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache

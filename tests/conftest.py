@@ -1,0 +1,29 @@
+"""Fixtures that every folder of tests may use."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def exercises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A course of its own: `exercises(lab, code)` writes an exercise module and returns its folder."""
+    folder = tmp_path / "exercises"
+    (folder / "goldens").mkdir(parents=True)
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(folder))
+
+    def write(lab: str, code: str) -> Path:
+        (folder / f"{lab}.py").write_text(textwrap.dedent(code))
+        return folder
+
+    return write
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test under tests/gpu carries the marker `gpu` and skips, saying why, where there is no CUDA."""
+    for item in items:
+        if "gpu" in Path(str(item.fspath)).parts:
+            item.add_marker("gpu")

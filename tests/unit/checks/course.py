@@ -1,0 +1,83 @@
+"""A small course in a temporary folder, for tests of the engine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import load_lab
+from edl_labs.checks.worker import Worker
+
+EXERCISES = '''
+from edl_labs.checks import Wrong, close, exercise
+
+@exercise("double")
+class Double:
+    """Twice the number."""
+
+    def cases(self, rng):
+        return [{"x": float(rng.uniform(1, 9))} for _ in range(4)]
+
+    def probe(self, student, case):
+        return {"y": student.double(case["x"])}
+
+    def compare(self, case, got, want):
+        if close(got["y"], 3 * case["x"]):
+            raise Wrong("that is three times", why="x was added twice", next='hint("double")')
+        if not close(got["y"], want["y"]):
+            raise Wrong("that is not twice the number", why="it differs", next='hint("double")')
+
+@exercise("quadruple", uses=["double"])
+class Quadruple:
+    """Twice twice."""
+
+    def cases(self, rng):
+        return [{"x": float(rng.uniform(1, 9))} for _ in range(4)]
+
+    def probe(self, student, case):
+        return student.quadruple(case["x"])
+
+    def compare(self, case, got, want):
+        if not close(got, want):
+            raise Wrong("that is not four times the number", why="it differs", next='hint("quadruple")')
+        return 0.5 if case["x"] > 100 else None
+'''
+SOLUTION = [
+    ("solve-double", "def double(x):\n    return 2 * x\n"),
+    ("solve-quadruple", "def quadruple(x):\n    return double(double(x))\n"),
+]
+POINTS = {"double": 2, "quadruple": 3}
+LAB = "lab90_numbers"
+
+
+def write_facts(folder: Path) -> None:
+    """The facts of the course, as the build would write them."""
+    goldens = {}
+    with Worker(SOLUTION, exercises_folder=folder) as worker:
+        for exercise in load_lab(LAB):
+            cases = exercise.draw_cases(1)
+            wants = [record["value"] for record in worker.collect(exercise.name, cases)]
+            goldens[exercise.name] = {"seed": 1, "cases": plain.to_json(cases), "wants": plain.to_json(wants)}
+    exercises = [
+        {
+            "name": e.name,
+            "kind": "code",
+            "points": POINTS[e.name],
+            "hints": ["think", "think twice"],
+            "uses": list(e.uses),
+            "trusting": False,
+        }
+        for e in load_lab(LAB)
+    ]
+    words = {"name": "why", "kind": "explain", "points": 1, "hints": ["say", "more"], "uses": [], "trusting": False}
+    facts = {
+        "schema": 1,
+        "lab": LAB,
+        "title": "Numbers",
+        "minutes": 5,
+        "locked": {},
+        "exercises": [*exercises, words],
+        "goldens": goldens,
+    }
+    (folder / "goldens" / f"{LAB}.json").write_text(json.dumps(facts))

@@ -1,0 +1,182 @@
+"""check, hint and Progress as a student meets them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edl_labs import Progress, check, hint
+from edl_labs.checks import notebook, progress
+from edl_labs.checks.score import MIME, Score
+from edl_labs.checks.worker import Worker, WorkerDied
+from tests.unit.checks import course
+
+pytestmark = pytest.mark.usefixtures("numbers")
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LATEST", {})
+    monkeypatch.setattr(notebook, "_HINTS_SHOWN", {})
+
+
+def test_a_right_answer_scores_its_points_and_says_so(capsys) -> None:
+    score = check("double", {"double": lambda x: 2 * x})
+
+    assert "2.0" == repr(score)
+    assert "✓ double: passed, 2 / 2 points\n" == capsys.readouterr().out
+
+
+def test_a_wrong_answer_is_told_what_why_next_and_the_inputs_but_not_the_answer(capsys) -> None:
+    score = check("double", {"double": lambda x: 3 * x})
+
+    out = capsys.readouterr().out
+    assert 0 == score
+    assert (
+        'what: that is three times\n  why:  x was added twice\n  next: hint("double")\n  case 1 of 4:\n    x = ' in out
+    )
+    x = float(out.rpartition("x = ")[2])
+    assert str(2 * x) not in out
+
+
+def test_names_are_those_of_the_caller_when_none_are_given() -> None:
+    names: dict[str, Any] = {"check": check}
+
+    exec("def double(x): return 2 * x\nscore = check('double')", names)
+
+    assert 2.0 == names["score"]
+
+
+@pytest.mark.parametrize("name", ["dubble", "", None, 3, "why"])
+def test_an_exercise_that_cannot_be_checked_scores_nothing_and_explains(name: Any, capsys) -> None:
+    assert 0.0 == check(name, {})
+    assert "what:" in capsys.readouterr().out
+
+
+def test_a_near_name_is_offered(capsys) -> None:
+    check("dubble", {})
+
+    assert 'did you mean check("double")?' in capsys.readouterr().out
+
+
+def noisy(x: float) -> float:
+    print("to stdout")
+    print("to stderr", file=sys.stderr)
+    os.write(2, b"from C\n")
+    warnings.warn("old", DeprecationWarning, stacklevel=1)
+    sys.displayhook(1e9)
+    return 2 * x
+
+
+def test_noise_changes_no_score_and_reaches_no_stderr(capfd) -> None:
+    score = check("double", {"double": noisy})
+
+    out, err = capfd.readouterr()
+    assert 2.0 == score
+    assert "" == err
+    assert "1000000000.0" not in out
+    assert "your code printed: to stdout" in out
+    assert "from C" in out
+
+
+def test_endless_printing_is_kept_short() -> None:
+    score = check("double", {"double": lambda x: [print("x" * 1000) for _ in range(2000)] and 2 * x})
+
+    assert len(score.outcome.printed) <= 40_000
+
+
+def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
+    score = check("quadruple", {"double": lambda x: 3 * x, "quadruple": lambda x: 9 * x})
+
+    assert 0 == score
+    assert 'mend double first (when this is graded, a right double takes its place): check("double")' in (
+        capsys.readouterr().out
+    )
+
+
+def test_hints_escalate_and_stay_at_the_last() -> None:
+    assert ["think", "think twice", "think twice"] == [hint("double").text for _ in range(3)]
+    assert "think" == hint("double", 1).text
+    assert "hint 1 of 2 for double: think" == repr(hint("double", 1))
+    assert "there is no exercise called 'nothing'" in hint("nothing").text
+
+
+def test_progress_adds_up_and_shows_as_text_and_html() -> None:
+    check("double", {"double": lambda x: 2 * x})
+    check("quadruple", {})
+
+    so_far = Progress(course.LAB)
+
+    assert (2.0, 6) == (so_far.points, so_far.max_points)
+    assert "Numbers: 2 / 6 points so far" in str(so_far)
+    assert "why: 0 / 1 (marked by hand)" in str(so_far)
+    assert 'title="double: 2 / 2, passed"' in so_far.html()
+
+
+def test_the_widget_follows_later_checks() -> None:
+    widget = Progress(course.LAB).widget()
+    check("double", {"double": lambda x: 2 * x})
+
+    assert "2 / 6 points so far" in widget.value
+
+
+def test_the_score_is_clamped_and_carries_its_outcome() -> None:
+    score = check("double", {"double": lambda x: 2 * x})
+    bundle = score._repr_mimebundle_()
+
+    assert {"text/plain", "text/html", MIME} == set(bundle)
+    assert ("double", 2.0, 1) == (bundle[MIME]["name"], bundle[MIME]["points"], bundle[MIME]["schema"])
+    assert [2.0, 0.0, 0.0] == [
+        Score(9, outcome=score.outcome),
+        Score(-1, outcome=score.outcome),
+        Score(float("nan"), outcome=score.outcome),
+    ]
+
+
+def test_html_shows_what_students_wrote_as_text() -> None:
+    from edl_labs.ui.outcome import outcome_html
+
+    def double(x: float) -> float:
+        raise ValueError("<script>alert(1)</script>")
+
+    outcome = check("double", {"double": double}).outcome
+
+    assert "<script>" not in outcome_html(outcome)
+    assert "&lt;script&gt;" in outcome_html(outcome)
+
+
+def test_the_second_process_agrees_with_this_one(numbers: Path) -> None:
+    with Worker(course.SOLUTION, exercises_folder=numbers) as worker:
+        records = worker.collect("quadruple", [{"x": 2.5}])
+
+    assert [{"value": 10.0}] == records
+
+
+def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers: Path) -> None:
+    wrong = [("solve-double", "def double(x): return 3 * x"), course.SOLUTION[1]]
+
+    with Worker(wrong, exercises_folder=numbers) as worker:
+        alone = worker.collect("quadruple", [{"x": 2.5}])
+        helped = worker.collect("quadruple", [{"x": 2.5}], references=[course.SOLUTION[0]])
+
+    assert ([{"value": 22.5}], [{"value": 10.0}]) == (alone, helped)
+
+
+@pytest.mark.parametrize("code", ["import os; os._exit(0)", "while True: pass", "import ctypes; ctypes.string_at(0)"])
+def test_a_second_process_that_dies_or_hangs_is_an_error_in_words(numbers: Path, code: str) -> None:
+    with pytest.raises(WorkerDied, match="ended without an answer"):  # noqa: SIM117
+        with Worker([("solve-x", code)], exercises_folder=numbers, timeout_s=3):
+            pass
+
+
+def test_a_failing_cell_is_named_and_later_cells_still_run(numbers: Path) -> None:
+    with Worker([("first", "1/0"), *course.SOLUTION], exercises_folder=numbers) as worker:
+        records = worker.collect("double", [{"x": 1.0}])
+
+    assert "first: ZeroDivisionError: division by zero" == worker.error
+    assert [{"value": {"y": 2.0}}] == records
