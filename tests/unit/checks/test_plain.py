@@ -21,7 +21,7 @@ values = st.recursive(
 
 def same(a, b) -> bool:
     if isinstance(a, float) and isinstance(b, float):
-        return math.copysign(1, a) == math.copysign(1, b) and (a == b or (a != a and b != b))
+        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
     if type(a) is not type(b):
         return False
     if isinstance(a, list):
