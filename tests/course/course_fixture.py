@@ -1,0 +1,215 @@
+"""A small course in a temporary folder: one lab, its exercises and goldens, and submissions to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+LAB = "lab90_shapes"
+
+EXERCISES = '''
+from edl_labs.checks import Wrong, close, exercise
+
+
+class Numbers:
+    def cases(self, rng):
+        return [{"sides": [float(s) for s in rng.integers(2, 40, size=2)]} for _ in range(4)]
+
+    def compare(self, case, got, want):
+        if not close(got, want):
+            raise Wrong(f"{self.name} is wrong", why="it differs from the reference", next="measure again")
+
+
+@exercise("area")
+class Area(Numbers):
+    """The area of a rectangle."""
+
+    name = "the area"
+
+    def probe(self, student, case):
+        return student.area(*case["sides"])
+
+
+@exercise("box_area", uses=("area",))
+class BoxArea(Numbers):
+    """The surface of a square box, which builds on area."""
+
+    name = "the surface"
+
+    def probe(self, student, case):
+        return student.box_area(case["sides"][0])
+
+
+@exercise("halves")
+class Halves(Numbers):
+    """Each side halved; half the credit when only the first one is right."""
+
+    def probe(self, student, case):
+        return student.halves(list(case["sides"]))
+
+    def compare(self, case, got, want):
+        right = [close(g, w) for g, w in zip(got, want)]
+        if len(got) != len(want) or not right[0]:
+            raise Wrong("the first half is wrong", why="a half is value / 2", next="divide by two")
+        return 1.0 if all(right) else 0.5
+
+
+@exercise("longest", trusting=True)
+class Longest(Numbers):
+    """The longest side."""
+
+    name = "the longest side"
+
+    def probe(self, student, case):
+        return student.longest(list(case["sides"]))
+'''
+
+POINTS = {"area": 2, "box_area": 2, "halves": 2, "longest": 1, "why_square": 2}
+STUB = "raise NotImplementedError"
+SOLUTIONS = {
+    "area": ("def area(width, height):", "return width * height"),
+    "box_area": ("def box_area(side):", "return 6 * area(side, side)"),
+    "halves": ("def halves(values):", "return [value / 2 for value in values]"),
+    "longest": ("def longest(values):", "return max(values)"),
+}
+SETUP = "from edl_labs import check, hint"
+PARAMETERS = "repeats = 3"
+QUESTION = "Why is the largest rectangle of a given outline a square?"
+MODEL_ANSWER = "Because the product of two numbers with a fixed sum is largest when they are equal."
+
+
+def solve_cell(name: str, *, body: str) -> str:
+    """The solve cell of an exercise with `body` in place of its solution."""
+    return f"{SOLUTIONS[name][0]}\n    {body}"
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course folder with nbgrader_config.py, a source notebook and exercise modules."""
+
+    root: Path
+
+    @property
+    def exercises(self) -> Path:
+        """The folder that EDL_LABS_EXERCISES names."""
+        return self.root / "exercises"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of commands on this course: its own exercises, the project's programs on PATH."""
+        bin_folder = str(Path(sys.executable).parent)
+        return dict(
+            os.environ,
+            EDL_LABS_EXERCISES=str(self.exercises),
+            PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+            JUPYTER_PREFER_ENV_PATH="1",
+            HOME=str(self.root / "home"),
+            MPLBACKEND="agg",
+        )
+
+    def nbgrader(self, *arguments: str, ok: bool = True) -> str:
+        """What an nbgrader command logged; fails the test when its exit code is not as expected."""
+        command = [sys.executable, "-m", "nbgrader", *arguments]
+        done = subprocess.run(command, cwd=self.root, env=self.env, capture_output=True, text=True, timeout=280)
+        log = done.stdout + done.stderr
+        if ok and done.returncode != 0:
+            raise AssertionError(f"nbgrader {' '.join(arguments)} exited with {done.returncode}:\n{log}")
+        return log
+
+    def released(self) -> nbformat.NotebookNode:
+        """The notebook that students get."""
+        return nbformat.read(self.root / "labs" / LAB / f"{LAB}.ipynb", as_version=4)
+
+    def submit(self, student: str, notebook: nbformat.NotebookNode | bytes) -> Path:
+        """A student's submission, written where nbgrader collects it."""
+        folder = self.root / "course" / "submitted" / student / LAB
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{LAB}.ipynb"
+        if isinstance(notebook, bytes):
+            path.write_bytes(notebook)
+        else:
+            path.write_text(json.dumps(notebook), encoding="utf-8")
+        return path
+
+    def answered(self, sources: Mapping[str, str] | None = None, *, prose: str = "") -> nbformat.NotebookNode:
+        """The released notebook with every solve cell answered, those in `sources` as given there."""
+        notebook = self.released()
+        for name, (_, body) in SOLUTIONS.items():
+            cell_of(notebook, name)["source"] = (sources or {}).get(name, solve_cell(name, body=body))
+        if prose:
+            cell_of(notebook, "why_square")["source"] = prose
+        return notebook
+
+    def scores(self, student: str) -> dict[str, float | None]:
+        """The automatic score of each graded cell of a student, from the gradebook."""
+        from nbgrader.api import Gradebook
+
+        with Gradebook(f"sqlite:///{self.root / 'course' / 'gradebook.db'}") as gradebook:
+            notebook = gradebook.find_submission_notebook(LAB, LAB, student)
+            return {grade.name: grade.auto_score for grade in notebook.grades}
+
+
+def cell_of(notebook: nbformat.NotebookNode, grade_id: str) -> nbformat.NotebookNode:
+    """The cell with nbgrader id `grade_id`."""
+    return next(c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == grade_id)
+
+
+def make_course(root: Path) -> Course:
+    """A course folder, released: source, goldens, labs/."""
+    course = Course(root)
+    (root / "home").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "nbgrader_config.py", root)
+    course.exercises.mkdir()
+    (course.exercises / f"{LAB}.py").write_text(EXERCISES, encoding="utf-8")
+    source = root / "build" / "source" / LAB
+    source.mkdir(parents=True)
+    notebook = source_notebook()
+    nbformat.write(notebook, source / f"{LAB}.ipynb")
+    _write_goldens(course, notebook)
+    course.nbgrader("generate_assignment", LAB)
+    return course
+
+
+def source_notebook() -> nbformat.NotebookNode:
+    """The instructor's notebook, with nbgrader's markers around the solutions."""
+    v4 = nbformat.v4
+    cells = [v4.new_markdown_cell(f"# Shapes\n{QUESTION}", id="title")]
+    cells.append(v4.new_code_cell(SETUP, id="setup"))
+    cells.append(v4.new_code_cell(PARAMETERS, id="parameters", metadata={"tags": ["parameters"]}))
+    for name, (head, body) in SOLUTIONS.items():
+        solution = f"{head}\n    ### BEGIN SOLUTION\n    {body}\n    ### END SOLUTION"
+        cells.append(v4.new_code_cell(solution, id=f"solve-{name}", metadata=_nbgrader(name, solution=True)))
+        grade = _nbgrader(f"check_{name}", grade=True, points=POINTS[name])
+        cells.append(v4.new_code_cell(f'check("{name}")', id=f"check-{name}", metadata=grade))
+    answer = _nbgrader("why_square", solution=True, grade=True, points=POINTS["why_square"])
+    answer_cell = f"### BEGIN SOLUTION\n{MODEL_ANSWER}\n### END SOLUTION"
+    cells.append(v4.new_markdown_cell(answer_cell, id="why-square", metadata=answer))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return v4.new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+
+
+def _nbgrader(
+    grade_id: str, *, solution: bool = False, grade: bool = False, points: float | None = None
+) -> dict[str, dict[str, object]]:
+    meta = {"grade": grade, "solution": solution, "locked": not solution, "task": False, "schema_version": 3}
+    return {"nbgrader": {"grade_id": grade_id, **meta, **({} if points is None else {"points": points})}}
+
+
+def _write_goldens(course: Course, notebook: nbformat.NotebookNode) -> None:
+    solve = [c.source for c in notebook.cells if c.cell_type == "code" and not c.source.startswith("check(")]
+    command = [sys.executable, str(Path(__file__).parent / "write_goldens.py")]
+    request = json.dumps([LAB, solve, POINTS])
+    done = subprocess.run(command, input=request, env=course.env, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    folder = course.exercises / "goldens"
+    folder.mkdir()
+    (folder / f"{LAB}.json").write_text(done.stdout, encoding="utf-8")

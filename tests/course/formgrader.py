@@ -1,0 +1,70 @@
+"""A formgrader that really runs, on loopback and a free port."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from course_fixture import Course
+
+TOKEN = "a-token-of-this-test"
+
+
+class Formgrader:
+    """Requests to a running formgrader."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+
+    def page(self, path: str) -> str:
+        """The text of a page."""
+        return self._ask(f"/formgrader/{path}")
+
+    def api(self, path: str) -> Any:
+        """What the formgrader's own API answers."""
+        return json.loads(self._ask(f"/formgrader/api/{path}"))
+
+    def press(self, path: str) -> Any:
+        """What a button of the page does."""
+        return json.loads(self._ask(f"/formgrader/api/{path}", data=b""))
+
+    def _ask(self, path: str, *, data: bytes | None = None) -> str:
+        request = urllib.request.Request(self.url + path, data=data, headers={"Authorization": f"token {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.read().decode()
+
+
+@contextmanager
+def formgrader(course: Course) -> Iterator[Formgrader]:
+    """A Jupyter server with nbgrader's extensions, as the wheel enables them, in the course's folder."""
+    runtime = course.root / "runtime"
+    log = course.root / "server.log"
+    options = ["--ip=127.0.0.1", "--port=0", "--no-browser", "--allow-root", f"--ServerApp.root_dir={course.root}"]
+    command = [sys.executable, "-m", "jupyter_server", *options, f"--IdentityProvider.token={TOKEN}"]
+    env = dict(course.env, JUPYTER_RUNTIME_DIR=str(runtime))
+    with log.open("w") as out:
+        process = subprocess.Popen(command, cwd=course.root, env=env, stdout=out, stderr=out)
+        try:
+            yield Formgrader(_url(process, runtime, log))
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _url(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        for path in runtime.glob("jpserver-*.json"):
+            try:
+                return str(json.loads(path.read_text())["url"])
+            except ValueError:
+                pass
+        time.sleep(0.1)
+    raise AssertionError(f"the server did not start:\n{log.read_text()}")
