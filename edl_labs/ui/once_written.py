@@ -19,6 +19,5 @@ def once_written(name: str) -> Iterator[None]:
     except NotImplementedError:
         print(f"This cell shows something once {name} is written.")
     except Exception as error:
-        print(
-            f'This cell needs a working {name}: it raised {type(error).__name__}: {error}. check("{name}") says more.'
-        )
+        problem = f"{type(error).__name__}: {error}"
+        print(f'This cell needs a working {name}, which raised {problem}; check("{name}") says more.')
