@@ -1,0 +1,48 @@
+"""Where each key of a TOML text is, which tomllib does not say."""
+
+from __future__ import annotations
+
+import re
+
+Path = tuple["str | int", ...]
+_HEADER = re.compile(r"\s*\[(\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=(.*)$", re.DOTALL)
+_STRINGS = re.compile(r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'", re.DOTALL)
+
+
+def key_lines(text: str) -> dict[Path, int]:
+    """The line of every table and key: `("exercise", 0, "points")` → 7. The text must be valid TOML."""
+    found: dict[Path, int] = {(): 1}
+    counts: dict[Path, int] = {}
+    table: Path = ()
+    pending, at = "", 0
+    for number, line in enumerate(text.split("\n"), start=1):
+        pending, at = (pending + "\n" + line, at) if pending else (line, number)
+        if _open(pending):
+            continue
+        statement, pending = pending, ""
+        header = _HEADER.match(statement)
+        if header:
+            table = _parts(header[2])
+            if header[1]:
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            found.setdefault(table, at)
+        elif key := _KEY.match(statement):
+            found.setdefault((*table, *_parts(key[1])), at)
+    return found
+
+
+def _parts(dotted: str) -> Path:
+    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
+
+
+def _open(statement: str) -> bool:
+    """Whether a string or an array that starts in `statement` goes on in the next line."""
+    bare = _STRINGS.sub("s", statement)
+    if '"""' in bare or "'''" in bare:
+        return "=" in bare
+    bare = re.sub(r"#.*", "", bare)
+    if _HEADER.match(bare):
+        return False
+    return "=" in bare and bare.count("[") + bare.count("{") > bare.count("]") + bare.count("}")
