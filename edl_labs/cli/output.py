@@ -1,0 +1,67 @@
+"""How commands print: tables, JSON, progress, and the exit code at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+from types import TracebackType
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on standard output instead of text.")]
+
+
+def emit(value: Any) -> None:
+    """One JSON value on standard output."""
+    print(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, default=str))
+
+
+def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A table: as wide as the terminal, or wide enough for a log."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title=title or None, title_justify="left", pad_edge=False)
+    for index, column in enumerate(columns):
+        made.add_column(column, justify="left" if index in (0, len(columns) - 1) else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 160).print(made)
+
+
+def stop(exit_code: int) -> None:
+    """End the command with `exit_code`."""
+    raise typer.Exit(exit_code)
+
+
+class Progress:
+    """`progress(done, total, text)`: a bar with time left in a terminal, plain lines elsewhere, nothing for --json."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet, self._bar, self._last = quiet, None, ""
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        if self._quiet:
+            return
+        if sys.stderr.isatty():
+            self._draw(done, total, text)
+        elif text != self._last:
+            print(f"[{done}/{total}] {text}", file=sys.stderr, flush=True)
+            self._last = text
+
+    def _draw(self, done: int, total: int, text: str) -> None:
+        from tqdm import tqdm
+
+        if self._bar is None:
+            self._bar = tqdm(total=total, leave=False, dynamic_ncols=True)
+        self._bar.total, self._bar.n = total, done
+        self._bar.set_description_str(text)

@@ -1,0 +1,90 @@
+"""`edl-labs run`: labs through papermill."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.errors import UsageError
+
+if TYPE_CHECKING:
+    from edl_labs.running.values import RunReport
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command(name="run")(run)
+
+
+def run(
+    labs: Annotated[list[str] | None, typer.Argument(help="Labs, or notebook files; none means every lab.")] = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="Quick parameters from lab.toml.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The lab's real parameters from lab.toml (default).")] = False,
+    device: Annotated[str, typer.Option(help="auto (the best here), cpu, cuda, mps or xpu.")] = "auto",
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Notebooks at a time.")] = 1,
+    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 600.0,
+    notebook_timeout: Annotated[float, typer.Option(help="Seconds that one notebook may take.")] = 1800.0,
+    parameter: Annotated[
+        list[str] | None, typer.Option("-p", "--parameter", help="NAME=VALUE for the parameters cell; repeatable.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where results go (default: build/executed).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run solution notebooks headless: executed notebooks, HTML, results.json, env.json and junit.xml."""
+    from edl_labs.running.execute import run_labs
+    from edl_labs.running.values import Limits
+
+    if smoke and full:
+        raise UsageError("--smoke and --full exclude each other", next="give one of them, or neither for --full")
+    with Progress(quiet=as_json) as progress:
+        report = run_labs(
+            labs or (),
+            mode="smoke" if smoke else "full",
+            device=device,
+            out=out,
+            jobs=jobs,
+            limits=Limits(cell_s=cell_timeout, notebook_s=notebook_timeout),
+            parameters=dict(map(_parameter, parameter or [])),
+            progress=progress,
+        )
+    if as_json:
+        emit(report.to_json())
+    else:
+        _show(report)
+    stop(report.exit_code)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    import ast
+
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"-p {text}: not NAME=VALUE", next="for example -p launches=100")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+def _show(report: RunReport) -> None:
+    columns = ["lab", "device", "cells", "seconds", "score", "slowest cell"]
+    table("", columns, [_row(row) for row in report.rows()])
+    print(f"{report.mode} run, {report.seconds:.1f} s; executed notebooks, pages and results: {report.folder}")
+    for lab, failure in report.failures():
+        print(f"{lab}: {failure}", file=sys.stderr)
+
+
+def _row(row: dict[str, Any]) -> list[str]:
+    by_hand = f" (+{row['by_hand_points']:g} by hand)" if row["by_hand_points"] else ""
+    return [
+        row["lab"],
+        row["device"],
+        f"{row['cells_run']}/{row['cells']}",
+        f"{row['seconds']:.1f}",
+        f"{row['points']:g}/{row['max_points']:g}{by_hand}",
+        f"{row['slowest']}: {row['slowest_s']:.1f} s" if row["slowest"] else "none ran",
+    ]
