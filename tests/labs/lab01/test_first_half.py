@@ -1,0 +1,141 @@
+"""The first half's judges: mistakes beyond the known wrong answers, and answers that are right in another form."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+
+def test_finish_times_names_the_first_operation_that_goes_wrong(judged):
+    def forgets_the_queue(program, *, launch_s):
+        host_s = device_s = 0.0
+        for name, duration_s in program:
+            if name == "host":
+                host_s += duration_s
+            elif name == "sync":
+                host_s = max(host_s, device_s)
+            else:
+                host_s += launch_s
+                device_s = host_s + duration_s
+                host_s = device_s if name == "blocking copy" else host_s
+        return host_s, device_s
+
+    outcome = judged("finish_times", finish_times=forgets_the_queue)
+
+    assert 0 == outcome.points
+    assert "two operations of one stream overlapped" == outcome.what
+    assert "a launch" in outcome.why
+
+
+def test_finish_times_may_come_as_a_list_or_a_tuple(judged, solution):
+    listed = judged("finish_times", finish_times=lambda p, **k: list(solution["finish_times"](p, **k)))
+
+    assert "passed" == listed.state
+
+
+def test_finish_times_swapped_are_told_so(judged, solution):
+    outcome = judged("finish_times", finish_times=lambda p, **k: solution["finish_times"](p, **k)[::-1])
+
+    assert "the two times are swapped" == outcome.what
+
+
+def test_finish_times_with_three_answers_are_refused(judged):
+    outcome = judged("finish_times", finish_times=lambda program, *, launch_s: (0.0, 0.0, 0.0))
+
+    assert "a program has two answers: when the host returns and when the device is done" == outcome.what
+
+
+def test_a_refusal_by_another_error_is_an_error(judged):
+    def divides_first(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s):
+        fraction = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s) / time_s
+        if not 0 <= fraction <= 1:
+            raise ValueError("impossible")
+        return fraction
+
+    outcome = judged("faster_than_light", fraction_of_light=divides_first)
+
+    assert outcome.what.startswith("your code raised ZeroDivisionError")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda light_s, time_s: 100 * light_s / time_s, "that is a percentage"),
+        (lambda light_s, time_s: 1.0, "the fraction is wrong"),
+        (lambda light_s, time_s: 0.9 * light_s / time_s, "the fraction is wrong"),
+    ],
+)
+def test_fractions_that_are_none_are_told_what_they_are(judged, answer, told):
+    def fraction(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s):
+        light_s = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s)
+        if time_s <= 0 or time_s < light_s:
+            raise ValueError("impossible")
+        return answer(light_s, time_s)
+
+    assert told == judged("faster_than_light", fraction_of_light=fraction).what
+
+
+def test_tiles_may_be_counted_with_ceil_of_a_float(judged):
+    def with_ceil(m, n, *, tile_m, tile_n):
+        tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n)
+        return tiles, (tiles * tile_m * tile_n - m * n) / (tiles * tile_m * tile_n)
+
+    assert "passed" == judged("tile_quantization", tile_report=with_ceil).state
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_smallest_of_equally_good_widths_is_as_right_as_the_largest(judged, solution, seed):
+    def from_the_top(m, *, bound, tile_m, tile_n, sm_count):
+        def share(n):
+            tiles, wasted = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
+            return (1 - wasted) * solution["wave_report"](tiles, sm_count=sm_count)[1]
+
+        return max(range(bound, 0, -1), key=share)
+
+    assert "passed" == judged("wave_quantization", seed=seed, best_width=from_the_top).state
+
+
+def test_a_width_beyond_the_bound_or_no_whole_number_is_refused(judged):
+    told = "the width is no whole number from 1 to the bound"
+
+    assert told == judged("wave_quantization", best_width=lambda m, **shape: shape["bound"] + 1).what
+    assert told == judged("wave_quantization", best_width=lambda m, **shape: float(shape["bound"])).what
+
+
+def test_a_best_width_that_forgets_the_waste_loses(judged, solution):
+    def fullest_waves(m, *, bound, tile_m, tile_n, sm_count):
+        def full(n):
+            tiles, _ = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
+            return solution["wave_report"](tiles, sm_count=sm_count)[1]
+
+        return max(range(1, bound + 1), key=full)
+
+    assert "another width fills the machine better" == judged("wave_quantization", best_width=fullest_waves).what
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda peak: 2 * peak, "the peak is wrong"),
+        (lambda peak: peak / 1e12, "TFLOP/s came back"),
+        (lambda peak: peak or 1e12, "a rate came back for a dtype that the SM does not have"),
+    ],
+)
+def test_wrong_peaks_are_told_what_they_are(judged, solution, change, told):
+    outcome = judged(
+        "peak_from_clock", peak_flop_per_s=lambda row, dtype, **k: change(solution["peak_flop_per_s"](row, dtype, **k))
+    )
+
+    assert told == outcome.what
+
+
+@pytest.mark.parametrize(
+    ("factor", "told"),
+    [(1 / 3600, "hours came back"), (1 / 86400, "days came back"), (1000, "the transfer time is wrong")],
+)
+def test_wrong_transfer_times_are_told_what_they_are(judged, solution, factor, told):
+    assert (
+        told
+        == judged("petabyte", transfer_s=lambda size, rate, **k: factor * solution["transfer_s"](size, rate, **k)).what
+    )
