@@ -12,7 +12,7 @@
 # * predict the steps in a matrix product's speed from tiles and waves;
 # * price a transfer, and hide it behind computation.
 #
-# **About 90 minutes, 20 points.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and
+# **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and
 # otherwise shows figures that say where they come from. In each section, *write your prediction down* before you run
 # the next cell. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003]
 # performance and profiling.
@@ -130,7 +130,7 @@ off_us, on_us = 2870 - 1430, 2260 - 840
 print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {off_us / on_us:.3f}")
 
 # %% [markdown] explain="why_forward_only"
-# **Explain (2 points, read by your instructor).** The setting tries several algorithms and keeps the fastest. From
+# **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From
 # these two rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before
 # you tell a colleague to switch it on? Four to eight sentences. Name at least one reason why the subtraction itself may
 # mislead.
