@@ -1,21 +1,25 @@
-"""Commands of those who write labs: build, leaks."""
+"""Commands of those who write labs: build, test, leaks."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edl_labs.cli.output import AsJson, Progress, emit, stop
-from edl_labs.errors import UsageError
+from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.errors import NothingToDo, UsageError
+
+if TYPE_CHECKING:
+    from edl_labs.authoring.proof import ExerciseProof, LabProof
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
     for command in (build, leaks):
         app.command()(command)
+    app.command(name="test")(prove_labs)
 
 
 def need_instructor_tools() -> None:
@@ -55,6 +59,57 @@ def build(
         print(f"stale: {stale}\n  why:  they are not what solutions/ makes\n  next: edl-labs build", file=sys.stderr)
         stop(1)
     print(f"{len(report.labs)} built; {len(report.changed)} files {'stale' if check else 'changed'}")
+
+
+def prove_labs(
+    labs: Annotated[list[str] | None, typer.Argument(help="Labs; none means every lab.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
+    need_instructor_tools()
+    from edl_labs.authoring.course import Course
+    from edl_labs.authoring.prove import prove
+
+    course = Course.find()
+    proofs = []
+    for name in labs or course.lab_names():
+        with Progress(quiet=as_json) as progress:
+            proofs.append(prove(course, name, seeds=seeds, progress=progress))
+    ok = bool(proofs) and all(proof.ok for proof in proofs)
+    if as_json:
+        emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})
+    else:
+        _show_proofs(proofs)
+    if not proofs:
+        raise NothingToDo("there are no labs", next="edl-labs new LAB")
+    stop(0 if ok else 1)
+
+
+def _show_proofs(proofs: list[LabProof]) -> None:
+    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", ""]
+    for proof in proofs:
+        table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
+        for problem in proof.problems:
+            print(problem, file=sys.stderr)
+
+
+def _proof_row(exercise: ExerciseProof) -> list[str]:
+    def sign(ok: bool) -> str:
+        return "✓" if ok else "✗"
+
+    by_hand = exercise.kind == "explain"
+    told = sum(one.ok for one in exercise.wrong)
+    return [
+        exercise.name,
+        f"{exercise.points:g}",
+        "by hand" if by_hand else sign(exercise.stub.ok),
+        "by hand" if by_hand else sign(exercise.solution.ok),
+        "" if by_hand else f"{told}/{len(exercise.wrong)} told",
+        sign(exercise.hints.ok),
+        "" if by_hand else sign(exercise.hostile.ok),
+        "complete" if exercise.ok else f"{len(exercise.problems)} to mend",
+    ]
 
 
 def leaks(

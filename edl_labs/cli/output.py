@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from types import TracebackType
 from typing import Annotated, Any
 
 import typer
 
+PLAIN_EVERY_S = 2.0
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on standard output instead of text.")]
 
 
@@ -23,7 +25,7 @@ def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title=title or None, title_justify="left", pad_edge=False)
+    made = Table(title=title or None, title_justify="left")
     for index, column in enumerate(columns):
         made.add_column(column, justify="left" if index in (0, len(columns) - 1) else "right", overflow="fold")
     for row in rows:
@@ -40,7 +42,8 @@ class Progress:
     """`progress(done, total, text)`: a bar with time left in a terminal, plain lines elsewhere, nothing for --json."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._quiet, self._bar, self._last = quiet, None, ""
+        self._quiet, self._last, self._last_s = quiet, "", -PLAIN_EVERY_S
+        self._bar: Any = None
 
     def __enter__(self) -> Progress:
         return self
@@ -54,9 +57,9 @@ class Progress:
             return
         if sys.stderr.isatty():
             self._draw(done, total, text)
-        elif text != self._last:
+        elif text != self._last and (done == total or time.monotonic() - self._last_s >= PLAIN_EVERY_S):
             print(f"[{done}/{total}] {text}", file=sys.stderr, flush=True)
-            self._last = text
+            self._last, self._last_s = text, time.monotonic()
 
     def _draw(self, done: int, total: int, text: str) -> None:
         from tqdm import tqdm

@@ -1,9 +1,53 @@
-"""Commands of those who work on labs."""
+"""Commands of those who work on labs: doctor, start, check."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+
+if TYPE_CHECKING:
+    from edl_labs.running.checkfile import CheckReport
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
+    for command in (check,):
+        app.command()(command)
+
+
+def check(
+    file: Annotated[Path, typer.Argument(help="A notebook of one of the labs.")],
+    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 600.0,
+    as_json: AsJson = False,
+) -> None:
+    """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
+    from edl_labs.running.checkfile import check_notebook
+    from edl_labs.running.values import Limits
+
+    with Progress(quiet=as_json) as progress:
+        report = check_notebook(file, limits=Limits(cell_s=cell_timeout), progress=progress)
+    if as_json:
+        emit(report.to_json())
+    else:
+        _show_check(report)
+    stop(report.exit_code)
+
+
+def _show_check(report: CheckReport) -> None:
+    rows = [
+        [e.name, e.state, "" if e.by_hand else f"{e.points:g}/{e.max_points:g}", e.what if not e.full else ""]
+        for e in report.exercises
+    ]
+    table(report.title, ["exercise", "state", "points", "what to look at"], rows)
+    for exercise in report.exercises:
+        if exercise.state in ("wrong", "partly"):
+            print(f"{exercise.name}: {exercise.what}\n  why:  {exercise.why}\n  next: {exercise.next}")
+    for failure in report.failures:
+        print(failure, file=sys.stderr)
+    by_hand = f" (and {report.by_hand_points:g} by hand)" if report.by_hand_points else ""
+    print(f"{report.points:g} of {report.max_points:g} points{by_hand}, {report.seconds:.1f} s")
