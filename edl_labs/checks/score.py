@@ -39,6 +39,7 @@ class Score(float):
             from edl_labs.checks.progress import Progress
             from edl_labs.ui.outcome import score_html
 
-            bundle["text/html"] = score_html(self.outcome, Progress(self.outcome.lab))
             bundle[MIME] = self.outcome.to_json()
+            if self.outcome.lab:
+                bundle["text/html"] = score_html(Progress(self.outcome.lab))
         return bundle

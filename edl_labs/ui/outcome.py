@@ -61,10 +61,10 @@ def outcome_html(outcome: Outcome) -> str:
     return f'<div style="border-left:4px solid {colour};padding:.4em .8em;margin:.3em 0">{body}</div>'
 
 
-def score_html(outcome: Outcome, progress: Progress) -> str:
-    """One line under the report: the points, and the lab so far."""
-    so_far = f"lab so far {progress.points:g} / {progress.max_points:g}" if outcome.lab else ""
-    return f'<span style="opacity:.75">{points_text(outcome.points, outcome.max_points)} · {so_far}</span>'
+def score_html(progress: Progress) -> str:
+    """One line under the report: the lab so far."""
+    so_far = f"{escape(progress.facts.title)} so far: {progress.points:g} / {progress.max_points:g} points"
+    return f'<span style="opacity:.75">{so_far}</span>'
 
 
 @dataclass(frozen=True)
