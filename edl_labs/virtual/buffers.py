@@ -1,0 +1,150 @@
+"""Memory of a VirtualGPU and its host: sizes and places, no contents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.virtual.errors import VirtualGPUError
+
+if TYPE_CHECKING:
+    from edl_labs.virtual.gpu import VirtualGPU
+
+DEVICE, PINNED, PAGEABLE = "device", "pinned", "pageable"
+MAX_REGIONS = 64
+
+
+class Region:
+    """Bytes `start` to `stop` of a buffer. Slicing gives a part: `buffer[0:4096]`."""
+
+    __slots__ = ("buffer", "start", "stop")
+
+    def __init__(self, buffer: Buffer, start: int, stop: int) -> None:
+        self.buffer, self.start, self.stop = buffer, start, stop
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.stop - self.start
+
+    def __getitem__(self, part: slice) -> Region:
+        low, high, step = _bounds(part, self.nbytes)
+        if step != 1 or not 0 <= low < high <= self.nbytes:
+            raise VirtualGPUError(
+                f"bytes {low} to {high} are no part of these {self.nbytes} bytes",
+                why="a part is buffer[start:stop] with 0 <= start < stop <= its size, in bytes",
+                next="count in bytes, and mind a last chunk that is smaller than the others",
+            )
+        return Region(self.buffer, self.start + low, self.start + high)
+
+    def __repr__(self) -> str:
+        return f"{self.buffer.name}[{self.start}:{self.stop}]"
+
+
+class Buffer(Region):
+    """A piece of memory: on the device, or pinned or pageable on the host. As a region it is the whole of itself."""
+
+    __slots__ = ("freed", "gpu", "index", "name", "versions", "where")
+
+    def __init__(self, gpu: VirtualGPU, *, index: int, nbytes: int, where: str, name: str) -> None:
+        super().__init__(self, 0, nbytes)
+        self.gpu, self.index, self.where, self.name = gpu, index, where, name
+        self.freed = False
+        self.versions = 0
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether a copy engine can reach this host memory by itself."""
+        return self.where == PINNED
+
+
+def regions(gpu: VirtualGPU, given: object, *, role: str) -> tuple[Region, ...]:
+    """`given`, a buffer, a part of one, or several, as regions of this GPU's live memory."""
+    several = (given,) if isinstance(given, Region) or not isinstance(given, Iterable) else tuple(given)
+    for one in several:
+        checked(gpu, one, role=role)
+    return several
+
+
+def checked(gpu: VirtualGPU, given: object, *, role: str) -> Region:
+    """`given` as a region of this GPU's live memory; VirtualGPUError where it is none."""
+    if not isinstance(given, Region):
+        raise VirtualGPUError(
+            f"{role} is {type(given).__name__}, not a buffer",
+            why="a VirtualGPU knows only memory that it gave out",
+            next="make it with gpu.empty(nbytes) on the device, or gpu.host_empty(nbytes, pin_memory=True)",
+        )
+    if given.buffer.gpu is not gpu:
+        raise VirtualGPUError(
+            f"{role} {given!r} belongs to another VirtualGPU",
+            why="each device has its own memory",
+            next="make the buffer on the device that uses it",
+        )
+    if given.buffer.freed:
+        raise VirtualGPUError(
+            f"{role} {given!r} has been freed", why="its memory is gone", next="free a buffer after its last use"
+        )
+    return given
+
+
+def plain(part: Region) -> list[int]:
+    """A region as plain data: the buffer's number and the bounds."""
+    return [part.buffer.index, part.start, part.stop]
+
+
+def declare(entry: dict[str, Any], read: tuple[Region, ...], written: tuple[Region, ...]) -> None:
+    """Note in a recorded operation what it reads and writes."""
+    if len(read) + len(written) > MAX_REGIONS:
+        raise VirtualGPUError(
+            f"one operation touches {len(read) + len(written)} regions",
+            why=f"at most {MAX_REGIONS} are followed",
+            next="name whole buffers instead of many parts",
+        )
+    if read:
+        entry["reads"] = [plain(part) for part in read]
+    if written:
+        entry["writes"] = [plain(part) for part in written]
+
+
+def refuse_pageable(part: Region) -> None:
+    """VirtualGPUError for memory that a kernel cannot reach."""
+    if part.buffer.where == PAGEABLE:
+        raise VirtualGPUError(
+            f"a kernel cannot touch {part!r}",
+            why="it is pageable memory of the host, which the device cannot reach",
+            next="copy it to a device buffer first",
+        )
+
+
+def refuse_device(part: Region) -> None:
+    """VirtualGPUError for memory that the host cannot reach."""
+    if part.buffer.where == DEVICE:
+        raise VirtualGPUError(
+            f"the host cannot touch {part!r}", why="it is in the device's memory", next="copy it to the host first"
+        )
+
+
+def one_size(touched: tuple[Region, ...]) -> bool:
+    """True; VirtualGPUError unless all regions have one size."""
+    if len({part.nbytes for part in touched}) != 1:
+        raise VirtualGPUError(
+            "an elementwise kernel needs inputs and outputs of one size",
+            why="byte i of an output depends on byte i of each input",
+            next="declare reads= and writes= of the same number of bytes, or leave out elementwise=True",
+        )
+    return True
+
+
+def _bounds(part: object, size: int) -> tuple[int, int, int]:
+    if not isinstance(part, slice):
+        raise VirtualGPUError(
+            f"[{part!r}] is no part of a buffer", why="buffers hold bytes, not elements", next="use buffer[start:stop]"
+        )
+    given = (0 if part.start is None else part.start, size if part.stop is None else part.stop, part.step or 1)
+    if not all(type(value) is int for value in given):
+        raise VirtualGPUError(
+            f"a buffer cannot be cut at {part.start!r} and {part.stop!r}",
+            why="bounds are whole numbers of bytes",
+            next="round the chunk size with int(...) or //",
+        )
+    return given

@@ -1,0 +1,40 @@
+"""The host's clock on a VirtualGPU: it has a resolution, and reading it takes time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edl_labs.virtual.gpu import VirtualGPU
+
+
+class VirtualClock:
+    """A `edl_labs.clock.Clock` on virtual time: any timer runs on it unchanged."""
+
+    __slots__ = ("_gpu",)
+
+    def __init__(self, gpu: VirtualGPU) -> None:
+        self._gpu = gpu
+
+    @property
+    def name(self) -> str:
+        """Which modelled machine this is the clock of."""
+        return f"virtual {self._gpu.machine.name}"
+
+    @property
+    def resolution_s(self) -> float:
+        """The step of the readings."""
+        return self._gpu.machine.clock_resolution_s
+
+    @property
+    def read_cost_s(self) -> float:
+        """What one reading takes of the host's time."""
+        return self._gpu.machine.clock_read_cost_s
+
+    def now_s(self) -> float:
+        """The host's time when this reading returns, rounded down to the resolution."""
+        return self._gpu.now_s()
+
+    def synchronize(self) -> None:
+        """Keep the host until the device has drained."""
+        self._gpu.synchronize()

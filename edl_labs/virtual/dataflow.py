@@ -1,0 +1,164 @@
+"""Where the bytes of a buffer come from: through which copies and kernels, from which inputs. It needs no data.
+
+Each byte of a buffer has an origin: byte p + offset of an input, or of the result of a kernel on given inputs. Origins
+are written as digests, so that equal computations have equal origins in every program.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.races import accesses
+
+_MAX_VISITS = 2_000_000
+_MAX_OFFSETS = 32
+_MAX_TEXT = 200
+
+Entry = dict[str, Any]
+# A digest of the computation, and for each of its inputs the distance from a byte's position to that of its source.
+Origin = tuple[str, tuple[int, ...]]
+Part = tuple[int, int, Origin]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes `start` to `stop` have one origin: `origin` compares computations, `text` is for people."""
+
+    start: int
+    stop: int
+    origin: str
+    text: str = field(compare=False)
+
+
+def contents(program: Sequence[Entry], buffer: int) -> tuple[Piece, ...]:
+    """The origins of a buffer's bytes at the end of a checked program, followed in the order of issue."""
+    flow = _Flow()
+    for entry in program:
+        flow.follow(entry)
+    if not 0 <= buffer < len(flow.memory):
+        raise ReplayError(
+            f"the program has no buffer {buffer}", why=f"it made {len(flow.memory)}", next="count allocations from 0"
+        )
+    return tuple(
+        Piece(start, stop, f"{digest}{list(offsets)}", flow.texts[digest])
+        for start, stop, (digest, offsets) in flow.memory[buffer]
+    )
+
+
+class _Flow:
+    """The origins of every buffer's bytes, operation by operation."""
+
+    def __init__(self) -> None:
+        self.memory: list[list[Part]] = []
+        self.texts: dict[str, str] = {}
+        self._visits = 0
+
+    def follow(self, entry: Entry) -> None:
+        """Take the next operation."""
+        if entry["op"] == "alloc":
+            number = len(self.memory)
+            # The number, not the name, tells buffers apart: anyone may call his buffer like another.
+            self.memory.append([(0, entry["bytes"], (self._name(("initial", number), entry["name"]), (0,)))])
+        elif entry["op"] == "copy":
+            self._write(entry["dst"], self._read(entry["src"]))
+        elif entry["op"] in ("launch", "host_work"):
+            self._compute(entry)
+
+    def _compute(self, entry: Entry) -> None:
+        read, written = accesses(entry)
+        inputs = [self._read(region) for region in read]
+        name = entry.get("name", "host")
+        for number, region in enumerate(written):
+            size = region[2] - region[1]
+            result = self._elementwise(name, inputs, size, number) if entry.get("elementwise") else None
+            self._write(region, result or [(0, size, self._whole(name, inputs, number))])
+
+    def _elementwise(self, name: str, inputs: list[list[Part]], size: int, number: int) -> list[Part] | None:
+        bounds = sorted({0, size, *(part[0] for parts in inputs for part in parts)})
+        cursors = [0] * len(inputs)
+        result: list[Part] = []
+        for start, stop in pairwise(bounds):
+            origins = []
+            for which, parts in enumerate(inputs):
+                while parts[cursors[which]][1] <= start:
+                    cursors[which] += 1
+                origins.append(parts[cursors[which]][2])
+            offsets = tuple(offset for origin in origins for offset in origin[1])
+            if len(offsets) > _MAX_OFFSETS:
+                return None
+            children = tuple(origin[0] for origin in origins)
+            text = f"{name}({', '.join(self.texts[child] for child in children)})"
+            result.append((start, stop, (self._name(("each", name, number, children), text), offsets)))
+        return result
+
+    def _whole(self, name: str, inputs: list[list[Part]], number: int) -> Origin:
+        sources = [self.texts[origin[0]] for parts in inputs for _, _, origin in parts[:3]]
+        text = f"{name}({', '.join(dict.fromkeys(sources))})"
+        return self._name(("whole", name, number, inputs), text), (0,)
+
+    def _name(self, computation: object, text: str) -> str:
+        digest = blake2b(repr(computation).encode(), digest_size=12).hexdigest()
+        self.texts.setdefault(digest, text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…")
+        return digest
+
+    def _read(self, region: list[int]) -> list[Part]:
+        """The parts of a region, in positions counted from its start."""
+        number, start, stop = region
+        parts = self.memory[number]
+        first = bisect_right(parts, start, key=lambda part: part[0]) - 1
+        found: list[Part] = []
+        while first < len(parts) and parts[first][0] < stop:
+            low, high, origin = parts[first]
+            found.append((max(low, start) - start, min(high, stop) - start, _moved(origin, start)))
+            first += 1
+        self._count(len(found))
+        return found
+
+    def _write(self, region: list[int], new: list[Part]) -> None:
+        number, start, stop = region
+        parts = self.memory[number]
+        low = bisect_right(parts, start, key=lambda part: part[0]) - 1
+        high = low
+        while high < len(parts) and parts[high][0] < stop:
+            high += 1
+        before = [(parts[low][0], start, parts[low][2])] if parts[low][0] < start else []
+        after = [(stop, parts[high - 1][1], parts[high - 1][2])] if parts[high - 1][1] > stop else []
+        placed = [(a + start, b + start, _moved(origin, -start)) for a, b, origin in new]
+        # One neighbour on each side, so that a buffer written in chunks ends as one piece.
+        if low > 0:
+            low -= 1
+            before.insert(0, parts[low])
+        if high < len(parts):
+            after.append(parts[high])
+            high += 1
+        self._count(high - low + len(new) + len(parts) // 64)
+        parts[low:high] = _merged([*before, *placed, *after])
+
+    def _count(self, visits: int) -> None:
+        self._visits += visits
+        if self._visits > _MAX_VISITS:
+            raise ReplayError(
+                "the program cuts its buffers into too many parts to follow",
+                why="every part with an origin of its own is tracked",
+                next="use larger chunks",
+            )
+
+
+def _moved(origin: Origin, distance: int) -> Origin:
+    return origin[0], tuple(offset + distance for offset in origin[1])
+
+
+def _merged(parts: list[Part]) -> list[Part]:
+    merged: list[Part] = []
+    for start, stop, origin in parts:
+        if merged and merged[-1][2] == origin:
+            merged[-1] = (merged[-1][0], stop, origin)
+        else:
+            merged.append((start, stop, origin))
+    return merged

@@ -1,0 +1,35 @@
+"""What goes wrong on a VirtualGPU and in a replay; each message says what, why and what next."""
+
+from __future__ import annotations
+
+from edl_labs.errors import EdlError
+
+
+class VirtualGPUError(EdlError):
+    """A program does to a VirtualGPU what a GPU could not do, or would answer with an error."""
+
+
+class ReplayError(EdlError):
+    """A recorded program is no program: malformed, too large, or impossible on any machine."""
+
+
+class ReplayDisagreement(ReplayError):
+    """A recorded reading is not the one that its program gives."""
+
+    def __init__(self, *, index: int, operation: str, recorded: object, replayed: object) -> None:
+        super().__init__(
+            f"operation {index} of the program, {operation}, says {shown(recorded)}",
+            why=f"replaying the operations before it gives {shown(replayed)}",
+            next="return the readings as the device gave them, with every operation issued between them",
+        )
+        self.index, self.operation, self.recorded, self.replayed = index, operation, recorded, replayed
+
+
+def shown(value: object) -> str:
+    """`value` for a message: short, and safe for anything, however large or nested it is."""
+    if type(value) is int and value.bit_length() > 128:
+        return "a huge number"
+    if type(value) in (bool, int, float, str, type(None)):
+        text = repr(value)
+        return text if len(text) <= 40 else text[:39] + "…"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,301 @@
+"""VirtualGPU: a deterministic model of a host and its GPU that code drives as it drives torch.cuda."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.hardware import Accelerator, dtype_name
+from edl_labs.virtual import streams
+from edl_labs.virtual.buffers import (
+    DEVICE,
+    PAGEABLE,
+    PINNED,
+    Buffer,
+    Region,
+    checked,
+    declare,
+    one_size,
+    plain,
+    refuse_device,
+    refuse_pageable,
+    regions,
+)
+from edl_labs.virtual.clock import VirtualClock
+from edl_labs.virtual.core import Core
+from edl_labs.virtual.engine import COMPUTE, PER_SECOND, TO_HOST, Operation, Work
+from edl_labs.virtual.errors import VirtualGPUError
+from edl_labs.virtual.machine import MAX_SECONDS, VirtualMachine, machine
+from edl_labs.virtual.pricing import copy_plan, kernel_work, transfer_ps
+from edl_labs.virtual.quantities import flop_count, label, picoseconds, whole_bytes
+from edl_labs.virtual.streams import StreamContext, own_stream
+
+if TYPE_CHECKING:
+    from edl_labs.virtual.timeline import Timeline
+
+MAX_STREAMS = 128
+_SCALAR_BYTES = 16
+_NOTHING: tuple[Region, ...] = ()
+
+
+class VirtualGPU:
+    """A host and a GPU on virtual time: exact, the same on every run and every computer.
+
+    Calls cost the host what `machine` says; kernels and copies run on the device, in the order of issue in each stream,
+    on one compute engine and one copy engine each way. Everything issued and every reading is kept in `program`.
+
+    >>> gpu = VirtualGPU(VirtualMachine(launch_overhead_s=2e-6))
+    >>> for _ in range(3):
+    ...     gpu.launch("relu", duration_s=10e-6)
+    >>> gpu.now_s()
+    6e-06
+    >>> gpu.synchronize()
+    >>> gpu.now_s()
+    3.2e-05
+    """
+
+    def __init__(
+        self, model: str | Accelerator | VirtualMachine | dict[str, Any] = "A100-80GB", **parameters: Any
+    ) -> None:
+        self.machine = machine(model, **parameters)
+        self.clock = VirtualClock(self)
+        self.core = Core(self.machine, traced=False)
+        self.streams = [streams.Stream(self, 0)]
+        self.events: list[streams.Event] = []
+        self.buffers: list[Buffer] = []
+        self._current = self.streams[0]
+        self._used_bytes = 0
+        self._launch_ps = self.core.costs_ps["launch_overhead_s"]
+        self._copy_ps = self.core.costs_ps["copy_overhead_s"]
+
+    def empty(self, nbytes: int, *, name: str = "") -> Buffer:
+        """Memory on the device."""
+        size = whole_bytes(nbytes, "a buffer", lowest=1)
+        left = self.machine.memory_bytes - self._used_bytes
+        if size > left:
+            raise VirtualGPUError(
+                f"out of memory: {size:,} bytes asked for, {left:,} left",
+                why=f"{self.machine.name} has {self.machine.memory_bytes:,} bytes",
+                next="free what is no longer used with gpu.free(buffer), or work in chunks",
+            )
+        buffer = self._alloc(size, DEVICE, name)
+        self.core.wake()
+        self._used_bytes += size
+        return buffer
+
+    def host_empty(self, nbytes: int, *, pin_memory: bool = False, name: str = "") -> Buffer:
+        """Memory of the host: pageable, or pinned (page-locked), which copy engines reach by themselves."""
+        return self._alloc(whole_bytes(nbytes, "a buffer", lowest=1), PINNED if pin_memory else PAGEABLE, name)
+
+    def free(self, buffer: Buffer) -> None:
+        """Give a buffer's memory back; it must not be used afterwards."""
+        whole = checked(self, buffer, role="the buffer").buffer
+        self.core.keep({"op": "free", "buffer": whole.index})
+        whole.freed = True
+        if whole.where == DEVICE:
+            self._used_bytes -= whole.nbytes
+
+    def launch(
+        self,
+        name: str,
+        *,
+        duration_s: float | None = None,
+        flops: float = 0.0,
+        moved_bytes: int | None = None,
+        dtype: object = "fp32",
+        reads: Any = _NOTHING,
+        writes: Any = _NOTHING,
+        elementwise: bool = False,
+        stream: streams.Stream | None = None,
+    ) -> None:
+        """Issue a kernel, of `duration_s` or of an amount of work that the machine prices; the host goes on.
+
+        Work is FLOPs of a dtype and bytes moved (the sizes of `reads` and `writes` unless given), which overlap. A
+        kernel that touches a small working set again finds it in the L2; without declared buffers it has its own, by
+        its name. `elementwise`: byte i of each write depends on byte i of each read alone, all of one size.
+        """
+        core = self.core
+        stream = self._current if stream is None else own_stream(self, stream)
+        fresh = type(name) is not str or name not in core.loaded
+        if fresh:
+            label(name)
+        entry: dict[str, Any] = {"op": "launch", "name": name, "stream": stream.index}
+        read = written = _NOTHING
+        if reads is not _NOTHING or writes is not _NOTHING or elementwise:
+            read, written = self._declared(entry, reads, writes, elementwise=elementwise)
+        cost: int | Work
+        if type(duration_s) is float and 0 <= duration_s <= MAX_SECONDS and not flops and moved_bytes is None:
+            # The short way for what programs issue most.
+            cost, entry["duration_s"] = round(duration_s * PER_SECOND), duration_s
+        elif duration_s is not None:
+            cost, entry["duration_s"] = self._given(name, duration_s, flops, moved_bytes), float(duration_s)
+        else:
+            cost = self._priced(entry, flops, moved_bytes, dtype=dtype, touched=read + written)
+        core.keep(entry)
+        if fresh:
+            core.load(name)
+        core.issue(Operation(stream.lane, COMPUTE, name, cost), self._launch_ps)
+        for part in written:
+            part.buffer.versions += 1
+
+    def copy(
+        self, dst: Region, src: Region, *, non_blocking: bool = False, stream: streams.Stream | None = None
+    ) -> None:
+        """Copy `src` to `dst`, between host and device or on one of them.
+
+        Only a pinned copy with `non_blocking=True`, and one on the device, lets the host go on. A copy to or from
+        pageable memory is staged: it runs at a lower rate and keeps the host to its end, whatever `non_blocking` says.
+        """
+        stream = own_stream(self, stream)
+        dst, src = checked(self, dst, role="the destination"), checked(self, src, role="the source")
+        if dst.nbytes != src.nbytes:
+            raise VirtualGPUError(
+                f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit {dst.nbytes}",
+                why="a copy moves as many bytes as it fills",
+                next="cut both sides to the same size",
+            )
+        entry = {"op": "copy", "dst": plain(dst), "src": plain(src), "stream": stream.index}
+        self.core.keep({**entry, "non_blocking": bool(non_blocking)})
+        engine, ps, pageable = copy_plan(self.machine, dst, src)
+        dst.buffer.versions += 1
+        if engine is None:
+            self.core.spend("copy on the host", ps)
+            return
+        operation = Operation(stream.lane, engine, f"{src!r} to {dst!r}", ps)
+        self.core.issue(operation, self._copy_ps)
+        if engine != COMPUTE and (pageable or not non_blocking):
+            self.core.block("copy", operation)
+
+    def item(self, source: Region, *, stream: streams.Stream | None = None) -> int:
+        """Read one number (at most 16 bytes) from the device, as `tensor.item()` does: the host waits for the stream.
+
+        What comes back stands for the value: how many operations issued so far write into the buffer.
+        """
+        stream = own_stream(self, stream)
+        region = checked(self, source, role="the source")
+        if region.buffer.where != DEVICE or region.nbytes > _SCALAR_BYTES:
+            raise VirtualGPUError(
+                f"{region!r} of {region.nbytes} bytes is no number on the device",
+                why=f"item() reads one number, of at most {_SCALAR_BYTES} bytes, from the device",
+                next="copy larger data with gpu.copy(host_buffer, device_buffer)",
+            )
+        value = region.buffer.versions
+        self.core.keep({"op": "item", "src": plain(region), "stream": stream.index, "value": value})
+        ps = self.core.costs_ps["copy_latency_s"] + transfer_ps(region.nbytes, self.machine.link_byte_per_s)
+        operation = Operation(stream.lane, TO_HOST, "item", ps)
+        self.core.issue(operation, self._copy_ps)
+        self.core.block("item", operation)
+        return value
+
+    def host_work(self, duration_s: float, *, reads: Any = (), writes: Any = ()) -> None:
+        """Keep the host busy for `duration_s`, as Python between two calls does; it may touch host buffers."""
+        ps = picoseconds(duration_s, "duration_s")
+        read, written = regions(self, reads, role="what the host reads"), regions(self, writes, role="what it writes")
+        for part in read + written:
+            refuse_device(part)
+        entry: dict[str, Any] = {"op": "host_work", "duration_s": duration_s}
+        declare(entry, read, written)
+        self.core.keep(entry)
+        self.core.spend("host work", ps)
+        for part in written:
+            part.buffer.versions += 1
+
+    def Stream(self) -> streams.Stream:  # noqa: N802
+        """A new stream."""
+        if len(self.streams) >= MAX_STREAMS:
+            raise VirtualGPUError(
+                f"more than {MAX_STREAMS} streams",
+                why="a device has few hardware queues, and streams beyond them share",
+                next="make a few streams and use them in turn",
+            )
+        stream = streams.Stream(self, len(self.streams))
+        self.core.keep({"op": "stream", "stream": stream.index})
+        self.streams.append(stream)
+        return stream
+
+    def Event(self, *, enable_timing: bool = False) -> streams.Event:  # noqa: N802
+        """A new event; `enable_timing=True` makes one that keeps its time."""
+        event = streams.Event(self, len(self.events), enable_timing=bool(enable_timing))
+        self.core.keep({"op": "event", "event": event.index, "timing": event.enable_timing})
+        self.events.append(event)
+        return event
+
+    def stream(self, stream: streams.Stream) -> StreamContext:
+        """A context in which `stream` is the current one."""
+        return StreamContext(self, own_stream(self, stream))
+
+    def current_stream(self) -> streams.Stream:
+        """The stream that work goes to unless another one is named."""
+        return self._current
+
+    def default_stream(self) -> streams.Stream:
+        """The stream that is there from the beginning."""
+        return self.streams[0]
+
+    def set_stream(self, stream: streams.Stream) -> None:
+        """Make `stream` the current one."""
+        self._current = own_stream(self, stream)
+
+    def synchronize(self) -> None:
+        """Keep the host until the device has drained."""
+        core = self.core
+        core.keep({"op": "synchronize"})
+        core.wake()
+        core.spend("synchronize", core.costs_ps["sync_overhead_s"])
+        core.drain_all("synchronize")
+
+    def now_s(self) -> float:
+        """A reading of the host's clock: it takes `clock_read_cost_s`, then is rounded down to the resolution."""
+        value = self.core.read_clock()
+        self.core.keep({"op": "now", "value": value})
+        return value
+
+    @property
+    def program(self) -> list[dict[str, Any]]:
+        """Everything issued and every reading, in order, as plain data: evidence to replay (a copy)."""
+        return [{**entry} for entry in self.core.recorded]
+
+    @property
+    def timeline(self) -> Timeline:
+        """What runs when, from a replay of the program so far to its end."""
+        from edl_labs.virtual.replay import replay
+
+        return replay(self.program, self.machine).timeline
+
+    def _alloc(self, size: int, where: str, name: str) -> Buffer:
+        index = len(self.buffers)
+        buffer = Buffer(self, index=index, nbytes=size, where=where, name=label(name or f"buffer{index}"))
+        self.core.keep({"op": "alloc", "buffer": index, "bytes": size, "where": where, "name": buffer.name})
+        self.buffers.append(buffer)
+        return buffer
+
+    def _declared(self, entry: dict[str, Any], reads: Any, writes: Any, *, elementwise: bool) -> tuple[Any, Any]:
+        read, written = regions(self, reads, role="a kernel's input"), regions(self, writes, role="a kernel's output")
+        for part in read + written:
+            refuse_pageable(part)
+        declare(entry, read, written)
+        if elementwise:
+            entry["elementwise"] = one_size(read + written)
+        return read, written
+
+    def _given(self, name: str, duration_s: object, flops: object, moved_bytes: object) -> int:
+        if flops or moved_bytes is not None:
+            raise VirtualGPUError(
+                f"{name} has a duration and an amount of work",
+                why="the machine prices work by itself",
+                next="give duration_s, or flops and moved_bytes",
+            )
+        return picoseconds(duration_s, "duration_s")
+
+    def _priced(
+        self,
+        entry: dict[str, Any],
+        flops: float,
+        moved_bytes: int | None,
+        *,
+        dtype: object,
+        touched: tuple[Region, ...],
+    ) -> Work:
+        size = sum(part.nbytes for part in touched) if moved_bytes is None else moved_bytes
+        entry["flops"], entry["moved_bytes"] = flop_count(flops), whole_bytes(size, "traffic", lowest=0)
+        entry["dtype"] = short = dtype_name(dtype)
+        return kernel_work(self.machine, entry["name"], flops=flops, moved_bytes=size, dtype=short, touched=touched)

@@ -1,0 +1,152 @@
+"""The parameters of a VirtualGPU, as one frozen value: from the hardware table, or round numbers to reckon with."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.hardware import Accelerator, accelerator, dtype_name
+from edl_labs.virtual.errors import VirtualGPUError, shown
+
+MAX_SECONDS = 1e6
+_MAX_RATE = 1e18
+
+# What no datasheet prints: host costs of an eager framework's calls, and the rate of staged copies. Typical values of
+# the hosts that carry these chips; tests/gpu compares them with a real machine.
+_HOSTS: dict[str, dict[str, float]] = {
+    "Turing": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
+    "Volta": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
+    "Ampere": {"launch_overhead_s": 5e-6, "copy_overhead_s": 8e-6, "pageable_byte_per_s": 8e9},
+    "Hopper": {"launch_overhead_s": 4e-6, "copy_overhead_s": 7e-6, "pageable_byte_per_s": 12e9},
+}
+# Large pinned copies reach about this share of a PCIe link: packet headers take the rest.
+_LINK_EFFICIENCY = 0.85
+_L2_SPEEDUP = 2.5
+
+
+@dataclass(frozen=True)
+class VirtualMachine:
+    """A machine's parameters, in SI. The defaults are an ideal machine: what you do not set costs nothing.
+
+    >>> VirtualMachine(launch_overhead_s=5e-6).launch_overhead_s
+    5e-06
+    >>> VirtualMachine.of("H200").l2_bytes
+    52428800
+    """
+
+    name: str = "ideal"
+    launch_overhead_s: float = 0.0
+    copy_overhead_s: float = 0.0
+    event_overhead_s: float = 0.0
+    sync_overhead_s: float = 0.0
+    copy_latency_s: float = 0.0
+    kernel_floor_s: float = 0.0
+    context_init_s: float = 0.0
+    module_load_s: float = 0.0
+    clock_resolution_s: float = 1e-12
+    clock_read_cost_s: float = 0.0
+    queue_depth: int | None = None
+    link_byte_per_s: float = 10e9
+    pageable_byte_per_s: float = 5e9
+    memory_bandwidth_byte_per_s: float = 1e12
+    l2_bandwidth_byte_per_s: float = 2e12
+    l2_bytes: int = 0
+    memory_bytes: int = 80_000_000_000
+    peak_flop_per_s: Mapping[str, float] = field(default_factory=lambda: {"fp32": 1e12}, hash=False)
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            _check(name, value)
+        object.__setattr__(self, "peak_flop_per_s", _checked_peaks(self.peak_flop_per_s))
+
+    @classmethod
+    def of(cls, entry: str | Accelerator, **overrides: Any) -> VirtualMachine:
+        """The modelled machine around an accelerator of the hardware table, such as 'H200'."""
+        chip = accelerator(entry) if isinstance(entry, str) else entry
+        base = cls(
+            name=chip.key,
+            event_overhead_s=1e-6,
+            sync_overhead_s=4e-6,
+            copy_latency_s=1.5e-6,
+            kernel_floor_s=1.5e-6,
+            context_init_s=0.25,
+            module_load_s=4e-4,
+            clock_resolution_s=1e-9,
+            clock_read_cost_s=6e-8,
+            queue_depth=1024,
+            link_byte_per_s=_LINK_EFFICIENCY * chip.link_byte_per_s,
+            memory_bandwidth_byte_per_s=chip.memory_bandwidth_byte_per_s,
+            l2_bandwidth_byte_per_s=_L2_SPEEDUP * chip.memory_bandwidth_byte_per_s,
+            l2_bytes=chip.l2_bytes,
+            memory_bytes=chip.memory_bytes,
+            peak_flop_per_s={dtype: chip.peak_flop_per_s(dtype) for dtype in chip.dtypes()},
+        )
+        return base.replace(**{**_HOSTS[chip.architecture], **overrides})
+
+    def replace(self, **overrides: Any) -> VirtualMachine:
+        """The same machine with some parameters set."""
+        known = [parameter.name for parameter in dataclasses.fields(self)]
+        strange = sorted(set(overrides) - set(known))
+        if strange:
+            raise VirtualGPUError(
+                f"a VirtualGPU has no parameter {strange[0]!r}",
+                why=f"it has {', '.join(known)}",
+                next="set one of these",
+            )
+        return dataclasses.replace(self, **overrides)
+
+    def warm(self) -> VirtualMachine:
+        """The same machine with its context made and its kernels loaded: first calls cost no more than others."""
+        return self.replace(context_init_s=0.0, module_load_s=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The machine as plain data."""
+        return {**vars(self), "peak_flop_per_s": dict(self.peak_flop_per_s)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> VirtualMachine:
+        """The machine that `to_dict` wrote."""
+        if not isinstance(data, Mapping) or not all(isinstance(name, str) for name in data):
+            raise VirtualGPUError("this is no machine", why="it is no mapping of parameters", next="use .to_dict()")
+        return cls().replace(**data)
+
+
+def machine(value: str | Accelerator | VirtualMachine | Mapping[str, Any], **overrides: Any) -> VirtualMachine:
+    """A machine from a hardware key, a table entry, plain data, or a machine; `overrides` set parameters."""
+    if isinstance(value, VirtualMachine):
+        return value.replace(**overrides)
+    if isinstance(value, Mapping):
+        return VirtualMachine.from_dict(value).replace(**overrides)
+    return VirtualMachine.of(value, **overrides)
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "name":
+        good, want = type(value) is str and len(value) <= 100, "a text"
+    elif name == "queue_depth":
+        good, want = value is None or (type(value) is int and 1 <= value <= 10**9), "a whole number from 1, or None"
+    elif name == "peak_flop_per_s":
+        good, want = isinstance(value, Mapping), "a mapping from dtype to FLOP/s"
+    elif name.endswith("_bytes"):
+        good, want = type(value) is int and 0 <= value <= 10**18, "a whole number of bytes"
+    elif name.endswith("_s") and not name.endswith("_per_s"):
+        lowest = 1e-12 if name == "clock_resolution_s" else 0.0
+        good, want = _number(value, lowest, MAX_SECONDS), f"seconds from {lowest:g} to {MAX_SECONDS:g}"
+    else:
+        good, want = _number(value, 1.0, _MAX_RATE), f"a rate from 1 to {_MAX_RATE:g}"
+    if not good:
+        raise VirtualGPUError(f"{name} is {shown(value)}", why=f"it must be {want}", next=f"set {name} accordingly")
+
+
+def _checked_peaks(peaks: Mapping[str, float]) -> dict[str, float]:
+    checked = {dtype_name(dtype): rate for dtype, rate in peaks.items()}
+    for rate in checked.values():
+        _check("peak_flop_per_s of a dtype", rate)
+    return checked
+
+
+def _number(value: Any, lowest: float, highest: float) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and lowest <= value <= highest

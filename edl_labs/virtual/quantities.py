@@ -1,0 +1,56 @@
+"""Checked quantities: what a caller may say in seconds, bytes, FLOPs and names."""
+
+from __future__ import annotations
+
+from edl_labs.virtual.engine import PER_SECOND
+from edl_labs.virtual.errors import VirtualGPUError, shown
+from edl_labs.virtual.machine import MAX_SECONDS
+
+MAX_BYTES = 10**15
+MAX_FLOPS = 1e24
+MAX_NAME = 200
+
+
+def picoseconds(seconds: object, what: str) -> int:
+    """`seconds` as whole picoseconds; VirtualGPUError unless it is a number from 0 to 1e6."""
+    # NaN fails both comparisons.
+    if type(seconds) in (float, int) and 0 <= seconds <= MAX_SECONDS:  # type: ignore[operator]
+        return round(seconds * PER_SECOND)  # type: ignore[operator]
+    raise VirtualGPUError(
+        f"{what} is {shown(seconds)}",
+        why=f"a duration is a number of seconds from 0 to {MAX_SECONDS:g}",
+        next="give seconds, not a time stamp or a difference that may be negative",
+    )
+
+
+def whole_bytes(count: object, what: str, *, lowest: int) -> int:
+    """`count` as a number of bytes; VirtualGPUError unless it is a whole number from `lowest`."""
+    if type(count) is int and lowest <= count <= MAX_BYTES:
+        return count
+    raise VirtualGPUError(
+        f"{what} of {shown(count)} bytes",
+        why=f"sizes are whole numbers of bytes from {lowest} to {MAX_BYTES:.0e}",
+        next="count bytes: elements times bytes per element",
+    )
+
+
+def flop_count(flops: object) -> float:
+    """`flops` as a number of operations; VirtualGPUError unless it is a number from 0."""
+    if type(flops) in (float, int) and 0 <= flops <= MAX_FLOPS:  # type: ignore[operator]
+        return float(flops)  # type: ignore[arg-type]
+    raise VirtualGPUError(
+        f"a kernel of {shown(flops)} FLOPs",
+        why=f"work is a number from 0 to {MAX_FLOPS:g}",
+        next="count it, 2MNK for a GEMM",
+    )
+
+
+def label(name: object) -> str:
+    """A kernel's name; VirtualGPUError unless it is a short text."""
+    if type(name) is str and 0 < len(name) <= MAX_NAME:
+        return name
+    raise VirtualGPUError(
+        "a kernel needs a name",
+        why=f"it is a text of 1 to {MAX_NAME} characters",
+        next='launch("relu", duration_s=...)',
+    )

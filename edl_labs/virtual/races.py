@@ -1,0 +1,188 @@
+"""Data races of a program: two operations touch the same bytes, one writes, and nothing orders them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.virtual.buffers import DEVICE
+from edl_labs.virtual.errors import ReplayError
+
+MAX_RACES = 100
+_MAX_VISITS = 5_000_000
+_HOST = 0
+
+Entry = dict[str, Any]
+Access = tuple[int, int, int]  # who (0 the host, 1 + n stream n), the how-manieth step of his, the operation's index
+
+
+@dataclass(frozen=True)
+class Race:
+    """Operations `first` and `second` of a program touch bytes `start` to `stop` of a buffer in no order.
+
+    `kind` says what they do, in the order of issue: 'write, then read', for example.
+    """
+
+    buffer: str
+    start: int
+    stop: int
+    first: int
+    second: int
+    kind: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} of {self.buffer}[{self.start}:{self.stop}] by operations {self.first} and {self.second} "
+            "without an event, a stream or a synchronisation between them"
+        )
+
+
+def find_races(program: Sequence[Entry]) -> tuple[Race, ...]:
+    """The races of a checked program, at most 100 of them."""
+    finder = _Finder(streams=1 + sum(entry["op"] == "stream" for entry in program))
+    for index, entry in enumerate(program):
+        finder.follow(index, entry)
+        if len(finder.races) >= MAX_RACES:
+            break
+    return tuple(finder.races[:MAX_RACES])
+
+
+def accesses(entry: Entry) -> tuple[list[list[int]], list[list[int]]]:
+    """The regions that an operation reads and writes, as plain data."""
+    if entry["op"] in ("copy", "item"):
+        return [entry["src"]], [entry["dst"]] if "dst" in entry else []
+    return entry.get("reads", []), entry.get("writes", [])
+
+
+class _Memory:
+    """One buffer, cut where accesses begin and end; each part knows its last write and the reads since."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self.name = name
+        self.starts = [0]
+        self.parts: list[tuple[Access | None, dict[int, Access]]] = [(None, {})]
+        self.size = size
+
+    def cut(self, position: int) -> int:
+        """Make a part begin at `position`, and give its number."""
+        at = bisect_right(self.starts, position) - 1
+        if position >= self.size or self.starts[at] == position:
+            return at if position < self.size else len(self.parts)
+        write, reads = self.parts[at]
+        self.starts.insert(at + 1, position)
+        self.parts.insert(at + 1, (write, dict(reads)))
+        return at + 1
+
+
+class _Finder:
+    """Follows a program with vector clocks: what each of the host and the streams knows to be over."""
+
+    def __init__(self, streams: int) -> None:
+        self.races: list[Race] = []
+        self._clocks = [[0] * (streams + 1) for _ in range(streams + 1)]
+        self._joined = [0] * (streams + 1)
+        self._host_version = 0
+        self._events: dict[int, list[int]] = {}
+        self._memory: list[_Memory] = []
+        self._places: list[str] = []
+        self._visits = 0
+
+    def follow(self, index: int, entry: Entry) -> None:
+        """Take the next operation."""
+        name = entry["op"]
+        if name == "alloc":
+            self._memory.append(_Memory(entry["name"], entry["bytes"]))
+            self._places.append(entry["where"])
+        elif name in ("launch", "copy", "item", "host_work"):
+            self._work(index, entry)
+        elif name == "record":
+            self._events[entry["event"]] = list(self._lane(entry["stream"]))
+        elif name == "wait":
+            _join(self._lane(entry["stream"]), self._events[entry["event"]])
+        else:
+            for known in self._learned(entry):
+                _join(self._clocks[_HOST], known)
+                self._host_version += 1
+
+    def _learned(self, entry: Entry) -> Iterator[list[int]]:
+        """The clocks that the host learns from a call that returned: what is over, by now."""
+        name = entry["op"]
+        if name == "synchronize":
+            yield from self._clocks[1:]
+        elif name == "sync_stream" or (name == "query_stream" and entry["value"]):
+            yield self._clocks[1 + entry["stream"]]
+        elif name == "sync_event" or (name == "query_event" and entry["value"]):
+            yield self._events[entry["event"]]
+        elif name == "elapsed_time":
+            yield self._events[entry["start"]]
+            yield self._events[entry["end"]]
+
+    def _work(self, index: int, entry: Entry) -> None:
+        places = [self._places[entry[side][0]] for side in ("dst", "src") if side in entry]
+        on_host = entry["op"] == "host_work" or (entry["op"] == "copy" and DEVICE not in places)
+        actor = _HOST if on_host else 1 + entry["stream"]
+        clock = self._clocks[_HOST] if on_host else self._lane(entry["stream"])
+        clock[actor] += 1
+        read, written = accesses(entry)
+        for region in read:
+            self._touch(region, (actor, clock[actor], index), clock, writes=False)
+        for region in written:
+            self._touch(region, (actor, clock[actor], index), clock, writes=True)
+        if on_host:
+            self._host_version += 1
+        elif entry["op"] == "item" or (entry["op"] == "copy" and _blocks(entry, places)):
+            _join(self._clocks[_HOST], clock)
+            self._host_version += 1
+
+    def _lane(self, stream: int) -> list[int]:
+        """A stream's clock, with all that the host knows: an operation comes after what was over when it was issued."""
+        clock = self._clocks[1 + stream]
+        if self._joined[1 + stream] != self._host_version:
+            _join(clock, self._clocks[_HOST])
+            self._joined[1 + stream] = self._host_version
+        return clock
+
+    def _touch(self, region: list[int], access: Access, clock: list[int], *, writes: bool) -> None:
+        number, start, stop = region
+        memory = self._memory[number]
+        low, high = memory.cut(start), memory.cut(stop)
+        self._visits += high - low + len(memory.parts) // 64
+        if self._visits > _MAX_VISITS:
+            raise ReplayError(
+                "the program cuts its buffers into too many parts to follow",
+                why="every part that is read or written separately is tracked",
+                next="use larger chunks",
+            )
+        for at in range(low, high):
+            self._judge(memory, at, access, clock, writes=writes)
+        if writes:
+            memory.starts[low:high] = [start]
+            memory.parts[low:high] = [(access, {})]
+
+    def _judge(self, memory: _Memory, at: int, access: Access, clock: list[int], *, writes: bool) -> None:
+        write, reads = memory.parts[at]
+        if write is not None and write[1] > clock[write[0]]:
+            self._report(memory, at, write, access, kind="write, then write" if writes else "write, then read")
+        if writes:
+            for read in reads.values():
+                if read[1] > clock[read[0]]:
+                    self._report(memory, at, read, access, kind="read, then write")
+        else:
+            reads[access[0]] = access
+
+    def _report(self, memory: _Memory, at: int, before: Access, after: Access, *, kind: str) -> None:
+        stop = memory.starts[at + 1] if at + 1 < len(memory.starts) else memory.size
+        self.races.append(Race(memory.name, memory.starts[at], stop, before[2], after[2], kind))
+
+
+def _blocks(entry: Entry, places: list[str]) -> bool:
+    across = len({place == DEVICE for place in places}) == 2
+    return across and ("pageable" in places or not entry["non_blocking"])
+
+
+def _join(clock: list[int], other: list[int]) -> None:
+    for at, step in enumerate(other):
+        if step > clock[at]:
+            clock[at] = step

@@ -1,0 +1,191 @@
+"""Streams and events of a VirtualGPU, with the names and habits of torch.cuda."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from edl_labs.virtual.engine import Lane, Mark
+from edl_labs.virtual.errors import VirtualGPUError
+
+if TYPE_CHECKING:
+    from edl_labs.virtual.gpu import VirtualGPU
+
+
+class Stream:
+    """A queue of device work that runs in the order of issue. Make one with `gpu.Stream()`."""
+
+    __slots__ = ("gpu", "index", "lane")
+
+    def __init__(self, gpu: VirtualGPU, index: int) -> None:
+        self.gpu, self.index, self.lane = gpu, index, Lane(index)
+
+    def synchronize(self) -> None:
+        """Keep the host until everything issued to this stream is done."""
+        core = self.gpu.core
+        core.keep({"op": "sync_stream", "stream": self.index})
+        core.wake()
+        core.spend("stream.synchronize", core.costs_ps["sync_overhead_s"])
+        core.drain("stream.synchronize", self.lane)
+
+    def query(self) -> bool:
+        """Whether everything issued to this stream is done now."""
+        core = self.gpu.core
+        core.spend("stream.query", core.costs_ps["event_overhead_s"])
+        core.engines.run_until(core.host_ps)
+        value = self.lane.head is None and self.lane.done <= core.host_ps
+        core.keep({"op": "query_stream", "stream": self.index, "value": value})
+        return value
+
+    def wait_event(self, event: Event) -> None:
+        """Let later work of this stream wait for the point that `event` recorded last; the host goes on."""
+        core = self.gpu.core
+        mark = mark_of(self.gpu, event, use="wait for")
+        core.keep({"op": "wait", "event": event.index, "stream": self.index})
+        core.issue(Mark(self.lane, "wait_event", awaits=mark), core.costs_ps["event_overhead_s"])
+
+    def wait_stream(self, other: Stream) -> None:
+        """Let later work of this stream wait for everything issued to `other` so far."""
+        self.wait_event(own_stream(self.gpu, other).record_event())
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Mark the present end of this stream with `event` (a new one unless given)."""
+        marked = self.gpu.Event() if event is None else event
+        own_event(self.gpu, marked, use="record")
+        core = self.gpu.core
+        core.keep({"op": "record", "event": marked.index, "stream": self.index})
+        mark = Mark(self.lane, "record")
+        core.issue(mark, core.costs_ps["event_overhead_s"])
+        marked.mark = mark
+        return marked
+
+    def __repr__(self) -> str:
+        return f"stream {self.index}"
+
+
+class Event:
+    """A mark in a stream, to wait for and, with `enable_timing=True`, to measure between. Made with `gpu.Event()`."""
+
+    __slots__ = ("enable_timing", "gpu", "index", "mark")
+
+    def __init__(self, gpu: VirtualGPU, index: int, *, enable_timing: bool) -> None:
+        self.gpu, self.index, self.enable_timing = gpu, index, enable_timing
+        self.mark: Mark | None = None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Mark the present end of `stream` (the current stream unless given)."""
+        own_stream(self.gpu, stream).record_event(self)
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """Let later work of `stream` (the current one unless given) wait for this mark."""
+        own_stream(self.gpu, stream).wait_event(self)
+
+    def synchronize(self) -> None:
+        """Keep the host until the mark is reached."""
+        core = self.gpu.core
+        mark = mark_of(self.gpu, self, use="synchronize with")
+        core.keep({"op": "sync_event", "event": self.index})
+        core.spend("event.synchronize", core.costs_ps["sync_overhead_s"])
+        core.block("event.synchronize", mark)
+
+    def query(self) -> bool:
+        """Whether the mark is reached now."""
+        core = self.gpu.core
+        mark = mark_of(self.gpu, self, use="query")
+        core.spend("event.query", core.costs_ps["event_overhead_s"])
+        core.engines.run_until(core.host_ps)
+        value = mark.done is not None and mark.done <= core.host_ps
+        core.keep({"op": "query_event", "event": self.index, "value": value})
+        return value
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds (as in torch) from this mark to that of `end_event`; the device must have reached both."""
+        core = self.gpu.core
+        core.engines.run_until(core.host_ps)
+        began, ended = (_reached_ps(self.gpu, event) for event in (self, end_event))
+        value = (ended - began) / 10**9
+        core.keep({"op": "elapsed_time", "start": self.index, "end": end_event.index, "value": value})
+        return value
+
+    def __repr__(self) -> str:
+        return f"event {self.index}"
+
+
+class StreamContext:
+    """`with gpu.stream(s):` makes `s` the current stream inside the block."""
+
+    def __init__(self, gpu: VirtualGPU, stream: Stream) -> None:
+        self._gpu, self._stream = gpu, stream
+        self._before: list[Stream] = []
+
+    def __enter__(self) -> Stream:
+        self._before.append(self._gpu.current_stream())
+        self._gpu.set_stream(self._stream)
+        return self._stream
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._gpu.set_stream(self._before.pop())
+
+
+def own_stream(gpu: VirtualGPU, stream: object) -> Stream:
+    """`stream`, or the current one for None; VirtualGPUError where it is none of this device."""
+    if stream is None:
+        return gpu.current_stream()
+    if not isinstance(stream, Stream) or stream.gpu is not gpu:
+        raise VirtualGPUError(
+            f"{_short(stream)} is no stream of this device",
+            why="work goes to streams of the device that runs it",
+            next="make streams with gpu.Stream()",
+        )
+    return stream
+
+
+def own_event(gpu: VirtualGPU, event: object, *, use: str) -> Event:
+    """`event`; VirtualGPUError where it is none of this device."""
+    if not isinstance(event, Event):
+        raise VirtualGPUError(
+            f"cannot {use} {_short(event)}", why="it is no event", next="make one with gpu.Event(enable_timing=...)"
+        )
+    if event.gpu is not gpu:
+        raise VirtualGPUError(
+            f"cannot {use} {event!r} here: it belongs to another device",
+            why="each device has its own streams, events and time",
+            next="make events with gpu.Event() on the device that records them",
+        )
+    return event
+
+
+def mark_of(gpu: VirtualGPU, event: object, *, use: str) -> Mark:
+    """The point that an event of this device marks; VirtualGPUError where there is none."""
+    mark = own_event(gpu, event, use=use).mark
+    if mark is None:
+        raise VirtualGPUError(
+            f"cannot {use} {event!r}: it was never recorded",
+            why="an event marks no point until event.record(stream) is called",
+            next="record it in the stream that does the work, before anything waits for it",
+        )
+    return mark
+
+
+def _reached_ps(gpu: VirtualGPU, event: object) -> int:
+    mark = mark_of(gpu, event, use="take the time of")
+    assert isinstance(event, Event)
+    if not event.enable_timing:
+        raise VirtualGPUError(
+            f"cannot take the time of {event!r}: it keeps none",
+            why="events keep times only when made for it",
+            next="make it with gpu.Event(enable_timing=True)",
+        )
+    if mark.done is None or mark.done > gpu.core.host_ps:
+        raise VirtualGPUError(
+            f"cannot take the time of {event!r}: the device has not reached it",
+            why="the host runs ahead of the device",
+            next="call event.synchronize() on the later event, or gpu.synchronize(), first",
+        )
+    return mark.done
+
+
+def _short(value: object) -> str:
+    return repr(value) if isinstance(value, (Stream, Event, str, int, float, type(None))) else type(value).__name__
