@@ -73,24 +73,25 @@ def _descriptors(file: IO[bytes]) -> Iterator[None]:
 @contextmanager
 def _streams(sink: _Sink) -> Iterator[None]:
     """sys.stdout, sys.stderr and sys.displayhook, and the stream objects that code may have kept."""
-    kept = [stream for stream in (sys.stdout, sys.stderr) if _can_patch(stream)]
+    kept = [(vars(stream), vars(stream).get("write")) for stream in {sys.stdout, sys.stderr} if _is_kernels(stream)]
     before = sys.stdout, sys.stderr, sys.displayhook
-    for stream in kept:
-        vars(stream)["write"] = sink.write
+    for attributes, _ in kept:
+        attributes["write"] = sink.write
     sys.stdout = sys.stderr = sink
     sys.displayhook = lambda value: None
     try:
         yield
     finally:
         sys.stdout, sys.stderr, sys.displayhook = before
-        for stream in kept:
-            vars(stream).pop("write", None)
+        for attributes, own in kept:
+            attributes.pop("write", None)
+            if own is not None:
+                attributes["write"] = own
 
 
-def _can_patch(stream: Any) -> bool:
-    return (
-        hasattr(stream, "__dict__") and "write" not in vars(stream) and type(stream).__module__.startswith("ipykernel")
-    )
+def _is_kernels(stream: Any) -> bool:
+    """A kernel's stream: code that kept it (`err = sys.stderr`, a logging handler) must be caught too."""
+    return hasattr(stream, "__dict__") and type(stream).__module__.startswith("ipykernel")
 
 
 @contextmanager

@@ -180,3 +180,31 @@ def test_a_failing_cell_is_named_and_later_cells_still_run(numbers: Path) -> Non
 
     assert "first: ZeroDivisionError: division by zero" == worker.error
     assert [{"value": {"y": 2.0}}] == records
+
+
+KERNEL_CELLS = [
+    """import logging, os, sys
+from edl_labs import check
+kept = sys.stderr
+logging.basicConfig()
+def double(x):
+    print("to a kept stream", file=kept)
+    os.write(2, b"from C")
+    os.system("echo from a child >&2")
+    logging.getLogger().error("logged")
+    return 2 * x""",
+    'check("double")',
+    'print("after", file=sys.stderr)',
+]
+
+
+def test_in_a_real_kernel_no_noise_reaches_the_check_cell_and_stderr_works_again_after() -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in KERNEL_CELLS])
+
+    nbclient.NotebookClient(book, timeout=60).execute()
+
+    checked, after = (cell.outputs for cell in book.cells[1:])
+    assert ["display_data", "execute_result"] == [output.output_type for output in checked]
+    assert "2.0" == checked[1]["data"]["text/plain"]
+    assert ["after\n"] == [output.text for output in after]
