@@ -74,6 +74,11 @@ class AcceleratorClock(HostClock):
         self._device = _accelerator_device(self._torch, device)
         self.name = f"host beside {self._device}"
 
+    @property
+    def device(self) -> str:
+        """Which device it waits for, as torch names it."""
+        return str(self._device)
+
     def synchronize(self) -> None:
         """Return once every stream of the device has drained."""
         self._torch.accelerator.synchronize(self._device)

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +71,14 @@ def best_device() -> str:
     return "cpu" if found is None else str(found.type)
 
 
-def describe(device: object = None) -> Device:
-    """The environment stamp of `device` (the best one here, unless named)."""
+def describe(device: object = None, *, load_torch: bool = True) -> Device:
+    """The environment stamp of `device` (the best one here, unless named).
+
+    Loading torch takes seconds: with `load_torch=False` a stamp of the CPU leaves torch out where it is not loaded yet.
+    """
+    if str(device) == "cpu" and not load_torch and "torch" not in sys.modules:
+        facts = _machine()
+        return Device(kind="cpu", device="cpu", device_name=facts["cpu_model"], hardware_key=None, **facts)
     name = best_device() if device is None else str(device)
     kind = name.split(":")[0]
     if kind != "cpu" and kind != best_device():
