@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ class CheckReport:
     """What a notebook's public checks say when it runs from its first cell to its last.
 
     `exit_code`: 0 all passed, 1 something is not right or not attempted, 4 it crashed or a cell never ran, 5 a locked
-    cell is not what was released. A tampered notebook is not run.
+    cell is not what was released.
     """
 
     file: str
@@ -86,14 +86,16 @@ def check_notebook(
     notebook = read_notebook(path)
     lab = lab_of_notebook(notebook, path)
     changed = tampering(notebook, lab.locked)
-    expected = tuple(Expected(e.name, e.kind, float(e.points)) for e in lab.exercises)
-    if changed:
-        exercises = exercise_results((), expected)
-        return CheckReport(path.name, lab.lab, lab.title, _not_run(exercises), changed, 0.0)
     finished = _run(path, limits, progress)
-    exercises = exercise_results(finished.cells, expected)
-    found = _crashes(finished, exercises, limits)
-    return CheckReport(path.name, lab.lab, lab.title, exercises, found, finished.seconds)
+    exercises = exercise_results(finished.cells, [Expected(e.name, e.kind, float(e.points)) for e in lab.exercises])
+    return CheckReport(
+        file=path.name,
+        lab=lab.lab,
+        title=lab.title,
+        exercises=tuple(_unless_changed(exercise, changed) for exercise in exercises),
+        failures=(*changed.values(), *_crashes(finished, exercises, limits)),
+        seconds=finished.seconds,
+    )
 
 
 def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
@@ -101,14 +103,14 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
     known = {f.lab: f for f in _known()}
     names = {name for cell in notebook.cells if (name := check_name(cell) or explain_name(cell))}
     shared = {lab: len(names & {e.name for e in f.exercises}) for lab, f in known.items()}
-    best = max(shared, key=lambda lab: shared[lab], default=None)
-    if best is not None and shared[best]:
+    best = max(shared, key=lambda lab: shared[lab], default="")
+    if shared.get(best):
         return known[best]
     said = notebook.metadata.get("edl_labs")
     named = said.get("lab") if isinstance(said, dict) else None
-    for name in (named, path.stem):
-        if isinstance(name, str) and name in known:
-            return known[name]
+    for candidate in (named, path.stem):
+        if isinstance(candidate, str) and candidate in known:
+            return known[candidate]
     raise UsageError(
         f"{path.name} is of no lab that is known here",
         why=f"no check of {', '.join(known) or 'any lab'} is in it",
@@ -144,14 +146,14 @@ def _run(path: Path, limits: Limits, progress: Callable[[int, int, str], None] |
 
 def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: Limits) -> tuple[Failure, ...]:
     """Why the notebook does not run through. A stub that says it is not written yet is no crash."""
-    open_work = any(e.state == "not attempted" for e in exercises)
-    stubs = {c.title for c in finished.cells if c.error_name == "NotImplementedError"} if open_work else set()
-    found = crashes(finished, limits=limits)
-    return tuple(f for f in found if not (f.kind == "error" and any(f.what.startswith(f"{s} raised") for s in stubs)))
+    if any(e.state == "not attempted" for e in exercises):
+        cells = (replace(c, state="ran") if c.error_name == "NotImplementedError" else c for c in finished.cells)
+        finished = replace(finished, cells=tuple(cells))
+    return crashes(finished, limits=limits)
 
 
-def _not_run(exercises: tuple[ExerciseResult, ...]) -> tuple[ExerciseResult, ...]:
-    from dataclasses import replace
-
-    what = "not run: a locked cell is not what was released"
-    return tuple(e if e.by_hand else replace(e, state="not reached", what=what, why="") for e in exercises)
+def _unless_changed(exercise: ExerciseResult, changed: Mapping[str, Failure]) -> ExerciseResult:
+    failure = changed.get("check-" + exercise.name.replace("_", "-"))
+    if failure is None:
+        return exercise
+    return replace(exercise, state="tampered", points=0.0, what=failure.what, why=failure.why, next=failure.next)

@@ -13,20 +13,20 @@ from edl_labs.running.values import Failure
 TAMPERED = 5
 
 
-def tampering(notebook: Any, locked: Mapping[str, str]) -> tuple[Failure, ...]:
-    """One failure for each locked cell that is not as released. `locked` maps cell ids to digests of their sources.
+def tampering(notebook: Any, locked: Mapping[str, str]) -> dict[str, Failure]:
+    """A failure for each locked cell that is not as released, by its id. `locked` maps ids to digests of sources.
 
     A cell that lost its id is known by nbgrader's name of it, and one that lost both by its text.
     """
-    found = ((cell_id, digest, _candidates(notebook, cell_id, digest, locked)) for cell_id, digest in locked.items())
-    return tuple(failure for cell_id, digest, cells in found for failure in _wrong(cell_id, digest, cells))
+    found = {cell_id: _wrong(cell_id, digest, _cells(notebook, cell_id, digest)) for cell_id, digest in locked.items()}
+    return {cell_id: failure for cell_id, failure in found.items() if failure is not None}
 
 
-def _candidates(notebook: Any, cell_id: str, digest: str, locked: Mapping[str, str]) -> list[Any]:
+def _cells(notebook: Any, cell_id: str, digest: str) -> list[Any]:
     graded = grade_name(cell_id)
     named = [cell for cell in notebook.cells if cell.get("id") == cell_id or grade_id(cell) == graded]
-    loose = [c for c in notebook.cells if not grade_id(c) and c.get("id") not in locked and _same(c.source, digest)]
-    return named + loose
+    # A student may well write the same call into a cell of their own: by its text a cell is only known at the last.
+    return named or [c for c in notebook.cells if not grade_id(c) and _same(c.source, digest)][:1]
 
 
 def grade_name(cell_id: str) -> str:
@@ -40,17 +40,19 @@ def grade_name(cell_id: str) -> str:
     return f"{name}_question" if role == "explain" else f"{role}_{name}"
 
 
-def _wrong(cell_id: str, digest: str, cells: list[Any]) -> list[Failure]:
+def _wrong(cell_id: str, digest: str, cells: list[Any]) -> Failure | None:
     if not cells:
         what, why = f"the locked cell {cell_id} is missing", "it was deleted, or its id and its nbgrader mark are gone"
     elif len(cells) > 1:
         what, why = f"the locked cell {cell_id} is there {count(len(cells), 'time')}", "it was copied"
     elif not _same(cells[0].source, digest):
         what, why = f"the locked cell {cell_id} was edited", "its text is not what was released"
+    elif cell_id.startswith("check-") != (cells[0].cell_type == "code"):
+        what, why = f"the locked cell {cell_id} was edited", f"it was made a {cells[0].cell_type} cell"
     else:
-        return []
+        return None
     step = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
-    return [Failure("tampered", what, why, step, TAMPERED)]
+    return Failure("tampered", what, why, step, TAMPERED)
 
 
 def _same(source: str, digest: str) -> bool:

@@ -121,8 +121,6 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
 def _listen(
     process: subprocess.Popen[str], job: Job, on_cell: Callable[[Cell, int, int], None]
 ) -> tuple[dict[int, Cell], dict[str, str] | None]:
-    from edl_labs.running.worker import cell_from
-
     cells: dict[int, Cell] = {}
     ending: dict[str, str] | None = None
     late = threading.Event()
@@ -139,9 +137,9 @@ def _listen(
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "cells":
-                cells = {c["index"]: cell_from(c) for c in event["cells"]}
+                cells = {c["index"]: Cell.from_json(c) for c in event["cells"]}
             elif event["event"] == "cell":
-                cell = cell_from(event["cell"])
+                cell = Cell.from_json(event["cell"])
                 cells[cell.index] = cell
                 on_cell(cell, sum(c.state != "never" for c in cells.values()), len(cells))
             else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
+
+from edl_labs.errors import UsageError
 
 SCHEMA = 1
 FAILED, CRASHED = 1, 4
@@ -18,6 +21,12 @@ class Limits:
     notebook_s: float = 1800.0
     start_s: float = 60.0
     output_bytes: int = 20_000_000
+
+    def __post_init__(self) -> None:
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
+            if not (math.isfinite(value) and value > 0):
+                raise UsageError(f"{field_.name} is {value:g}", why="a limit is a positive number", next="raise it")
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,11 @@ class Cell:
     def title(self) -> str:
         """How a message names this cell: its place, and its id or first line."""
         return f"cell {self.index + 1} ({self.line or self.id})"
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Cell:
+        """The record that `asdict` and JSON made of one."""
+        return cls(**{**data, "scores": tuple(data["scores"])})
 
 
 @dataclass(frozen=True)

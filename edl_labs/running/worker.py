@@ -15,9 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from edl_labs.running.engine import PatientClient, Recorder, ending
-from edl_labs.running.notebooks import read_notebook
-from edl_labs.running.values import Cell, Limits
+# jsonschema, which nbformat imports, would import it if it could: it builds a grammar of URLs in 1.5 s, and no
+# notebook's schema has one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+from edl_labs.running.engine import PatientClient, Recorder, ending  # noqa: E402
+from edl_labs.running.notebooks import read_notebook  # noqa: E402
+from edl_labs.running.values import Limits  # noqa: E402
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -93,11 +97,6 @@ def _recorder(notebook: Any, *, limits: Limits, emit: Emit) -> Recorder:
     recorder = Recorder(notebook, limits=limits, report=lambda cell: emit({"event": "cell", "cell": asdict(cell)}))
     emit({"event": "cells", "cells": [asdict(cell) for cell in recorder.cells.values()]})
     return recorder
-
-
-def cell_from(data: Mapping[str, Any]) -> Cell:
-    """The cell record that an event carries."""
-    return Cell(**{**data, "scores": tuple(data["scores"])})
 
 
 if __name__ == "__main__":
