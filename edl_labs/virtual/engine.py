@@ -123,7 +123,8 @@ class Engines:
                 begin, engine = self._next_start()
             else:
                 return
-            if begin > until and (target is None or target.done is not None):
+            limit = until if target is None or target.done is not None else _FOREVER
+            if begin > limit:
                 return
             if operation is None:
                 operation = heappop(self._ready[engine])[2]
@@ -132,9 +133,7 @@ class Engines:
                 self._start(operation, begin)
             else:
                 self._lone = None
-                self._run_alone(
-                    operation, begin, limit=until if target is None else _FOREVER, target=target, until=until
-                )
+                self._run_alone(operation, begin, limit=limit, target=target, until=until)
 
     def _next_start(self) -> tuple[int, int]:
         """When something starts next, and on which engine."""
