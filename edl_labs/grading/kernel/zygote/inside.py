@@ -1,0 +1,192 @@
+"""A student's process, from the fork to a running ipykernel. Everything here can be read by students' code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from edl_labs.grading.sandbox import syscalls
+from edl_labs.grading.sandbox.limits import Limits
+
+READY = b"ready"
+_CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
+_filter: Any = None
+
+
+def prepare_filter(*, network: bool) -> None:
+    """Build the seccomp filter once, before kernels are forked."""
+    global _filter
+    from edl_labs.grading.sandbox.syscall_filter import build_filter
+
+    _filter = build_filter()
+
+
+def run_kernel(request: dict[str, Any], limits: Limits, fds: list[int]) -> None:
+    """Fence this process in, and be an ipykernel until killed. `fds`: start pipe, shell, iopub, and files if any."""
+    start, shell, iopub, *files = fds
+    try:
+        os.setsid()
+        syscalls.become_dumpable()
+        Path("/proc/self/oom_score_adj").write_text("1000")
+        _be_at_home(request["home"], request["tmp"])
+        _limit(limits, cuda=request["cuda"])
+        if files:
+            _unpack(request["files"], files[0])
+        _close_all_but({start, shell, iopub})
+        silence()
+        _fence_in()
+        _start_afresh(request["seed"], limits.threads)
+        app = make_app(Path(request["tmp"]), key=request["key"], listeners={"shell": shell, "iopub": iopub})
+        _forget_grading()
+        os.write(start, READY)
+    except BaseException as error:
+        os.write(start, f"{type(error).__name__}: {error}".encode()[:4000])
+        os._exit(1)
+    os.close(start)
+    app.start()
+
+
+def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
+    """An initialised IPKernelApp; channels named in `listeners` listen on those descriptors, others in `folder`."""
+    import zmq
+    from ipykernel.kernelapp import IPKernelApp
+
+    taken = {_CHANNELS.index(channel) + 1: fd for channel, fd in listeners.items()}
+
+    class GivenSockets(IPKernelApp):
+        def _try_bind_socket(self, socket: Any, port: int) -> int:
+            if port in taken:
+                socket.setsockopt(zmq.USE_FD, taken[port])
+            return int(super()._try_bind_socket(socket, port))
+
+    GivenSockets.__name__ = IPKernelApp.__name__  # configuration goes by the class's name
+    connection = folder / "kernel.json"
+    ports = {f"{channel}_port": number for number, channel in enumerate(_CHANNELS, start=1)}
+    where = {"transport": "ipc", "ip": str(folder / "kernel"), "key": key, "signature_scheme": "hmac-sha256"}
+    connection.write_text(json.dumps({**where, **ports, "kernel_name": "python3"}))
+    app = GivenSockets.instance()
+    # Files sent beside a notebook are importable, but last: they do not stand in for the standard library.
+    app.initialize(["-f", str(connection), "--HistoryManager.enabled=False", "--InteractiveShellApp.ignore_cwd=True"])
+    _plots_inline()
+    return app
+
+
+def silence() -> None:
+    """Nothing of this process reaches the grader's terminal."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    if null > 2:
+        os.close(null)
+
+
+def environment(home: str, tmp: str) -> dict[str, str]:
+    """The environment of a student's kernel: nothing of the grader's."""
+    return {
+        "HOME": home,
+        "IPYTHONDIR": f"{tmp}/ipython",
+        "LANG": "C.UTF-8",
+        "LOGNAME": "student",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MPLCONFIGDIR": f"{tmp}/matplotlib",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin",
+        "PYTHONHASHSEED": "0",
+        "TMPDIR": tmp,
+        "TORCH_HOME": f"{home}/.cache/torch",
+        "USER": "student",
+    }
+
+
+def _be_at_home(home: str, tmp: str) -> None:
+    os.chdir(home)
+    os.environ.clear()
+    os.environ.update(environment(home, tmp))
+    sys.argv = ["ipykernel_launcher"]
+    sys.path[:] = [*(path for path in sys.path if path not in ("", home)), home]
+
+
+def _limit(limits: Limits, *, cuda: bool) -> None:
+    _set(resource.RLIMIT_CORE, 0)
+    _set(resource.RLIMIT_NOFILE, limits.open_files)
+    _set(resource.RLIMIT_FSIZE, limits.file_bytes)
+    _set(resource.RLIMIT_CPU, limits.cpu_s)
+    _set(resource.RLIMIT_NPROC, limits.processes)
+    if not cuda:
+        # An honest allocation that is too large becomes a MemoryError. CUDA maps more than it uses.
+        _set(resource.RLIMIT_DATA, _data_bytes() + limits.memory_bytes)
+
+
+def _set(which: int, value: int) -> None:
+    _, hard = resource.getrlimit(which)
+    if hard != resource.RLIM_INFINITY:
+        value = min(value, hard)
+    resource.setrlimit(which, (value, value))
+
+
+def _data_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _unpack(sizes: list[list[Any]], fd: int) -> None:
+    """Write the files that lie one after the other behind `fd`, below the working folder."""
+    with open(fd, "rb", closefd=False) as packed:
+        for name, size in sizes:
+            path = Path(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(packed.read(size))
+
+
+def _close_all_but(kept: set[int]) -> None:
+    for name in os.listdir("/proc/self/fd"):
+        fd = int(name)
+        if fd > 2 and fd not in kept:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+
+
+def _fence_in() -> None:
+    syscalls.no_new_privileges()
+    syscalls.drop_capabilities()
+    if _filter is not None:
+        _filter.load()
+
+
+def _start_afresh(seed: int, threads: int) -> None:
+    """Random states of this kernel's own: forks would otherwise share the zygote's."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    random.seed(seed)
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(seed % 2**32)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads)
+
+
+def _plots_inline() -> None:
+    # Does what `%matplotlib inline` does; must come after the shell exists, which the zygote's import came before.
+    if "matplotlib" in sys.modules:
+        from matplotlib_inline import backend_inline
+
+        backend_inline._enable_matplotlib_integration()
+
+
+def _forget_grading() -> None:
+    """`edl_labs.grading` is not there for students: not as files, nor as modules already imported."""
+    import edl_labs
+
+    for name in [name for name in sys.modules if name.startswith("edl_labs.grading")]:
+        del sys.modules[name]
+    vars(edl_labs).pop("grading", None)

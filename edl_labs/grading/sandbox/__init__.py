@@ -1,0 +1,21 @@
+"""Where a student's code runs: levels of isolation, limits, and a list of escapes that are tried.
+
+>>> Level.NAMESPACES.trusted, Level.UNSAFE.trusted
+(True, False)
+"""
+
+from __future__ import annotations
+
+from edl_labs.grading.sandbox.level import Level, best_level, level_problem
+from edl_labs.grading.sandbox.limits import Limits
+
+__all__ = ["Escape", "Level", "Limits", "best_level", "escapes", "level_problem"]
+
+
+def __getattr__(name: str) -> object:
+    # Lazy: trying escapes needs the kernel client, and the kernel client needs this package.
+    if name in ("Escape", "escapes"):
+        from edl_labs.grading.sandbox import escape
+
+        return getattr(escape, name)
+    raise AttributeError(f"edl_labs.grading.sandbox has no {name!r}; it has {', '.join(__all__)}")

@@ -1,0 +1,149 @@
+"""How much memory and CPU time the processes of one kernel take together, read from /proc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from edl_labs.grading.sandbox.limits import Limits
+from edl_labs.grading.sandbox.view import HOME
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a sandbox takes now."""
+
+    memory_bytes: int
+    cpu_s: float
+    processes: int
+    inodes: int
+
+    def over(self, limits: Limits) -> str:
+        """Which limit this is above, in a word; an empty text when none."""
+        if self.memory_bytes > limits.memory_bytes:
+            return "memory"
+        return "files" if self.inodes > limits.inodes else ""
+
+
+class Gauge:
+    """Reads the usage of all processes that one /proc lists; subclasses say which /proc, and which processes."""
+
+    def __init__(self, proc: int) -> None:
+        self._proc = proc
+
+    def close(self) -> None:
+        """Let go of what the gauge holds open."""
+        os.close(self._proc)
+
+    def pids(self) -> list[int]:
+        """The processes that count."""
+        return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
+        return 0, 0
+
+    def read(self, *, above_bytes: int = 0) -> Usage:
+        """Usage now. Memory is exact when it may be above `above_bytes`, and an upper bound when it is not.
+
+        The bound adds up resident pages, which counts those shared between processes (with the zygote, between
+        DataLoader workers) once for each; the exact figure shares them out and costs milliseconds a process.
+        """
+        pids = self.pids()
+        stored_bytes, inodes = self.files()
+        memory_bytes = stored_bytes + sum(self._resident_bytes(pid) for pid in pids)
+        if memory_bytes > above_bytes:
+            memory_bytes = stored_bytes + sum(self._shared_out_bytes(pid) for pid in pids)
+        return Usage(memory_bytes, sum(self._cpu_s(pid) for pid in pids), len(pids), inodes)
+
+    def _text(self, pid: int, name: str) -> str:
+        """A file of the process; empty when the process is gone."""
+        try:
+            fd = os.open(f"{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+        except OSError:
+            return ""
+        try:
+            return os.read(fd, 1 << 16).decode("ascii", "replace")
+        except OSError:
+            return ""
+        finally:
+            os.close(fd)
+
+    def _stat(self, pid: int) -> list[str]:
+        """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
+        return self._text(pid, "stat").rpartition(")")[2].split()
+
+    def _resident_bytes(self, pid: int) -> int:
+        fields = self._text(pid, "statm").split()
+        return int(fields[1]) * _PAGE if len(fields) > 2 else 0
+
+    def _shared_out_bytes(self, pid: int) -> int:
+        counted = 0
+        for line in self._text(pid, "smaps_rollup").splitlines():
+            name, _, rest = line.partition(":")
+            if name in ("Pss_Anon", "Pss_Shmem", "SwapPss"):
+                counted += int(rest.split()[0]) * 1024
+        return counted
+
+    def _cpu_s(self, pid: int) -> float:
+        fields = self._stat(pid)
+        return sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S if len(fields) > 15 else 0.0
+
+
+class SandboxGauge(Gauge):
+    """A pid namespace, seen through the sandbox's own /proc.
+
+    That lists its processes alone, and is held open: a process number used again cannot mislead the gauge.
+    """
+
+    def __init__(self, first_pid: int) -> None:
+        flags = os.O_DIRECTORY | os.O_CLOEXEC
+        self._root = os.open(f"/proc/{first_pid}/root", os.O_PATH | flags)
+        super().__init__(os.open("proc", os.O_RDONLY | flags, dir_fd=self._root))
+        self._file_systems = [os.open(path, os.O_RDONLY | flags, dir_fd=self._root) for path in _WRITABLE]
+
+    def close(self) -> None:
+        """Let go of the sandbox's file systems."""
+        super().close()
+        for fd in (self._root, *self._file_systems):
+            os.close(fd)
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes of home, tmp and shm."""
+        states = [os.fstatvfs(fd) for fd in self._file_systems]
+        stored_bytes = sum((state.f_blocks - state.f_bfree) * state.f_frsize for state in states)
+        return stored_bytes, sum(state.f_files - state.f_ffree for state in states)
+
+
+class FamilyGauge(Gauge):
+    """A process with its descendants and its session, where there is no pid namespace to go by."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        self._pid = pid
+
+    def pids(self) -> list[int]:
+        """The process, its descendants, and whoever shares its session."""
+        parents, members = {}, {self._pid}
+        for pid in super().pids():
+            fields = self._stat(pid)
+            if len(fields) > 3:
+                parents[pid] = int(fields[1])
+                if int(fields[3]) == self._pid:
+                    members.add(pid)
+        return [pid for pid in parents if _descends(pid, parents, members)]
+
+
+def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
+    chain = []
+    while pid not in members:
+        chain.append(pid)
+        pid = parents.get(pid, 0)
+        if pid == 0:
+            return False
+    members.update(chain)
+    return True
