@@ -32,12 +32,11 @@ def write_page(notebook: Path, page: Path, *, title: str, summary: str = "", pro
 
 def notebook_html(notebook: Any, *, folder: Path) -> str:
     """The notebook's cells as an HTML fragment that refers to nothing outside itself; pictures are embedded."""
-    exporter = _exporter()
-    body, _ = exporter.from_notebook_node(_shown(notebook), {"metadata": {"path": str(folder)}})
+    body, _ = _exporter(folder).from_notebook_node(_shown(notebook), {"metadata": {"path": str(folder)}})
     return _self_contained(body)
 
 
-def _exporter() -> Any:
+def _exporter(folder: Path) -> Any:
     from nbconvert import HTMLExporter
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
@@ -60,7 +59,7 @@ def _exporter() -> Any:
             yield ("markdown2html", _markdown)
 
     def _markdown(source: str) -> str:
-        return MarkdownWithMath(renderer=Renderer(escape=False, embed_images=True)).render(source)
+        return MarkdownWithMath(renderer=Renderer(escape=False, embed_images=True, path=str(folder))).render(source)
 
     return Exporter(template_name="basic", embed_images=True)
 
