@@ -7,7 +7,15 @@ import re
 Path = tuple["str | int", ...]
 _HEADER = re.compile(r"\s*\[(\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=(.*)$", re.DOTALL)
-_STRINGS = re.compile(r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'", re.DOTALL)
+_TOKENS = (
+    r'"""(?:\\.|[^\\])*?"""',
+    r"'''.*?'''",
+    r'(?P<open>"""|\'\'\')',  # what is left of the three quotes when no end is in sight
+    r'"(?:\\.|[^"\\\n])*"',
+    r"'[^'\n]*'",
+    r"#[^\n]*",
+)
+_STRINGS = re.compile("|".join(_TOKENS), re.DOTALL)
 
 
 def key_lines(text: str) -> dict[Path, int]:
@@ -39,10 +47,10 @@ def _parts(dotted: str) -> Path:
 
 def _open(statement: str) -> bool:
     """Whether a string or an array that starts in `statement` goes on in the next line."""
-    bare = _STRINGS.sub("s", statement)
-    if '"""' in bare or "'''" in bare:
-        return "=" in bare
-    bare = re.sub(r"#.*", "", bare)
-    if _HEADER.match(bare):
+    if not _KEY.match(statement):
         return False
-    return "=" in bare and bare.count("[") + bare.count("{") > bare.count("]") + bare.count("}")
+    tokens = list(_STRINGS.finditer(statement))
+    if any(token["open"] for token in tokens):
+        return True
+    bare = _STRINGS.sub("", statement)
+    return bare.count("[") + bare.count("{") > bare.count("]") + bare.count("}")
