@@ -16,7 +16,7 @@ from typing import Any
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.races import accesses
 
-_MAX_VISITS = 2_000_000
+_MAX_VISITS = 500_000
 _MAX_OFFSETS = 32
 _MAX_TEXT = 200
 

@@ -102,6 +102,8 @@ class Event:
         """Milliseconds (as in torch) from this mark to that of `end_event`; the device must have reached both."""
         core = self.gpu.core
         core.engines.run_until(core.host_ps)
+        for event in (self, end_event):
+            mark_of(self.gpu, event, use="take the time of")
         began, ended = (_reached_ps(self.gpu, event) for event in (self, end_event))
         value = (ended - began) / 10**9
         core.keep({"op": "elapsed_time", "start": self.index, "end": end_event.index, "value": value})

@@ -1,0 +1,1 @@
+"""All matplotlib of the library: each function takes values and axes, and returns the axes."""

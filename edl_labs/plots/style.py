@@ -1,0 +1,71 @@
+"""The look that all plots share: readable on white and on black, since pages follow the reader's theme.
+
+Backgrounds are transparent, text is one grey, and every colour lies between the two, at a contrast of about 4 to both.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT = "#767676"
+BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#3b7dc4", "#c2641a", "#2f8f57", "#8f63c9", "#cf4f5a", "#808080"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
+# Text on a filled area of any of the colours.
+ON_COLOUR = "#ffffff"
+
+
+def parameters() -> Any:
+    """The look as a dict of matplotlib's rcParams."""
+    from cycler import cycler
+
+    greys = ("text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
+    return {
+        **dict.fromkeys(greys, TEXT),
+        **dict.fromkeys(clear, "none"),
+        "axes.prop_cycle": cycler(color=COLOURS),
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": "medium",
+        "axes.grid": False,
+        "figure.constrained_layout.use": True,
+        "grid.alpha": 0.3,
+        "grid.color": TEXT,
+        "legend.edgecolor": TEXT,
+        "legend.framealpha": 0.0,
+        "lines.linewidth": 1.6,
+        "svg.hashsalt": "edl_labs",
+    }
+
+
+def look() -> AbstractContextManager[None]:
+    """A context in which new figures have the look: `with style.look(): figure, axes = plt.subplots()`."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(parameters())
+
+
+def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """A figure and its axes with the look, as `plt.subplots` gives them."""
+    import matplotlib.pyplot as plt
+
+    with look():
+        return plt.subplots(rows, columns, **options)
+
+
+def dress(axes: Axes) -> Axes:
+    """Give axes that were made elsewhere the look: clear backgrounds, grey text, ticks and frame."""
+    axes.figure.patch.set_alpha(0.0)
+    axes.patch.set_alpha(0.0)
+    axes.tick_params(colors=TEXT, which="both")
+    for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
+        text.set_color(TEXT)
+    for side, spine in axes.spines.items():
+        spine.set_color(TEXT)
+        spine.set_visible(side in ("left", "bottom"))
+    return axes

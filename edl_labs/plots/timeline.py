@@ -1,0 +1,119 @@
+"""The picture of a timeline: the host on top, then streams, then copy engines, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, TEXT, dress
+from edl_labs.units import seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from edl_labs.virtual.timeline import Span, Timeline
+
+# Colour is never the only sign: waiting is hatched, and the rows tell the rest.
+KINDS = {
+    "call": (ORANGE, "", "host calls"),
+    "work": (GREEN, "", "host works"),
+    "wait": (GREY, "////", "host waits"),
+    "kernel": (BLUE, "", "kernels"),
+    "copy": (PURPLE, "..", "copies"),
+}
+_HEIGHT = 0.7
+_RESOLUTION = 1500
+_NAMED = 60
+_CHARACTERS = 90
+
+
+def draw_timeline(
+    axes: Axes, timeline: Timeline, *, start_s: float = 0.0, end_s: float | None = None, title: str = ""
+) -> Axes:
+    """Draw the spans between `start_s` and `end_s` (the end, unless given), one line a row, with names where they fit.
+
+    Spans too short for the picture are drawn together, so that a timeline of any length takes bounded time and memory.
+    """
+    stop_s = max(timeline.makespan_s if end_s is None else end_s, start_s + 1e-12)
+    shown = [span for span in timeline.spans if span.end_s > start_s and span.start_s < stop_s]
+    rows = [row for row in timeline.rows if any(span.row == row for span in shown)]
+    for place, row in enumerate(rows):
+        mine = [span for span in shown if span.row == row]
+        _draw_row(axes, place, mine, start_s=start_s, stop_s=stop_s)
+    axes.set(
+        xlim=(start_s, stop_s),
+        ylim=(max(len(rows), 1) - 0.5, -0.5),
+        yticks=range(len(rows)),
+        yticklabels=rows,
+        title=title,
+    )
+    axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
+    dress(axes)
+    _legend(axes, {span.kind for span in shown})
+    return axes
+
+
+def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop_s: float) -> None:
+    finest_s = (stop_s - start_s) / _RESOLUTION
+    for kind, (colour, hatch, _) in KINDS.items():
+        bars = list(_merged([span for span in spans if span.kind == kind], finest_s))
+        if bars:
+            axes.broken_barh(
+                bars,
+                (place - _HEIGHT / 2, _HEIGHT),
+                facecolor=colour,
+                edgecolor=ON_COLOUR if hatch else colour,
+                hatch=hatch,
+                linewidth=0.0 if hatch else 0.4,
+            )
+    for span in _fitting(spans, stop_s - start_s):
+        axes.text(
+            (max(span.start_s, start_s) + min(span.end_s, stop_s)) / 2,
+            place,
+            span.name,
+            color=ON_COLOUR,
+            ha="center",
+            va="center",
+            fontsize="x-small",
+            clip_on=True,
+        )
+
+
+def _merged(spans: list[Span], finest_s: float) -> Iterable[tuple[float, float]]:
+    """(start, width) of bars: spans, those closer together than a pixel joined where both are that short."""
+    start = stop = None
+    for span in spans:
+        if start is not None and stop is not None:
+            tiny = span.end_s - span.start_s < finest_s or stop - start < finest_s
+            if tiny and span.start_s - stop < finest_s:
+                stop = max(stop, span.end_s)
+                continue
+            yield start, max(stop - start, finest_s / 2)
+        start, stop = span.start_s, span.end_s
+    if start is not None and stop is not None:
+        yield start, max(stop - start, finest_s / 2)
+
+
+def _fitting(spans: list[Span], width_s: float) -> list[Span]:
+    # A picture holds about 90 small characters side by side.
+    named = [s for s in spans if s.kind != "wait" and (s.end_s - s.start_s) / width_s * _CHARACTERS > len(s.name) + 1]
+    return named[:_NAMED]
+
+
+def _legend(axes: Axes, kinds: set[str]) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor=ON_COLOUR if hatch else colour, label=label)
+        for kind, (colour, hatch, label) in KINDS.items()
+        if kind in kinds
+    ]
+    if handles:
+        axes.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=(0, -0.12),
+            ncols=len(handles),
+            frameon=False,
+            labelcolor=TEXT,
+        )
