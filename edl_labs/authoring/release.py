@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,10 +34,9 @@ def _one(root: Path, name: str) -> dict[str, Any]:
         try:
             _generate(root, name)
         except (Exception, SystemExit) as error:
-            said = [line for line in heard if line.strip()] or [str(error)]
             raise EdlError(
                 f"nbgrader could not make the release of {name}",
-                why=said[-1].strip().split("\n")[-1],
+                why=_reason(heard, error),
                 next="mend the lab's source; `edl-labs build` again",
             ) from None
     made = root / "release" / name / f"{name}.ipynb"
@@ -45,6 +45,13 @@ def _one(root: Path, name: str) -> dict[str, Any]:
     notebook = json.loads(made.read_text(encoding="utf-8"))
     _check_complete(json.loads((root / "source" / name / f"{name}.ipynb").read_text(encoding="utf-8")), notebook, name)
     return stamped(notebook)
+
+
+def _reason(heard: list[str], error: BaseException) -> str:
+    """The last exception that nbgrader logged a traceback of; its own message only points at that."""
+    lines = [line for text in heard for line in text.split("\n")]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return raised[-1] if raised else str(error)
 
 
 def _generate(root: Path, name: str) -> None:

@@ -18,11 +18,8 @@ from edl_labs.checks import plain
 from edl_labs.errors import EdlError
 from tests.unit.authoring import kit
 
-NOTEBOOK, GOLDENS, TABLE = (
-    f"labs/{kit.LAB}/{kit.LAB}.ipynb",
-    f"edl_labs/exercises/goldens/{kit.LAB}.json",
-    "labs/README.md",
-)
+NOTEBOOK, TABLE = f"labs/{kit.LAB}/{kit.LAB}.ipynb", "labs/README.md"
+GOLDENS = f"edl_labs/exercises/goldens/{kit.LAB}.json"
 
 
 def generated(course: Course) -> dict[str, bytes]:
@@ -196,9 +193,8 @@ def test_the_sources_of_a_lab_that_is_gone_are_removed(built: Course) -> None:
 
 
 def test_the_table_lists_title_minutes_points_exercises_and_device(built: Course) -> None:
-    row = next(
-        line for line in (built.labs / "README.md").read_text().splitlines() if line.startswith(f"| [{kit.LAB}]")
-    )
+    lines = (built.labs / "README.md").read_text().splitlines()
+    row = next(line for line in lines if line.startswith(f"| [{kit.LAB}]"))
 
     assert f"| [{kit.LAB}]({kit.LAB}/{kit.LAB}.ipynb) | Doubling | 30 | 5 | `doubled_time`, `why_twice` | any |" == row
 

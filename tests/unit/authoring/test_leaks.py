@@ -73,11 +73,10 @@ def test_a_planted_line_is_found(tmp_path, known: list[leaks.Secret], name: str)
 
 
 def test_a_quoted_line_is_found_through_the_escapes_of_json(course: Course, tmp_path) -> None:
-    kit.replace(kit.source(course), LINE, 'twice_as_long_s = {"a": 4}["a"] * half_of(duration_s)')
+    quoted = 'twice_as_long_s = {"a": 4}["a"] * half_of(duration_s)'
+    kit.replace(kit.source(course), LINE, quoted)
     known = leaks.secrets([course.lab(kit.LAB)])
-    (tmp_path / "x.ipynb").write_text(
-        json.dumps({"cells": [{"source": 'twice_as_long_s = {"a": 4}["a"] * half_of(duration_s)'}]})
-    )
+    (tmp_path / "x.ipynb").write_text(json.dumps({"cells": [{"source": quoted}]}))
 
     assert leaks.scan([tmp_path / "x.ipynb"], known)
 
@@ -95,7 +94,7 @@ def test_a_planted_line_is_found_in_a_wheel(tmp_path, known: list[leaks.Secret])
 def test_part_of_a_longer_word_is_no_leak(tmp_path, known: list[leaks.Secret]) -> None:
     (tmp_path / "x.py").write_text("return twice_as_long_seconds\nno_return twice_as_long_s2\n")
 
-    assert [] == leaks.scan([tmp_path], known)
+    assert [] == leaks.scan([tmp_path / "x.py"], known)
 
 
 def test_a_built_course_leaks_nothing(built: Course, known: list[leaks.Secret]) -> None:

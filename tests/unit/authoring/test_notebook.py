@@ -101,7 +101,8 @@ def test_our_stub_is_nbgraders(course: Course, notebook: dict) -> None:
         kit.source(course),
         "    ### END SOLUTION\n",
         "    ### END SOLUTION\n\n\nclass More:\n    def a(self):\n        ### BEGIN SOLUTION\n        pass\n"
-        "        ### END SOLUTION\n\n    def b(self):\n        ### BEGIN SOLUTION\n        pass\n        ### END SOLUTION\n",
+        "        ### END SOLUTION\n\n    def b(self):\n        ### BEGIN SOLUTION\n        pass\n"
+        "        ### END SOLUTION\n",
     )
     lab = course.lab(kit.LAB)
 
