@@ -16,8 +16,26 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (check,):
+    for command in (doctor, check):
         app.command()(command)
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """What machine is this, what will work on it, what will be skipped and why."""
+    from edl_labs.running.doctor import diagnose
+
+    with Progress(quiet=True) as progress:
+        report = diagnose(progress=progress)
+    if as_json:
+        emit(report.to_json())
+        stop(report.exit_code)
+    signs = {"ok": "✓ ok", "warn": "! look", "missing": "✗ missing"}
+    table("", ["thing", "state", "what"], [[row.name, signs[row.state], row.what] for row in report.rows])
+    for row in report.rows:
+        if row.state != "ok":
+            print(f"{row.name} ({row.who}): {row.next}")
+    print("ready" if report.ok else "not ready: something that every lab needs is missing")
+    stop(report.exit_code)
 
 
 def check(
