@@ -67,7 +67,7 @@ def new(course: Course, lab: str, exercise: str | None = None, *, progress: Prog
             why=f"{course.shown(course.solutions / lab)} exists",
             next=f"edl-labs new {lab} EXERCISE adds an exercise to it",
         )
-    name = exercise or f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
+    name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
     _check_exercise_name(course, name)
     texts = _exercise_texts(course, course.lab(lab), name) if exists else _lab_texts(course, lab, name)
     built = _write_and_build(course, texts, progress)

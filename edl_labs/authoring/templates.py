@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 TITLE = """\
 # %% [markdown]
 # # @title@
@@ -30,8 +32,8 @@ EXERCISE = '''\
 # One run in a hundred meets a busy machine. **Predict:** what does one run that is ten times slower do to the mean of
 # five? And to their median?
 #
-# Write `@name@(durations_s)`, for a list of durations: the one in the middle when they are put in order, and the
-# mean of the middle two when their number is even.
+# Write `@name@(durations_s)`, for a list of durations:
+# the one in the middle when they are put in order, and the mean of the middle two when their number is even.
 
 
 # %% solve="@name@"
@@ -136,7 +138,11 @@ class @class@:
                 why="it is the middle of the list as it was given",
                 next='hint("@name@")',
             )
-        raise Wrong("the result is not the median", why="another value came back", next='hint("@name@")')
+        raise Wrong(
+            "the result is not the median",
+            why="another value came back",
+            next='hint("@name@")',
+        )
 '''
 
 
@@ -144,7 +150,7 @@ def filled(template: str, **values: str) -> str:
     """`template` with each `@key@` replaced; KeyError when one has no value."""
     for key, value in {"v": "in_order", **values}.items():
         template = template.replace(f"@{key}@", value)
-    left = [part for part in template.split("@")[1::2] if part.isidentifier() and f"@{part}@" in template]
+    left = re.search(r"@([a-z]+)@", template)
     if left:
-        raise KeyError(left[0])
+        raise KeyError(left[1])
     return template
