@@ -11,7 +11,7 @@ from edl_labs.virtual.buffers import DEVICE
 from edl_labs.virtual.errors import ReplayError
 
 MAX_RACES = 100
-_MAX_VISITS = 5_000_000
+_MAX_VISITS = 1_000_000
 _HOST = 0
 
 Entry = dict[str, Any]

@@ -1,0 +1,178 @@
+"""Programs and experiments that run unchanged on a VirtualGPU and on a real one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.virtual import VirtualMachine
+
+Run = Callable[[], None]
+Program = Callable[[Any], Run]
+US, MIB = 1e-6, 1 << 20
+LAUNCH_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)
+COPY_BYTES = tuple(4096 * 4**step for step in range(9))
+
+
+def async_launch(gpu: Any, *, repeats: int = 5, kernel_s: float = 200 * US) -> dict[str, list[float]]:
+    """Seconds that n launches seem to take without a synchronisation, and do take with one, for `LAUNCH_COUNTS`."""
+    returned, drained = [], []
+    for count in LAUNCH_COUNTS:
+
+        def issue(count: int = count) -> None:
+            for _ in range(count):
+                gpu.launch("kernel", duration_s=kernel_s)
+
+        pairs = [_host_and_drained_s(gpu, issue) for _ in range(repeats)]
+        returned.append(statistics.median(pair[0] for pair in pairs))
+        drained.append(statistics.median(pair[1] for pair in pairs))
+    return {"host returned, not synchronised": returned, "device done, synchronised": drained}
+
+
+def pinned_copies(gpu: Any, *, repeats: int = 5) -> dict[str, list[float]]:
+    """Seconds to copy `COPY_BYTES` to the device, pageable and pinned, and until a non-blocking copy returns."""
+    result: dict[str, list[float]] = {"pageable": [], "pinned": [], "pinned, non_blocking: host returned": []}
+    for nbytes in COPY_BYTES:
+        there = gpu.empty(nbytes)
+        pageable, pinned = gpu.host_empty(nbytes), gpu.host_empty(nbytes, pin_memory=True)
+        kinds = (
+            ("pageable", pageable, False, 1),
+            ("pinned", pinned, False, 1),
+            ("pinned, non_blocking: host returned", pinned, True, 0),
+        )
+        for label, source, non_blocking, which in kinds:
+
+            def copy(source: Any = source, non_blocking: bool = non_blocking, there: Any = there) -> None:
+                gpu.copy(there, source, non_blocking=non_blocking)
+
+            pairs = [_host_and_drained_s(gpu, copy) for _ in range(repeats)]
+            result[label].append(statistics.median(pair[which] for pair in pairs))
+    return result
+
+
+def makespan_s(gpu: Any, program: Program, *, repeats: int = 5) -> float:
+    """The time of a program from its first call until the device has drained: the median of a few runs after one."""
+    run = program(gpu)
+    run()
+    return statistics.median(_host_and_drained_s(gpu, run)[1] for _ in range(repeats))
+
+
+def calibrated(gpu: Any, base: VirtualMachine) -> VirtualMachine:
+    """`base` with host costs and copy rates as measured on `gpu` by programs that are none of `PROGRAMS`."""
+    short = [_host_and_drained_s(gpu, lambda: _launches(gpu, 200, 1 * US)) for _ in range(5)]
+    launch_s = statistics.median(pair[0] for pair in short) / 200
+    idle_s = statistics.median(_host_and_drained_s(gpu, lambda: None)[1] for _ in range(20))
+    small, large = (_copy_s(gpu, nbytes, pin_memory=True) for nbytes in (4096, 256 * MIB))
+    staged = _copy_s(gpu, 256 * MIB, pin_memory=False)
+    return base.warm().replace(
+        launch_overhead_s=launch_s,
+        sync_overhead_s=idle_s,
+        copy_overhead_s=small / 2,
+        copy_latency_s=small / 2,
+        link_byte_per_s=256 * MIB / (large - small),
+        pageable_byte_per_s=256 * MIB / (staged - small),
+    )
+
+
+def _launches(gpu: Any, count: int, duration_s: float) -> None:
+    for _ in range(count):
+        gpu.launch("kernel", duration_s=duration_s)
+
+
+def _after_each_launch(gpu: Any, then: Callable[[], Any]) -> Run:
+    def run() -> None:
+        for _ in range(50):
+            gpu.launch("kernel", duration_s=50 * US)
+            then()
+
+    return run
+
+
+def _items(gpu: Any) -> Run:
+    loss = gpu.empty(4)
+    return _after_each_launch(gpu, lambda: gpu.item(loss[0:4]))
+
+
+def _copies(gpu: Any, *, pin_memory: bool, to_device: bool, non_blocking: bool = True) -> Run:
+    host, there = gpu.host_empty(64 * MIB, pin_memory=pin_memory), gpu.empty(64 * MIB)
+    dst, src = (there, host) if to_device else (host, there)
+
+    def run() -> None:
+        for _ in range(4):
+            gpu.copy(dst, src, non_blocking=non_blocking)
+
+    return run
+
+
+def _both_ways(gpu: Any) -> Run:
+    up, down = gpu.Stream(), gpu.Stream()
+    hosts = [gpu.host_empty(64 * MIB, pin_memory=True) for _ in range(2)]
+    there, back = gpu.empty(64 * MIB), gpu.empty(64 * MIB)
+
+    def run() -> None:
+        gpu.copy(there, hosts[0], non_blocking=True, stream=up)
+        gpu.copy(hosts[1], back, non_blocking=True, stream=down)
+
+    return run
+
+
+def _beside_a_kernel(gpu: Any) -> Run:
+    host, there, side = gpu.host_empty(64 * MIB, pin_memory=True), gpu.empty(64 * MIB), gpu.Stream()
+
+    def run() -> None:
+        gpu.launch("kernel", duration_s=2000 * US)
+        gpu.copy(there, host, non_blocking=True, stream=side)
+
+    return run
+
+
+def _chunks(gpu: Any, *, overlapped: bool) -> Run:
+    host, there = gpu.host_empty(64 * MIB, pin_memory=True), gpu.empty(64 * MIB)
+    one = gpu.Stream()
+    up, work, down = (gpu.Stream(), gpu.Stream(), gpu.Stream()) if overlapped else (one, one, one)
+
+    def run() -> None:
+        for start in range(0, 64 * MIB, 8 * MIB):
+            part = slice(start, start + 8 * MIB)
+            gpu.copy(there[part], host[part], non_blocking=True, stream=up)
+            work.wait_stream(up)
+            gpu.launch("kernel", duration_s=300 * US, stream=work)
+            down.wait_stream(work)
+            gpu.copy(host[part], there[part], non_blocking=True, stream=down)
+
+    return run
+
+
+# Each prepares its memory and streams, which takes a real machine long, and gives what is to be timed.
+PROGRAMS: dict[str, Program] = {
+    "short kernels": lambda gpu: lambda: _launches(gpu, 500, 2 * US),
+    "long kernels": lambda gpu: lambda: _launches(gpu, 100, 100 * US),
+    "more launches than the queue holds": lambda gpu: lambda: _launches(gpu, 3000, 20 * US),
+    "a synchronisation after each launch": lambda gpu: _after_each_launch(gpu, gpu.synchronize),
+    "an item() after each launch": _items,
+    "host work between launches": lambda gpu: _after_each_launch(gpu, lambda: gpu.host_work(100 * US)),
+    "pinned copies to the device": lambda gpu: _copies(gpu, pin_memory=True, to_device=True),
+    "pinned copies to the host": lambda gpu: _copies(gpu, pin_memory=True, to_device=False),
+    "blocking pinned copies": lambda gpu: _copies(gpu, pin_memory=True, to_device=True, non_blocking=False),
+    "pageable copies to the device": lambda gpu: _copies(gpu, pin_memory=False, to_device=True),
+    "copies both ways at once": _both_ways,
+    "a copy beside a kernel": _beside_a_kernel,
+    "copy, compute, copy in one stream": lambda gpu: _chunks(gpu, overlapped=False),
+    "copy, compute, copy in three streams": lambda gpu: _chunks(gpu, overlapped=True),
+}
+
+
+def _host_and_drained_s(gpu: Any, work: Callable[[], None]) -> tuple[float, float]:
+    gpu.synchronize()
+    start_s = gpu.now_s()
+    work()
+    returned_s = gpu.now_s()
+    gpu.synchronize()
+    return returned_s - start_s, gpu.now_s() - start_s
+
+
+def _copy_s(gpu: Any, nbytes: int, *, pin_memory: bool) -> float:
+    host, there = gpu.host_empty(nbytes, pin_memory=pin_memory), gpu.empty(nbytes)
+    gpu.copy(there, host)
+    return statistics.median(_host_and_drained_s(gpu, lambda: gpu.copy(there, host))[1] for _ in range(5))
