@@ -6,7 +6,10 @@ from typing import Any
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
+from edl_labs.virtual import VirtualGPU, VirtualMachine
 
+# Durations are whole nanoseconds, so that a link of one byte per nanosecond copies for as long as is asked.
+_LINK, _ROOM = 1e9, 1_000_000_000
 _ROLLS = ("launch", "launch", "launch", "copy", "blocking copy", "host", "sync")
 
 
@@ -34,16 +37,40 @@ class FinishTimes:
             raise Wrong(
                 "a program has two answers: when the host returns and when the device is done",
                 why="something else than two numbers came back",
-                next="return host_s, device_s",
+                next="return the host's time, then the device's",
             )
-        for count, (pair, right) in enumerate(zip(got, want, strict=True)):
-            if not _same(pair, right):
-                before = want[count - 1] if count else [0.0, 0.0]
-                raise _explain(case, count, pair, before=before, right=right)
+        # Two references that know nothing of each other: the solution's evidence, and the modelled machine.
+        for rights in (want, modelled(case["program"], launch_s=case["launch_s"])):
+            for count, (pair, right) in enumerate(zip(got, rights, strict=True)):
+                if not _same(pair, right):
+                    before = rights[count - 1] if count else [0.0, 0.0]
+                    raise _explain(case, count, pair, before=before, right=right)
 
     def show(self, case: Any) -> str:
         lines = [f"{i}. {name:<14}{1e6 * seconds:8.1f} µs" for i, (name, seconds) in enumerate(case["program"], 1)]
         return "\n".join([f"launch_s = {1e6 * case['launch_s']:.1f} µs", *lines])
+
+
+def modelled(program: list[Any], *, launch_s: float) -> list[list[float]]:
+    """When host and device are done after each beginning of a program, as a VirtualGPU has it."""
+    gpu = VirtualGPU(VirtualMachine(launch_overhead_s=launch_s, copy_overhead_s=launch_s, link_byte_per_s=_LINK))
+    host, inside = gpu.host_empty(_ROOM, pin_memory=True), gpu.empty(_ROOM)
+    moments, issued = [(0.0, 0)], 0
+    for op, spent_s in program:
+        part = slice(0, round(spent_s * _LINK))
+        if op == "launch":
+            gpu.launch("kernel", duration_s=spent_s)
+        elif op in ("copy", "blocking copy"):
+            gpu.copy(inside[part], host[part], non_blocking=op == "copy")
+        elif op == "host":
+            gpu.host_work(spent_s)
+        else:
+            gpu.synchronize()
+        issued += op not in ("host", "sync")
+        moments.append((gpu.now_s(), issued))
+    # One stream runs in order: the n-th end is that of the n-th operation issued.
+    ends_s = [0.0, *sorted(span.end_s for span in gpu.timeline.spans if span.kind in ("kernel", "copy"))]
+    return [[host_s, ends_s[count]] for host_s, count in moments]
 
 
 def _same(pair: Any, right: Any) -> bool:
@@ -69,10 +96,9 @@ def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wr
 def _symptom(name: str, duration_s: float, launch_s: float, *, pair: Any, before: Any, right: Any) -> tuple[str, str]:
     if close(pair[0], right[1]) and close(pair[1], right[0]):
         return "the two times are swapped", "the host's comes first, then the device's"
-    if name == "sync":
-        return _sync_symptom(pair, before, right)
-    if name == "host":
-        return _host_symptom(pair, before, right)
+    own = {"sync": _sync_symptom, "host": _host_symptom}.get(name)
+    if own is not None:
+        return own(pair, before, right)
     if not close(pair[0], right[0]):
         return _issue_symptom(name, pair, before, right)
     return _queue_symptom(pair, duration_s, before=before, right=right)

@@ -12,10 +12,10 @@
 # * predict the steps in a matrix product's speed from tiles and waves;
 # * price a transfer, and hide it behind computation.
 #
-# **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and
-# otherwise shows figures that say where they come from. In each section, *write your prediction down* before you run
-# the next cell. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003]
-# performance and profiling.
+# **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
+# figures that say where they come from. In each section, *write your prediction down* before you run the next cell.
+# Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and
+# profiling.
 
 # %% setup
 try:
@@ -27,6 +27,12 @@ except ModuleNotFoundError as error:
 # %% parameters
 launches = 1000
 copy_mebibytes = 256
+
+# %% given
+from edl_labs import units
+from edl_labs.clock import clock_for
+from edl_labs.device import best_device
+from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 # %% [markdown]
 # ## 1. Three toasts
@@ -99,8 +105,6 @@ check("finish_times")
 # Look at your prediction again, now with your own function.
 
 # %%
-from edl_labs import units
-
 with once_written("finish_times"):
     for kernel_s in (200e-6, 2e-6):
         host_s, device_s = finish_times([("launch", kernel_s)] * 10, launch_s=5e-6)
@@ -113,7 +117,222 @@ with once_written("finish_times"):
 # is Python. The device's pan was empty for more than half of the time.
 
 # %% [markdown]
-# ## 3. What does a measured speed-up mean?
+# Now a real one. **Predict** before you run it: a product of two 2048 × 2048 matrices (FP32), launched many times. What
+# does a loop report per call when it reads the clock at once, and what when it waits for the device first?
+
+
+# %%
+def on_this_gpu(calls):
+    """Seconds per matrix product on this machine's GPU, without and with waiting for the device."""
+    import torch
+
+    clock, a = clock_for("cuda"), torch.randn(2048, 2048, device="cuda")
+    a @ a
+    clock.synchronize()
+    start_s = clock.now_s()
+    for _ in range(calls):
+        a @ a
+    at_once_s = clock.now_s() - start_s
+    clock.synchronize()
+    return at_once_s / calls, (clock.now_s() - start_s) / calls
+
+
+# %%
+def on_a_model(calls):
+    """The same on a modelled H200, where the product is priced by its FLOPs and bytes."""
+    gpu = VirtualGPU(VirtualMachine.of("H200").warm())
+    start_s = gpu.now_s()
+    for _ in range(calls):
+        gpu.launch("matmul", flops=2 * 2048**3, moved_bytes=3 * 4 * 2048**2, dtype="fp32")
+    at_once_s = gpu.now_s() - start_s
+    gpu.synchronize()
+    return at_once_s / calls, (gpu.now_s() - start_s) / calls
+
+
+here = best_device() == "cuda"
+at_once_s, drained_s = on_this_gpu(launches) if here else on_a_model(launches)
+print("measured on this machine's GPU" if here else "no CUDA here, so modelled: VirtualGPU as an H200")
+print(f"clock read at once {units.seconds(at_once_s)} a call, after waiting {units.seconds(drained_s)}")
+
+# %% [markdown]
+# The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
+# in it. Only the second has anything to do with the product. Deck [003] shows a training loop with three `time.time()`
+# around loading and training and no synchronisation: on a GPU, its "training time" is the first kind of number, and the
+# device's work is billed to whatever line happens to wait.
+
+# %% [markdown]
+# ## 3. A timer that does not lie
+#
+# From here on you drive a `VirtualGPU`: a model of a host and a GPU with its own exact clock. Its names are those of
+# `torch.cuda` (`Stream`, `Event`, `synchronize`, …), and the same code always takes the same time, on any computer.
+# Kernels do not compute; they say how long they take. First of all: does it agree with your `finish_times`?
+
+# %%
+with once_written("finish_times"):
+    program = [("launch", 40e-6), ("host", 3e-6), ("launch", 40e-6), ("sync", 0.0), ("launch", 2e-6)]
+    gpu = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6))
+    does = {"launch": lambda s: gpu.launch("kernel", duration_s=s), "host": gpu.host_work}
+    for operation, s in program:
+        does[operation](s) if operation in does else gpu.synchronize()
+    print("yours:", [units.seconds(t) for t in finish_times(program, launch_s=5e-6)])
+    device_s = max(span.end_s for span in gpu.timeline.spans if span.kind == "kernel")
+    print("model:", [units.seconds(t) for t in (gpu.now_s(), device_s)])
+
+# %% [markdown]
+# Drag the sliders (in JupyterLab; a printed page shows three settings instead). The program brings 16 MB to the device
+# in chunks, runs a kernel on each, and brings it back, all in one stream. **Predict:** what keeps the machine from
+# being faster when kernels are long, when they are short, and when chunks are small? Is there any setting at which two
+# of the three lower rows work at the same time?
+
+# %%
+from edl_labs.ui.timeline_widget import TimelineExplorer
+
+TimelineExplorer("A100", total_bytes=16_000_000)
+
+# %% [markdown]
+# Now the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**, when it
+# is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like every
+# clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s` is
+# its step and `clock.read_cost_s` what a reading costs. The machine is cold when you get it.
+#
+# Within 3 %, for kernels from 5 µs to 5 ms, on clocks with steps from 1 ns to 0.1 ms. No more than a second or so of
+# the machine's time, and no synchronisation after every call. The check replays what you did on its own VirtualGPU:
+# **two of your readings must explain your number**. **Predict:** with a clock that steps every 0.1 ms, how many calls
+# of 5 µs must lie between two readings?
+
+
+# %% solve="honest_timer"
+def time_device(fn, gpu):
+    """Seconds per call of `fn` on `gpu`, in the steady state."""
+    ### BEGIN SOLUTION
+    clock = gpu.clock
+
+    def run_s(calls):
+        clock.synchronize()
+        began_s = clock.now_s()
+        for _ in range(calls):
+            fn()
+        clock.synchronize()
+        return clock.now_s() - began_s
+
+    run_s(3)  # the first calls make a context and load the kernel
+    calls, fixed_s = 1, run_s(0)
+    while (elapsed_s := run_s(calls)) < 100 * (clock.resolution_s + fixed_s):
+        calls *= 2
+    return elapsed_s / calls
+    ### END SOLUTION
+
+
+# %% check="honest_timer"
+check("honest_timer")
+
+# %% [markdown]
+# A tick of 0.1 ms must be at most 3 % of the run: 3.3 ms, or 670 calls. Ten would have told you 0 or 10 µs. And because
+# your timer asks only for a clock, it runs on a real one unchanged:
+
+# %%
+from types import SimpleNamespace
+
+with once_written("honest_timer"):
+    if best_device() == "cuda":
+        import torch
+
+        x = torch.randn(1 << 20, device="cuda")
+        real_s = time_device(lambda: torch.relu(x), SimpleNamespace(clock=clock_for("cuda")))
+        print("measured here: relu of a million numbers takes", units.seconds(real_s), "a call")
+    gpu = VirtualGPU("H200")
+    model_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
+    print("modelled H200: relu of a million numbers takes", units.seconds(model_s), "a call")
+
+# %% [markdown]
+# Eight megabytes over 4.8 TB/s would be 1.7 µs, but the time of a call is the launch. A kernel this small cannot be
+# made faster by a faster GPU: remember it when a profile shows thousands of them.
+
+# %% [markdown]
+# ## 4. Six ways to lie
+#
+# You get a timer's report, but not its code. Six things may be wrong with it, or nothing:
+#
+# | fault | what the timer does |
+# |---|---|
+# | `"no sync"` | reads the clock without waiting for the device |
+# | `"sync per call"` | waits after every call |
+# | `"cold first call"` | never warms up |
+# | `"wrong stream"` | waits for a stream in which nothing runs |
+# | `"cache-warm"` | uses the same data in every call, so that they come from the L2 |
+# | `"clock too coarse"` | has a clock whose step is longer than a call |
+# | `"none"` | is sound |
+#
+# A report is a dict: `calls` (several run lengths) and `seconds_per_call` (what the timer said for each),
+# `true_seconds_per_call` (for data that are not in the cache), `launch_s`, `clock_resolution_s`, and `timeline`, which
+# holds what ran in a run of four calls, from the timer's first reading on: spans with `row` ("host", "stream 0", …),
+# `kind` ("call", "work" and "wait" on the host; "kernel"), `name`, `start_s` and `end_s`. Here is a laboratory to make
+# reports of your own:
+
+
+# %% given
+def report_of(timer, machine, *, true_s):
+    """What `timer(gpu, calls)` reports on fresh GPUs, in the form that name_fault gets."""
+    gpus = {calls: VirtualGPU(machine) for calls in (1, 4, 16, 64)}
+    said = {calls: timer(gpu, calls) for calls, gpu in gpus.items()}
+    return {
+        "calls": list(said),
+        "seconds_per_call": list(said.values()),
+        "true_seconds_per_call": true_s,
+        "launch_s": machine.launch_overhead_s,
+        "clock_resolution_s": machine.clock_resolution_s,
+        "timeline": [vars(span) for span in gpus[4].timeline.spans],
+    }
+
+
+# %%
+def hasty(gpu, calls):
+    """A timer with a fault. Which?"""
+    start_s = gpu.now_s()
+    for _ in range(calls):
+        gpu.launch("kernel", duration_s=80e-6)
+    return (gpu.now_s() - start_s) / calls
+
+
+machine = VirtualMachine(launch_overhead_s=5e-6, sync_overhead_s=4e-6, module_load_s=9e-4, clock_read_cost_s=1e-7)
+for key, value in report_of(hasty, machine, true_s=80e-6).items():
+    print(key, value if key != "timeline" else [f"{span['row']}: {span['name']} ({span['kind']})" for span in value])
+
+# %% [markdown]
+# (Two faults at once, in fact; the reports that you get have one at most.) **Predict**, for each fault, how what is
+# reported changes with the number of calls; two of them look alike in one column of the table, never in two. Then write
+# `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for chance.
+
+
+# %% solve="broken_timers"
+def name_fault(report):
+    """The fault of the timer that made `report`, one of the seven names."""
+    ### BEGIN SOLUTION
+    true_s, reported_s = report["true_seconds_per_call"], report["seconds_per_call"]
+    syncs = [span for span in report["timeline"] if "synchronize" in span["name"]]
+    if report["clock_resolution_s"] > true_s:
+        return "clock too coarse"
+    if not syncs:
+        return "no sync"
+    if all(span["kind"] != "wait" for span in syncs):
+        return "wrong stream"
+    if reported_s[-1] < 0.9 * true_s:
+        return "cache-warm"
+    if sum(span["kind"] == "wait" for span in syncs) > 1:
+        return "sync per call"
+    return "cold first call" if reported_s[0] > 2 * true_s else "none"
+    ### END SOLUTION
+
+
+# %% check="broken_timers"
+check("broken_timers")
+
+# %% [markdown]
+# The two faults that make code look *faster* than it is, a missing wait and a warm cache, are the ones that get
+# published.
+
+# %% [markdown]
+# ## 5. What does a measured speed-up mean?
 #
 # Deck [001] times one convolution (64 filters of 3×3, batch 32, 64 channels, 64×64 pixels, FP32) with and without
 # `torch.backends.cudnn.benchmark = True`:
@@ -130,13 +349,12 @@ off_us, on_us = 2870 - 1430, 2260 - 840
 print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {off_us / on_us:.3f}")
 
 # %% [markdown] explain="why_forward_only"
-# **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From
-# these two rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before
-# you tell a colleague to switch it on? Four to eight sentences. Name at least one reason why the subtraction itself may
-# mislead.
+# **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From these two
+# rows: what follows for the backward pass, how sure can you be of it, and what would you measure next before you tell a
+# colleague to switch it on? Four to eight sentences. Name at least one reason why the subtraction itself may mislead.
 
 # %% [markdown]
-# ## 4. The speed of light
+# ## 6. The speed of light
 #
 # Before asking *how fast is my code?* ask *how fast can it be?* Two numbers bound every kernel from below: the bytes
 # that it must move over the memory's bandwidth, and the operations that it must do over the chip's peak. Peaks are no
@@ -210,7 +428,7 @@ def fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_f
 check("faster_than_light")
 
 # %% [markdown]
-# ## 5. Tiles and waves: the half-empty pan
+# ## 7. Tiles and waves: the half-empty pan
 #
 # A matrix product is cut into *tiles* of the output, and each tile is one thread block on one SM. Two roundings follow.
 # **Tile quantization:** a matrix that is not a multiple of the tile still gets whole tiles. **Wave quantization:** the
@@ -221,13 +439,11 @@ check("faster_than_light")
 # need, and how much of their work is wasted?
 
 # %%
-from matplotlib import pyplot as plt
-from edl_labs.plots import quantization
+from edl_labs.plots import quantization, style
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
-quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
-plt.show()
+figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
+left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
+right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
 # %% [markdown]
 # One row more, six tiles instead of four: half as much work again for 0.4 % more result.
@@ -254,10 +470,9 @@ check("tile_quantization")
 # %%
 tiles = list(range(1, 451))
 busy = [count / (108 * -(count // -108)) for count in tiles]
-figure, axes = plt.subplots(figsize=(9, 3.4), layout="constrained")
+figure, axes = style.subplots(figsize=(9, 3.4))
 marks = (108, 109, 120, 216, 217)
-quantization.sawtooth(axes, tiles, busy, xlabel="tiles", title="Waves on 108 SMs (computed)", marks=marks)
-plt.show()
+axes = quantization.sawtooth(axes, tiles, busy, xlabel="tiles", title="Waves on 108 SMs (computed)", marks=marks)
 
 # %% [markdown]
 # 109 tiles: 50.5 %. One tile too many halves the efficiency, and it takes hundreds of tiles until the teeth are small.
@@ -306,17 +521,18 @@ with once_written("wave_quantization"):
     widths = list(range(1, 4097))
     waves = [wave_report(tile_report(2048, n, tile_m=256, tile_n=128)[0], sm_count=108)[0] for n in widths]
     useful = [2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)]
-    figure, axes = plt.subplots(figsize=(9, 3.4), layout="constrained")
+    figure, axes = style.subplots(figsize=(9, 3.4))
     best = best_width(2048, bound=4096, **shape)
-    quantization.sawtooth(axes, widths, useful, xlabel="n", title="2048 × n on 108 SMs (computed)", marks=(best,))
-    plt.show()
+    axes = quantization.sawtooth(
+        axes, widths, useful, xlabel="n", title="2048 × n on 108 SMs (computed)", marks=(best,)
+    )
 
 # %% [markdown]
 # The small teeth are tiles, the large ones are waves. A real library picks another tile size, or splits the sum over K,
 # when a tooth is deep, so a measured curve is flatter; it is never without teeth.
 
 # %% [markdown]
-# ## 6. Moving a petabyte
+# ## 8. Moving a petabyte
 #
 # Deck [003] asks how long one petabyte takes over common links:
 #
@@ -368,6 +584,142 @@ with once_written("petabyte"):
 # SATA III is 6 G**bit**/s, and eight in ten of its bits are data: 0.6 GB/s, 19 days instead of two. The capital letter
 # was worth a factor of eight, the line code the rest. And 1 PiB is 12.6 % more than 1 PB: at this size, the choice of
 # prefix costs days.
+
+# %% [markdown]
+# ## 9. Hide the transfer
+#
+# The link that matters most in training is the one between host and device. Deck [001]: PCIe 4.0 ×16 has 32 GB/s at its
+# peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is
+# *pageable*: the system may move it, so the driver first copies it, piece by piece, into a pinned buffer of its own,
+# and keeps the host busy with that. **Predict:** by which factor is a pinned copy faster?
+
+
+# %%
+def measured_rate(mebibytes, *, pinned):
+    """Bytes per second from host memory to this machine's GPU."""
+    import torch
+
+    clock, source = clock_for("cuda"), torch.ones(mebibytes << 20, dtype=torch.uint8)
+    source = source.pin_memory() if pinned else source
+    target = source.to("cuda")
+    clock.synchronize()
+    start_s = clock.now_s()
+    for _ in range(5):
+        target.copy_(source, non_blocking=True)
+    clock.synchronize()
+    return 5 * source.numel() / (clock.now_s() - start_s)
+
+
+# %%
+def modelled_rate(mebibytes, *, pinned):
+    """The same on a modelled H200."""
+    gpu = VirtualGPU(VirtualMachine.of("H200").warm())
+    source = gpu.host_empty(mebibytes << 20, pin_memory=pinned)
+    gpu.copy(gpu.empty(mebibytes << 20), source, non_blocking=True)
+    gpu.synchronize()
+    return source.nbytes / gpu.now_s()
+
+
+rate_of = measured_rate if here else modelled_rate
+print("measured on this machine's GPU" if here else "no CUDA here, so modelled: VirtualGPU as an H200")
+for pinned in (False, True):
+    print("pinned:  " if pinned else "pageable:", units.byte_rate(rate_of(copy_mebibytes, pinned=pinned)))
+
+# %% [markdown]
+# A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works beside
+# the kernels. A GPU has one copy engine for each direction, so three things can go on at once: a copy in, a kernel, a
+# copy out. But not for the same bytes: each part must arrive before it is computed on. Hence *chunks*: while one part
+# is computed, the next one arrives and the one before leaves.
+#
+# Write `run_overlapped(gpu, nbytes, load=..., kernel=...)`. It brings `nbytes` to the device, runs the kernel on them,
+# brings them back, and returns the host buffer that holds the result, *ready to be read*.
+#
+# * `gpu.host_empty(nbytes, pin_memory=...)` and `gpu.empty(nbytes)` make memory on the host and on the device;
+#   `buffer[start:stop]` is a part.
+# * `load(gpu, buffer)` fills a host buffer with the input, at once.
+# * `gpu.copy(dst, src, non_blocking=...)` copies in the current stream; `with gpu.stream(s):` makes `s = gpu.Stream()`
+#   the current one.
+# * `kernel(gpu, dst, src)` launches the kernel in the current stream; `dst` and `src` are parts of one size on the
+#   device, and may be the same.
+# * `gpu.synchronize()`, `event = gpu.Event()`, `event.record()`, `stream.wait_event(event)` are what you know from
+#   torch.
+#
+# Within 5 % of the best known schedule, from 2 MB to 300 MB. The check replays your program and follows every byte: an
+# operation that only happened to come late enough, with nothing that makes it wait, is a race, and loses. **Predict:**
+# how many chunks? What does one more cost, and what does it save? (You may rehearse: `VirtualGPU(gpu.machine)` is a
+# fresh machine of the same kind, and its time is free.)
+
+
+# %% solve="transfer_overlap"
+def run_overlapped(gpu, nbytes, *, load, kernel):
+    """The host buffer with the result of `kernel` on `nbytes` of input, copies and kernels overlapping."""
+
+    ### BEGIN SOLUTION
+    def run(machine, chunks):
+        source, result = (machine.host_empty(nbytes, pin_memory=True) for _ in range(2))
+        inside, streams = machine.empty(nbytes), [machine.Stream() for _ in range(3)]
+        load(machine, source)
+        step = -(-nbytes // chunks)
+        for turn, start in enumerate(range(0, nbytes, step)):
+            part = slice(start, min(start + step, nbytes))
+            with machine.stream(streams[turn % 3]):
+                machine.copy(inside[part], source[part], non_blocking=True)
+                kernel(machine, inside[part], inside[part])
+                machine.copy(result[part], inside[part], non_blocking=True)
+        machine.synchronize()
+        return result
+
+    def rehearsed_s(chunks):
+        scratch = VirtualGPU(gpu.machine)
+        run(scratch, chunks)
+        return scratch.now_s()
+
+    return run(gpu, min((2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128), key=rehearsed_s))
+    ### END SOLUTION
+
+
+# %% check="transfer_overlap"
+check("transfer_overlap")
+
+# %% [markdown]
+# Before and after, on a modelled A100: 32 MB, and a kernel that takes as long as a copy.
+
+
+# %%
+def load(gpu, buffer):
+    gpu.host_work(0.0, writes=buffer)
+
+
+def kernel(gpu, dst, src):
+    gpu.launch("scale", duration_s=3e-6 + src.nbytes / 27e9, reads=src, writes=dst, elementwise=True)
+
+
+def one_after_another(gpu, nbytes, *, load, kernel):
+    buffer, inside = gpu.host_empty(nbytes), gpu.empty(nbytes)
+    load(gpu, buffer)
+    gpu.copy(inside, buffer)
+    kernel(gpu, inside, inside)
+    gpu.copy(buffer, inside)
+    return buffer
+
+
+# %%
+from edl_labs.plots.timeline import draw_timeline
+
+with once_written("transfer_overlap"):
+    figure, rows = style.subplots(2, 1, figsize=(9, 5), sharex=True)
+    for axes, schedule in zip(rows, (one_after_another, run_overlapped), strict=True):
+        gpu = VirtualGPU(VirtualMachine.of("A100").warm())
+        schedule(gpu, 32_000_000, load=load, kernel=kernel)
+        line = gpu.timeline
+        hidden = units.percent(line.hidden_copy_fraction, digits=2)
+        title = f"{schedule.__name__} (modelled A100): {units.seconds(line.makespan_s)}, {hidden} of copying hidden"
+        draw_timeline(axes, line, title=title)
+
+# %% [markdown]
+# Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are as long as a
+# chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes the slowest of
+# the four.
 
 # %% [markdown]
 # ## Where you are

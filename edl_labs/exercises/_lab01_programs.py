@@ -1,0 +1,119 @@
+"""Recorded VirtualGPU programs as evidence: written as text beside the student's code, replayed by the judge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.errors import Wrong
+from edl_labs.virtual import ReplayError, VirtualMachine
+from edl_labs.virtual.program import compact
+from edl_labs.virtual.replay import Replay, replay
+
+MAX_OPERATIONS = 300_000
+MAX_PAIRED = 150
+SYNCS = ("synchronize", "sync_stream", "sync_event", "item")
+
+
+def written(program: list[dict[str, Any]]) -> str:
+    """A recorded program as text: shorter than as plain data, and its readings keep every bit."""
+    return json.dumps(compact(program), separators=(",", ":"))
+
+
+def replayed(text: Any, machine: VirtualMachine) -> Replay:
+    """The program in `text` on a fresh VirtualGPU; Wrong when it is none, or its readings are not that machine's."""
+    try:
+        program = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        program = None
+    try:
+        return replay(program, machine, max_operations=MAX_OPERATIONS)
+    except ReplayError as error:
+        raise Wrong(
+            "the recorded program is not what this machine would have done",
+            why=f"{error.what}: {error.why}",
+            next="use the GPU through its own calls, and leave its record alone",
+        ) from None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Two readings and what was issued between them; `tick_s` is how coarse their difference is.
+
+    It is tight when no other reading lies between them.
+    """
+
+    calls: int
+    elapsed_s: float
+    tick_s: float
+    starts_drained: bool
+    ends_drained: bool
+    starts_cold: bool
+    syncs: int
+    is_tight: bool
+
+    @property
+    def per_call_s(self) -> float:
+        """Seconds per call."""
+        return self.elapsed_s / self.calls
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """A moment of the program: a reading of the host's clock, or a point in a stream."""
+
+    value_s: float
+    calls: int
+    syncs: int
+    drained: bool
+
+
+def windows(run: Replay) -> list[Window]:
+    """Every pair of readings of the host's clock with calls between them, and every pair of events whose time was read.
+
+    With more than MAX_PAIRED readings only neighbours are paired, so that a reading a call cannot make this slow.
+    """
+    readings, pairs = _marks(run)
+    reach = len(readings) if len(readings) <= MAX_PAIRED else 1
+    found = [
+        _window(first, last, tick_s=run.machine.clock_resolution_s, is_tight=later == 0)
+        for i, first in enumerate(readings)
+        for later, last in enumerate(readings[i + 1 : i + 1 + reach])
+    ]
+    # Events are marked by the device, picosecond by picosecond.
+    found += [_window(first, last, tick_s=0.0, is_tight=True) for first, last in pairs]
+    return [window for window in found if window.calls > 0]
+
+
+def _window(first: _Mark, last: _Mark, *, tick_s: float, is_tight: bool) -> Window:
+    return Window(
+        calls=last.calls - first.calls,
+        elapsed_s=last.value_s - first.value_s,
+        tick_s=tick_s,
+        starts_drained=first.drained,
+        ends_drained=last.drained,
+        starts_cold=first.calls == 0,
+        syncs=last.syncs - first.syncs,
+        is_tight=is_tight,
+    )
+
+
+def _marks(run: Replay) -> tuple[list[_Mark], list[tuple[_Mark, _Mark]]]:
+    """The readings of the host's clock in order, and the pairs of events whose distance was read."""
+    values = iter(run.readings)
+    readings, pairs, events = [], [], {}
+    calls = syncs = 0
+    for entry in run.program:
+        op, reading = entry["op"], next(values) if "value" in entry else None
+        calls += op == "launch"
+        syncs += op in SYNCS
+        if op == "record":
+            # An event's time is that of the work before it: drained by what it is.
+            events[entry["event"]] = _Mark(0.0, calls, syncs, drained=True)
+        elif op == "now" and reading is not None:
+            readings.append(_Mark(reading.value, calls, syncs, reading.drained))
+        elif op == "elapsed_time" and reading is not None:
+            first, last = events[entry["start"]], events[entry["end"]]
+            pairs.append((first, _Mark(1e-3 * reading.value, last.calls, last.syncs, drained=True)))
+    return readings, pairs

@@ -1,0 +1,135 @@
+"""Drag launch overhead, kernel time and chunk size, and see what host, kernels and copies do on a modelled machine."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.errors import UsageError
+from edl_labs.units import byte_count, percent, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from edl_labs.virtual.timeline import Timeline
+
+MAX_CHUNKS = 4096
+# What a page without sliders shows: long kernels, short kernels, and chunks too small for the host.
+SETTINGS = ((5e-6, 60e-6, 1 / 8), (5e-6, 6e-6, 1 / 8), (20e-6, 6e-6, 1 / 64))
+_SLIDERS = (
+    ("launch overhead", 1e-6, 50e-6, seconds),
+    ("kernel time per chunk", 1e-6, 1e-3, seconds),
+    ("chunk size", 1 / 256, 1.0, percent),
+)
+
+
+class TimelineExplorer:
+    """A live picture with three sliders in a notebook; elsewhere three fixed settings, as a picture and as text.
+
+    The program: bring `total_bytes` to the device in chunks, run a kernel on each, bring it back, in one stream.
+    """
+
+    def __init__(self, chip: str = "A100", *, total_bytes: int = 16_000_000) -> None:
+        if total_bytes < MAX_CHUNKS:
+            raise UsageError(
+                f"{total_bytes} bytes are too few to cut", why="a chunk has at least a byte", next="give some megabytes"
+            )
+        self.chip, self.total_bytes = chip, total_bytes
+
+    def timeline(self, *, launch_s: float, kernel_s: float, chunk_bytes: int) -> Timeline:
+        """What runs when with these settings, as a value."""
+        from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+        gpu = VirtualGPU(VirtualMachine.of(self.chip, launch_overhead_s=launch_s, copy_overhead_s=launch_s).warm())
+        outside = gpu.host_empty(self.total_bytes, pin_memory=True, name="host")
+        inside = gpu.empty(self.total_bytes, name="device")
+        chunk_bytes = max(chunk_bytes, -(-self.total_bytes // MAX_CHUNKS))
+        for low in range(0, self.total_bytes, chunk_bytes):
+            here = slice(low, min(low + chunk_bytes, self.total_bytes))
+            gpu.copy(inside[here], outside[here], non_blocking=True)
+            gpu.launch("kernel", duration_s=kernel_s, reads=inside[here], writes=inside[here])
+            gpu.copy(outside[here], inside[here], non_blocking=True)
+        gpu.synchronize()
+        return gpu.timeline
+
+    def describe(self, line: Timeline, *, launch_s: float, kernel_s: float, chunk_bytes: int) -> str:
+        """One line about a setting: what was set, how long it takes, and how busy the kernels' row is."""
+        busy = percent(line.busy_s("kernel") / line.makespan_s, digits=2)
+        return (
+            f"launch {seconds(launch_s)}, kernel {seconds(kernel_s)}, chunks of {byte_count(chunk_bytes)}: "
+            f"{seconds(line.makespan_s)}, kernels run {busy} of it"
+        )
+
+    def figure(self, settings: tuple[tuple[float, float, float], ...] = SETTINGS) -> Figure:
+        """The picture of some settings, one below the other: launch_s, kernel_s and the chunk's share of all bytes."""
+        from edl_labs.plots import style
+        from edl_labs.plots.timeline import draw_timeline
+
+        figure, rows = style.subplots(len(settings), 1, figsize=(9, 2.6 * len(settings)), squeeze=False)
+        for axes, (launch_s, kernel_s, share) in zip(rows[:, 0], settings, strict=True):
+            chosen = self._chosen(launch_s, kernel_s, share)
+            line = self.timeline(**chosen)
+            draw_timeline(axes, line, title=f"modelled {self.chip}: {self.describe(line, **chosen)}")
+        return figure
+
+    def widget(self) -> Any:
+        """The live picture (an ipywidgets.VBox)."""
+        import ipywidgets
+
+        sliders = [_slider(ipywidgets, *slider) for slider in _SLIDERS]
+        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+
+        def redraw(_: Any = None) -> None:
+            picture.value = _png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
+
+        for slider in sliders:
+            slider.observe(redraw, "value")
+        redraw()
+        return ipywidgets.VBox([*sliders, picture])
+
+    def _chosen(self, launch_s: float, kernel_s: float, share: float) -> dict[str, Any]:
+        return {"launch_s": launch_s, "kernel_s": kernel_s, "chunk_bytes": max(1, round(share * self.total_bytes))}
+
+    def __repr__(self) -> str:
+        lines = []
+        for setting in SETTINGS:
+            chosen = self._chosen(*setting)
+            lines.append(self.describe(self.timeline(**chosen), **chosen))
+        return "\n".join([f"a modelled {self.chip} moves {byte_count(self.total_bytes)} in and out:", *lines])
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        # A page that has no live kernel drops the widget and shows the picture.
+        still = {"text/plain": repr(self), "image/png": b64encode(_png(self.figure())).decode()}
+        return {**self._live(), **still}
+
+    def _live(self) -> dict[str, Any]:
+        try:
+            return dict(self.widget()._repr_mimebundle_())
+        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
+            return {}
+
+
+def _slider(ipywidgets: Any, name: str, low: float, high: float, say: Any) -> Any:
+    import math
+
+    steps = [low * (high / low) ** (i / 40) for i in range(41)]
+    options = [(say(value), value) for value in steps]
+    middle = min(steps, key=lambda value: abs(math.log(value / math.sqrt(low * high))))
+    return ipywidgets.SelectionSlider(
+        options=options,
+        value=middle,
+        description=name,
+        continuous_update=False,
+        style={"description_width": "11em"},
+        layout={"width": "32em"},
+    )
+
+
+def _png(figure: Figure) -> bytes:
+    import matplotlib.pyplot as plt
+
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    plt.close(figure)
+    return buffer.getvalue()
