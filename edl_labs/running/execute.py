@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs import units
 from edl_labs.errors import UsageError
 from edl_labs.running.plan import Plan, choose_device, plan_runs
-from edl_labs.running.process import Job, run
+from edl_labs.running.process import Job, Stop, run
 from edl_labs.running.text import count, one_line
 from edl_labs.running.values import FAILED, Cell, Failure, Limits, NotebookResult, RunReport
 from edl_labs.running.verdict import exercise_results, run_failures
@@ -54,8 +54,7 @@ def run_labs(
     folder = _fresh_folder(out, course)
     start_s = time.monotonic()
     ticker = _Ticker(sum(plan.cell_count for plan in plans), progress)
-    with ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda plan: _run_one(plan, folder, chosen, limits or Limits(), ticker), plans))
+    results = _run_all(plans, folder, jobs=jobs, device=chosen, limits=limits or Limits(), ticker=ticker)
     report = RunReport(mode, chosen, time.monotonic() - start_s, tuple(results), str(folder))
     _write(report, folder, plans)
     return report
@@ -92,7 +91,24 @@ class _Ticker:
                 self.progress(self.done, self.total, f"{plan.lab}: {state}")
 
 
-def _run_one(plan: Plan, folder: Path, device: str, limits: Limits, ticker: _Ticker) -> NotebookResult:
+def _run_all(
+    plans: Sequence[Plan], folder: Path, *, jobs: int, device: str, limits: Limits, ticker: _Ticker
+) -> list[NotebookResult]:
+    stop = Stop()
+
+    def one(plan: Plan) -> NotebookResult:
+        return _run_one(plan, folder, device=device, limits=limits, ticker=ticker, stop=stop)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            return list(pool.map(one, plans))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            stop.all()
+            raise
+
+
+def _run_one(plan: Plan, folder: Path, *, device: str, limits: Limits, ticker: _Ticker, stop: Stop) -> NotebookResult:
     home = folder / plan.lab
     home.mkdir(parents=True, exist_ok=True)
     executed = home / f"{plan.lab}.ipynb"
@@ -102,7 +118,7 @@ def _run_one(plan: Plan, folder: Path, device: str, limits: Limits, ticker: _Tic
 
     executed.unlink(missing_ok=True)
     job = Job(plan.path, "papermill", output=executed, parameters=plan.parameters, limits=limits, env=plan.env)
-    finished = run(job, on_cell=on_cell)
+    finished = run(job, on_cell=on_cell, stop=stop)
     exercises = exercise_results(finished.cells, plan.expected)
     result = NotebookResult(
         lab=plan.lab,

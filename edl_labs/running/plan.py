@@ -58,6 +58,8 @@ def choose_device(device: str) -> str:
 
     if device == "auto":
         return best_device()
+    if device == "cpu":
+        return device
     kinds = ("cpu", "cuda", "mps", "xpu")
     if device.partition(":")[0] not in kinds:
         raise UsageError(f"there is no device {device!r}", why=f"devices are auto, {', '.join(kinds)}")

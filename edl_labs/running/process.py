@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -48,14 +47,39 @@ class Finished:
     seconds: float
 
 
-def run(job: Job, *, on_cell: Callable[[Cell, int, int], None] | None = None) -> Finished:
+class Stop:
+    """Ends what runs, from another thread, and lets nothing start any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self.asked = False
+
+    def add(self, process: subprocess.Popen[str]) -> None:
+        """From now on `process` is ended with the others."""
+        with self._lock:
+            self._running.add(process)
+            if self.asked:
+                process.terminate()
+
+    def all(self) -> None:
+        """End everything, kernels included."""
+        with self._lock:
+            self.asked = True
+            for process in self._running:
+                process.terminate()
+
+
+def run(job: Job, *, on_cell: Callable[[Cell, int, int], None] | None = None, stop: Stop | None = None) -> Finished:
     """Runs `job` in a new process and a scratch copy of its folder; always returns.
 
-    `on_cell(cell, done, total)` is called after each code cell.
+    `on_cell(cell, done, total)` is called after each code cell; `stop` can end it from another thread.
     """
     start_s = time.monotonic()
     with scratch_copy(job.path) as folder, tempfile.TemporaryFile() as errors:
         process = _start(job, folder, errors)
+        if stop is not None:
+            stop.add(process)
         cells, ending = _listen(process, job, on_cell or (lambda *_: None))
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - 4000))
         if ending is None:
@@ -113,7 +137,7 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
     )
     with contextlib.suppress(BrokenPipeError):
         assert process.stdin is not None
-        process.stdin.write(json.dumps(request))
+        process.stdin.write(json.dumps(request, default=str))
         process.stdin.close()
     return process
 
@@ -127,7 +151,7 @@ def _listen(
 
     def stop() -> None:
         late.set()
-        process.kill()
+        _end(process)
 
     timer = threading.Timer(_whole_s(job.limits), stop)
     timer.daemon = True
@@ -146,12 +170,20 @@ def _listen(
                 ending = event["ending"] or {}
         process.wait()
     except BaseException:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        _end(process)
         raise
     finally:
         timer.cancel()
     return cells, {"kind": "notebook-timeout", "text": "it did not end in time"} if late.is_set() else ending
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _whole_s(limits: Limits) -> float:

@@ -161,6 +161,9 @@ class NotebookResult:
     def to_json(self) -> dict[str, Any]:
         """Plain data for results.json."""
         data = asdict(self)
+        # What a check cell put out is in the exercises, as far as it can be believed.
+        data["cells"] = [{k: v for k, v in cell.items() if k != "scores"} for cell in data["cells"]]
+        data["parameters"] = {name: _plain(value) for name, value in self.parameters.items()}
         return {"ok": self.ok, "points": self.points, "max_points": self.max_points, **data}
 
 
@@ -203,3 +206,14 @@ class RunReport:
             "seconds": self.seconds,
             "notebooks": [n.to_json() for n in self.notebooks],
         }
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it: NaN, infinity and dates become text."""
+    if isinstance(value, (bool, int, str)) or value is None or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    return str(value)

@@ -1,7 +1,7 @@
 """One notebook in a process of its own: reads a job from stdin, writes one JSON line an event to what was stdout.
 
 Run as `python -m edl_labs.running.worker`. The process is disposable: whatever a cell does to it, the events that it
-wrote before still count.
+wrote before still count. A SIGTERM ends it and its kernel.
 """
 
 from __future__ import annotations
@@ -9,94 +9,30 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
-
-# jsonschema, which nbformat imports, would import it if it could: it builds a grammar of URLs in 1.5 s, and no
-# notebook's schema has one.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
-from edl_labs.running.engine import PatientClient, Recorder, ending  # noqa: E402
-from edl_labs.running.notebooks import read_notebook  # noqa: E402
-from edl_labs.running.values import Limits  # noqa: E402
-
-Emit = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
     """Runs the job on stdin."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     events = os.fdopen(os.dup(1), "w", encoding="utf-8")
     # Whatever a kernel or a library writes to stdout must not be taken for an event.
     os.dup2(2, 1)
     job = json.loads(sys.stdin.read())
     logging.disable(logging.CRITICAL)
+    # jsonschema, which nbformat imports, would import this if it could: it builds a grammar of URLs in 1.5 s, and no
+    # notebook's schema has one.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    from edl_labs.running.session import run_job
 
     def emit(event: Mapping[str, Any]) -> None:
         events.write(json.dumps(event, default=str) + "\n")
         events.flush()
 
     run_job(job, emit=emit)
-
-
-def run_job(job: Mapping[str, Any], *, emit: Emit) -> None:
-    """Runs the notebook `job` names with papermill, or patiently (every cell, also after an error), sending events."""
-    notebook = read_notebook(Path(job["path"]))
-    runner = _patiently if job["engine"] == "patient" else _papermill
-    error: BaseException | None = None
-    recorder: list[Recorder] = []
-    limits = Limits(**job["limits"])
-    try:
-        runner(notebook, job, recorder=recorder, limits=limits, emit=emit)
-    except Exception as raised:  # each kind is told apart from the records below
-        error = raised
-    if recorder and error is not None:
-        recorder[0].stopped(error)
-    end = ending(recorder[0], error) if recorder else {"kind": "start", "text": f"{type(error).__name__}: {error}"}
-    emit({"event": "end", "ending": end})
-
-
-def _patiently(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder], limits: Limits, emit: Emit) -> None:
-    recorder.append(_recorder(notebook, limits=limits, emit=emit))
-    PatientClient(notebook, recorder=recorder[0]).execute(cwd=job["cwd"])
-
-
-def _papermill(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder], limits: Limits, emit: Emit) -> None:
-    import papermill
-    from papermill.clientwrap import PapermillNotebookClient
-    from papermill.engines import Engine, papermill_engines
-
-    from edl_labs.running.engine import WatchedClient
-
-    class Client(WatchedClient, PapermillNotebookClient):
-        pass
-
-    class WatchedEngine(Engine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **_: Any) -> None:
-            recorder.append(_recorder(nb_man.nb, limits=limits, emit=emit))
-            Client(nb_man, recorder=recorder[0]).execute(cwd=job["cwd"])
-
-    papermill_engines.register("edl-labs", WatchedEngine)
-    # papermill formats the output path with the parameters, so a brace in a folder's name must be doubled.
-    output = str(job["output"]).replace("{", "{{").replace("}", "}}")
-    papermill.execute_notebook(
-        notebook,
-        output,
-        parameters=dict(job["parameters"]),
-        engine_name="edl-labs",
-        kernel_name="python3",
-        language="python",
-        progress_bar=False,
-    )
-
-
-def _recorder(notebook: Any, *, limits: Limits, emit: Emit) -> Recorder:
-    recorder = Recorder(notebook, limits=limits, report=lambda cell: emit({"event": "cell", "cell": asdict(cell)}))
-    emit({"event": "cells", "cells": [asdict(cell) for cell in recorder.cells.values()]})
-    return recorder
 
 
 if __name__ == "__main__":

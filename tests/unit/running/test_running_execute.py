@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -287,3 +293,47 @@ def test_a_course_without_labs_is_nothing_to_do(tmp_path: Path, monkeypatch: pyt
 def test_a_limit_is_a_positive_number(value: float) -> None:
     with pytest.raises(EdlError, match="cell_s is"):
         Limits(cell_s=value)
+
+
+def test_a_stopped_run_leaves_no_kernel_behind_and_starts_no_other_notebook(tmp_path: Path) -> None:
+    beacon = code(
+        "import os, pathlib; pathlib.Path(os.environ['BEACON']).write_text(str(os.getpid()))\nwhile True: pass"
+    )
+    paths = [write(tmp_path, "lab90_endless", beacon), write(tmp_path, "lab91_next", code("1"))]
+    script = (
+        "import sys; from edl_labs.running.execute import run_labs\n"
+        "run_labs(sys.argv[2:], out=sys.argv[1], device='cpu', jobs=1)"
+    )
+    env = {**os.environ, "BEACON": str(tmp_path / "pid")}
+    command = [sys.executable, "-c", script, str(tmp_path / "out"), *map(str, paths)]
+
+    process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
+    assert eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text())
+    kernel = int((tmp_path / "pid").read_text())
+    process.send_signal(signal.SIGINT)
+
+    assert 0 != process.wait(timeout=60)
+    assert eventually(lambda: not Path(f"/proc/{kernel}").exists())
+    assert not (tmp_path / "out" / "results.json").exists()
+    assert not (tmp_path / "out" / "lab91_next").exists()
+
+
+def eventually(happened: Callable[[], Any], *, within_s: float = 60.0) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if happened():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_numbers_that_json_has_not_are_text_in_the_results(tmp_path: Path) -> None:
+    tagged = code("limit = 1.0", tags=("parameters",))
+
+    run_one(tmp_path, tagged, code("assert limit == float('inf')"), parameters={"limit": float("inf")})
+    text = (tmp_path / "out" / "results.json").read_text(encoding="utf-8")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    assert "inf" == json.loads(text, parse_constant=refuse)["notebooks"][0]["parameters"]["limit"]
