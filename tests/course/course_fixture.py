@@ -29,7 +29,7 @@ class Numbers:
             raise Wrong(f"{self.name} is wrong", why="it differs from the reference", next="measure again")
 
 
-@exercise("area")
+@exercise("area", timeout_s=2)
 class Area(Numbers):
     """The area of a rectangle."""
 
@@ -39,7 +39,7 @@ class Area(Numbers):
         return student.area(*case["sides"])
 
 
-@exercise("box_area", uses=("area",))
+@exercise("box_area", uses=("area",), timeout_s=2)
 class BoxArea(Numbers):
     """The surface of a square box, which builds on area."""
 
@@ -49,7 +49,7 @@ class BoxArea(Numbers):
         return student.box_area(case["sides"][0])
 
 
-@exercise("halves")
+@exercise("halves", timeout_s=2)
 class Halves(Numbers):
     """Each side halved; half the credit when only the first one is right."""
 
@@ -63,7 +63,7 @@ class Halves(Numbers):
         return 1.0 if all(right) else 0.5
 
 
-@exercise("longest", trusting=True)
+@exercise("longest", trusting=True, timeout_s=2)
 class Longest(Numbers):
     """The longest side."""
 

@@ -1,0 +1,104 @@
+"""The secret cases of a class and the solution's evidence for them: once per seed, in a sandbox of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import Exercise
+from edl_labs.checks.judge import Outcome
+from edl_labs.errors import EdlError
+from edl_labs.grading.assignment import Assignment
+from edl_labs.grading.files import write_atomically
+from edl_labs.grading.judge_process import Judge
+from edl_labs.grading.plan import solution_plan
+from edl_labs.grading.session import Budget, Run, Secret, Session
+
+if TYPE_CHECKING:
+    from edl_labs.grading.kernel.client import SandboxKernel
+
+
+def class_seed(folder: Path, *, seed: int | None = None) -> int:
+    """The seed of the secret cases: the given one, else the recorded one, else a new one. It is recorded."""
+    path = folder / "seed.json"
+    if seed is None:
+        if path.is_file():
+            return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
+        seed = secrets.randbelow(1 << 48)
+    write_atomically(path, json.dumps({"seed": seed}).encode(), mode=0o600)
+    return seed
+
+
+def reference(
+    assignment: Assignment, *, seed: int, folder: Path, new_kernel: Callable[[], SandboxKernel]
+) -> dict[str, Secret]:
+    """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
+    key = hashlib.sha256(f"{assignment.digest}/{seed}/{_versions()}".encode()).hexdigest()[:32]
+    path = folder / f"{key}.bin"
+    if path.is_file():
+        stored = plain.decode(path.read_bytes(), max_bytes=1 << 30)
+        return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in stored.items()}
+    drawn = {e.name: e.draw_cases(seed) for e in assignment.exercises}
+    wants = _wanted(assignment, drawn, new_kernel)
+    both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
+    write_atomically(path, plain.encode(both, max_bytes=1 << 30), mode=0o600)
+    return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in both.items()}
+
+
+def _wanted(
+    assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel]
+) -> dict[str, list[Any]]:
+    cases = {name: Secret(plain.encode(found), b"") for name, found in drawn.items()}
+    with _Collector() as collector:
+        run = Session(assignment, cases, new_kernel=new_kernel, judge=collector, budget=Budget(deaths=0)).grade(
+            solution_plan(assignment)
+        )
+    return {e.name: _values(assignment, e.name, collector.records, run) for e in assignment.exercises}
+
+
+def _values(assignment: Assignment, name: str, records: dict[str, Any], run: Run) -> list[Any]:
+    found = records.get(name, [])
+    if found and all(isinstance(record, dict) and "value" in record for record in found):
+        return [record["value"] for record in found]
+    bad = next((r for r in found if not (isinstance(r, dict) and "value" in r)), None)
+    why = str(bad) if bad is not None else "; ".join(f"{e.where}: {e.kind} {e.why}" for e in run.events)
+    raise EdlError(
+        f"the solution of {assignment.name} gives no evidence for {name}",
+        why=why[:500] or "its probe was never reached",
+        next=f"edl-labs test {assignment.name}",
+    )
+
+
+class _Collector(Judge):
+    """Takes evidence and judges nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: dict[str, Any] = {}
+
+    def __enter__(self) -> _Collector:
+        return self
+
+    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
+        """Keep the records. Passed, so that nothing stands in for it."""
+        self.records[exercise.name] = plain.decode(evidence)
+        return Outcome(exercise.name, exercise.lab, "passed", points, points)
+
+
+def _versions() -> str:
+    import sys
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [sys.version, os.uname().machine]
+    for package in ("torch", "numpy", "edl-labs"):
+        try:
+            found.append(version(package))
+        except PackageNotFoundError:
+            found.append("none")
+    return "/".join(found)

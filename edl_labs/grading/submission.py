@@ -1,0 +1,233 @@
+"""Reading what a student handed in: any bytes at all give either cells or one clear line."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+import os
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from edl_labs.errors import EdlError
+
+MAX_FILE_BYTES = 128 << 20
+MAX_CELLS = 2_000
+MAX_SOURCE_BYTES = 8 << 20
+MAX_ATTACHMENT_BYTES = 16 << 20
+_LENIENT_BYTES = 16 << 20
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "a gzip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "xz",
+}
+_SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
+
+
+class Unreadable(EdlError):
+    """A submission that cannot be read as a notebook. A person has to look at it; nobody else's marks depend on it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell as handed in; its outputs and all metadata but nbgrader's id are left behind."""
+
+    kind: str
+    id: str
+    source: str
+    grade_id: str = ""
+    attachments: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The cells of a notebook, and what was odd about the file."""
+
+    cells: tuple[Cell, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything that grading looks at: equal for equal work."""
+        text = json.dumps([asdict(cell) for cell in self.cells], sort_keys=True)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class _Notebook(msgspec.Struct):
+    cells: list[msgspec.Raw]
+
+
+class _Cell(msgspec.Struct):
+    cell_type: str
+    source: str | list[str]
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    id: msgspec.Raw = msgspec.Raw(b'""')
+    attachments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_notebook = msgspec.json.Decoder(_Notebook).decode
+_cell = msgspec.json.Decoder(_Cell).decode
+_mapping = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+_bundles = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
+_JSON_PROBLEMS = (msgspec.MsgspecError, RecursionError, ValueError)
+
+
+def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
+    """The notebook in a submission's folder, and what was odd about it. Links and other names are told apart."""
+    if folder.is_symlink() or not folder.is_dir():
+        raise Unreadable(f"{folder.name} is not a folder", why="a submission is a folder with a notebook in it")
+    expected = folder / f"{name}.ipynb"
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
+    others = [e.name for e in entries if e not in notebooks and e.name not in ("timestamp.txt", "feedback")]
+    notes = (f"not used: {', '.join(others[:5])}",) if others else ()
+    if expected in notebooks:
+        return expected, notes
+    if len(notebooks) == 1:
+        return notebooks[0], (*notes, f"the notebook was renamed to {notebooks[0].name}")
+    if notebooks:
+        found = ", ".join(n.name for n in notebooks[:5])
+        raise Unreadable(f"there is no {expected.name}", why=f"there are {found}", next="rename the one that counts")
+    archive = next((e.name for e in entries if e.name.lower().endswith(_SUFFIXES)), None)
+    if archive:
+        raise Unreadable(f"there is an archive, {archive}, and no notebook", next="unpack it into this folder")
+    raise Unreadable(f"there is no {expected.name}", why="the folder holds no notebook", next="ask the student for it")
+
+
+def read_submission(folder: Path, name: str) -> Submission:
+    """The submission in `folder`; Unreadable, and nothing else, when there is none that can be read."""
+    path, notes = find_notebook(folder, name)
+    submission = parse(read_bytes(path))
+    return Submission(submission.cells, (*notes, *submission.notes))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a plain file of bearable size. Links, pipes and devices are refused, not followed."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        link = path.is_symlink()
+        why = "it is a link, and links are not followed" if link else (error.strerror or "it cannot be opened")
+        raise Unreadable(f"{path.name} cannot be read", why=why, next="ask for the file itself") from None
+    with os.fdopen(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
+        if found.st_size > MAX_FILE_BYTES:
+            size = f"it has {found.st_size / 1e6:.0f} MB, and at most {MAX_FILE_BYTES / 1e6:.0f} are read"
+            raise Unreadable(f"{path.name} is too large", why=size, next="clear its outputs and hand it in again")
+        return file.read(MAX_FILE_BYTES + 1)
+
+
+def parse(data: bytes) -> Submission:
+    """The cells in a notebook file's bytes; Unreadable, with the reason, for bytes that are none."""
+    data = _utf8(data)
+    notes: list[str] = []
+    try:
+        raw = _notebook(data).cells
+    except _JSON_PROBLEMS as error:
+        raw = _lenient(data, error)
+        notes.append("the file is not strict JSON; it was read all the same")
+    if len(raw) > MAX_CELLS:
+        raise Unreadable("the notebook has too many cells", why=f"{len(raw):,}; at most {MAX_CELLS:,} are read")
+    cells = [_one(number, item, notes) for number, item in enumerate(raw, 1)]
+    found = tuple(cell for cell in cells if cell is not None)
+    if sum(len(cell.source) for cell in found) > MAX_SOURCE_BYTES:
+        raise Unreadable("the notebook's cells are too long", why=f"together at most {MAX_SOURCE_BYTES:,} characters")
+    return Submission(_bearable(found, notes), tuple(notes))
+
+
+def _utf8(data: bytes) -> bytes:
+    if not data.strip():
+        raise Unreadable("the notebook is empty", why="the file holds nothing", next="ask the student for it again")
+    for start, called in _ARCHIVES.items():
+        if data.startswith(start):
+            raise Unreadable(f"the notebook is {called}", why="its first bytes say so", next="unpack it")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode()
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\0" in data[:4096]:
+        raise Unreadable("the notebook is not text", why="there are zero bytes in it")
+    return data
+
+
+def _lenient(data: bytes, error: BaseException) -> list[msgspec.Raw]:
+    """The cells by way of Python's json: it takes the NaN and the half emoji that Jupyter itself may have written."""
+    if isinstance(error, RecursionError):
+        raise Unreadable("the notebook is nested too deeply", why="no notebook is") from None
+    if isinstance(error, msgspec.ValidationError):
+        raise _not_a_notebook(error)
+    if len(data) > _LENIENT_BYTES:
+        raise Unreadable("the notebook is not JSON", why=str(error)[:200]) from None
+    try:
+        tree = json.loads(data.decode("utf-8"))
+        cells = tree["cells"] if isinstance(tree, dict) else None
+        if not isinstance(cells, list):
+            raise _not_a_notebook(error)
+        return [msgspec.Raw(_dumped(cell)) for cell in cells]
+    except UnicodeDecodeError as problem:
+        raise Unreadable("the notebook is not UTF-8 text", why=f"byte {problem.start} cannot be read") from None
+    except (ValueError, RecursionError, MemoryError, KeyError):
+        raise Unreadable(
+            "the notebook is not JSON", why=str(error)[:200], next="ask the student for it again"
+        ) from None
+
+
+def _dumped(cell: Any) -> bytes:
+    if not isinstance(cell, dict):
+        return b"null"
+    kept = {key: cell[key] for key in ("cell_type", "source", "metadata", "id", "attachments") if key in cell}
+    return json.dumps(kept, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _not_a_notebook(error: BaseException) -> Unreadable:
+    return Unreadable(
+        "the file is not a notebook of format 4",
+        why=str(error)[:200],
+        next="open it in JupyterLab, save it, and hand that in",
+    )
+
+
+def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> Cell | None:
+    try:
+        cell = _cell(raw)
+    except _JSON_PROBLEMS:
+        notes.append(f"cell {number} is malformed and was left out")
+        return None
+    source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    kind = cell.cell_type if cell.cell_type in ("code", "markdown", "raw") else "raw"
+    return Cell(kind, _decoded(_text, cell.id, ""), source, _grade_id(cell.metadata), _attachments(cell.attachments))
+
+
+def _grade_id(metadata: msgspec.Raw) -> str:
+    nbgrader = _decoded(_mapping, metadata, {}).get("nbgrader", msgspec.Raw(b"{}"))
+    grade_id = _decoded(_mapping, nbgrader, {}).get("grade_id", msgspec.Raw(b'""'))
+    return str(_decoded(_text, grade_id, ""))
+
+
+def _attachments(raw: msgspec.Raw) -> dict[str, Any] | None:
+    return _decoded(_bundles, raw, None) or None
+
+
+def _decoded(decode: Any, raw: msgspec.Raw, default: Any) -> Any:
+    try:
+        return decode(raw)
+    except _JSON_PROBLEMS:
+        return default
+
+
+def _bearable(cells: tuple[Cell, ...], notes: list[str]) -> tuple[Cell, ...]:
+    """The cells, without attachments when these are too large."""
+    size = sum(
+        len(text) for c in cells if c.attachments for bundle in c.attachments.values() for text in bundle.values()
+    )
+    if size <= MAX_ATTACHMENT_BYTES:
+        return cells
+    notes.append(f"pictures of {size / 1e6:.0f} MB in the prose were left out")
+    return tuple(Cell(c.kind, c.id, c.source, c.grade_id) for c in cells)

@@ -1,0 +1,60 @@
+"""Every attack and accident: no point gained, no honest point lost, and the grader goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import nbformat
+import pytest
+from attack_case import FULL, AttackCase, all_cases
+from conftest import Bench
+
+from edl_labs.grading.graded_notebook import graded_notebook
+from edl_labs.grading.plan import make_plan
+from edl_labs.grading.result import make_result
+from edl_labs.grading.submission import parse
+
+CASES = all_cases()
+
+
+def parameters() -> list:
+    return [pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.slow else []) for case in CASES]
+
+
+def outside(bench: Bench) -> str:
+    """A digest of all that no submission may touch."""
+    state = hashlib.sha256()
+    for path in sorted(bench.course.root.rglob("*")):
+        if path.is_file() and "references" not in path.parts:
+            state.update(str(path).encode() + path.read_bytes())
+    return state.hexdigest()
+
+
+@pytest.mark.parametrize("case", parameters())
+def test_attack_comes_to_its_marks(bench: Bench, case: AttackCase):
+    before = outside(bench)
+    plan = make_plan(bench.assignment, parse(json.dumps(case.notebook(bench.course)).encode()))
+    run = bench.session.grade(plan)
+    result = make_result("key", "lab", "namespaces", plan=plan, run=run, wall_s=0.0, trusted=True)
+    notebook = graded_notebook(bench.assignment, plan, run)
+
+    assert case.expect == result.points, [(o.name, o.what, o.why) for o in result.outcomes]
+    assert all(set(flag.split(" or ")) & set(result.flags) for flag in case.flags), result
+    assert before == outside(bench)
+    nbformat.validate(nbformat.from_dict(notebook))
+
+
+def test_an_honest_submission_has_full_marks_and_no_flag_but_trust(bench: Bench):
+    plan = make_plan(bench.assignment, parse(json.dumps(bench.course.answered()).encode()))
+    result = make_result("k", "lab", "", plan=plan, run=bench.session.grade(plan), wall_s=0.0, trusted=True)
+
+    assert FULL == result.points
+    assert ("trusting marks",) == result.flags
+
+
+def test_there_are_enough_attacks_and_accidents():
+    kinds = [case.kind for case in CASES]
+
+    assert kinds.count("attack") >= 60
+    assert kinds.count("accident") >= 30
