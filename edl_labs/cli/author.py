@@ -1,4 +1,4 @@
-"""Commands of those who write labs: build, test, leaks."""
+"""Commands of those who write labs: new, edit, build, test, leaks, publish."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (build, leaks):
+    for command in (new, edit, build, leaks, publish):
         app.command()(command)
     app.command(name="test")(prove_labs)
 
@@ -33,6 +33,69 @@ def need_instructor_tools() -> None:
             why="writing and building labs needs the instructor's tools",
             next='pip install "edl-labs[instructor]"',
         )
+
+
+def new(
+    lab: Annotated[str, typer.Argument(help="Its name, like lab06_input_pipeline.")],
+    exercise: Annotated[str | None, typer.Argument(help="An exercise to add to a lab that exists.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """A lab with one exercise, or an exercise in all its five places; either passes `test` at once."""
+    need_instructor_tools()
+    from edl_labs.authoring.course import Course
+    from edl_labs.authoring.scaffold import new as scaffold
+
+    with Progress(quiet=as_json) as progress:
+        report = scaffold(Course.find(), lab, exercise, progress=progress)
+    if as_json:
+        emit(report.to_json())
+        return
+    for file in report.written:
+        print(f"written: {file}")
+    print(f"next: edl-labs test {lab}, then edl-labs edit {lab}")
+
+
+def edit(
+    lab: Annotated[str, typer.Argument(help="The lab to edit.")],
+    to_notebook: Annotated[Path | None, typer.Option(help="Only write the lab as this notebook.")] = None,
+    from_notebook: Annotated[Path | None, typer.Option(help="Only write this edited notebook back.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open a lab's text as a notebook in JupyterLab; each save is written back to the text."""
+    need_instructor_tools()
+    from edl_labs.authoring import edit as editing
+    from edl_labs.authoring.course import Course
+
+    course = Course.find()
+    if to_notebook is not None and from_notebook is not None:
+        raise UsageError("--to-notebook and --from-notebook exclude each other", next="give one of them")
+    if to_notebook is not None:
+        said: dict[str, object] = {"notebook": str(editing.to_notebook(course, lab, to_notebook))}
+    elif from_notebook is not None:
+        said = {"changed": editing.from_notebook(course, lab, from_notebook)}
+    else:
+        said = editing.edit(course, lab, said=lambda text: print(text, file=sys.stderr, flush=True)).to_json()
+    if as_json:
+        emit({"schema": 1, "lab": lab, **said})
+    else:
+        print("\n".join(f"{key}: {value}" for key, value in said.items() if key != "schema"))
+
+
+def publish(
+    folder: Annotated[Path, typer.Argument(help="Where the students' tree goes.")],
+    as_json: AsJson = False,
+) -> None:
+    """Write the tree that students may see: labs, README, licence; scanned for leaks first."""
+    need_instructor_tools()
+    from edl_labs.authoring.course import Course
+    from edl_labs.authoring.publish import publish as publish_course
+
+    with Progress(quiet=as_json) as progress:
+        report = publish_course(Course.find(), folder, progress=progress)
+    if as_json:
+        emit(report.to_json())
+    else:
+        print(f"{len(report.files)} files in {report.target}; {len(report.removed)} removed")
 
 
 def build(

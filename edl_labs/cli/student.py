@@ -12,11 +12,12 @@ from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 
 if TYPE_CHECKING:
     from edl_labs.running.checkfile import CheckReport
+    from edl_labs.running.start import StartReport
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (doctor, check):
+    for command in (doctor, start, check):
         app.command()(command)
 
 
@@ -36,6 +37,33 @@ def doctor(as_json: AsJson = False) -> None:
             print(f"{row.name} ({row.who}): {row.next}")
     print("ready" if report.ok else "not ready: something that every lab needs is missing")
     stop(report.exit_code)
+
+
+def start(
+    folder: Annotated[Path, typer.Argument(help="Where your copies of the labs go.")] = Path("my-labs"),
+    lab: Annotated[str | None, typer.Option(help="One lab only.")] = None,
+    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab there.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the labs into a folder, never over your work, and open JupyterLab there."""
+    from edl_labs.running.start import open_jupyterlab
+    from edl_labs.running.start import start as start_labs
+
+    report = start_labs(folder, lab, open=False)
+    if as_json:
+        emit(report.to_json())
+        return
+    _say_started(report)
+    if open_it:
+        print("opening JupyterLab there; stop it with Ctrl-C", flush=True)
+        open_jupyterlab(report.folder)
+
+
+def _say_started(report: StartReport) -> None:
+    for word, files in (("copied", report.copied), ("kept yours", report.kept), ("new beside yours", report.beside)):
+        for file in files:
+            print(f"{word}: {file}")
+    print(f"the labs are in {report.folder}")
 
 
 def check(
