@@ -8,17 +8,24 @@ with KernelPool(preload=("numpy", "torch")) as pool, pool.kernel() as kernel:
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edl_labs.grading.kernel.client import Answer, KernelStats, SandboxKernel
+    from edl_labs.grading.kernel.errors import KernelDied, Violation
+    from edl_labs.grading.kernel.exchange import CellResult
+    from edl_labs.grading.kernel.pool import KernelPool
 
 _HOMES = {
     "Answer": "client",
-    "CellResult": "client",
+    "CellResult": "exchange",
     "KernelDied": "errors",
     "KernelPool": "pool",
     "KernelStats": "client",
     "SandboxKernel": "client",
     "Violation": "errors",
 }
-__all__ = sorted(_HOMES)
+__all__ = ["Answer", "CellResult", "KernelDied", "KernelPool", "KernelStats", "SandboxKernel", "Violation"]
 
 
 def __getattr__(name: str) -> object:

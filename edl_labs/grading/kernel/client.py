@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.grading.kernel.errors import KernelDied, Violation
 from edl_labs.grading.kernel.exchange import ANSWER_KIND, CellResult, Exchange
 from edl_labs.grading.kernel.messages import execute_content, read_message
-from edl_labs.grading.kernel.zmtp import TooLarge, Wire, WireError
+from edl_labs.grading.kernel.zmtp import Wire, WireError
 from edl_labs.grading.sandbox.limits import MIB, Limits
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class SandboxKernel:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def pid(self) -> int:
+        """The kernel's process number on this machine, outside its sandbox."""
+        return self._spawned.pid
 
     def run(self, code: str, *, timeout_s: float) -> CellResult:
         """The outputs of `code`, run as a notebook's cell. Status "timeout" when interrupting it was needed, and did.
@@ -162,7 +167,8 @@ class SandboxKernel:
             self._finish(exchange, timeout_s)
         except Violation as broken:
             broken.result = exchange.result()
-            self.close()
+            if not broken.alive:
+                self.close()
             raise
         except KernelDied as died:
             died.result = exchange.result()
@@ -176,12 +182,20 @@ class SandboxKernel:
 
     def _finish(self, exchange: Exchange, timeout_s: float) -> None:
         """Wait for the end of the request; interrupt it at its deadline; give up on it after the grace."""
-        if self._pump(exchange, time.monotonic() + timeout_s, until=lambda: exchange.finished):
-            return
-        exchange.interrupted = True
+        deadline = time.monotonic() + timeout_s
+        if self._pump(exchange, deadline, until=lambda: exchange.finished or exchange.broken is not None):
+            if exchange.broken is None:
+                return
+        else:
+            exchange.interrupted = True
         self.interrupt()
         if not self._pump(exchange, time.monotonic() + self._limits.grace_s, until=lambda: exchange.finished):
-            raise Violation("deadline", why=f"not done after {timeout_s} s, and not to be interrupted")
+            raise exchange.broken or Violation(
+                "deadline", why=f"not done after {timeout_s} s, and not to be interrupted"
+            )
+        if exchange.broken is not None:
+            exchange.broken.alive = True
+            raise exchange.broken
 
     def _send(self, message: dict[str, Any], buffers: Sequence[bytes]) -> None:
         self._shell.send([*self._session.serialize(message), *buffers])
@@ -204,8 +218,6 @@ class SandboxKernel:
                 if wire.fileno() in ready:
                     wire.flush()
                     self._read(wire, exchange)
-        except TooLarge as error:
-            raise Violation("bytes", why=str(error)) from error
         except WireError as error:
             self._wait_for_death()
             raise Violation("protocol", why=str(error)) from error
@@ -216,9 +228,9 @@ class SandboxKernel:
     def _read(self, wire: Wire, exchange: Exchange) -> int:
         before = wire.received_bytes
         take = exchange.take_reply if wire is self._shell else exchange.take_broadcast
-        for frames in wire.receive():
+        for received in wire.receive():
             exchange.count(messages=1, received_bytes=0)
-            if message := read_message(frames):
+            if message := read_message(received):
                 take(message)
         received_bytes = wire.received_bytes - before
         exchange.count(messages=0, received_bytes=received_bytes)

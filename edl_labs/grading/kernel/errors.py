@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 class Violation(EdlError):
     """A request broke a rule. `kind` names it; while `alive`, the kernel can be asked again.
 
-    Kinds: "deadline", "messages", "bytes", "protocol" (the kernel is ended); "no answer", "two answers",
-    "forged answer", "large answer" (the kernel lives on), "deadline" too where the interrupt worked.
+    Kinds: "deadline", "messages", "bytes" (`alive` when an interrupt ended the cell), "protocol" (the kernel is ended),
+    "no answer", "two answers", "forged answer", "large answer" (the kernel lives on).
     `result` is what the cell had put out by then.
     """
 
@@ -24,7 +24,8 @@ class Violation(EdlError):
 
 
 class KernelDied(EdlError):
-    """The kernel is gone. `reason` says how: "memory", "files", "cpu", "signal 11", "exit 0", "sandbox ended"."""
+    """The kernel is gone. `reason` says how: "memory", "files", "processes", "cpu", "signal 11", "exit 0",
+    "sandbox ended"."""
 
     def __init__(self, reason: str, *, result: CellResult | None = None) -> None:
         super().__init__(f"the kernel died: {reason}")

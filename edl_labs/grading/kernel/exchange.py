@@ -47,6 +47,8 @@ class Exchange:
     interrupted: bool = False
     answers: list[bytes] = field(default_factory=list)
     forged: bool = False
+    large: bool = False
+    broken: Violation | None = None
     answered_s: float = 0.0
     began_s: float = field(default_factory=time.perf_counter)
 
@@ -59,13 +61,15 @@ class Exchange:
         return self.idle and self.reply is not None
 
     def count(self, *, messages: int, received_bytes: int) -> None:
-        """Count what was read, of whatever parent; Violation above a limit."""
+        """Count what was read, of whatever parent; above a limit the request is `broken`."""
         self.messages += messages
         self.received_bytes += received_bytes
         if self.messages > self.limits.cell_messages:
-            raise Violation("messages", why=f"more than {self.limits.cell_messages} in one request")
+            self.broken = self.broken or Violation(
+                "messages", why=f"more than {self.limits.cell_messages} in one request"
+            )
         if self.received_bytes > self.limits.cell_bytes + self.answer_bytes:
-            raise Violation("bytes", why=f"more than {self.limits.cell_bytes} in one request")
+            self.broken = self.broken or Violation("bytes", why=f"more than {self.limits.cell_bytes} in one request")
 
     def take_reply(self, message: Message) -> None:
         """Take a message of the shell channel."""
@@ -86,6 +90,8 @@ class Exchange:
     def _take_answer(self, message: Message) -> None:
         if not self.nonce or message.content.get("nonce") != self.nonce or len(message.buffers) != 1:
             self.forged = True
+        elif message.dropped_bytes:
+            self.large = True
         elif len(self.answers) < 2:
             self.answered_s = self.answered_s or time.perf_counter() - self.began_s
             # A second answer is counted, not kept.
@@ -111,12 +117,12 @@ class Exchange:
         """The one answer with the request's nonce; Violation when there is none, another, or one too large."""
         if self.forged:
             raise self._refused("forged answer", why="an answer came without the request's nonce")
+        if self.large or any(len(answer) > self.answer_bytes for answer in self.answers):
+            raise self._refused("large answer", why=f"more than {self.answer_bytes} bytes")
         if len(self.answers) > 1:
             raise self._refused("two answers", why="one request has one answer")
         if not self.answers:
             raise self._refused("no answer", why=self._why_none())
-        if len(self.answers[0]) > self.answer_bytes:
-            raise self._refused("large answer", why=f"{len(self.answers[0])} bytes, at most {self.answer_bytes}")
         return self.answers[0]
 
     def _refused(self, kind: str, *, why: str) -> Violation:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from edl_labs.grading.kernel.zmtp import Received
+
 _DELIMITER = b"<IDS|MSG>"
 _HEADER_BYTES = 1 << 16
 _IDENTITIES_AT_MOST = 4
@@ -38,6 +40,8 @@ class Message:
     parent: str
     raw_content: bytes
     buffers: Sequence[bytes]
+    dropped_bytes: int = 0
+    """Bytes that were too many to keep; the content or a buffer is then empty."""
 
     @property
     def content(self) -> dict[str, Any]:
@@ -48,14 +52,17 @@ class Message:
             return {}
 
 
-def read_message(frames: list[bytes]) -> Message | None:
-    """The message in `frames`; None when they are not one."""
+def read_message(received: Received) -> Message | None:
+    """The message in the frames that came; None when they are not one."""
+    frames = received.frames
     try:
         start = frames[: _IDENTITIES_AT_MOST + 1].index(_DELIMITER)
         _signature, header, parent, _metadata, content, *buffers = frames[start + 1 :]
         if len(header) > _HEADER_BYTES or len(parent) > _HEADER_BYTES:
             return None
-        return Message(_read_header(header).msg_type, _read_parent(parent).msg_id, content, buffers)
+        return Message(
+            _read_header(header).msg_type, _read_parent(parent).msg_id, content, buffers, received.dropped_bytes
+        )
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
 

@@ -24,10 +24,11 @@ class Outputs:
         take = getattr(self, f"_take_{message.kind}", None) if message.kind in _KINDS else None
         if take is None:
             return
-        self._left -= len(message.raw_content)
+        self._left -= len(message.raw_content) + message.dropped_bytes
         if self._left >= 0:
             take(message.content)
         elif not self.truncated:
+            # At once: what a later message brings could not be shown in its place.
             self.truncated = True
             self._append_text("stderr", _CUT.format(kept=f"{self._kept_bytes / (1 << 20):.3g} MiB"))
 

@@ -30,6 +30,7 @@ from edl_labs.grading.sandbox.view import students_view
 USUAL_IMPORTS = ("edl_labs", "numpy", "torch", "torchvision", "matplotlib.pyplot", "ipywidgets")
 _MESSAGE_BYTES = 1 << 17
 _WARM_S = 300.0
+_ANSWER_S = 60.0
 _FILES_AT_MOST = 500
 # Not `-I`: the environment is our own, and only through it can the hash seed be fixed, so that grading again repeats.
 _ZYGOTE = (
@@ -184,6 +185,7 @@ class _Link:
             self._process = _start_zygote(theirs.fileno(), config["view"]["package_root"])
         self._socket.settimeout(_WARM_S)
         ready = self.call(config)[0]
+        self._socket.settimeout(_ANSWER_S)
         if not ready.get("ready"):
             self.close()
             raise UsageError("the kernels' parent process did not start", why=str(ready.get("why", "no reason given")))

@@ -1,8 +1,9 @@
 """One ZMTP 3.0 connection, read by hand so that its peer cannot make the reader grow.
 
 libzmq bounds a frame (MAXMSGSIZE) but not a message of endless frames, which it gathers in a thread of its own: 770 MB
-in two seconds. Here nothing is read but on request, every size is known before a byte is stored, and what is too
-large ends the connection. There is no reconnecting and no queue. Protocol: https://rfc.zeromq.org/spec/23/
+in two seconds. Here nothing is read but on request, every size is known before a byte is stored, and of a message that
+is too large or has too many frames the rest is read and dropped. There is no reconnecting and no queue of ours.
+Protocol: https://rfc.zeromq.org/spec/23/
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _GREETING = b"\xff" + bytes(8) + b"\x7f" + bytes([3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
@@ -24,8 +26,13 @@ class WireError(Exception):
     """The peer spoke something else than ZMTP, or hung up."""
 
 
-class TooLarge(WireError):
-    """The peer announced more than may be read."""
+@dataclass
+class Received:
+    """One message: its frames, and how many bytes of it were dropped; a dropped frame is empty, or absent."""
+
+    frames: list[bytes] = field(default_factory=list)
+    dropped_bytes: int = 0
+    kept_bytes: int = 0
 
 
 class Wire:
@@ -33,7 +40,7 @@ class Wire:
 
     def __init__(self, connected: socket.socket, *, kind: str) -> None:
         self.message_bytes = 0
-        """Most bytes of one message, to be set before `receive`."""
+        """Most bytes kept of one message, to be set before `receive`."""
         self.received_bytes = 0
         self._socket = connected
         self._socket.setblocking(False)
@@ -43,8 +50,8 @@ class Wire:
         self._parse = self._parser()
         self._wanted = next(self._parse)
         self._buffer = bytearray()
-        self._message: list[bytes] = []
-        self._complete: deque[list[bytes]] = deque()
+        self._message = Received()
+        self._complete: deque[Received] = deque()
         self._outgoing.extend(map(memoryview, (_GREETING, _frame(_ready(kind), flags=_COMMAND))))
         if kind == "SUB":
             self.send([b"\x01"])
@@ -80,7 +87,7 @@ class Wire:
             else:
                 self._outgoing.popleft()
 
-    def receive(self) -> Iterator[list[bytes]]:
+    def receive(self) -> Iterator[Received]:
         """Messages that one read completes, maybe none. WireError when the connection cannot go on."""
         try:
             data = self._socket.recv(_READ_BYTES)
@@ -122,34 +129,36 @@ class Wire:
             if flags & ~(_MORE | _LONG | _COMMAND):
                 raise WireError("unknown frame flags")
             size = struct.unpack(">Q", (yield 8))[0] if flags & _LONG else (yield 1)[0]
-            self._check(size, flags)
-            body = (yield size) if size else b""
             if flags & _COMMAND:
-                self._take_command(body)
+                yield from self._command(size)
             else:
-                self._take(body, last=not flags & _MORE)
+                yield from self._frame(size, last=not flags & _MORE)
 
-    def _check(self, size: int, flags: int) -> None:
-        if flags & _COMMAND:
-            if size > _COMMAND_BYTES:
-                raise TooLarge(f"a command of {size} bytes")
-            return
-        if len(self._message) >= FRAMES_AT_MOST:
-            raise TooLarge(f"a message of more than {FRAMES_AT_MOST} frames")
-        total = size + sum(map(len, self._message))
-        if total > self.message_bytes:
-            raise TooLarge(f"a message of at least {total} bytes; at most {self.message_bytes} are read")
+    def _command(self, size: int) -> Generator[int, bytes, None]:
+        if size > _COMMAND_BYTES:
+            raise WireError(f"a command of {size} bytes")
+        self._take_command((yield size) if size else b"")
+
+    def _frame(self, size: int, *, last: bool) -> Generator[int, bytes, None]:
+        message = self._message
+        if message.kept_bytes + size <= self.message_bytes and len(message.frames) < FRAMES_AT_MOST:
+            message.frames.append((yield size) if size else b"")
+            message.kept_bytes += size
+        else:
+            message.dropped_bytes += size
+            message.frames += [b""] if len(message.frames) < FRAMES_AT_MOST else []
+            while size:
+                piece = min(size, _READ_BYTES)
+                yield piece
+                size -= piece
+        if last:
+            self._complete.append(message)
+            self._message = Received()
 
     def _take_command(self, body: bytes) -> None:
         if body.startswith(_READY) and self._held is not None:
             self._outgoing.extend(self._held)
             self._held = None
-
-    def _take(self, body: bytes, *, last: bool) -> None:
-        self._message.append(body)
-        if last:
-            self._complete.append(self._message)
-            self._message = []
 
 
 def _head(size: int, flags: int) -> bytes:

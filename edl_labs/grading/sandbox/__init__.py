@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from edl_labs.grading.sandbox.level import Level, best_level, level_problem
 from edl_labs.grading.sandbox.limits import Limits
+
+if TYPE_CHECKING:
+    from edl_labs.grading.sandbox.escape import Escape, escapes
 
 __all__ = ["Escape", "Level", "Limits", "best_level", "escapes", "level_problem"]
 

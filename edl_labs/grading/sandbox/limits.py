@@ -21,7 +21,7 @@ class Limits:
     memory_bytes: int = 3 * GIB
     """Resident memory of all the kernel's processes together, files in its file systems included."""
     processes: int = 256
-    """Processes and threads, all together."""
+    """Processes and threads, all together. With a quarter as many processes it is ended, as a fork bomb."""
     open_files: int = 1024
     file_bytes: int = 256 * MIB
     """Size of one file."""
@@ -37,11 +37,11 @@ class Limits:
     """Threads that torch uses within one operation."""
 
     message_bytes: int = 16 * MIB
-    """Largest message read; a larger one ends the kernel. Answers have a limit of their own."""
+    """Most that is kept of one message; the rest is read and dropped. Answers have a limit of their own."""
     cell_messages: int = 50_000
     """Messages in one request. 20,000 displays are honest."""
     cell_bytes: int = 64 * MIB
-    """Bytes in one request; above, the kernel ends."""
+    """Bytes in one request; above, the cell is interrupted, as it is above the number of messages."""
     kept_bytes: int = 2 * MIB
     """Bytes of output kept of one cell; the rest is read and dropped, and the output says so."""
     notebook_bytes: int = 512 * MIB

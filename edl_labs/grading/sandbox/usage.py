@@ -8,32 +8,39 @@ from dataclasses import dataclass
 from edl_labs.grading.sandbox.limits import Limits
 from edl_labs.grading.sandbox.view import HOME
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+FORK_BOMB_SHARE = 4
+"""A kernel with more than this part of its limit as whole processes is a fork bomb."""
 _WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a sandbox takes now."""
+    """What a kernel takes now. Its memory lies between `least_bytes` and `most_bytes`."""
 
-    memory_bytes: int
+    least_bytes: int
+    most_bytes: int
     cpu_s: float
     processes: int
     inodes: int
 
     def over(self, limits: Limits) -> str:
-        """Which limit this is above, in a word; an empty text when none."""
-        if self.memory_bytes > limits.memory_bytes:
+        """Which limit this is surely above, in a word; an empty text when none."""
+        if FORK_BOMB_SHARE * self.processes > limits.processes:
+            return "processes"
+        if self.least_bytes > limits.memory_bytes:
             return "memory"
         return "files" if self.inodes > limits.inodes else ""
 
 
 class Gauge:
-    """Reads the usage of all processes that one /proc lists; subclasses say which /proc, and which processes."""
+    """Reads the usage of all processes that one /proc lists; subclasses say which /proc, and which processes.
 
-    def __init__(self, proc: int) -> None:
-        self._proc = proc
+    `shared_bytes` is what the first process shares with the zygote it was forked from.
+    """
+
+    def __init__(self, proc: int, *, shared_bytes: int = 0) -> None:
+        self._proc, self._shared_bytes = proc, shared_bytes
 
     def close(self) -> None:
         """Let go of what the gauge holds open."""
@@ -47,18 +54,25 @@ class Gauge:
         """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
         return 0, 0
 
-    def read(self, *, above_bytes: int = 0) -> Usage:
-        """Usage now. Memory is exact when it may be above `above_bytes`, and an upper bound when it is not.
+    def read(self) -> Usage:
+        """Usage now, from counters that no process can keep the reader waiting for.
 
-        The bound adds up resident pages, which counts those shared between processes (with the zygote, between
-        DataLoader workers) once for each; the exact figure shares them out and costs milliseconds a process.
+        Forked processes share pages: the sum of all counts them too often, the largest alone too seldom.
         """
         pids = self.pids()
         stored_bytes, inodes = self.files()
-        memory_bytes = stored_bytes + sum(self._resident_bytes(pid) for pid in pids)
-        if memory_bytes > above_bytes:
-            memory_bytes = stored_bytes + sum(self._shared_out_bytes(pid) for pid in pids)
-        return Usage(memory_bytes, sum(self._cpu_s(pid) for pid in pids), len(pids), inodes)
+        held_bytes = [self._held_bytes(pid) for pid in pids]
+        return Usage(
+            least_bytes=stored_bytes + max(0, max(held_bytes, default=0) - self._shared_bytes),
+            most_bytes=stored_bytes + max(0, sum(held_bytes) - self._shared_bytes),
+            cpu_s=sum(self._cpu_s(pid) for pid in pids),
+            processes=len(pids),
+            inodes=inodes,
+        )
+
+    def weigh(self) -> int:
+        """Memory, with shared pages shared out. May wait as long as a process that forks or maps memory likes."""
+        return self.files()[0] + sum(self._proportional_bytes(pid) for pid in self.pids())
 
     def _text(self, pid: int, name: str) -> str:
         """A file of the process; empty when the process is gone."""
@@ -77,17 +91,11 @@ class Gauge:
         """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
         return self._text(pid, "stat").rpartition(")")[2].split()
 
-    def _resident_bytes(self, pid: int) -> int:
-        fields = self._text(pid, "statm").split()
-        return int(fields[1]) * _PAGE if len(fields) > 2 else 0
+    def _held_bytes(self, pid: int) -> int:
+        return _kilobytes(self._text(pid, "status"), "RssAnon", "RssShmem", "VmSwap")
 
-    def _shared_out_bytes(self, pid: int) -> int:
-        counted = 0
-        for line in self._text(pid, "smaps_rollup").splitlines():
-            name, _, rest = line.partition(":")
-            if name in ("Pss_Anon", "Pss_Shmem", "SwapPss"):
-                counted += int(rest.split()[0]) * 1024
-        return counted
+    def _proportional_bytes(self, pid: int) -> int:
+        return _kilobytes(self._text(pid, "smaps_rollup"), "Pss_Anon", "Pss_Shmem", "SwapPss")
 
     def _cpu_s(self, pid: int) -> float:
         fields = self._stat(pid)
@@ -100,10 +108,10 @@ class SandboxGauge(Gauge):
     That lists its processes alone, and is held open: a process number used again cannot mislead the gauge.
     """
 
-    def __init__(self, first_pid: int) -> None:
+    def __init__(self, first_pid: int, *, shared_bytes: int = 0) -> None:
         flags = os.O_DIRECTORY | os.O_CLOEXEC
         self._root = os.open(f"/proc/{first_pid}/root", os.O_PATH | flags)
-        super().__init__(os.open("proc", os.O_RDONLY | flags, dir_fd=self._root))
+        super().__init__(os.open("proc", os.O_RDONLY | flags, dir_fd=self._root), shared_bytes=shared_bytes)
         self._file_systems = [os.open(path, os.O_RDONLY | flags, dir_fd=self._root) for path in _WRITABLE]
 
     def close(self) -> None:
@@ -122,8 +130,8 @@ class SandboxGauge(Gauge):
 class FamilyGauge(Gauge):
     """A process with its descendants and its session, where there is no pid namespace to go by."""
 
-    def __init__(self, pid: int) -> None:
-        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    def __init__(self, pid: int, *, shared_bytes: int = 0) -> None:
+        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), shared_bytes=shared_bytes)
         self._pid = pid
 
     def pids(self) -> list[int]:
@@ -147,3 +155,19 @@ def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
             return False
     members.update(chain)
     return True
+
+
+def own_bytes() -> int:
+    """Anonymous memory of this process: what a child shares with it at the fork."""
+    with open("/proc/self/status") as status:
+        return _kilobytes(status.read(), "RssAnon")
+
+
+def _kilobytes(text: str, *names: str) -> int:
+    """Bytes in the lines of `text` that start with one of `names`.
+
+    >>> _kilobytes("RssAnon:  2 kB\\nRssFile:  9 kB\\nRssShmem: 1 kB", "RssAnon", "RssShmem")
+    3072
+    """
+    lines = (line.partition(":") for line in text.splitlines())
+    return sum(int(rest.split()[0]) * 1024 for name, _, rest in lines if name in names)

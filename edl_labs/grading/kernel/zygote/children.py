@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.grading.kernel.zygote.box import Box, enter
+from edl_labs.grading.kernel.zygote.scale import UNKNOWN, Scale
 from edl_labs.grading.sandbox.limits import Limits
-from edl_labs.grading.sandbox.usage import FamilyGauge, Gauge, SandboxGauge
+from edl_labs.grading.sandbox.usage import FamilyGauge, Gauge, SandboxGauge, own_bytes
 
 _END_S = 10.0
 
@@ -26,6 +27,7 @@ class Child:
     pidfd: int
     box: Box | None
     gauge: Gauge
+    scale: Scale | None = None
     over: str = ""
     status: int | None = None
     cpu_s: float = 0.0
@@ -60,7 +62,12 @@ class Children:
         pid = enter(box) if box is not None else os.fork()
         if pid == 0:
             return None
-        gauge = SandboxGauge(box.first_pid) if box is not None else FamilyGauge(pid)
+        shared_bytes = own_bytes()
+        gauge: Gauge = (
+            FamilyGauge(pid, shared_bytes=shared_bytes)
+            if box is None
+            else SandboxGauge(box.first_pid, shared_bytes=shared_bytes)
+        )
         child = Child(pid, os.pidfd_open(pid), box, gauge)
         self._by_pid[pid] = child
         return child
@@ -83,6 +90,8 @@ class Children:
         for fd in child.handles():
             os.close(fd)
         child.gauge.close()
+        if child.scale is not None:
+            child.scale.stop()
         del self._by_pid[child.pid]
 
     def stop_all(self) -> None:
@@ -104,25 +113,35 @@ class Children:
                 child.status = status
                 child.cpu_s = max(child.cpu_s, taken.ru_utime + taken.ru_stime)
 
-    def look(self) -> float:
-        """End the children that are above a limit; how long looking took, in seconds."""
-        began = time.monotonic()
+    def look(self) -> None:
+        """End the children that are above a limit."""
         for child in self._by_pid.values():
-            if child.status is None:
-                self._measure(child)
-        return time.monotonic() - began
+            self._measure(child)
+            self._weigh(child)
 
     def _measure(self, child: Child) -> None:
         if child.status is not None:
             return
         try:
-            usage = child.gauge.read(above_bytes=self._limits.memory_bytes)
+            usage = child.gauge.read()
         except OSError:
             return
         child.cpu_s = max(child.cpu_s, usage.cpu_s)
-        child.peak_bytes = max(child.peak_bytes, usage.memory_bytes)
+        child.peak_bytes = max(child.peak_bytes, usage.least_bytes)
         child.processes = usage.processes
-        over = usage.over(self._limits)
+        self._judge(child, usage.over(self._limits))
+        if usage.most_bytes > self._limits.memory_bytes and not child.over and child.scale is None:
+            child.scale = Scale.start(child.gauge)
+
+    def _weigh(self, child: Child) -> None:
+        """Take the result of a weighing. One that does not end is a process keeping its memory from being looked at."""
+        if child.scale is None or (weight_bytes := child.scale.weight_bytes()) is None:
+            return
+        child.scale = None
+        child.peak_bytes = max(child.peak_bytes, weight_bytes if weight_bytes < UNKNOWN else 0)
+        self._judge(child, "memory" if weight_bytes > self._limits.memory_bytes else "")
+
+    def _judge(self, child: Child, over: str) -> None:
         if over and not child.over:
             child.over = over
             self._end(child)

@@ -123,7 +123,7 @@ def _limit(limits: Limits, *, cuda: bool) -> None:
     _set(resource.RLIMIT_NPROC, limits.processes)
     if not cuda:
         # An honest allocation that is too large becomes a MemoryError. CUDA maps more than it uses.
-        _set(resource.RLIMIT_DATA, _data_bytes() + limits.memory_bytes)
+        _set(resource.RLIMIT_DATA, _data_bytes() + limits.memory_bytes * 7 // 8)
 
 
 def _set(which: int, value: int) -> None:

@@ -89,8 +89,8 @@ class Zygote:
             if self.control.fileno() in readable and not self._answer_one():
                 return
             if time.monotonic() >= next_look:
-                took_s = self.children.look()
-                next_look = time.monotonic() + max(_WATCH_S, 10 * took_s)
+                self.children.look()
+                next_look = time.monotonic() + _WATCH_S
 
     def _answer_one(self) -> bool:
         message, fds, _, _ = socket.recv_fds(self.control, MESSAGE_BYTES, FDS_AT_MOST)
