@@ -5,7 +5,8 @@ Backgrounds are transparent, text is one grey, and every colour lies between the
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,11 +44,16 @@ def parameters() -> Any:
     }
 
 
-def look() -> AbstractContextManager[None]:
+@contextmanager
+def look() -> Iterator[None]:
     """A context in which new figures have the look: `with style.look(): figure, axes = plt.subplots()`."""
     import matplotlib as mpl
 
-    return mpl.rc_context(parameters())
+    with mpl.rc_context(parameters()):
+        yield
+        is_interactive = mpl.is_interactive()
+    # A notebook's backend turns this on when the first figure loads it; undone, pictures would no longer appear.
+    mpl.interactive(is_interactive)
 
 
 def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
