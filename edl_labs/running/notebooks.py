@@ -100,6 +100,7 @@ def _assigned(source: str) -> tuple[str, ...]:
 
 
 _SAVE = "open it in JupyterLab, save it, and try again"
+_RESTORE = "restore it from .ipynb_checkpoints beside it, or take a fresh copy: edl-labs start"
 
 
 def _text(path: Path) -> str:
@@ -128,10 +129,10 @@ def _json(path: Path, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         why = f"its JSON breaks at line {error.lineno}: {error.msg}"
-        raise UsageError(f"{path.name} is not a notebook, or half of one", why=why, next=_SAVE) from error
+        raise UsageError(f"{path.name} is not a notebook, or half of one", why=why, next=_RESTORE) from error
     except (RecursionError, ValueError) as error:
         why = f"its JSON cannot be read: {type(error).__name__}"
-        raise UsageError(f"{path.name} is not a notebook", why=why, next=_SAVE) from error
+        raise UsageError(f"{path.name} is not a notebook", why=why, next=_RESTORE) from error
 
 
 def _language(data: dict[str, Any]) -> str:

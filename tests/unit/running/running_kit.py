@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from edl_labs.running.values import Limits
 
-QUICK = Limits(cell_s=30, notebook_s=60)
+QUICK = Limits(cell_s=120, notebook_s=240)
 
 SETUP = """
 import json

@@ -88,7 +88,7 @@ def test_a_notebook_that_does_not_end_is_4_with_the_points_before_it(tmp_path: P
     made.cells.insert(4, code(source, "trap"))
     nbformat.write(made, path)
 
-    report = check_notebook(path, limits=Limits(cell_s=3, notebook_s=30))
+    report = check_notebook(path, limits=Limits(cell_s=6, notebook_s=240))
     assert (4, [kind]) == (report.exit_code, [f.kind for f in report.failures])
     assert {"sums": "passed", "tiles": "not reached", "why_so": "marked by hand"} == states(report)
 

@@ -23,7 +23,7 @@ from edl_labs.running.execute import run_labs
 from edl_labs.running.values import Limits, RunReport
 from tests.unit.running.running_kit import QUICK, check, code, explain, passed, solve, write
 
-SHORT = Limits(cell_s=3, notebook_s=60)
+SHORT = Limits(cell_s=6, notebook_s=240)
 
 
 def run_one(folder: Path, *cells: Any, limits: Limits = QUICK, **more: Any) -> RunReport:
@@ -81,19 +81,13 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
         ("1 / 0", (), "error", "cell 3 (1 / 0) raised ZeroDivisionError: division by zero; 2 cells never ran"),
         ("1 / 0", ("raises-exception",), "error", "cell 3 (1 / 0) raised ZeroDivisionError: division by zero"),
         ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 3 (1)"),
-        (
-            "while True: pass",
-            (),
-            "cell-timeout",
-            "cell 3 (while True: pass) was still running after 3 s; 2 cells never ran",
-        ),
         ("input('?')", (), "error", "cell 3 (input('?')) asks for input(); 2 cells never ran"),
     ],
 )
 def test_a_notebook_that_does_not_run_through_fails(
     tmp_path: Path, source: str, tags: tuple[str, ...], kind: str, what: str
 ) -> None:
-    report = run_one(tmp_path, code(source, tags=tags), passed("sums"), check("sums"), limits=SHORT)
+    report = run_one(tmp_path, code(source, tags=tags), passed("sums"), check("sums"))
     (result,) = report.notebooks
 
     assert ([kind], [what]) == ([f.kind for f in result.failures], whats(report))
@@ -108,7 +102,7 @@ def test_a_loop_without_end_is_ended_even_if_it_swallows_interrupts(tmp_path: Pa
     source = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass"
 
     report = run_one(tmp_path, code(source), passed("sums"), check("sums"), limits=SHORT)
-    assert ["cell 3 (while True:) was still running after 3 s; 2 cells never ran"] == whats(report)
+    assert ["cell 3 (while True:) was still running after 6 s; 2 cells never ran"] == whats(report)
     assert "not reached" == report.notebooks[0].exercises[0].state
 
 
