@@ -50,6 +50,7 @@ def _papermill(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder
             recorder.append(_recorder(nb_man.nb, limits=limits, emit=emit))
             Client(nb_man, recorder=recorder[0]).execute(cwd=job["cwd"])
 
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     papermill_engines.register("edl-labs", WatchedEngine)
     # papermill formats the output path with the parameters, so a brace in a folder's name must be doubled.
     output = str(job["output"]).replace("{", "{{").replace("}", "}}")

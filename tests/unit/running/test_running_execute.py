@@ -60,6 +60,7 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
     assert {"device": "cpu", "size": 7} == result.parameters
     assert (2.0, 2.0, 2.0) == (result.points, result.max_points, report.rows()[0]["by_hand_points"])
     assert "red" in json.dumps(executed)
+    assert "python3" == executed.metadata.kernelspec.name
     assert (seen[-1][0], "lab90_small: done") == (seen[-1][1], seen[-1][2])
     results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     assert (1, True, 0) == (results["schema"], results["ok"], results["exit_code"])
