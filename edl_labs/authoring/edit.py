@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import json
 import subprocess
 import sys
 import time
@@ -13,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.authoring.course import Course, no_such_lab
+from edl_labs.authoring.notebook import METADATA, dumps
+from edl_labs.authoring.notebook import text as source_text
 from edl_labs.authoring.rules import check_cells
 from edl_labs.authoring.source import parse
 from edl_labs.errors import EdlError, SourceError, UsageError
 
 SCHEMA = 1
 POLL_S = 1.0
-_FORMAT = {"extension": ".py", "format_name": "percent"}
+ROLE = "lab_role"
 Said = Callable[[str], None]
 
 
@@ -83,20 +87,15 @@ def to_notebook(course: Course, lab: str, target: Path | str | None = None) -> P
     source = _source(course, lab)
     text = source.read_text(encoding="utf-8")
     path = Path(target) if target is not None else course.root / "build" / "edit" / lab / f"{lab}.ipynb"
-    if as_text(as_notebook(text, lab=lab)) != text:
-        raise EdlError(
-            f"{course.shown(source)} cannot be edited as a notebook",
-            why="jupytext would change lines that nobody edited",
-            next="edit the text; end it with exactly one newline and leave no blank line at its start",
-        )
-    if path.exists() and not _is_in_text(course, lab, path, text):
+    made = as_notebook(text, lab=lab, file=course.shown(source))
+    if path.exists() and not _is_in_text(course, path, text):
         raise EdlError(
             f"{course.shown(path)} holds work that is not in {course.shown(source)}",
             why="an earlier edit was not written back, or the text changed since",
             next=f"edl-labs edit {lab} --from-notebook {course.shown(path)}, or remove that notebook",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_notebook(text, lab=lab), encoding="utf-8")
+    path.write_text(made, encoding="utf-8")
     return path
 
 
@@ -110,10 +109,13 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
     if not path.is_file():
         raise UsageError(f"there is no {course.shown(path)}", next=f"edl-labs edit {lab} --to-notebook FILE makes one")
     held = path.read_text(encoding="utf-8")
-    text, old = as_text(held), source.read_text(encoding="utf-8")
+    old = source.read_text(encoding="utf-8")
+    text = as_text(held, like=old)
     if text == old:
         return False
-    if _digest(old) not in (_made_from(held), _last_written(course, lab)):
+    if _digest(old) not in _known(course, path, held, "text"):
+        if _digest(_cells_of(held)) == _made(held).get("cells"):
+            return False
         raise EdlError(
             f"{course.shown(source)} changed since the notebook was made",
             why="writing the notebook back would undo that change",
@@ -121,74 +123,130 @@ def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
         )
     _check(course, text, path.with_suffix(".rejected.py"))
     source.write_text(text, encoding="utf-8")
-    _record(course, lab).parent.mkdir(parents=True, exist_ok=True)
-    _record(course, lab).write_text(_digest(text) + "\n", encoding="utf-8")
+    _remember(course, path, held, text)
     return True
 
 
-def as_notebook(text: str, *, lab: str) -> str:
-    """Percent-format text as a notebook's JSON, which remembers what it was made from."""
-    import jupytext
-    import nbformat
+def as_notebook(text: str, *, lab: str, file: str = "the lab") -> str:
+    """A lab's text as a notebook's JSON, which remembers what it was made from. Roles are in the cells' metadata."""
+    cells = []
+    for number, cell in enumerate(parse(text, file=file), start=1):
+        metadata = {ROLE: cell.marker.words} if cell.role else {}
+        one = {"cell_type": cell.kind, "id": f"cell-{number}", "metadata": metadata, "source": cell.source}
+        cells.append({**one, "execution_count": None, "outputs": []} if cell.kind == "code" else one)
+    notebook: dict[str, Any] = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    made = {"lab": lab, "text": _digest(text), "cells": _digest(_cells_of(dumps(notebook)))}
+    notebook["metadata"] = {**METADATA, "edl_labs": made}
+    return dumps(notebook)
 
-    notebook = jupytext.reads(text, fmt=_FORMAT)
-    for index, cell in enumerate(notebook.cells):
-        cell["id"] = f"cell-{index + 1}"
-    return _with_digest(nbformat.writes(notebook, version=4), text, lab)
+
+def as_text(notebook: str, *, like: str) -> str:
+    """A notebook's JSON as a lab's text. Cells that `like` has too are taken from it byte for byte."""
+    preface, old = _segments(like)
+    new = _cells_of(notebook)
+    out = list(preface)
+    gap = [""]
+    for index, (cell, kept) in enumerate(_paired(new, old)):
+        same = kept is not None and kept.key == cell
+        out += kept.lines if kept is not None and same else _lines(*cell)
+        gap = kept.gap if kept is not None and kept is not old[-1] else gap
+        out += gap if index < len(new) - 1 else old[-1].gap
+    return "\n".join(out)
 
 
-def as_text(notebook: str) -> str:
-    """A notebook's JSON as percent-format text without a header."""
-    import jupytext
-    import nbformat
+@dataclass(frozen=True)
+class _Segment:
+    """A cell as it is written: what it says, its lines, and the blank lines after it."""
 
+    key: tuple[str, str]
+    lines: list[str]
+    gap: list[str]
+
+
+def _segments(text: str) -> tuple[list[str], list[_Segment]]:
+    """(the lines before the first cell, the cells) of a lab's text."""
+    cells, lines = parse(text, file="the lab"), text.split("\n")
+    starts = [cell.line - 1 for cell in cells]
+    found = []
+    for cell, start, stop in zip(cells, starts, [*starts[1:], len(lines)], strict=True):
+        end = stop
+        while not lines[end - 1].strip():
+            end -= 1
+        found.append(_Segment((cell.marker.line, cell.source), lines[start:end], lines[end:stop]))
+    return lines[: starts[0]], found
+
+
+def _cells_of(notebook: str) -> list[tuple[str, str]]:
+    """(marker, source) of a notebook's cells; empty ones without a role, as JupyterLab leaves them, are dropped."""
     try:
-        read = nbformat.reads(notebook, as_version=4)
-    except Exception as error:
+        cells = json.loads(notebook)["cells"]
+        found = [(cell["cell_type"], cell["metadata"].get(ROLE), source_text(cell).strip("\n")) for cell in cells]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise EdlError("the notebook cannot be read", why=f"{type(error).__name__}: {error}"[:300]) from None
-    read.metadata = nbformat.from_dict(
-        {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": _KEPT}}
-    )
-    return jupytext.writes(read, fmt=_FORMAT)
+    raw = [source for kind, _, source in found if kind not in ("code", "markdown")]
+    if raw:
+        why = f"one begins with {raw[0][:40]!r}"
+        raise EdlError("a lab has no raw cells", why=why, next="make it a code or markdown cell")
+    heads = {"code": "# %%", "markdown": "# %% [markdown]"}
+    kept = [(f"{heads[kind]} {role or ''}".rstrip(), source) for kind, role, source in found if role or source.strip()]
+    if not kept:
+        raise EdlError("the notebook has no cells", next="your lab's text is as it was; edit again")
+    return kept
 
 
-_KEPT = "title,solve,check,explain,-all"
+def _paired(new: list[tuple[str, str]], old: list[_Segment]) -> list[tuple[tuple[str, str], _Segment | None]]:
+    """Each new cell with the old one that it is, or that it replaces."""
+    matcher = difflib.SequenceMatcher(None, [one.key for one in old], new, autojunk=False)
+    pairs: list[tuple[tuple[str, str], _Segment | None]] = []
+    for _, start, stop, first, last in matcher.get_opcodes():
+        for offset, cell in enumerate(new[first:last]):
+            pairs.append((cell, old[start + offset] if start + offset < stop else None))
+    return pairs
 
 
-def _with_digest(notebook: str, text: str, lab: str) -> str:
-    import nbformat
-
-    read = nbformat.reads(notebook, as_version=4)
-    read.metadata["edl_labs"] = {"lab": lab, "made_from": _digest(text)}
-    read.metadata["kernelspec"] = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return nbformat.writes(read, version=4) + "\n"
+def _lines(marker: str, source: str) -> list[str]:
+    body = source.split("\n")
+    return [marker, *(f"# {line}" if line else "#" for line in body)] if "[markdown]" in marker else [marker, *body]
 
 
-def _made_from(notebook: str) -> str | None:
-    import nbformat
-
-    return nbformat.reads(notebook, as_version=4).metadata.get("edl_labs", {}).get("made_from")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _made(notebook: str) -> dict[str, str]:
+    """What a notebook was made from: the digests of the text and of its cells."""
+    made = json.loads(notebook).get("metadata", {}).get("edl_labs", {})
+    return made if isinstance(made, dict) else {}
 
 
-def _is_in_text(course: Course, lab: str, path: Path, text: str) -> bool:
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _is_in_text(course: Course, path: Path, text: str) -> bool:
     """Whether nothing would be lost if the notebook were written anew: its work was written back, or there is none."""
     held = path.read_text(encoding="utf-8")
-    kept = as_text(held)
-    return kept == text or _digest(kept) in (_made_from(held), _last_written(course, lab))
+    return as_text(held, like=text) == text or _digest(_cells_of(held)) in _known(course, path, held, "cells")
 
 
-def _record(course: Course, lab: str) -> Path:
-    """Where the digest of the last text written back is; the notebook is JupyterLab's while that has it open."""
-    return course.root / "build" / "edit" / lab / "written.sha256"
+def _record(course: Course, path: Path) -> Path:
+    """Where it is kept what a notebook last wrote: JupyterLab has the notebook itself open, and would ask."""
+    name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+    return course.root / "build" / "edit" / f"{name}.json"
 
 
-def _last_written(course: Course, lab: str) -> str | None:
-    path = _record(course, lab)
-    return path.read_text(encoding="utf-8").strip() if path.is_file() else None
+def _remember(course: Course, path: Path, held: str, text: str) -> None:
+    record = _record(course, path)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    written = {"made": _made(held).get("text"), "text": _digest(text), "cells": _digest(_cells_of(held))}
+    record.write_text(json.dumps(written) + "\n", encoding="utf-8")
+
+
+def _known(course: Course, path: Path, held: str, part: str) -> set[str | None]:
+    """The digests of `text` or `cells` that this notebook was made from, or last wrote."""
+    made, record = _made(held), _record(course, path)
+    found: set[str | None] = {made.get(part)} - {None}
+    if record.is_file():
+        written = json.loads(record.read_text(encoding="utf-8"))
+        if written["made"] == made.get("text"):
+            found.add(written[part])
+    return found
 
 
 def _check(course: Course, text: str, rejected: Path) -> None:

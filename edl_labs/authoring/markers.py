@@ -28,14 +28,15 @@ class Marker:
     name: str | None = None
 
     @property
+    def words(self) -> str:
+        """The role as it is written; empty when there is none."""
+        return f'{self.role}="{self.name}"' if self.name else self.role or ""
+
+    @property
     def line(self) -> str:
         """The marker as it is written."""
-        words = ["# %%"]
-        if self.kind == "markdown":
-            words.append("[markdown]")
-        if self.role:
-            words.append(f'{self.role}="{self.name}"' if self.name else self.role)
-        return " ".join(words)
+        kind = ["[markdown]"] if self.kind == "markdown" else []
+        return " ".join(filter(None, ["# %%", *kind, self.words]))
 
 
 def looks_like_marker(line: str) -> bool:
