@@ -1,0 +1,61 @@
+"""The other order: one function after the other, to see whether interleaving itself changed the answer."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+from edl_labs.bench.sampling import Sampler
+
+_VISITS = 5
+_LEAST_BLOCKS = 3
+_MATTERS = 0.03
+_SHARE = 0.3
+
+
+class Blocked:
+    """What visits of several blocks to each side say: `ratio(i)`, and whether that `disagrees` with the rounds."""
+
+    def __init__(self, visits: list[list[float]]) -> None:
+        self._visits = visits
+
+    def ratio(self, index: int) -> float:
+        """The time of side `index` over the first side's by this order; 0 where there was no time to find out."""
+        logs = self._logs(index)
+        return math.exp(median(logs)) if logs else 0.0
+
+    def disagrees(self, index: int, *, ratio: float, half_width: float) -> bool:
+        """Whether every visit differs from the interleaved ratio, in one direction, by over 3 % and the interval."""
+        logs = self._logs(index)
+        if len(logs) < _VISITS or not ratio > 0 or not math.isfinite(half_width):
+            return False
+        apart = [value - math.log(ratio) for value in logs]
+        least = max(_MATTERS, 2 * half_width / ratio)
+        return min(apart) > least or max(apart) < -least
+
+    def _logs(self, index: int) -> list[float]:
+        return [math.log(visit[index] / visit[0]) for visit in self._visits if visit[0] > 0 and visit[index] > 0]
+
+
+def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) -> Blocked:
+    """Up to five visits to each side in turn, in what is left of the budget and at most 0.3 of what rounds took."""
+    now = samplers[0].runner.clock.now_s
+    begin = now()
+    until_s = min(until_s, begin + _SHARE * spent_s)
+    block_s = max(sampler.plan.calls * sampler.plan.call_s for sampler in samplers)
+    blocks = int((until_s - begin) / (1.2 * _VISITS * len(samplers) * max(block_s, 1e-9)))
+    if blocks < _LEAST_BLOCKS:
+        return Blocked([])
+    visits = []
+    for turn in range(_VISITS):
+        if now() > until_s:
+            break
+        order = range(len(samplers)) if turn % 2 == 0 else reversed(range(len(samplers)))
+        found = {index: _visit(samplers[index], min(blocks, 12)) for index in order}
+        visits.append([found[index] for index in range(len(samplers))])
+    return Blocked(visits)
+
+
+def _visit(sampler: Sampler, blocks: int) -> float:
+    times = [sampler.read_s() for _ in range(blocks)]
+    return median(times[blocks // 3 :])

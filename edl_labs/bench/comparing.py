@@ -1,0 +1,194 @@
+"""`compare`: how the times of functions relate, from paired, interleaved rounds in random order."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from edl_labs import stats
+from edl_labs.bench.blocked import Blocked, blocked_order
+from edl_labs.bench.blocks import Runner
+from edl_labs.bench.comparison import Comparison, Row, Side, verdict
+from edl_labs.bench.feed import Feed
+from edl_labs.bench.measuring import checked_budget, step_s
+from edl_labs.bench.mistakes import Session, get_ready
+from edl_labs.bench.outputs import compare_outputs
+from edl_labs.bench.pick import clock_in_use
+from edl_labs.bench.rounds import Rounds
+from edl_labs.bench.sampling import Sampler
+from edl_labs.bench.stamp import stamp_for
+from edl_labs.bench.state import Watch, watch_for
+from edl_labs.bench.values import ClockFacts, Mistake
+from edl_labs.bench.warmup import Plan, block_target_s, fitting, warm_up
+from edl_labs.clock import Clock
+from edl_labs.errors import UsageError
+
+_WARM_SHARE = 0.2
+_ALIKE = 1.5
+
+
+def compare(
+    candidates: Mapping[str, Callable[..., Any]],
+    *,
+    budget_s: float = 0.4,
+    band: float = 0.005,
+    precision: float | None = None,
+    inputs: tuple[Any, ...] | Callable[[], Any] | None = None,
+    clock: Clock | None = None,
+    equal: Any = None,
+    level: float = 0.95,
+    seed: int | None = None,
+    detect: bool = False,
+    watch: Watch | None = None,
+) -> Comparison:
+    """How the time of each later function relates to the first one's, as a `Comparison` with a verdict.
+
+    Rounds run each function twice at mirrored places (A B B A) in an order drawn anew each time, so that drift and
+    bursts hit all alike; the interval on each ratio is exact under that randomisation. It stops at `budget_s`, or
+    once the noise within sides promises a half-width of `precision` (0.4 of the band unless given): a rule that the
+    random order cannot influence, so that stopping early costs no coverage. `band` is the relative difference that is
+    as good as none. Outputs are compared before times: `equal` may be a function of two results, or False. `seed`
+    fixes the order.
+
+    >>> c = compare({"a": lambda: sum(range(50)), "b": lambda: sum(range(50))}, budget_s=0.02)
+    >>> c.low <= c.ratio <= c.high and c.verdict in ("faster", "same", "slower", "inconclusive")
+    True
+    """
+    budget_s = checked_budget(budget_s)
+    _check(candidates, band, precision)
+    clock = clock_in_use(list(candidates.values()), inputs) if clock is None else clock
+    get_ready()
+    wall, begin = time.perf_counter(), clock.now_s()
+    feed = None if inputs is None else Feed(inputs, fill_s=0.05 * budget_s)
+    runners = [Runner(fn, clock=clock, name=name, feed=feed) for name, fn in candidates.items()]
+    warnings, off = _look(runners, feed=feed, budget_s=budget_s, enabled=detect)
+    compared = compare_outputs({runner.name: runner.once for runner in runners}, equal)
+    plans = _plans(runners, begin=begin, budget_s=budget_s)
+    samplers = [Sampler(runner, plan) for runner, plan in zip(runners, plans, strict=True)]
+    goal = 0.4 * band if precision is None else precision
+    rounds = Rounds(samplers, rng=random.Random(seed), watch=watch_for(clock) if watch is None else watch)
+    stopped = rounds.run(until_s=begin + budget_s, goal=goal, level=level)
+    blocked = blocked_order(samplers, until_s=begin + budget_s, spent_s=rounds.spent_s)
+    rows = tuple(_row(rounds, blocked, index, band=band, level=level) for index in range(1, len(runners)))
+    return Comparison(
+        sides=tuple(map(_side, plans, runners, rounds.times)),
+        rows=rows,
+        level=level,
+        band=band,
+        rounds=rounds.count,
+        budget_s=budget_s,
+        wall_s=clock.now_s() - begin if runners[0].asynchronous else time.perf_counter() - wall,
+        clock=ClockFacts.of(clock, asynchronous=runners[0].asynchronous),
+        stopped=stopped,
+        compared_outputs=compared,
+        dropped=rounds.dropped,
+        warnings=warnings,
+        off=off,
+        notes=_notes(rows, rounds),
+        stamp=stamp_for(clock),
+    )
+
+
+def _check(candidates: Mapping[str, Callable[..., Any]], band: float, precision: float | None) -> None:
+    if not isinstance(candidates, Mapping) or len(candidates) < 2 or not all(map(callable, candidates.values())):
+        raise UsageError(
+            "compare needs two functions or more, by name",
+            why="a ratio has two sides",
+            next='compare({"eager": f, "compiled": g})',
+        )
+    for name, value in (("band", band), ("precision", 1.0 if precision is None else precision)):
+        if not 0 <= value < math.inf:
+            raise UsageError(f"{name}={value}", why="it is a relative difference", next="0.005 means half a per cent")
+
+
+def _look(
+    runners: list[Runner], *, feed: Feed | None, budget_s: float, enabled: bool
+) -> tuple[tuple[Mistake, ...], dict[str, str]]:
+    """Mistakes in the functions, when asked for: looking takes calls, which belong to the budget of the comparison."""
+    found: dict[tuple[str, str], Mistake] = {}
+    off: dict[str, str] = {} if enabled else {"all": "detect=False"}
+    for runner in runners if enabled else ():
+        session = Session(
+            runner.fn, feed=feed, clock=runner.clock, enabled=True, cold=False, budget_s=budget_s / len(runners)
+        )
+        session.before()
+        off |= session.off
+        for item in session.so_far:
+            named = Mistake(item.kind, f"{runner.name}: {item.what}", item.why, item.next)
+            found[runner.name, item.kind] = named
+    return tuple(found.values()), off
+
+
+def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan]:
+    """A plan for each side; sides of about the same cost get equal numbers of calls, so that a swap is fair."""
+    now = runners[0].clock.now_s
+    plans = []
+    for runner in runners:
+        left = budget_s - (now() - begin)
+        most = _WARM_SHARE * budget_s / len(runners)
+        plans.append(warm_up(runner, budget_s=max(left, 1e-9), most_s=most, least_s=0.2 * most))
+    times = [max(plan.call_s, 1e-12) for plan in plans]
+    empty = max(plan.empty_s for plan in plans)
+    target = block_target_s(
+        runners[0].clock, budget_s=budget_s / len(runners), asynchronous=runners[0].asynchronous, empty_s=empty
+    )
+    if max(times) <= _ALIKE * min(times):
+        calls = fitting(math.sqrt(max(times) * min(times)), target)
+        return [plan.resized(calls) for plan in plans]
+    return [plan.resized(fitting(call_s, target)) for plan, call_s in zip(plans, times, strict=True)]
+
+
+def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: float) -> Row:
+    estimate = stats.sign_flip_interval(rounds.log_ratios(index), level=level).map(_exp)
+    blur = sum(_blur(rounds.samplers[i]) for i in (0, index))
+    low, high = estimate.low * (1 - min(blur, 1.0)), estimate.high * (1 + blur) if blur < 1 else math.inf
+    ratio = estimate.center if math.isfinite(estimate.center) else rounds.rough_ratio(index)
+    half = (high - low) / 2
+    names = [sampler.runner.name for sampler in rounds.samplers]
+    return Row(
+        name=names[index],
+        against=names[0],
+        ratio=ratio,
+        low=low,
+        high=high,
+        verdict=verdict(low, high, band=band),
+        blocked_ratio=blocked.ratio(index),
+        interleaving_changed=blocked.disagrees(index, ratio=ratio, half_width=half),
+        log_ratios=tuple(rounds.log_ratios(index)),
+    )
+
+
+def _blur(sampler: Sampler) -> float:
+    """What one step of the clock is worth relative to a block; 1 where it cannot tell a block from none."""
+    plan = sampler.plan
+    step = step_s(sampler.runner, plan)
+    return step / plan.call_s if plan.call_s > step else (1.0 if step else 0.0)
+
+
+def _exp(value: float) -> float:
+    return math.inf if value > 700 else math.exp(value)
+
+
+def _side(plan: Plan, runner: Runner, times: list[float]) -> Side:
+    estimate = stats.median_interval(times)
+    center = estimate.center if times else plan.call_s
+    return Side(
+        runner.name, center, max(estimate.low, 0.0), estimate.high, plan.calls, plan.warm_calls, plan.first_call_s
+    )
+
+
+def _notes(rows: tuple[Row, ...], rounds: Rounds) -> tuple[str, ...]:
+    notes = [
+        f"interleaving changed the answer: one after the other, {row.name} takes {row.blocked_ratio:.3g} times "
+        f"{row.against}'s time, in turn {row.ratio:.3g} times; they disturb each other (cache, memory, buffers)"
+        for row in rows
+        if row.interleaving_changed
+    ]
+    if rounds.count < 6:
+        notes.append(f"only {rounds.count} rounds fitted the budget: the interval is wide; give a larger budget_s")
+    if rounds.dropped:
+        notes.append(f"{rounds.dropped} rounds were dropped: the device's clock moved or was throttled in them")
+    return tuple(notes)

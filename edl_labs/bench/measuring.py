@@ -1,0 +1,200 @@
+"""`measure`: the time of a call, warm, drained, with overhead removed and an interval."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from edl_labs import stats
+from edl_labs.bench import mistakes
+from edl_labs.bench.blocks import Runner, label
+from edl_labs.bench.cold import llc_bytes, make_flush
+from edl_labs.bench.feed import Feed
+from edl_labs.bench.graph import captured
+from edl_labs.bench.measurement import Measurement
+from edl_labs.bench.pick import clock_in_use
+from edl_labs.bench.sampling import Sampler
+from edl_labs.bench.stamp import stamp_for
+from edl_labs.bench.state import State, Watch, moved, watch_for
+from edl_labs.bench.values import ClockFacts
+from edl_labs.bench.warmup import Plan, warm_up
+from edl_labs.clock import Clock
+from edl_labs.errors import UsageError
+
+MOST_BLOCKS = 4000
+_GROUP_S = 5e-3
+_EXACT_AFTER = 12
+_BLURRED = 1000
+
+
+def measure(
+    fn: Callable[..., Any],
+    *,
+    inputs: tuple[Any, ...] | Callable[[], Any] | None = None,
+    budget_s: float = 0.4,
+    clock: Clock | None = None,
+    cold: bool = False,
+    graph: bool = False,
+    level: float = 0.95,
+    name: str | None = None,
+    work: Any = None,
+    machine: Any = None,
+    detect: bool = True,
+    watch: Watch | None = None,
+) -> Measurement:
+    """The time of one call of `fn`, as a `Measurement`: median, interval, shape, warnings.
+
+    `inputs` are the arguments: a tuple, or a factory whose results are rotated from call to call; without them `fn` is
+    called bare and the detectors that look at inputs are off. `clock` is found from what `fn` uses unless given. `cold`
+    clears the last-level cache before each call. `graph` captures a CUDA graph and times its replays. `work` and
+    `machine` (a bound in seconds, or values with FLOPs and bytes, and peaks) let a time faster than light be refused.
+    Warm-up, detectors and everything else happen inside `budget_s`. Raises UsageError, or FunctionFailed when `fn`
+    raises.
+
+    >>> m = measure(sum, inputs=([1, 2, 3],), budget_s=0.01)
+    >>> 0 < m.low_s <= m.median_s <= m.high_s
+    True
+    """
+    budget_s = checked_budget(budget_s)
+    clock = clock_in_use(fn, inputs) if clock is None else clock
+    mistakes.get_ready()
+    wall, begin = time.perf_counter(), clock.now_s()
+    feed = None if inputs is None else Feed(inputs, fill_bytes=2 * llc_bytes(clock), fill_s=0.05 * budget_s)
+    session = mistakes.Session(fn, feed=feed, clock=clock, enabled=detect, cold=cold, budget_s=budget_s)
+    session.before()
+    timed, feed = (captured(fn, feed, clock), None) if graph else (fn, feed)
+    flush = make_flush(clock) if cold else None
+    runner = Runner(timed, clock=clock, name=name or label(fn), feed=feed, before_each=flush)
+    run = _Run(runner, begin=begin, budget_s=budget_s, watch=watch_for(clock) if watch is None else watch)
+    with _quiet(session.awaits):
+        plan, times = run.all(session.begin)
+    session.after(plan=plan, times=times, state=run.state)
+    estimate = stats.median_interval(times, level=level)
+    step = step_s(runner, plan)
+    low, high = (estimate.low - step, estimate.high + step) if len(times) > 1 else (0.0, math.inf)
+    return Measurement(
+        name=runner.name,
+        times_s=tuple(times),
+        median_s=estimate.center,
+        low_s=max(low, 0.0),
+        high_s=high,
+        level=level,
+        calls=plan.calls,
+        warm_calls=plan.warm_calls,
+        first_call_s=plan.first_call_s if session.first_call_s is None else session.first_call_s,
+        empty_s=plan.empty_s,
+        steady=plan.steady,
+        budget_s=budget_s,
+        wall_s=clock.now_s() - begin if runner.asynchronous else time.perf_counter() - wall,
+        clock=ClockFacts.of(clock, asynchronous=runner.asynchronous),
+        cold=cold,
+        graph=graph,
+        dropped=run.dropped,
+        warnings=session.found(estimate, work=work, machine=machine, plan=plan),
+        off=session.off,
+        notes=_notes(run, plan, times),
+        stamp=stamp_for(clock),
+    )
+
+
+def step_s(runner: Runner, plan: Plan) -> float:
+    """What one step of the clock is worth per call; 0 where a block holds so many steps that noise blurs them."""
+    step, block_s = runner.clock.resolution_s, plan.calls * plan.call_s
+    return step / plan.calls if block_s < _BLURRED * step else 0.0
+
+
+def checked_budget(budget_s: float) -> float:
+    """The budget as a positive number of seconds; UsageError for anything else."""
+    if isinstance(budget_s, bool) or not isinstance(budget_s, (int, float)) or not 0 < budget_s < math.inf:
+        raise UsageError(
+            f"a budget of {budget_s!r} s",
+            why="a measurement needs some time, and ends",
+            next="give budget_s in seconds, such as 0.4",
+        )
+    return float(budget_s)
+
+
+class _Run:
+    """Warm-up and blocks of one measurement, inside its budget."""
+
+    def __init__(self, runner: Runner, *, begin: float, budget_s: float, watch: Watch | None) -> None:
+        self._runner, self._begin, self._budget_s, self._watch = runner, begin, budget_s, watch
+        self.dropped = 0
+        self.state: State | None = None
+
+    @property
+    def resolution_s(self) -> float:
+        """The step of the clock in use."""
+        return self._runner.clock.resolution_s
+
+    def all(self, when_warm: Callable[[Runner, Plan], None]) -> tuple[Plan, list[float]]:
+        budget, left = self._budget_s, self._left_s()
+        plan = warm_up(self._runner, budget_s=max(left, 1e-9), most_s=0.25 * budget, least_s=0.05 * budget)
+        when_warm(self._runner, plan)
+        times = self._blocks(plan)
+        return plan, times if len(times) > 1 else [*(max(s, 0.0) for s in plan.seen_s), *times]
+
+    def _left_s(self) -> float:
+        return self._budget_s - (self._runner.clock.now_s() - self._begin)
+
+    def _blocks(self, plan: Plan) -> list[float]:
+        sampler = Sampler(self._runner, plan)
+        times: list[float] = []
+        took = plan.calls * plan.call_s
+        while len(times) < MOST_BLOCKS and self._left_s() > 1.1 * took:
+            kept = self._group(sampler, took)
+            times += kept
+            if len(times) >= _EXACT_AFTER and _exact(times, self._runner.clock, plan):
+                break
+            if not sampler.slope:
+                sampler.check_empty()
+        return times
+
+    def _group(self, sampler: Sampler, took: float) -> list[float]:
+        now, before = self._runner.clock.now_s, self._watch.read() if self._watch else None
+        times: list[float] = []
+        start = now()
+        while not times or (now() - start < _GROUP_S and len(times) < _EXACT_AFTER and self._left_s() > 1.1 * took):
+            times.append(max(sampler.read_s(), 0.0))
+        after = self._watch.read() if self._watch else None
+        self.state = after or self.state
+        if moved(before, after):
+            self.dropped += len(times)
+            return []
+        return times
+
+
+@contextmanager
+def _quiet(awaits: bool) -> Iterator[None]:
+    """Without Python's own complaint about each coroutine that is not awaited: the detector has said it once."""
+    with warnings.catch_warnings():
+        if awaits:
+            warnings.filterwarnings("ignore", message=".*was never awaited", category=RuntimeWarning)
+        yield
+
+
+def _exact(times: list[float], clock: Clock, plan: Plan) -> bool:
+    """Whether more blocks would tell nothing new: a modelled clock repeats itself to its own step."""
+    return (
+        max(times) - min(times) <= 2 * clock.resolution_s / max(1, plan.calls - 1)
+        and type(clock).__name__ != "HostClock"
+    )
+
+
+def _notes(run: _Run, plan: Plan, times: list[float]) -> tuple[str, ...]:
+    notes = []
+    if len(times) <= 1:
+        notes.append("one call filled the budget: there is no interval; give a larger budget_s")
+    if run.dropped:
+        notes.append(f"{run.dropped} blocks were dropped: the clock of the device moved or was throttled in them")
+    change = stats.drift(times)
+    if abs(change) > 0.2:
+        word = "longer" if change > 0 else "less"
+        notes.append(f"a call takes {word} time the more often it was made: the median is of a moving target")
+    if times and plan.calls * plan.call_s <= 2 * run.resolution_s:
+        notes.append(f"{plan.calls} calls take less time than two steps of this clock: the time is only bounded")
+    return tuple(notes)

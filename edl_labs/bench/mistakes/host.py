@@ -1,0 +1,181 @@
+"""What can be seen of a call without torch: its code, its result, its threads, its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc
+import concurrent.futures
+import dis
+import gc
+import io
+import os
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from edl_labs.bench.reach import reachable
+
+_BATCHES = 3
+_NAP_S = 1e-3
+_NAPS = 5
+# What a worker of a pool does after its last task, to go back to sleep, takes a tenth of this.
+_BUSY_NS = 300_000
+_DROPPED = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "UNARY_NEGATIVE", "BINARY_SLICE"}
+_COMPILERS = {("torch", "compile"), ("jit", "script"), ("jit", "trace")}
+
+
+def lazy(result: Any) -> str:
+    """Why `result` is not computed yet, or ''."""
+    kind = type(result).__name__
+    if isinstance(result, (concurrent.futures.Future, asyncio.Future)):
+        return "" if result.done() else f"it returned a {kind} that is not done"
+    if isinstance(result, (types.CoroutineType, collections.abc.AsyncIterator)):
+        return f"it returned a {kind}, which nobody awaited"
+    if isinstance(result, collections.abc.Iterator) and not isinstance(result, io.IOBase):
+        return f"it returned a {kind}, which computes when it is read"
+    if isinstance(result, (types.FunctionType, types.MethodType)):
+        return "it returned a function, which nobody called"
+    if str(getattr(result, "device", "")) == "meta":
+        return "it returned a tensor on the meta device, which has a shape and no data"
+    if hasattr(result, "__dask_graph__") or kind.startswith("Lazy"):
+        return f"it returned a {kind}, which computes on demand"
+    return ""
+
+
+def dispose(result: Any) -> bool:
+    """Ends a coroutine that nobody awaits, which would warn when it is freed; whether it was one."""
+    if not isinstance(result, types.CoroutineType):
+        return False
+    result.close()
+    return True
+
+
+def drops_a_value(fn: Any) -> str:
+    """The operator whose value the code of `fn` drops on a line of its own, or ''."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return ""
+    before = None
+    for step in dis.get_instructions(code):
+        if step.opname == "POP_TOP" and before is not None and before.opname in _DROPPED:
+            return "its code computes a value and drops it"
+        if step.opname != "CACHE":
+            before = step
+    return ""
+
+
+def calls_by_name(roots: tuple[Any, ...], name: str) -> bool:
+    """Whether code that `roots` can reach calls something called `name` as an attribute."""
+    return any(step.argval == name for _, step in _attribute_steps(roots))
+
+
+def compiles(roots: tuple[Any, ...]) -> bool:
+    """Whether code that `roots` can reach calls torch.compile, torch.jit.script or torch.jit.trace."""
+    return any((before.argval, step.argval) in _COMPILERS for before, step in _attribute_steps(roots))
+
+
+def _attribute_steps(roots: tuple[Any, ...]) -> list[tuple[dis.Instruction, dis.Instruction]]:
+    found = []
+    for item in reachable(*roots):
+        if isinstance(item, types.FunctionType) and not _foreign(item):
+            found += _steps(item.__code__)
+    return found
+
+
+def _steps(code: types.CodeType) -> list[tuple[dis.Instruction, dis.Instruction]]:
+    steps = list(dis.get_instructions(code))
+    pairs = [(a, b) for a, b in pairwise(steps) if b.opname in ("LOAD_ATTR", "LOAD_METHOD")]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            pairs += _steps(constant)
+    return pairs
+
+
+def _foreign(fn: types.FunctionType) -> bool:
+    # Code of installed packages may synchronise for reasons of its own that the caller cannot take out.
+    file = fn.__code__.co_filename
+    return "site-packages" in file or file.startswith(sys.base_prefix + os.sep + "lib") or "dist-packages" in file
+
+
+def computing_threads() -> set[int]:
+    """Other Python threads that compute while this one sleeps for a moment, where the system tells (Linux)."""
+    if threading.active_count() <= 1:
+        return set()
+    before = _scheduled_ns()
+    for _ in range(_NAPS):
+        time.sleep(_NAP_S)
+        after = _scheduled_ns()
+        changes = {
+            thread: [b - a for a, b in zip(before[thread], after[thread], strict=True)]
+            for thread in before.keys() & after.keys()
+        }
+        busy = {thread for thread, (ran, _) in changes.items() if ran > _BUSY_NS}
+        if busy or not any(ran + queued for ran, queued in changes.values()):
+            break  # on a busy machine a thread with work may be waiting for its turn: then look again
+    return busy
+
+
+def queued_s() -> float:
+    """Seconds that this thread has waited for a processor so far, where the system tells (Linux); else 0."""
+    found = _schedule(threading.get_native_id())
+    return found[1] / 1e9 if found else 0.0
+
+
+def _schedule(thread: int) -> tuple[int, int] | None:
+    try:
+        ran, queued, *_ = Path(f"/proc/self/task/{thread}/schedstat").read_text(encoding="ascii").split()
+        return int(ran), int(queued)
+    except (OSError, ValueError):
+        return None
+
+
+def _scheduled_ns() -> dict[int, tuple[int, int]]:
+    found = {}
+    for thread in threading.enumerate():
+        if thread is threading.current_thread() or thread.native_id is None:
+            continue
+        times = _schedule(thread.native_id)
+        if times is not None:
+            found[thread.native_id] = times
+    return found
+
+
+def works_on(started: set[int], already: set[int]) -> str:
+    """Why a call has left work behind, or '': threads that compute now and did not before, or are new and alive."""
+    running = computing_threads() - already
+    fresh = [t for t in threading.enumerate() if t.ident not in started and t is not threading.current_thread()]
+    if running:
+        return "another thread goes on computing after the call has returned"
+    return "the call started a thread that is still alive when it returns" if any(map(_pending, fresh)) else ""
+
+
+def _pending(thread: threading.Thread) -> bool:
+    # Workers of a pool outlive the work that they were given; a thread of the call's own does not.
+    return thread.is_alive() and "ThreadPoolExecutor" not in thread.name
+
+
+def grows(call: Callable[[], object], *, calls: int) -> float:
+    """Objects that each call leaves behind, over three batches of `calls`; 0 unless each batch left some."""
+    counts = []
+    for _ in range(_BATCHES + 1):
+        for _ in range(calls):
+            call()
+        gc.collect(1)  # young garbage only: a full collection takes longer than a measurement
+        counts.append(sys.getallocatedblocks())
+    added = [(after - before) / calls for before, after in pairwise(counts)]
+    return min(added) if min(added) >= 0.9 else 0.0
+
+
+def usable_cores() -> float:
+    """How many processors this process may use: affinity and the container's quota."""
+    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return cores if quota == "max" else min(cores, max(1.0, int(quota) / int(period)))
+    except (OSError, ValueError):
+        return cores

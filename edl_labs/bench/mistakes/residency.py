@@ -1,0 +1,46 @@
+"""Whether a call is fast because its data is still in the cache: timed once more with the cache cleared."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from edl_labs.bench.blocks import Runner
+from edl_labs.bench.cold import llc_bytes, make_flush
+from edl_labs.bench.mistakes.host import queued_s
+from edl_labs.bench.warmup import Plan
+from edl_labs.units import byte_count, percent
+
+_MATTERS = 0.3
+_CODE_S = 20e-6
+_LEAST_BYTE_PER_S = 2e9
+_TIMES = 3
+# Smaller inputs lie in the first-level caches of any real program, and an emptied one costs more in code than in data.
+_LEAST_BYTES = 128 << 10
+
+
+def resident(runner: Runner, plan: Plan, *, call_bytes: int, pool_bytes: int, budget_s: float) -> str | None:
+    """Why data is served by the cache, '' where it is not, None where there was no time to find out."""
+    if call_bytes < _LEAST_BYTES or pool_bytes > llc_bytes(runner.clock):
+        return ""
+    if not runner.asynchronous and call_bytes < _LEAST_BYTE_PER_S * plan.call_s:
+        return ""  # at this rate memory keeps up, cached or not
+    now = runner.clock.now_s
+    flush = make_flush(runner.clock)
+    start, queued = now(), queued_s()
+    flush()
+    took = now() - start - (queued_s() - queued)
+    if took * (_TIMES + 1) > budget_s / 4 and not runner.asynchronous:
+        return None
+    warm, cold = [], []
+    for _ in range(_TIMES):
+        runner.block_s(1)
+        warm.append(runner.block_s(1))
+        flush()
+        cold.append(runner.block_s(1))
+    extra = median(cold) - median(warm)
+    # A cleared cache holds no code either: fetching the interpreter's again takes some microseconds of its own.
+    code_s = 0.0 if runner.asynchronous else _CODE_S
+    if extra - code_s <= _MATTERS * plan.call_s:
+        return ""
+    slower = percent((extra - code_s) / plan.call_s, digits=2)
+    return f"{byte_count(call_bytes)} a call fit the cache, and with the cache cleared a call takes {slower} longer"

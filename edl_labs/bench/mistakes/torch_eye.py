@@ -1,0 +1,204 @@
+"""What can be seen of a call that uses torch: its operators, what survives, what it reads back and waits for."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+from typing import Any
+
+_READS = {"item": ".item()", "tolist": ".tolist()", "cpu": ".cpu()", "numpy": ".numpy()", "__float__": "float(tensor)"}
+_READS |= {"__int__": "int(tensor)", "__bool__": "if tensor: ...", "__index__": "int(tensor)"}
+_VIEWS = {
+    "detach",
+    "view",
+    "t",
+    "transpose",
+    "expand",
+    "alias",
+    "select",
+    "slice",
+    "_unsafe_view",
+    "as_strided",
+    "unsqueeze",
+}
+_WATCHED = (
+    *(((module,), "synchronize") for module in ("cuda", "accelerator", "cpu", "mps", "xpu")),
+    *((("cuda", kind), "synchronize") for kind in ("Stream", "Event")),
+    *((("cuda", "Stream"), name) for name in ("wait_stream", "wait_event")),
+)
+
+
+class TorchEye:
+    """Watches single calls; its facts (`reads`, `waits`, `computed`, `changed`, ...) are of the latest one."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._tracked: list[Any] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self.reads: list[str] = []
+        self.waits: list[str] = []
+        self.computed = 0
+        self.changed = self.backward = self.piled_up = False
+        self.streams: set[Any] = set()
+        self.joined = False
+
+    def watch(self, call: Callable[[], Any]) -> Any:
+        """The result of `call()`, with everything it does noted."""
+        self._reset()
+        function_mode, dispatch_mode = _modes(self._torch, self)
+        with ExitStack() as stack:
+            stack.enter_context(_counting_waits(self._torch, self))
+            stack.enter_context(function_mode)
+            stack.enter_context(dispatch_mode)
+            return call()
+
+    def survivors(self) -> list[Any]:
+        """Tensors made in watched calls that are still alive."""
+        self._tracked = [ref for ref in self._tracked if ref() is not None]
+        return [tensor for tensor in (ref() for ref in self._tracked) if tensor is not None]
+
+    def pending(self) -> str:
+        """Why work of the latest call may still run on an accelerator, or ''."""
+        torch = self._torch
+        if not (torch.accelerator.is_available() and (not torch.cuda.is_available() or torch.cuda.is_initialized())):
+            return ""
+        idle = torch.accelerator.current_stream().query()
+        return "" if idle else "the accelerator was still at work when the call returned, and this clock does not wait"
+
+    def see_function(self, name: str, args: tuple[Any, ...]) -> None:
+        of_tensor = name in _READS and bool(args) and isinstance(args[0], self._torch.Tensor)
+        # On the processor an array shares the tensor's memory, and nothing is read back.
+        if of_tensor and _asked_by_caller() and (name != "numpy" or args[0].device.type != "cpu"):
+            self.reads.append(_READS[name])
+        if name == "to" and args and _goes_to_host(self._torch, args):
+            self.reads.append('.to("cpu")')
+        if name == "backward" and not self.backward:
+            self.backward = True
+            self.piled_up = bool(args) and _has_gradients(self._torch, args[0])
+
+    def see_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
+        name = func.overloadpacket.__name__
+        if func.namespace != "aten":
+            return
+        if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
+            self.streams.add(self._torch.cuda.current_stream())
+        if name not in _VIEWS:
+            self.computed += 1
+        self.changed = self.changed or (name.endswith("_") and not name.endswith("__")) or "out" in kwargs
+        if name.endswith("_") or "out" in kwargs:
+            return  # what is changed in place was there before
+        for tensor in out if isinstance(out, (list, tuple)) else (out,):
+            if isinstance(tensor, self._torch.Tensor):
+                self._tracked.append(weakref.ref(tensor))
+
+
+def is_compiled(items: list[Any]) -> bool:
+    """Whether a compiled function is among `items`: watching it would run other code than will be timed."""
+    return any(
+        hasattr(item, "_torchdynamo_orig_callable") or type(item).__name__ in ("OptimizedModule", "_TorchDynamoContext")
+        for item in items
+        if not isinstance(item, type)
+    )
+
+
+def compiled_frames(modules: dict[str, Any]) -> int:
+    """How many frames torch.compile has compiled in this process so far."""
+    utils = modules.get("torch._dynamo.utils")
+    return 0 if utils is None else int(utils.counters["frames"].get("total", 0))
+
+
+def reserved_bytes(torch: Any) -> int:
+    """Device memory that torch's allocator holds."""
+    return int(torch.cuda.memory_reserved()) if torch is not None and torch.cuda.is_initialized() else 0
+
+
+def _modes(torch: Any, eye: TorchEye) -> tuple[Any, Any]:
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            eye.see_function(getattr(func, "__name__", ""), args)
+            return func(*args, **(kwargs or {}))
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+        ) -> Any:
+            out = func(*args, **(kwargs or {}))
+            eye.see_operator(func, args, kwargs or {}, out)
+            return out
+
+    return Functions(), Operators()
+
+
+@contextmanager
+def _counting_waits(torch: Any, eye: TorchEye) -> Iterator[None]:
+    """Calls that wait for a device are noted; every name is put back afterwards, whatever happens."""
+    targets = [(_owner(torch, path), name) for path, name in _WATCHED]
+    kept = [
+        (owner, name, vars(owner).get(name)) for owner, name in targets if owner is not None and hasattr(owner, name)
+    ]
+    try:
+        for owner, name, _ in kept:
+            setattr(owner, name, _noting(getattr(owner, name), name, eye))
+        yield
+    finally:
+        for owner, name, before in kept:
+            if before is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+
+def _owner(torch: Any, path: tuple[str, ...]) -> Any:
+    found = torch
+    for part in path:
+        found = getattr(found, part, None)
+    return found
+
+
+def _noting(function: Callable[..., Any], name: str, eye: TorchEye) -> Callable[..., Any]:
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        if name == "synchronize":
+            eye.waits.append("it calls synchronize()")
+        else:
+            eye.joined = True
+        return function(*args, **kwargs)
+
+    return noting
+
+
+def _asked_by_caller() -> bool:
+    """Whether the call is the caller's own: torch's optimizers and modules read values back by themselves."""
+    frame: FrameType | None = sys._getframe(3)
+    file = "" if frame is None else frame.f_code.co_filename.replace("\\", "/")
+    return "/torch/" not in file
+
+
+def _goes_to_host(torch: Any, args: tuple[Any, ...]) -> bool:
+    tensor, *rest = args
+    return isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu" and any(str(arg) == "cpu" for arg in rest)
+
+
+def _has_gradients(torch: Any, loss: Any) -> bool:
+    """Whether a leaf of the graph of `loss` holds a gradient that is not zero before the backward pass."""
+    waiting: list[Any] = [getattr(loss, "grad_fn", None)]
+    seen: set[Any] = set()
+    while waiting and len(seen) < 100_000:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and leaf.grad is not None and bool((leaf.grad != 0).any()):
+            return True
+        waiting += [parent for parent, _ in node.next_functions]
+    return False

@@ -1,0 +1,47 @@
+"""Which clock a function should be timed on: that of the device which it uses."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from edl_labs.bench.reach import reachable
+from edl_labs.clock import AcceleratorClock, Clock, HostClock
+
+
+def clock_in_use(fn: Any, inputs: Any = None) -> Clock:
+    """The clock of the device that `fn` or its inputs refer to: a VirtualGPU's, an accelerator's, or the host's."""
+    items = list(reachable(fn, inputs))
+    gpu = virtual_gpu(items)
+    if gpu is not None:
+        return gpu.clock
+    device = accelerator_of(items)
+    return HostClock() if device is None else AcceleratorClock(device)
+
+
+def virtual_gpu(items: list[Any]) -> Any:
+    """The VirtualGPU among `items`, or that a buffer, a stream or a clock among them belongs to; None without one."""
+    virtual = sys.modules.get("edl_labs.virtual.gpu")
+    if virtual is None:
+        return None
+    for item in items:
+        if isinstance(item, virtual.VirtualGPU):
+            return item
+        if type(item).__module__.startswith("edl_labs.virtual"):
+            owner = getattr(item, "gpu", None) or getattr(item, "_gpu", None)
+            if isinstance(owner, virtual.VirtualGPU):
+                return owner
+    return None
+
+
+def accelerator_of(items: list[Any]) -> str | None:
+    """The accelerator on which a tensor among `items` lies, or that this process already uses; None for neither."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    for item in items:
+        if isinstance(item, torch.Tensor) and item.device.type not in ("cpu", "meta"):
+            return str(item.device)
+    current = torch.accelerator.current_accelerator(check_available=True)
+    in_use = current is not None and (current.type != "cuda" or torch.cuda.is_initialized())
+    return str(current.type) if in_use else None

@@ -1,0 +1,177 @@
+"""How a measurement and a comparison look: text, and HTML that is readable in light and dark."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from edl_labs.bench.text import ratio_text, time_text
+from edl_labs.units import percent, seconds
+
+if TYPE_CHECKING:
+    from edl_labs.bench.comparison import Comparison, Row, Side
+    from edl_labs.bench.measurement import Measurement
+    from edl_labs.bench.values import Mistake
+
+_NOISY = 0.02
+_DRIFTS = 0.05
+_COLOURS = {"faster": "#2e9e5b", "same": "#3b7dd8", "slower": "#d0483e", "inconclusive": "#7a8794"}
+_LEFT = "border-left:4px solid {};padding:.4em .8em;margin:.3em 0"
+
+
+def condition(m: Measurement) -> str:
+    """What a reader should know about the number, in a few words: '' or '(noisy: clock moved)'."""
+    words = []
+    if m.dropped:
+        words.append("clock moved")
+    shape = m.shape
+    if len(shape.modes) == 2:
+        words.append(f"bimodal: {seconds(shape.modes[0])} and {seconds(shape.modes[1])}")
+    elif shape.words != "steady":
+        words.append(shape.words)
+    if abs(m.drift) > max(_DRIFTS, 2 * m.half_width):
+        words.append(f"drifted by {'+' if m.drift > 0 else '−'}{percent(abs(m.drift), digits=2)}")
+    if not m.steady:
+        words.append("not steady after the warm-up")
+    if m.half_width > _NOISY and math.isfinite(m.half_width):
+        return f"(noisy: {', '.join(words)})" if words else "(noisy)"
+    return f"({', '.join(words)})" if words else ""
+
+
+def measurement_line(m: Measurement) -> str:
+    """One line: name, time, doubt, condition."""
+    return " ".join(filter(None, [f"{m.name}: {time_text(m.median_s, m.half_width)}", condition(m)]))
+
+
+def measurement_text(m: Measurement) -> str:
+    """The measurement as text, its warnings below it."""
+    how = f"  {m.blocks} blocks of {_calls(m.calls)} on the {m.clock.name} clock, {m.warm_calls} to warm up"
+    extra = [word for word, on in (("caches cleared", m.cold), ("as a graph", m.graph)) if on]
+    lines = [measurement_line(m), ", ".join([how, *extra])]
+    return "\n".join([*lines, *(f"  note: {note}" for note in m.notes), *map(_mistake_text, m.warnings)])
+
+
+def measurement_html(m: Measurement) -> str:
+    """The measurement as HTML: the number first, its warnings below, the details folded."""
+    colour = "#c98a00" if m.warnings else "#3b7dd8"
+    time = escape(time_text(m.median_s, m.half_width))
+    rows = [
+        f"<div><b>{escape(m.name)}</b>: <b>{time}</b> {escape(condition(m))}</div>",
+        *(f'<div style="opacity:.8">{escape(note)}</div>' for note in m.notes),
+        *map(_mistake_html, m.warnings),
+        _details("How it was measured", _measurement_facts(m)),
+    ]
+    return f'<div style="{_LEFT.format(colour)}">{"".join(rows)}</div>'
+
+
+def comparison_text(c: Comparison) -> str:
+    """The comparison as text: a line per function, then a line per ratio."""
+    width = max(len(side.name) for side in c.sides)
+    lines = [f"{side.name:<{width}}  {_side_time(side)}" for side in c.sides]
+    lines += [_row_text(row, c) for row in c.rows]
+    how = f"  {c.rounds} paired rounds, stopped: {c.stopped}; outputs {c.compared_outputs}"
+    return "\n".join([*lines, how, *(f"  note: {note}" for note in c.notes), *map(_mistake_text, c.warnings)])
+
+
+def comparison_html(c: Comparison) -> str:
+    """The comparison as HTML: one row per function with its ratio, interval and verdict."""
+    head = "".join(f'<th style="text-align:left;padding:.1em .8em .1em 0">{t}</th>' for t in _HEAD)
+    by_name = {row.name: row for row in c.rows}
+    body = "".join(_html_row(side, by_name.get(side.name), c) for side in c.sides)
+    colour = _COLOURS[c.verdict]
+    rows = [
+        f"<table><tr>{head}</tr>{body}</table>",
+        *(f'<div style="opacity:.8">{escape(note)}</div>' for note in c.notes),
+        *map(_mistake_html, c.warnings),
+        _details("How it was compared", _comparison_facts(c)),
+    ]
+    return f'<div style="{_LEFT.format(colour)}">{"".join(rows)}</div>'
+
+
+_HEAD = ("function", "time per call", "time over the first", "verdict")
+
+
+def _html_row(side: Side, row: Row | None, c: Comparison) -> str:
+    ratio = ratio_text(row.ratio, row.low, row.high) if row else "1"
+    word = f'<b style="color:{_COLOURS[row.verdict]}">{row.verdict}</b>' if row else ""
+    cells = (escape(side.name), escape(_side_time(side)), escape(ratio), word)
+    return "<tr>" + "".join(f'<td style="text-align:left;padding:.1em .8em .1em 0">{t}</td>' for t in cells) + "</tr>"
+
+
+def _row_text(row: Row, c: Comparison) -> str:
+    words = {
+        "faster": f"{row.name} is faster than {row.against}",
+        "slower": f"{row.name} is slower than {row.against}",
+        "same": f"{row.name} takes the same time as {row.against}, within {percent(c.band)}",
+        "inconclusive": f"{row.name} against {row.against}: inconclusive within {percent(c.band)}",
+    }[row.verdict]
+    return f"{words}: time ratio {ratio_text(row.ratio, row.low, row.high)}"
+
+
+def _side_time(side: Side) -> str:
+    half = (side.high_s - side.low_s) / 2 / side.median_s if side.median_s > 0 else math.inf
+    return time_text(side.median_s, half)
+
+
+def _measurement_facts(m: Measurement) -> str:
+    lines = [
+        f"{m.blocks} blocks of {_calls(m.calls)}",
+        f"{percent(m.level)} interval: {seconds(m.low_s, digits=5)} to {seconds(m.high_s, digits=5)}",
+        f"warm-up: {m.warm_calls} calls, the first took {seconds(m.first_call_s)}",
+        _clock_line(m),
+        f"shape: {m.shape.words}; drift {percent(m.drift, digits=2)}; blocks dropped {m.dropped}",
+        f"asked {seconds(m.budget_s)}, took {seconds(m.wall_s)}",
+        *(f"not looked for, {kind}: {reason}" for kind, reason in m.off.items()),
+    ]
+    return "\n".join([*lines, *_stamp_lines(m)])
+
+
+def _comparison_facts(c: Comparison) -> str:
+    lines = [
+        f"{c.rounds} paired rounds in random order ({c.dropped} dropped); stopped: {c.stopped}",
+        f"{percent(c.level)} intervals; band {percent(c.band)}; outputs {c.compared_outputs}",
+        *(
+            f"{row.name}, one after the other instead: {row.blocked_ratio:.3g}"
+            for row in c.rows
+            if row.blocked_ratio > 0
+        ),
+        _clock_line(c),
+        f"asked {seconds(c.budget_s)}, took {seconds(c.wall_s)}",
+    ]
+    return "\n".join([*lines, *_stamp_lines(c)])
+
+
+def _clock_line(value: Measurement | Comparison) -> str:
+    clock = value.clock
+    return f"clock: {clock.name}, step {seconds(clock.resolution_s)}, cost {seconds(clock.read_cost_s)}; {clock.trust}"
+
+
+def _stamp_lines(value: Measurement | Comparison) -> list[str]:
+    stamp = value.stamp
+    if stamp is None:
+        return []
+    torch = f", torch {stamp.torch}, {stamp.threads} threads" if stamp.torch else ""
+    return [f"on {stamp.device_name} ({stamp.usable_cores} cores usable), Python {stamp.python}{torch}"]
+
+
+def _mistake_text(mistake: Mistake) -> str:
+    return "  warning: " + str(mistake).replace("\n", "\n  ")
+
+
+def _mistake_html(mistake: Mistake) -> str:
+    return (
+        f'<div style="margin-top:.3em"><b style="color:#c98a00">⚠ {escape(mistake.what)}</b>'
+        f"<br><b>Why</b> {escape(mistake.why)}<br><b>Next</b> {escape(mistake.next)}</div>"
+    )
+
+
+def _details(title: str, text: str) -> str:
+    return (
+        f'<details style="margin-top:.25em"><summary style="cursor:pointer">{title}</summary>'
+        f'<pre style="white-space:pre-wrap;margin:.2em 0;font-size:.92em">{escape(text)}</pre></details>'
+    )
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{'' if count == 1 else 's'}"

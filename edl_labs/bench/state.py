@@ -1,0 +1,76 @@
+"""The state of the processor under test: its clock and whether it is throttled. Read only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from edl_labs.clock import AcceleratorClock, Clock
+
+_MOVED = 0.01
+
+
+@dataclass(frozen=True)
+class State:
+    """One reading: the clock in Hz, the nominal clock, and whether heat or power holds it down."""
+
+    hz: float
+    nominal_hz: float = 0.0
+    throttled: bool = False
+
+
+class Watch(Protocol):
+    """Something that can tell the state of the processor under test."""
+
+    def read(self) -> State | None:
+        """The state now, or None where it cannot be told."""
+
+
+def moved(before: State | None, after: State | None) -> bool:
+    """Whether what was timed between two readings must be dropped: throttled, or the clock changed by over 1 %."""
+    if before is None or after is None:
+        return False
+    if before.throttled or after.throttled:
+        return True
+    return abs(after.hz - before.hz) > _MOVED * max(before.hz, after.hz)
+
+
+class NvmlWatch:
+    """The SM clock and the throttle reasons of an NVIDIA GPU, through NVML."""
+
+    def __init__(self, uuid: str) -> None:
+        import pynvml
+
+        self._nvml: Any = pynvml
+        pynvml.nvmlInit()
+        self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+        self._nominal_hz = pynvml.nvmlDeviceGetMaxClockInfo(self._handle, pynvml.NVML_CLOCK_SM) * 1e6
+        # Idle and application clocks lower the clock too, but by design: heat, power and hardware brakes do not.
+        self._brakes = (
+            pynvml.nvmlClocksThrottleReasonSwPowerCap
+            | pynvml.nvmlClocksThrottleReasonHwSlowdown
+            | pynvml.nvmlClocksThrottleReasonSwThermalSlowdown
+            | pynvml.nvmlClocksThrottleReasonHwThermalSlowdown
+            | pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown
+        )
+
+    def read(self) -> State | None:
+        """The SM clock now; None where the driver does not tell."""
+        try:
+            hz = self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM) * 1e6
+            reasons = self._nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)
+        except self._nvml.NVMLError:
+            return None
+        return State(hz, self._nominal_hz, bool(reasons & self._brakes))
+
+
+def watch_for(clock: Clock) -> Watch | None:
+    """What can watch the device of this clock; None where nothing can."""
+    if not isinstance(clock, AcceleratorClock):
+        return None
+    try:
+        import torch
+
+        return NvmlWatch(f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}")
+    except Exception:  # no NVIDIA GPU, no driver library, no permission
+        return None

@@ -1,0 +1,270 @@
+"""Measuring on scripted clocks: bias, coarse and costly clocks, devices, absurd functions, and the state afterwards."""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+
+import pytest
+from scripted_clock import DeviceClock, Noise, ScriptedClock, payload
+
+from edl_labs.bench import FunctionFailed, Measurement, State, measure
+from edl_labs.errors import UsageError
+
+
+@pytest.mark.parametrize("cost_s", [1e-6, 2.3e-5, 1e-3, 3e-2])
+@pytest.mark.parametrize("read_s", [0.0, 5e-8, 1e-5])
+def test_the_cost_of_reading_the_clock_is_not_in_the_time(cost_s, read_s):
+    clock = ScriptedClock(cost_s=read_s)
+    m = measure(payload(clock, cost_s), clock=clock)
+
+    assert cost_s == pytest.approx(m.median_s, rel=1e-6)
+    assert m.low_s <= m.median_s <= m.high_s
+
+
+def test_a_clock_that_costs_ten_microseconds_still_gives_many_replicates():
+    clock = ScriptedClock(cost_s=1e-5)
+    noise = Noise("bursts", 1)
+    m = measure(payload(clock, 3e-4, noise=noise), clock=clock, budget_s=0.2)
+
+    assert m.blocks >= 20
+
+
+@pytest.mark.parametrize(("step_s", "cost_s"), [(1e-6, 3e-6), (1e-3, 1e-6), (1e-3, 4e-3), (0.0156, 1e-3)])
+def test_the_interval_allows_for_a_coarse_clock(step_s, cost_s):
+    clock = ScriptedClock(step_s=step_s, cost_s=1e-7)
+    m = measure(payload(clock, cost_s), clock=clock, budget_s=2.0)
+
+    assert m.low_s * (1 - 1e-9) <= cost_s <= m.high_s * (1 + 1e-9)
+    assert cost_s == pytest.approx(m.median_s, rel=0.1)
+
+
+@pytest.mark.parametrize(("work_s", "want_s"), [(1e-6, 2e-6), (5e-6, 5e-6), (2e-5, 2e-5), (5e-4, 5e-4)])
+def test_a_device_is_timed_in_the_steady_state(work_s, want_s):
+    """The slower of launching and computing, without launch latency and without the wait for the device."""
+    clock = DeviceClock(cost_s=6e-8)
+    m = measure(lambda: clock.queue(work_s), clock=clock)
+
+    assert want_s == pytest.approx(m.median_s, rel=0.01)
+
+
+@pytest.mark.parametrize("shape", Noise.SHAPES)
+def test_noise_of_every_shape_leaves_the_median_where_it_belongs(shape):
+    clock = ScriptedClock(cost_s=5e-8)
+    m = measure(payload(clock, 5e-5, noise=Noise(shape, 3)), clock=clock)
+
+    assert 0.85 * 5e-5 < m.median_s < 1.5 * 5e-5
+    assert 0 < m.half_width < 0.5
+
+
+@pytest.mark.parametrize("cost_s", [1e-6, 1e-4, 0.01])
+def test_the_budget_is_kept(cost_s):
+    clock = ScriptedClock(cost_s=5e-8)
+    measure(payload(clock, cost_s, noise=Noise("mixed", 4)), clock=clock, budget_s=0.3)
+
+    assert clock.t <= 1.15 * 0.3
+
+
+def test_a_call_longer_than_the_budget_gives_one_number_without_an_interval():
+    clock = ScriptedClock()
+    m = measure(payload(clock, 60.0), clock=clock, budget_s=0.4, detect=False)
+
+    assert (60.0, 0.0, math.inf, 1) == (m.median_s, m.low_s, m.high_s, m.blocks)
+    assert "one call filled the budget" in m.notes[0]
+    assert "no interval" in repr(m)
+
+
+def test_a_function_that_takes_no_time_is_bounded_by_the_clock():
+    clock = ScriptedClock(step_s=1e-6)
+    m = measure(lambda: None, clock=clock)
+
+    assert 0.0 == m.low_s
+    assert m.high_s >= m.median_s
+    assert any("only bounded" in note for note in m.notes)
+
+
+def test_a_function_that_gets_slower_gets_a_wide_interval_and_a_note():
+    clock, calls = ScriptedClock(), iter(range(1, 10**9))
+
+    def grows():
+        clock.t += 1e-4 * next(calls)
+
+    m = measure(grows, clock=clock, budget_s=1.0, detect=False)
+
+    assert m.half_width > 0.02
+    assert any("longer time the more often" in note for note in m.notes)
+
+
+@pytest.mark.parametrize("budget_s", [0, -1, math.nan, math.inf, "1", True, None])
+def test_a_budget_that_is_no_time_is_refused(budget_s):
+    with pytest.raises(UsageError, match="budget"):
+        measure(lambda: None, budget_s=budget_s)
+
+
+def test_a_function_that_raises_is_named_with_its_reason():
+    def broken():
+        raise ValueError("no such shape")
+
+    with pytest.raises(FunctionFailed, match="broken raised ValueError: no such shape") as caught:
+        measure(broken)
+
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+@pytest.mark.parametrize("detect", [True, False])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize("after", [0, 2, 500])
+def test_an_interruption_leaves_the_collector_as_it_was(error, after, detect):
+    clock, calls = ScriptedClock(cost_s=1e-7), iter(range(10**9))
+
+    def stops():
+        clock.t += 1e-5
+        if next(calls) >= after:
+            raise error
+
+    with pytest.raises((error, FunctionFailed)):
+        measure(stops, clock=clock, detect=detect)
+
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off():
+    clock, seen = ScriptedClock(cost_s=1e-7), []
+    gc.disable()
+    try:
+        measure(lambda: (seen.append(gc.isenabled()), payload(clock, 1e-5)())[1], clock=clock, detect=False)
+
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_the_collector_is_off_inside_blocks():
+    clock, seen = ScriptedClock(cost_s=1e-7), set()
+
+    def fn():
+        clock.t += 1e-4
+        seen.add(gc.isenabled())
+
+    measure(fn, clock=clock, detect=False)
+
+    assert {False} == seen
+
+
+def test_inputs_from_a_factory_are_rotated():
+    clock, seen, numbers = ScriptedClock(cost_s=1e-7), set(), iter(range(1000))
+
+    def fn(a, b):
+        seen.add((a, b))
+        clock.t += 1e-5
+
+    measure(fn, inputs=lambda: (next(numbers), 0), clock=clock)
+
+    assert len(seen) >= 4
+    assert {0} == {b for _, b in seen}
+
+
+def test_inputs_that_are_no_tuple_are_refused():
+    with pytest.raises(UsageError, match="inputs is a int"):
+        measure(abs, inputs=3)
+
+
+class Watch:
+    """A scripted GPU clock: low in some readings."""
+
+    def __init__(self, *hz, throttled=False):
+        self.hz, self.reads, self.throttled = hz, 0, throttled
+
+    def read(self):
+        self.reads += 1
+        return State(self.hz[self.reads % len(self.hz)], 1.98e9, self.throttled)
+
+
+def test_blocks_in_which_the_clock_moved_are_dropped_and_counted():
+    clock = ScriptedClock(cost_s=1e-7)
+    m = measure(payload(clock, 1e-4, noise=Noise("heavy", 5)), clock=clock, watch=Watch(1.9e9, 1.9e9, 1.9e9, 1.5e9))
+
+    assert m.dropped > 0
+    assert m.blocks > 0
+    assert "clock moved" in repr(m)
+
+
+def test_a_throttled_run_keeps_nothing_and_says_so():
+    clock = ScriptedClock(cost_s=1e-7)
+    m = measure(payload(clock, 1e-3), clock=clock, watch=Watch(1.9e9, throttled=True))
+
+    assert m.dropped > 0
+    assert any("throttled" in note for note in m.notes)
+
+
+def test_a_steady_clock_drops_nothing():
+    clock = ScriptedClock(cost_s=1e-7)
+
+    assert 0 == measure(payload(clock, 1e-4), clock=clock, watch=Watch(1.9e9, 1.905e9)).dropped
+
+
+def test_a_measurement_survives_json_and_carries_schema_and_stamp():
+    clock = ScriptedClock(cost_s=1e-7)
+    m = measure(payload(clock, 60.0), clock=clock, detect=False)
+    text = json.dumps(m.to_json(), allow_nan=False)
+
+    assert m == Measurement.from_json(text)
+    assert ("measurement", 1) == (m.to_json()["kind"], m.to_json()["schema"])
+    assert m.to_json()["stamp"]["cpu_model"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"kind": "comparison"}',
+        '{"kind": "measurement", "schema": 99}',
+        '{"kind": "measurement", "schema": 1}',
+    ],
+)
+def test_other_json_is_refused_with_what_it_is(text):
+    with pytest.raises(UsageError, match="no measurement in JSON"):
+        Measurement.from_json(text)
+
+
+def test_cold_times_each_call_after_a_flush(monkeypatch):
+    clock, state = ScriptedClock(cost_s=1e-7), {"cold": False, "flushes": 0}
+
+    def flush():
+        state["cold"], state["flushes"] = True, state["flushes"] + 1
+        clock.t += 5e-3
+
+    def fn():
+        clock.t += 3e-4 if state["cold"] else 1e-4
+        state["cold"] = False
+
+    monkeypatch.setattr("edl_labs.bench.measuring.make_flush", lambda clock: flush)
+    cold, warm = measure(fn, clock=clock, cold=True), measure(fn, clock=clock)
+
+    assert 3e-4 == pytest.approx(cold.median_s)
+    assert 1e-4 == pytest.approx(warm.median_s)
+    assert state["flushes"] > 10
+
+
+def test_a_graph_needs_cuda():
+    with pytest.raises(UsageError, match="graph=True needs a CUDA device"):
+        measure(lambda: None, graph=True, clock=ScriptedClock())
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_k_calls_take_k_times_as_long_on_the_real_clock(k):
+    """Real time, so only a loose ratio: the least of several tries, since a busy machine can spoil any one."""
+
+    def work():
+        return sum(range(3000))
+
+    def several():
+        for _ in range(k):
+            work()
+
+    ratios = [measure(several, budget_s=0.05).median_s / measure(work, budget_s=0.05).median_s for _ in range(5)]
+
+    assert any(0.7 * k < ratio < 1.4 * k for ratio in ratios)
