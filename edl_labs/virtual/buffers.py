@@ -17,15 +17,11 @@ MAX_REGIONS = 64
 class Region:
     """Bytes `start` to `stop` of a buffer. Slicing gives a part: `buffer[0:4096]`."""
 
-    __slots__ = ("buffer", "start", "stop")
+    __slots__ = ("buffer", "nbytes", "start", "stop")
 
     def __init__(self, buffer: Buffer, start: int, stop: int) -> None:
         self.buffer, self.start, self.stop = buffer, start, stop
-
-    @property
-    def nbytes(self) -> int:
-        """The size in bytes."""
-        return self.stop - self.start
+        self.nbytes = stop - start
 
     def __getitem__(self, part: slice) -> Region:
         low, high, step = _bounds(part, self.nbytes)

@@ -53,7 +53,8 @@ class Mark(Operation):
     def __init__(self, lane: Lane, label: str, *, awaits: Operation | None = None) -> None:
         super().__init__(lane, NO_ENGINE, label, 0)
         self.awaits = awaits
-        self.waiters: list[Mark] = []
+        # None until somebody waits: there is one mark for each event and wait.
+        self.waiters: list[Mark] | None = None
 
 
 class Lane:
@@ -204,14 +205,15 @@ class Engines:
             if mark.awaits is not None:
                 if mark.awaits.done is None:
                     assert isinstance(mark.awaits, Mark)
-                    mark.awaits.waiters.append(mark)
+                    mark.awaits.waiters = [*(mark.awaits.waiters or ()), mark]
                     continue
                 end = max(end, mark.awaits.done)
                 mark.awaits = None
             mark.start = mark.done = end
             self.last_done = max(self.last_done, end)
-            reached.extend((waiter, max(waiter.lane.done, waiter.arrived)) for waiter in mark.waiters)
-            mark.waiters = []
+            if mark.waiters is not None:
+                reached.extend((waiter, max(waiter.lane.done, waiter.arrived)) for waiter in mark.waiters)
+                mark.waiters = None
             lane = mark.lane
             lane.done = end
             lane.head = lane.pending.popleft() if lane.pending else None

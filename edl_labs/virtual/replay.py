@@ -11,6 +11,7 @@ from typing import Any
 from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator
 from edl_labs.virtual.buffers import Region
+from edl_labs.virtual.core import Core
 from edl_labs.virtual.dataflow import Piece, contents
 from edl_labs.virtual.engine import PER_SECOND
 from edl_labs.virtual.errors import ReplayDisagreement, ReplayError
@@ -57,13 +58,18 @@ class Replay:
     host_s: float
     device_s: float
     readings: tuple[Reading, ...]
-    timeline: Timeline = field(repr=False)
     program: tuple[Entry, ...] = field(repr=False)
+    core: Core = field(repr=False, compare=False)
 
     @property
     def makespan_s(self) -> float:
         """From time 0 until the host and the device are both done."""
         return max(self.host_s, self.device_s)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What ran when."""
+        return timeline(self.core)
 
     @cached_property
     def races(self) -> tuple[Race, ...]:
@@ -183,8 +189,8 @@ class _Player:
             host_s=core.host_ps / PER_SECOND,
             device_s=core.engines.last_done / PER_SECOND,
             readings=tuple(self.readings),
-            timeline=timeline(core),
             program=tuple(core.recorded),
+            core=core,
         )
 
     def launch(self, entry: Entry) -> None:

@@ -1,0 +1,123 @@
+"""How fast the VirtualGPU is: operations per processor second, issued and replayed, and memory per operation.
+
+Processor time, so that other programs on the machine do not count.
+
+Run with `python benchmarks/virtual_gpu.py [--json]`; exit status 1 means that a target is missed.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+from edl_labs.virtual import VirtualGPU, VirtualMachine, replay
+
+TARGET_PER_S = 200_000
+COUNT = 60_000
+MACHINE = VirtualMachine.of("H200").warm()
+
+
+def device_bound(gpu: VirtualGPU, count: int) -> None:
+    """Launches longer than their overhead: the queue is full, and the host waits for room at every launch."""
+    for _ in range(count):
+        gpu.launch("kernel", duration_s=10e-6)
+
+
+def launch_bound(gpu: VirtualGPU, count: int) -> None:
+    """Launches shorter than their overhead."""
+    for _ in range(count):
+        gpu.launch("kernel", duration_s=1e-6)
+
+
+def timed_calls(gpu: VirtualGPU, count: int) -> None:
+    """A timer's loop: a launch, a synchronisation and a reading of the clock."""
+    for _ in range(count // 3):
+        gpu.launch("kernel", duration_s=10e-6)
+        gpu.synchronize()
+        gpu.now_s()
+
+
+def pipeline(gpu: VirtualGPU, count: int) -> None:
+    """Copies, kernels, events and waits on three streams."""
+    up, work, down = gpu.Stream(), gpu.Stream(), gpu.Stream()
+    host, there = gpu.host_empty(1 << 20, pin_memory=True), gpu.empty(1 << 20)
+    arrived, computed = gpu.Event(), gpu.Event()
+    for _ in range(count // 7):
+        gpu.copy(there, host, non_blocking=True, stream=up)
+        arrived.record(up)
+        work.wait_event(arrived)
+        gpu.launch("kernel", duration_s=20e-6, stream=work)
+        computed.record(work)
+        down.wait_event(computed)
+        gpu.copy(host, there, non_blocking=True, stream=down)
+
+
+def priced(gpu: VirtualGPU, count: int) -> None:
+    """Kernels given as work on declared buffers, priced by the machine with its cache."""
+    x, y = gpu.empty(1 << 20), gpu.empty(1 << 20)
+    for _ in range(count):
+        gpu.launch("kernel", flops=1e6, reads=x, writes=y, elementwise=True)
+
+
+PROGRAMS = (device_bound, launch_bound, timed_calls, pipeline, priced)
+
+
+def main(arguments: list[str]) -> int:
+    """Measure, print, and say whether the targets are met."""
+    rows = {program.__name__: measure(program) for program in PROGRAMS}
+    if "--json" in arguments:
+        print(json.dumps({"schema": 1, "target_per_s": TARGET_PER_S, "programs": rows}, indent=1))
+    else:
+        for name, row in rows.items():
+            print(
+                f"{name:14} {row['issued_per_s']:>10,.0f} issued/s {row['replayed_per_s']:>10,.0f} replayed/s", end=""
+            )
+            print(f" {row['bytes_per_operation']:>6.0f} B/op, {row['memory_growth']:.2f}x memory for 2x operations")
+    plain = min(rows[name]["issued_per_s"] for name in ("device_bound", "launch_bound"))
+    is_linear = all(row["memory_growth"] < 2.2 for row in rows.values())
+    return 0 if plain >= TARGET_PER_S and is_linear else 1
+
+
+def measure(program: Callable[[VirtualGPU, int], None]) -> dict[str, float]:
+    """The rates of one program, the best of three, and the memory that its record takes."""
+    issue_s, replay_s, operations = [], [], 0
+    for _ in range(3):
+        gc.collect()
+        gpu = VirtualGPU(MACHINE)
+        start_s = time.process_time()
+        program(gpu, COUNT)
+        gpu.synchronize()
+        issue_s.append(time.process_time() - start_s)
+        record = gpu.program
+        operations = len(record)
+        del gpu
+        start_s = time.process_time()
+        replay(record, MACHINE)
+        replay_s.append(time.process_time() - start_s)
+    half, whole = (recorded_bytes(program, count) for count in (COUNT // 6, COUNT // 3))
+    return {
+        "issued_per_s": operations / min(issue_s),
+        "replayed_per_s": operations / min(replay_s),
+        "bytes_per_operation": whole / (COUNT / 3),
+        "memory_growth": whole / half,
+    }
+
+
+def recorded_bytes(program: Callable[[VirtualGPU, int], None], count: int) -> int:
+    """What is still allocated after issuing `count` operations and draining."""
+    gc.collect()
+    tracemalloc.start()
+    gpu = VirtualGPU(MACHINE)
+    program(gpu, count)
+    gpu.synchronize()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
