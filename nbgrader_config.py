@@ -21,5 +21,14 @@ c.CourseDirectory.include = ["*.ipynb", "timestamp.txt"]  # nothing that lies be
 
 # A stub of ours raises NotImplementedError, which check() calls "not attempted".
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
-c.ExecutePreprocessor.timeout = 120
-c.Execute.timeout = 120
+
+# Students' code runs in a sandbox and is judged from outside it: no output of a notebook is ever read as a score.
+c.Autograde.pre_convert_hook = "edl_labs.grading.preprocessors.set_files_aside"
+c.Autograde.sanitize_preprocessors = ["edl_labs.grading.preprocessors.Mend", "nbgrader.preprocessors.CheckCellMetadata"]
+c.Autograde.autograde_preprocessors = [
+    "edl_labs.grading.preprocessors.JudgeOutside",
+    "nbgrader.preprocessors.IgnorePattern",
+    "edl_labs.grading.preprocessors.SaveMarks",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]

@@ -34,6 +34,13 @@ class CourseFolder:
             next="change to the course's folder",
         )
 
+    @classmethod
+    def around(cls, directory: Any, config: Any) -> CourseFolder:
+        """The course of a running nbgrader command, its options and configuration included."""
+        course = cls(Path(directory.root), str(directory.db_url))
+        course.__dict__.update(directory=directory, config=config)
+        return course
+
     @cached_property
     def config(self) -> Any:
         """nbgrader's configuration, read by nbgrader's own loader."""

@@ -97,6 +97,8 @@ class Course:
     """A course folder with nbgrader_config.py, a source notebook and exercise modules."""
 
     root: Path
+    lab: str = LAB
+    own_exercises: bool = True
 
     @property
     def exercises(self) -> Path:
@@ -107,9 +109,10 @@ class Course:
     def env(self) -> dict[str, str]:
         """The environment of commands on this course: its own exercises, the project's programs on PATH."""
         bin_folder = str(Path(sys.executable).parent)
+        own = {"EDL_LABS_EXERCISES": str(self.exercises)} if self.own_exercises else {}
         return dict(
             os.environ,
-            EDL_LABS_EXERCISES=str(self.exercises),
+            **own,
             PATH=f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
             JUPYTER_PREFER_ENV_PATH="1",
             HOME=str(self.root / "home"),
@@ -127,13 +130,13 @@ class Course:
 
     def released(self) -> nbformat.NotebookNode:
         """The notebook that students get."""
-        return nbformat.read(self.root / "labs" / LAB / f"{LAB}.ipynb", as_version=4)
+        return nbformat.read(self.root / "labs" / self.lab / f"{self.lab}.ipynb", as_version=4)
 
     def submit(self, student: str, notebook: nbformat.NotebookNode | bytes) -> Path:
         """A student's submission, written where nbgrader collects it."""
-        folder = self.root / "course" / "submitted" / student / LAB
+        folder = self.root / "course" / "submitted" / student / self.lab
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{LAB}.ipynb"
+        path = folder / f"{self.lab}.ipynb"
         if isinstance(notebook, bytes):
             path.write_bytes(notebook)
         else:
@@ -154,7 +157,7 @@ class Course:
         from nbgrader.api import Gradebook
 
         with Gradebook(f"sqlite:///{self.root / 'course' / 'gradebook.db'}") as gradebook:
-            notebook = gradebook.find_submission_notebook(LAB, LAB, student)
+            notebook = gradebook.find_submission_notebook(self.lab, self.lab, student)
             return {grade.name: grade.auto_score for grade in notebook.grades}
 
 
@@ -177,6 +180,33 @@ def make_course(root: Path) -> Course:
     _write_goldens(course, notebook)
     course.nbgrader("generate_assignment", LAB)
     return course
+
+
+def make_lab_course(root: Path, name: str) -> Course:
+    """A course folder around a lab of this repository, built and released as the build does it."""
+    from edl_labs.authoring.course import Course as Repository
+    from edl_labs.authoring.notebook import dumps, source_notebook
+    from edl_labs.authoring.release import release
+
+    course = Course(root, name, own_exercises=False)
+    (root / "home").mkdir(parents=True)
+    shutil.copy(REPOSITORY / "nbgrader_config.py", root)
+    text = dumps(source_notebook(Repository(REPOSITORY).lab(name)))
+    for folder, content in (("build/source", text), ("labs", dumps(release({name: text})[name]))):
+        (root / folder / name).mkdir(parents=True)
+        (root / folder / name / f"{name}.ipynb").write_text(content, encoding="utf-8")
+    return course
+
+
+def solved(course: Course) -> nbformat.NotebookNode:
+    """The released notebook with the solution in every solve cell, as a student would hand it in."""
+    notebook = course.released()
+    source = nbformat.read(course.root / "build" / "source" / course.lab / f"{course.lab}.ipynb", as_version=4)
+    for cell in source.cells:
+        meta = cell.metadata.get("nbgrader", {})
+        if meta.get("solution"):
+            cell_of(notebook, meta["grade_id"])["source"] = cell["source"]
+    return notebook
 
 
 def source_notebook() -> nbformat.NotebookNode:
