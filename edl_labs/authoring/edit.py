@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from edl_labs.authoring.notebook import text as source_text
 from edl_labs.authoring.rules import check_cells
 from edl_labs.authoring.source import parse
 from edl_labs.errors import EdlError, SourceError, UsageError
+from edl_labs.running.start import jupyterlab_command
 
 SCHEMA = 1
 POLL_S = 1.0
@@ -287,4 +287,4 @@ def _stamp(path: Path) -> str | None:
 def _jupyterlab(notebook: Path) -> subprocess.Popen[bytes]:
     if find_spec("jupyterlab") is None:
         raise UsageError("JupyterLab is not installed", next='pip install "edl-labs[instructor]"')
-    return subprocess.Popen([sys.executable, "-m", "jupyterlab", str(notebook)])
+    return subprocess.Popen(jupyterlab_command(notebook))

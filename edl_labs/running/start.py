@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -84,9 +85,15 @@ def open_jupyterlab(folder: Path) -> None:
     """Run JupyterLab in `folder` until it is stopped."""
     _need_jupyterlab()
     try:
-        subprocess.run([sys.executable, "-m", "jupyterlab", str(folder)], check=False)
+        subprocess.run(jupyterlab_command(folder), check=False)
     except KeyboardInterrupt:
         return
+
+
+def jupyterlab_command(path: Path) -> list[str]:
+    """The command that opens a folder or a notebook; JupyterLab wants to be told when it is run as root."""
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [sys.executable, "-m", "jupyterlab", *root, str(path)]
 
 
 def _need_jupyterlab() -> None:
