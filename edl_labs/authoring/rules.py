@@ -16,6 +16,7 @@ def check_cells(cells: list[Cell]) -> None:
     """SourceError at the first cell that breaks a rule."""
     _check_opening(cells)
     _check_names(cells)
+    _check_grade_ids(cells)
     for cell in cells:
         if cell.kind == "code":
             check_imports(cell)
@@ -104,6 +105,17 @@ def _check_names(cells: list[Cell]) -> None:
     for (role, name), cell in seen.items():
         if role == "solve" and ("check", name) not in seen:
             raise cell.error(f"solve {name} has no check cell", next=f'add # %% check="{name}" below it')
+
+
+def _check_grade_ids(cells: list[Cell]) -> None:
+    """nbgrader's ids are made from names: `check_NAME` for a check cell, `NAME_question` for a question."""
+    taken = {f"check_{c.name}": c for c in cells if c.role == "solve"}
+    taken |= {f"{c.name}_question": c for c in cells if c.role == "explain"}
+    for cell in cells:
+        if cell.role in ("solve", "explain") and str(cell.name) in taken:
+            other = taken[str(cell.name)]
+            why = f"nbgrader would see one id for it and for a cell of {other.name}, at line {other.line}"
+            raise cell.error(f"{cell.name} cannot be an exercise's name here", why=why, next="choose another name")
 
 
 def _check_without_solve(cell: Cell, cells: list[Cell]) -> Exception:

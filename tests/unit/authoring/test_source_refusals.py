@@ -84,6 +84,12 @@ REFUSALS = {
         34,
         "doubled_time is both a solve and an explain exercise",
     ),
+    "a name that nbgrader has for a check": (
+        '[markdown] explain="why_twice"',
+        '[markdown] explain="check_doubled_time"',
+        34,
+        "check_doubled_time cannot be an exercise's name here",
+    ),
     "more in a check cell": (
         'check("doubled_time")\n',
         'check("doubled_time")\nprint(1)\n',
