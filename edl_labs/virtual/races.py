@@ -85,6 +85,7 @@ class _Finder:
         self._joined = [0] * (streams + 1)
         self._host_version = 0
         self._events: dict[int, list[int]] = {}
+        self._busy: set[int] = set()
         self._memory: list[_Memory] = []
         self._places: list[str] = []
         self._visits = 0
@@ -110,7 +111,9 @@ class _Finder:
         """The clocks that the host learns from a call that returned: what is over, by now."""
         name = entry["op"]
         if name == "synchronize":
-            yield from self._clocks[1:]
+            # Streams that did nothing since the last time have nothing new to tell.
+            yield from (self._clocks[1 + stream] for stream in self._busy)
+            self._busy = set()
         elif name == "sync_stream" or (name == "query_stream" and entry["value"]):
             yield self._clocks[1 + entry["stream"]]
         elif name == "sync_event" or (name == "query_event" and entry["value"]):
@@ -139,6 +142,7 @@ class _Finder:
     def _lane(self, stream: int) -> list[int]:
         """A stream's clock, with all that the host knows: an operation comes after what was over when it was issued."""
         clock = self._clocks[1 + stream]
+        self._busy.add(stream)
         if self._joined[1 + stream] != self._host_version:
             _join(clock, self._clocks[_HOST])
             self._joined[1 + stream] = self._host_version

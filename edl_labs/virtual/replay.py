@@ -22,7 +22,7 @@ from edl_labs.virtual.program import Entry, check_entry, malformed
 from edl_labs.virtual.races import Race, find_races
 from edl_labs.virtual.timeline import Timeline, timeline
 
-MAX_OPERATIONS = 500_000
+MAX_OPERATIONS = 300_000
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def replay(
     left = max_operations
     for index, raw in enumerate(program):
         entry = check_entry(index, raw)
-        left -= entry.get("times", 1)
+        left -= _charge(entry)
         if left < 0:
             raise ReplayError(
                 f"the program has more than {max_operations:,} operations",
@@ -122,6 +122,12 @@ def replay(
         player.play(index, entry)
     gpu.core.engines.run_all()
     return player.result(len(program))
+
+
+def _charge(entry: Entry) -> int:
+    # Operations on many regions count for several: each region of each of them is kept.
+    touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
+    return int(entry.get("times", 1)) * max(1, touched // 4)
 
 
 class _Player:

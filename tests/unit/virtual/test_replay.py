@@ -411,6 +411,15 @@ def test_too_many_operations_are_refused_before_they_are_run():
     assert time.perf_counter() - start < 60
 
 
+def test_operations_on_many_regions_count_for_several():
+    launch = {**LAUNCH, "reads": [[0, 0, 8]] * 64, "times": 100}
+    with pytest.raises(ReplayError) as caught:
+        replay([ALLOC, launch], VirtualMachine(), max_operations=1000)
+
+    assert "the program has more than 1,000 operations" == caught.value.what
+    assert replay([ALLOC, launch], VirtualMachine(), max_operations=1601)
+
+
 def test_a_machine_that_is_none_is_refused():
     for model in ({"launch_overhead_s": -1.0}, {"speed": 9}, "A1000"):
         with pytest.raises(EdlError):

@@ -192,6 +192,18 @@ def test_races_are_those_of_a_slow_search_over_all_pairs(seed):
     assert {second for _, second in expected} == {second for _, second in found}
 
 
+def test_a_synchronisation_of_many_streams_orders_those_that_worked_since_the_last_one(program):
+    others = [program.gpu.Stream() for _ in range(20)]
+    for stream in (*others, *reversed(others)):
+        program.gpu.launch("w", duration_s=1e-6, writes=program.a, stream=stream)
+        program.gpu.synchronize()
+    assert () == program.races()
+    program.gpu.launch("w", duration_s=1e-6, writes=program.a, stream=others[3])
+    program.gpu.launch("w", duration_s=1e-6, writes=program.a, stream=others[4])
+
+    assert 1 == len(program.races())
+
+
 def test_a_program_cut_into_too_many_parts_is_refused_in_bounded_time():
     gpu = VirtualGPU(MACHINE)
     buffer = gpu.empty(10_000)
