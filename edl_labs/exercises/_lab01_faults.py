@@ -23,6 +23,7 @@ EACH = 3
 ALIKE = 0.02
 _SHOWN_CALLS = 4
 _COARSER = 4500
+_MACHINES = 6
 
 
 class BrokenTimers:

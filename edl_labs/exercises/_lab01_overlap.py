@@ -183,16 +183,22 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
             why=f"they are staged, and each keeps the host to its end: {slower}",
             next="ask for host buffers with pin_memory=True",
         )
+    parts = run.counts["launch"]
+    if line.busy_s("call") > 0.8 * spent_s:
+        raise Wrong(
+            "so many parts that the host cannot keep up",
+            why=f"with {parts} parts the host is busy issuing calls for nearly all of the time: {slower}",
+            next="a part costs the host three calls: how many parts can it issue while the slowest engine works?",
+        )
     if line.hidden_copy_fraction < 0.05:
         raise Wrong(
             "nothing overlaps",
             why=f"while a copy runs, no kernel does: {slower}",
             next="cut the data into parts, give neighbouring parts different streams, and let copies be non-blocking",
         )
-    chunks = run.counts["launch"]
     raise Wrong(
         "right and overlapped, but slower than it could be",
-        why=f"with {chunks} part{'s' * (chunks > 1)}, {slower}",
+        why=f"with {parts} part{'s' * (parts > 1)}, {slower}",
         next="a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends",
     )
 

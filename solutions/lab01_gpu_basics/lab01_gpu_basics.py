@@ -31,7 +31,7 @@ copy_mebibytes = 256
 # %% given
 from edl_labs import units
 from edl_labs.clock import clock_for
-from edl_labs.device import best_device
+from edl_labs.device import best_device, describe
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 # %% [markdown]
@@ -43,8 +43,10 @@ from edl_labs.virtual import VirtualGPU, VirtualMachine
 # **Predict:** can it be done faster? How fast at best, and why not faster still?
 
 # %%
-sides, places = 3 * 2, 2
-print(f"slice by slice: {2 * 2} min; the pan cannot do it in less than {sides / places:.0f} min")
+slices, sides, places = 3, 2, 2
+pairs = (slices + places - 1) // places
+print(f"two slices at a time, both sides: {sides * pairs} min")
+print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
 
 # %% [markdown]
 # Three minutes: fry A and B, then A's other side with C, then the second sides of B and C. The pan is full every
@@ -52,7 +54,7 @@ print(f"slice by slice: {2 * 2} min; the pan cannot do it in less than {sides / 
 # costs a whole minute*.
 #
 # The pan is a GPU, the slices are your data. Keep two questions for the rest of this lab: **is the pan ever empty?**
-# (sections 2 and 6: the device waits for the host, or for data) and **is it ever half empty?** (section 5: the work
+# (sections 2 and 9: the device waits for the host, or for data) and **is it ever half empty?** (section 7: the work
 # does not divide by the number of places).
 
 # %% [markdown]
@@ -107,8 +109,9 @@ check("finish_times")
 # %%
 with once_written("finish_times"):
     for kernel_s in (200e-6, 2e-6):
-        host_s, device_s = finish_times([("launch", kernel_s)] * 10, launch_s=5e-6)
-        print(f"kernels of {units.seconds(kernel_s)}: host {units.seconds(host_s)}, device {units.seconds(device_s)}")
+        times = finish_times([("launch", kernel_s)] * 10, launch_s=5e-6)
+        host, device = map(units.seconds, times)
+        print(f"kernels of {units.seconds(kernel_s)}: host {host}, device {device}")
 
 # %% [markdown]
 # With long kernels the host is back after 50 µs while the device works for two milliseconds: a timer that reads its
@@ -117,8 +120,9 @@ with once_written("finish_times"):
 # is Python. The device's pan was empty for more than half of the time.
 
 # %% [markdown]
-# Now a real one. **Predict** before you run it: a product of two 2048 × 2048 matrices (FP32), launched many times. What
-# does a loop report per call when it reads the clock at once, and what when it waits for the device first?
+# Now a real one: a product of two 2048 × 2048 matrices, launched many times. **Predict** before you run it: what does a
+# loop report per call when it reads the clock at once, and what when it waits for the device first? (Without CUDA here,
+# you get a recording of kernels of 200 µs instead, as in your prediction above; its title says where it comes from.)
 
 
 # %%
@@ -138,21 +142,17 @@ def on_this_gpu(calls):
 
 
 # %%
-def on_a_model(calls):
-    """The same on a modelled H200, where the product is priced by its FLOPs and bytes."""
-    gpu = VirtualGPU(VirtualMachine.of("H200").warm())
-    start_s = gpu.now_s()
-    for _ in range(calls):
-        gpu.launch("matmul", flops=2 * 2048**3, moved_bytes=3 * 4 * 2048**2, dtype="fp32")
-    at_once_s = gpu.now_s() - start_s
-    gpu.synchronize()
-    return at_once_s / calls, (gpu.now_s() - start_s) / calls
+from edl_labs.hardware import recordings
 
-
-here = best_device() == "cuda"
-at_once_s, drained_s = on_this_gpu(launches) if here else on_a_model(launches)
-print("measured on this machine's GPU" if here else "no CUDA here, so modelled: VirtualGPU as an H200")
-print(f"clock read at once {units.seconds(at_once_s)} a call, after waiting {units.seconds(drained_s)}")
+if best_device() == "cuda":
+    at_once, drained = map(units.seconds, on_this_gpu(launches))
+    print(f"measured on {describe().device_name}: read at once {at_once} a call, after waiting {drained}")
+else:
+    recording = recordings.find("async_launch")
+    print(recording.title)
+    for count, *times_s in zip(recording.x, *(one.values for one in recording.series), strict=True):
+        at_once, drained = (units.seconds(time_s / count) for time_s in times_s)
+        print(f"{count:>4} launches: read at once {at_once} a call, after waiting {drained}")
 
 # %% [markdown]
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
@@ -190,6 +190,10 @@ from edl_labs.ui.timeline_widget import TimelineExplorer
 TimelineExplorer("A100", total_bytes=16_000_000)
 
 # %% [markdown]
+# In one stream the three lower rows take turns, so their times add up, wherever you drag. Only when chunks are small
+# does the host, which must issue every call, become slower than all three together. Section 9 makes them work at the
+# same time.
+#
 # Now the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**, when it
 # is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like every
 # clock in this course: `clock.now_s()` reads it, `clock.synchronize()` waits for the device, `clock.resolution_s` is
@@ -217,7 +221,7 @@ def time_device(fn, gpu):
 
     run_s(3)  # the first calls make a context and load the kernel
     calls, fixed_s = 1, run_s(0)
-    while (elapsed_s := run_s(calls)) < 100 * (clock.resolution_s + fixed_s):
+    while (elapsed_s := run_s(calls)) < 50 * (clock.resolution_s + fixed_s):
         calls *= 2
     return elapsed_s / calls
     ### END SOLUTION
@@ -294,13 +298,16 @@ def hasty(gpu, calls):
     return (gpu.now_s() - start_s) / calls
 
 
-machine = VirtualMachine(launch_overhead_s=5e-6, sync_overhead_s=4e-6, module_load_s=9e-4, clock_read_cost_s=1e-7)
-for key, value in report_of(hasty, machine, true_s=80e-6).items():
-    print(key, value if key != "timeline" else [f"{span['row']}: {span['name']} ({span['kind']})" for span in value])
+machine = VirtualMachine(launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7)
+example = report_of(hasty, machine, true_s=80e-6)
+for calls, said_s in zip(example["calls"], example["seconds_per_call"], strict=True):
+    print(f"{calls:>3} calls: {units.seconds(said_s)} a call")
+for span in example["timeline"]:
+    print(f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}", units.seconds(span["start_s"]))
 
 # %% [markdown]
 # (Two faults at once, in fact; the reports that you get have one at most.) **Predict**, for each fault, how what is
-# reported changes with the number of calls; two of them look alike in one column of the table, never in two. Then write
+# reported changes with the number of calls; two of them may look alike at one number of calls, never at two. Then write
 # `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for chance.
 
 
@@ -471,8 +478,8 @@ check("tile_quantization")
 tiles = list(range(1, 451))
 busy = [count / (108 * -(count // -108)) for count in tiles]
 figure, axes = style.subplots(figsize=(9, 3.4))
-marks = (108, 109, 120, 216, 217)
-axes = quantization.sawtooth(axes, tiles, busy, xlabel="tiles", title="Waves on 108 SMs (computed)", marks=marks)
+look = {"xlabel": "tiles", "title": "Waves on 108 SMs (computed)"}
+axes = quantization.sawtooth(axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217))
 
 # %% [markdown]
 # 109 tiles: 50.5 %. One tile too many halves the efficiency, and it takes hundreds of tiles until the teeth are small.
@@ -553,12 +560,14 @@ with once_written("wave_quantization"):
 # `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130 for 128.
 
 # %% given
-FACTOR = {"": 1} | {p: 1000**i for i, p in enumerate("kMGTP", 1)} | {f"{p}i": 1024**i for i, p in enumerate("KMGTP", 1)}
+FACTOR = {"": 1}
+FACTOR |= {prefix: 1000**power for power, prefix in enumerate("kMGTP", 1)}
+FACTOR |= {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTP", 1)}
 
 
 # %% solve="petabyte"
 def transfer_s(size, rate, *, efficiency=1.0):
-    """Seconds to send `size` ("1 PB") over a link of `rate` ("6 Gbit/s") of whose bits `efficiency` carry data."""
+    """Seconds to send `size` over a link of `rate`, of whose bits a share of `efficiency` carries data."""
 
     ### BEGIN SOLUTION
     def in_bytes(text):
@@ -611,19 +620,19 @@ def measured_rate(mebibytes, *, pinned):
 
 
 # %%
-def modelled_rate(mebibytes, *, pinned):
-    """The same on a modelled H200."""
-    gpu = VirtualGPU(VirtualMachine.of("H200").warm())
-    source = gpu.host_empty(mebibytes << 20, pin_memory=pinned)
-    gpu.copy(gpu.empty(mebibytes << 20), source, non_blocking=True)
-    gpu.synchronize()
-    return source.nbytes / gpu.now_s()
-
-
-rate_of = measured_rate if here else modelled_rate
-print("measured on this machine's GPU" if here else "no CUDA here, so modelled: VirtualGPU as an H200")
-for pinned in (False, True):
-    print("pinned:  " if pinned else "pageable:", units.byte_rate(rate_of(copy_mebibytes, pinned=pinned)))
+if best_device() == "cuda":
+    print(f"measured on {describe().device_name}:")
+    for pinned in (False, True):
+        rate = measured_rate(copy_mebibytes, pinned=pinned)
+        print(f"{'pinned' if pinned else 'pageable':>9} {units.byte_rate(rate)}")
+else:
+    recording = recordings.find("pinned_copies")
+    print(recording.title)
+    for nbytes, slow_s, fast_s in zip(
+        recording.x, recording.values("pageable"), recording.values("pinned"), strict=True
+    ):
+        rates = (units.byte_rate(nbytes / time_s) for time_s in (slow_s, fast_s))
+        print(f"{units.byte_count(nbytes):>8}: pageable {next(rates):>9}, pinned {next(rates):>9}")
 
 # %% [markdown]
 # A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works beside
@@ -674,7 +683,7 @@ def run_overlapped(gpu, nbytes, *, load, kernel):
         run(scratch, chunks)
         return scratch.now_s()
 
-    return run(gpu, min((2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128), key=rehearsed_s))
+    return run(gpu, min((2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110), key=rehearsed_s))
     ### END SOLUTION
 
 

@@ -1,0 +1,183 @@
+"""honest_timer and broken_timers: other honest ways pass, what was read out of the model does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from edl_labs.checks import plain
+from edl_labs.exercises import _lab01_faults as faults
+from edl_labs.exercises._lab01_asynchrony import modelled
+from edl_labs.exercises._lab01_timing import per_call_s
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+
+def timed_run(fn, gpu, calls):
+    gpu.synchronize()
+    first_s = gpu.now_s()
+    for _ in range(calls):
+        fn()
+    gpu.synchronize()
+    return gpu.now_s() - first_s
+
+
+def grown(fn, gpu):
+    """Seconds and number of calls of a run that is long enough."""
+    timed_run(fn, gpu, 2)
+    calls = 8
+    while (spent_s := timed_run(fn, gpu, calls)) < 80 * (gpu.clock.resolution_s + 4e-5):
+        calls *= 2
+    return spent_s, calls
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_finish_times_and_the_model_agree_on_drawn_programs(seed, solution, exercises):
+    for case in exercises["finish_times"].draw_cases(seed):
+        ours = [
+            solution["finish_times"](case["program"][:n], launch_s=case["launch_s"])
+            for n in range(len(case["program"]) + 1)
+        ]
+
+        assert np.allclose(modelled(case["program"], launch_s=case["launch_s"]), ours, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize(("launch_s", "kernel_s"), [(5e-6, 40e-6), (9e-6, 5e-6), (4e-6, 4e-6)])
+def test_the_steady_state_is_the_slower_of_launch_and_kernel(launch_s, kernel_s):
+    gpu = VirtualGPU(VirtualMachine(launch_overhead_s=launch_s))
+    spent_s = [timed_run(lambda: gpu.launch("kernel", duration_s=kernel_s), gpu, calls) for calls in (100, 300)]
+
+    assert per_call_s(launch_s=launch_s, kernel_s=kernel_s) == pytest.approx((spent_s[1] - spent_s[0]) / 200)
+
+
+def test_events_are_an_honest_way_to_time(judged):
+    def with_events(fn, gpu):
+        fn()
+        start, end = gpu.Event(enable_timing=True), gpu.Event(enable_timing=True)
+        start.record()
+        for _ in range(150):
+            fn()
+        end.record()
+        end.synchronize()
+        return 1e-3 * start.elapsed_time(end) / 150
+
+    assert "passed" == judged("honest_timer", time_device=with_events).state
+
+
+def test_the_difference_of_two_runs_is_an_honest_number(judged):
+    def slope(fn, gpu):
+        spent_s, calls = grown(fn, gpu)
+        return (timed_run(fn, gpu, 3 * calls) - spent_s) / (2 * calls)
+
+    assert "passed" == judged("honest_timer", time_device=slope).state
+
+
+def test_the_median_of_several_runs_is_an_honest_number(judged):
+    def median(fn, gpu):
+        _, calls = grown(fn, gpu)
+        return sorted(timed_run(fn, gpu, calls) / calls for _ in range(3))[1]
+
+    assert "passed" == judged("honest_timer", time_device=median).state
+
+
+def test_milliseconds_are_told_so(judged):
+    def in_milliseconds(fn, gpu):
+        spent_s, calls = grown(fn, gpu)
+        return 1e3 * spent_s / calls
+
+    outcome = judged("honest_timer", time_device=in_milliseconds)
+
+    assert "the number is not the seconds of one call" == outcome.what
+
+
+def test_a_right_number_after_a_measurement_of_something_else_earns_nothing(judged):
+    def private(fn, gpu):
+        timed_run(fn, gpu, 1)
+        return max(gpu.machine.launch_overhead_s, gpu.program[-3]["duration_s"])
+
+    assert 0 == judged("honest_timer", time_device=private).points
+
+
+def test_a_kernel_of_the_timers_own_earns_nothing(judged):
+    def own_kernel(fn, gpu):
+        fn()
+        call_s = max(gpu.machine.launch_overhead_s, gpu.program[-1]["duration_s"])
+        calls = max(2, round(80 * (gpu.clock.resolution_s + 4e-5) / call_s))
+        return timed_run(lambda: gpu.launch("mine", duration_s=call_s), gpu, calls) / calls
+
+    assert "the timer launched a kernel of its own" == judged("honest_timer", time_device=own_kernel).what
+
+
+def test_a_lying_clock_is_found_out_by_the_replay(judged):
+    def patched(fn, gpu):
+        fn()
+        call_s = max(gpu.machine.launch_overhead_s, gpu.program[-1]["duration_s"])
+        readings = iter([1.0, 1.0 + 1000 * call_s])
+        gpu.core.read_clock = lambda: next(readings)
+        return timed_run(fn, gpu, 1000) / 1000
+
+    outcome = judged("honest_timer", time_device=patched)
+
+    assert "the recorded program is not what this machine would have done" == outcome.what
+
+
+@pytest.mark.parametrize("junk", ["[]", "", "[[1,2]]", "{}", '[{"op":"now","value":NaN}]', "[" * 100_000, "null"])
+def test_a_record_that_is_none_is_told_and_nothing_breaks(junk, exercises):
+    exercise = exercises["honest_timer"]
+    case = exercise.draw_cases(1)[0]
+
+    from edl_labs.checks import judge
+
+    records = [{"value": {"seconds_per_call": 1e-5, "program": junk}}]
+    outcome = judge(exercise, [case], records, [{"seconds_per_call": 1e-5, "program": "[]"}], points=1)
+
+    assert 0 == outcome.points
+    assert outcome.what != "the result could not be compared"
+
+
+@pytest.mark.parametrize("fault", faults.FAULTS)
+def test_each_fault_is_named_by_the_solution_on_many_machines(fault, solution):
+    rng = np.random.default_rng(7)
+
+    for stream in (0, 1) * 5:
+        report = faults.report(fault, faults.draw_machine(rng), stream=stream)
+
+        assert fault == solution["name_fault"](plain.plain_copy(report))
+
+
+def test_two_faults_report_alike_at_one_number_of_calls_at_most():
+    rng = np.random.default_rng(3)
+
+    assert [] == [pair for _ in range(10) for pair in faults.look_alikes(faults.draw_machine(rng))]
+
+
+def test_look_alikes_are_found_where_there_are_some():
+    machine = faults.draw_machine(np.random.default_rng(3)).replace(module_load_s=0.0)
+
+    assert ("cold first call", "none") in faults.look_alikes(machine)
+
+
+def test_a_case_does_not_name_its_fault(exercises):
+    case = exercises["broken_timers"].draw_cases(2)[0]
+
+    assert not set(faults.FAULTS) & set(map(str, plain.to_json(case)["d"][0]))
+    assert "fault" not in str(plain.to_json(case))
+
+
+@pytest.mark.parametrize("answer", faults.FAULTS)
+def test_a_constant_answer_earns_nothing(judged, answer):
+    assert 0 == judged("broken_timers", name_fault=lambda report: answer).points
+
+
+def test_six_of_seven_faults_earn_what_is_left_above_chance(judged, solution):
+    def blind(report):
+        found = solution["name_fault"](report)
+        return "no sync" if found == "wrong stream" else found
+
+    outcome = judged("broken_timers", name_fault=blind)
+
+    assert ("partly", pytest.approx(5 / 6, abs=1e-3)) == (outcome.state, outcome.points)
+    assert "this timer's fault is not 'no sync'" == outcome.what
+
+
+def test_a_name_that_is_none_of_the_seven_is_told(judged):
+    assert "'gremlins' is none of the seven answers" == judged("broken_timers", name_fault=lambda r: "gremlins").what
