@@ -9,11 +9,12 @@ PYTHON ?= $(firstword $(shell for p in python3 python python3.14 python3.13 pyth
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := instructor,lab,vision,gpu,dev
+SYSTEM_PACKAGES := bubblewrap libseccomp2
 JOBS ?= 2
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup run test test-all build check-build lint types clean lock
+.PHONY: help setup system run test test-all test-gpu build check-build lint types clean lock
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -32,8 +33,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.system: scripts/system_packages $(VENV)/.ready
-	@scripts/system_packages bubblewrap libseccomp2
+	@scripts/system_packages $(SYSTEM_PACKAGES)
 	@touch $@
+
+system: ## System packages alone (sudo make system, where make setup does not run as root)
+	@scripts/system_packages $(SYSTEM_PACKAGES)
 
 run: setup ## Build the notebooks, run every solution notebook, print one table
 	@$(BIN)/edl-labs build
@@ -46,6 +50,9 @@ test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheel
 	@scripts/system_packages chromium
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
 	@$(BIN)/edl-labs test --seeds 200
+
+test-gpu: setup ## What needs an accelerator; each skip says why
+	@$(BIN)/python -m pytest tests/gpu -q -m gpu
 
 lint: setup
 	@$(BIN)/ruff check --quiet .

@@ -1,0 +1,109 @@
+"""The command line: exit codes, sentences instead of tracebacks, and JSON that is JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edl_labs import __version__
+from edl_labs.cli.output import Progress
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = ("doctor", "start", "check", "new", "edit", "build", "test", "run", "leaks", "publish")
+
+
+def edl_labs(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user does."""
+    code = "from edl_labs.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def test_version_and_help() -> None:
+    assert __version__ == edl_labs("--version").stdout.strip()
+    assert all(verb in edl_labs("--help").stdout for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_json(verb: str) -> None:
+    assert "--json" in edl_labs(verb, "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nonsense"], "No such command"),
+        (["build"], "this is not a course"),
+        (["test"], "this is not a course"),
+        (["edit", "lab01_gpu_basics"], "this is not a course"),
+        (["publish", "out"], "this is not a course"),
+        (["leaks"], "this is not a course"),
+        (["run"], "course"),
+        (["run", "--smoke", "--full"], "exclude each other"),
+        (["check", "no_such.ipynb"], "no_such.ipynb"),
+        (["check", "."], "notebook"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    ended = edl_labs(*arguments, cwd=tmp_path)
+
+    assert 2 == ended.returncode, ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["test", "lab01_gpu_basic"], "lab01_gpu_basics"),
+        (["run", "lab77_nothing"], "lab77_nothing"),
+        (["run", "-p", "nonsense"], "not NAME=VALUE"),
+        (["run", "-p", "nonsense=1"], "nonsense"),
+        (["run", "--device", "abacus"], "abacus"),
+        (["run", "-j", "0"], "0 notebooks"),
+        (["new", "lab1"], "is not a lab's name"),
+        (["new", "lab01_gpu_basics"], "there is a lab01_gpu_basics already"),
+        (["edit", "lab01_gpu_basics", "--from-notebook", "none.ipynb"], "there is no"),
+        (["leaks", "no_such_folder"], "there is no no_such_folder"),
+        (["publish", "solutions"], "solutions"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_wrong_use_in_a_course_names_what_is_wrong(arguments: list[str], said: str) -> None:
+    ended = edl_labs(*arguments)
+
+    assert ended.returncode in (1, 2), ended.stderr
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
+    ended = edl_labs("start", "my labs", "--no-open", "--json", cwd=tmp_path)
+
+    report = json.loads(ended.stdout)
+    assert 0 == ended.returncode
+    assert "lab01_gpu_basics" in report["labs"]
+    assert (tmp_path / "my labs" / "lab01_gpu_basics" / "lab01_gpu_basics.ipynb").is_file()
+
+
+def test_plain_progress_is_a_few_lines_not_one_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress() as progress:
+        for done in range(1001):
+            progress(done, 1000, f"step {done}")
+
+    lines = capsys.readouterr().err.splitlines()
+    assert 2 <= len(lines) <= 20
+    assert "[1000/1000] step 1000" == lines[-1]
+
+
+def test_quiet_progress_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(quiet=True) as progress:
+        progress(1, 2, "step")
+
+    assert "" == capsys.readouterr().err
