@@ -448,7 +448,7 @@ check("faster_than_light")
 # %%
 from edl_labs.plots import quantization, style
 
-figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
+figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6), sharey=True)
 left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
 right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
@@ -472,17 +472,8 @@ def tile_report(m, n, *, tile_m, tile_n):
 check("tile_quantization")
 
 # %% [markdown]
-# Now the waves. An A100 has 108 SMs. **Predict:** 108 tiles take one wave. How efficient are 109 tiles? 120? 216?
-
-# %%
-tiles = list(range(1, 451))
-busy = [count / (108 * -(count // -108)) for count in tiles]
-figure, axes = style.subplots(figsize=(9, 3.4))
-look = {"xlabel": "tiles", "title": "Waves on 108 SMs (computed)"}
-axes = quantization.sawtooth(axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217))
-
-# %% [markdown]
-# 109 tiles: 50.5 %. One tile too many halves the efficiency, and it takes hundreds of tiles until the teeth are small.
+# Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
+# Draw the curve, efficiency over the number of tiles, before you compute it.
 #
 # Write two functions:
 #
@@ -519,24 +510,34 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 # %% check="wave_quantization"
 check("wave_quantization")
 
+# %%
+with once_written("wave_quantization"):
+    tiles = list(range(1, 451))
+    busy = [wave_report(count, sm_count=108)[1] for count in tiles]
+    figure, axes = style.subplots(figsize=(9, 3.4))
+    look = {"xlabel": "tiles", "title": "Waves on 108 SMs (computed)"}
+    axes = quantization.sawtooth(axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217))
+
 # %% [markdown]
-# Both roundings together, for a layer with 2048 rows of output and tiles of 256 × 128 on 108 SMs:
+# 109 tiles: 50.5 %. One tile too many halves the efficiency, and it takes hundreds of tiles until the teeth are small.
+#
+# Both roundings together, for a layer with 2048 rows of output and tiles of 256 × 128. **Predict:** the tiles are 128
+# wide; how many teeth will there be up to n = 4096?
 
 # %%
 with once_written("wave_quantization"):
-    shape = {"tile_m": 256, "tile_n": 128, "sm_count": 108}
-    widths = list(range(1, 4097))
-    waves = [wave_report(tile_report(2048, n, tile_m=256, tile_n=128)[0], sm_count=108)[0] for n in widths]
+    widths, shape = list(range(1, 4097)), {"tile_m": 256, "tile_n": 128}
+    waves = [wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths]
     useful = [2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)]
     figure, axes = style.subplots(figsize=(9, 3.4))
-    best = best_width(2048, bound=4096, **shape)
-    axes = quantization.sawtooth(
-        axes, widths, useful, xlabel="n", title="2048 × n on 108 SMs (computed)", marks=(best,)
-    )
+    look = {"xlabel": "n", "title": "2048 × n on 108 SMs (computed)"}
+    best = best_width(2048, bound=4096, sm_count=108, **shape)
+    axes = quantization.sawtooth(axes, widths, useful, **look, marks=(best,))
 
 # %% [markdown]
-# The small teeth are tiles, the large ones are waves. A real library picks another tile size, or splits the sum over K,
-# when a tooth is deep, so a measured curve is flatter; it is never without teeth.
+# Two and a half, not thirty-two. Time passes in whole waves: a half-empty tile costs nothing while its wave has empty
+# places anyway, so the tiles only decide where a wave ends. A real library picks another tile size, or splits the sum
+# over K, when a tooth is deep; a measured curve is flatter, but it has teeth.
 
 # %% [markdown]
 # ## 8. Moving a petabyte
@@ -716,14 +717,17 @@ def one_after_another(gpu, nbytes, *, load, kernel):
 from edl_labs.plots.timeline import draw_timeline
 
 with once_written("transfer_overlap"):
-    figure, rows = style.subplots(2, 1, figsize=(9, 5), sharex=True)
-    for axes, schedule in zip(rows, (one_after_another, run_overlapped), strict=True):
+    lines = {}
+    for schedule in (one_after_another, run_overlapped):
         gpu = VirtualGPU(VirtualMachine.of("A100").warm())
         schedule(gpu, 32_000_000, load=load, kernel=kernel)
-        line = gpu.timeline
+        lines[schedule.__name__] = gpu.timeline
+    longest_s = max(line.makespan_s for line in lines.values())
+    figure, rows = style.subplots(2, 1, figsize=(9, 5))
+    for axes, (name, line) in zip(rows, lines.items(), strict=True):
         hidden = units.percent(line.hidden_copy_fraction, digits=2)
-        title = f"{schedule.__name__} (modelled A100): {units.seconds(line.makespan_s)}, {hidden} of copying hidden"
-        draw_timeline(axes, line, title=title)
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, {hidden} of copying hidden"
+        axes = draw_timeline(axes, line, end_s=longest_s, title=title)
 
 # %% [markdown]
 # Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are as long as a
