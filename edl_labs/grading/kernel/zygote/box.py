@@ -71,7 +71,7 @@ def enter(box: Box) -> int:
         answer = _read(reading, time.monotonic() + _MADE_S)
     finally:
         os.close(reading)
-    os.waitpid(middle, 0)
+    # The middle process ends by itself, and its end, slow where much memory is mapped, is not waited for.
     if not answer.isdigit():
         box.end()
         os.close(box.pidfd)
