@@ -730,9 +730,10 @@ with once_written("transfer_overlap"):
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
 
 # %% [markdown]
-# Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are as long as a
-# chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes the slowest of
-# the four.
+# Half of the gain is pinned memory: one thing after another, but pinned, would take 3.6 ms. The other half is that
+# three engines work at once. Look at the ends: the first copy in and the last copy out have nothing to hide behind, and
+# they are as long as a chunk. Smaller chunks make them shorter until the host, which must issue three calls for each,
+# becomes the slowest of the four.
 
 # %% [markdown]
 # ## Where you are
