@@ -132,9 +132,10 @@ class Grader:
         stored = None if self.fresh else self.store.load(key)
         if stored is not None:
             return Graded(student, stored, kept=True, remarks=submission.notes)
-        plan = make_plan(self.assignment, submission)
+        session = self._session()
         began = time.monotonic()
-        run = self._session().grade(plan)
+        plan = make_plan(self.assignment, submission)
+        run = session.grade(plan)
         wall_s = time.monotonic() - began
         result = make_result(
             key, self.assignment.name, self.level.value, plan=plan, run=run, wall_s=wall_s, trusted=self.level.trusted

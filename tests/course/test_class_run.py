@@ -1,0 +1,257 @@
+"""A class at a time: resumable, idempotent, one writer, nobody's trouble is another's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
+
+from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.grading import classrun
+from edl_labs.grading.classrun import grade
+from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.grading.kernel import pool as kernel_pool
+from edl_labs.grading.report import ClassProgress, ClassReport
+from edl_labs.grading.session import Budget
+
+FULL = float(sum(POINTS[name] for name in SOLUTIONS))
+PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence")
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels without torch: these tests are about the class, not about what is imported."""
+    monkeypatch.setattr(kernel_pool, "USUAL_IMPORTS", PRELOAD)
+
+
+@pytest.fixture
+def course(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course of its own for one test."""
+    shutil.copytree(released.root, tmp_path / "course")
+    course = Course(tmp_path / "course")
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
+    return course
+
+
+def numbered(course: Course, number: int, *, sleep_s: float = 0.0) -> None:
+    body = f"import time; time.sleep({sleep_s}); return width * height"
+    course.submit(f"s{number:02}", course.answered({"area": f"# {number}\n{solve_cell('area', body=body)}"}))
+
+
+def run(course: Course, **options: object) -> ClassReport:
+    return grade(LAB, course=CourseFolder(course.root), **options)  # type: ignore[arg-type]
+
+
+def stored_marks(course: Course) -> dict[str, tuple[float | None, ...]]:
+    """Every automatic mark in the gradebook, by student, read past nbgrader."""
+    book = sqlite3.connect(course.root / "course" / "gradebook.db")
+    rows = book.execute(
+        "select submitted_assignment.student_id, base_cell.name, grade.auto_score from grade "
+        "join base_cell on grade.cell_id = base_cell.id "
+        "join submitted_notebook on grade.notebook_id = submitted_notebook.id "
+        "join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id "
+        "order by 1, 2"
+    ).fetchall()
+    book.close()
+    found: dict[str, list[float | None]] = {}
+    for student, _, score in rows:
+        found.setdefault(student, []).append(score)
+    return {student: tuple(scores) for student, scores in found.items()}
+
+
+def test_class_has_a_row_for_everyone_and_progress_counts_them(course: Course):
+    seen: list[ClassProgress] = []
+    for number in range(3):
+        numbered(course, number)
+    course.submit("stub", course.released())
+    report = run(course, jobs=2, progress=seen.append)
+
+    assert ["s00", "s01", "s02", "stub"] == [row.student for row in report.rows]
+    assert [FULL, FULL, FULL, 0.0] == [row.points for row in report.rows]
+    assert [1, 2, 3, 4] == [step.done for step in seen]
+    assert 0.0 == seen[-1].left_s
+    assert 0 == report.exit_code
+
+
+def test_second_run_repeats_nothing_and_changes_nothing(course: Course):
+    numbered(course, 0)
+    first, marks = run(course), stored_marks(course)
+    again = run(course)
+
+    assert ["graded", "kept"] == [first.rows[0].state, again.rows[0].state]
+    assert marks == stored_marks(course)
+    assert first.seed == again.seed
+
+
+def test_another_seed_grades_again_to_the_same_marks(course: Course):
+    numbered(course, 0)
+    reports = [run(course, seed=seed) for seed in (1, 2)]
+
+    assert ["graded", "graded"] == [report.rows[0].state for report in reports]
+    assert reports[0].rows[0].marks == reports[1].rows[0].marks
+    assert [1, 2] == [report.seed for report in reports]
+
+
+def test_nobodys_trouble_is_anothers(course: Course):
+    numbered(course, 0)
+    course.submit("cut_off", b'{"cells": [')
+    course.submit("bomber", course.answered({"area": solve_cell("area", body="__import__('os')._exit(0)")}))
+    folder = course.root / "course" / "submitted" / "linker" / LAB
+    folder.mkdir(parents=True)
+    (folder / f"{LAB}.ipynb").symlink_to(course.root / "build" / "source" / LAB / f"{LAB}.ipynb")
+    (course.root / "course" / "submitted" / "empty" / LAB).mkdir(parents=True)
+    report = run(course)
+    states = {row.student: row.state for row in report.rows}
+
+    assert {
+        "s00": "graded",
+        "bomber": "graded",
+        "cut_off": "unreadable",
+        "linker": "unreadable",
+        "empty": "unreadable",
+    } == states
+    assert (FULL, FULL - 2) == (report.row("s00").points, report.row("bomber").points)
+    assert "killed" in report.row("bomber").flags
+    assert all(row.remarks for row in report.rows if row.state == "unreadable")
+    assert 1 == report.exit_code
+
+
+def test_only_grades_the_students_that_match(course: Course):
+    for number in range(3):
+        numbered(course, number)
+
+    assert ["s01"] == [row.student for row in run(course, only=["*1"]).rows]
+
+
+def test_nothing_to_grade_is_said(course: Course):
+    with pytest.raises(NothingToDo, match="nothing to grade"):
+        run(course)
+
+
+def test_two_runs_of_one_assignment_do_not_meet(course: Course):
+    numbered(course, 0)
+    with (
+        classrun._alone(CourseFolder(course.root).grading(LAB)),
+        pytest.raises(UsageError, match="is being graded"),
+    ):
+        run(course)
+
+
+def test_trouble_of_our_own_is_no_students_zero(course: Course, monkeypatch: pytest.MonkeyPatch):
+    numbered(course, 0)
+
+    def no_kernel(self: object, **_: object) -> None:
+        from edl_labs.errors import EdlError
+
+        raise EdlError("the kernels' parent process is gone")
+
+    good = run(course)
+    monkeypatch.setattr(kernel_pool.KernelPool, "kernel", no_kernel)
+    bad = run(course, fresh=True)
+
+    assert ["graded", "failed"] == [good.rows[0].state, bad.rows[0].state]
+    assert "parent process is gone" in bad.rows[0].remarks[0]
+    assert FULL == sum(score or 0 for score in stored_marks(course)["s00"])
+
+
+def test_marks_given_by_hand_stay_until_the_prose_changes(course: Course):
+    course.submit("writer", course.answered(prose="It is symmetric."))
+    run(course)
+    by_hand(course, "writer", 1.5)
+    run(course, fresh=True)
+    kept = prose_grade(course, "writer")
+    course.submit("writer", course.answered(prose="Something else."))
+    run(course)
+
+    assert (1.5, False) == kept
+    assert (1.5, True) == prose_grade(course, "writer")
+
+
+def by_hand(course: Course, student: str, points: float) -> None:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "edl") as book:
+        grade = book.find_grade("why_square", LAB, LAB, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        book.db.commit()
+
+
+def prose_grade(course: Course, student: str) -> tuple[float, bool]:
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "edl") as book:
+        grade = book.find_grade("why_square", LAB, LAB, student)
+        return grade.manual_score, grade.needs_manual_grade
+
+
+def test_late_submission_is_flagged(course: Course):
+    from nbgrader.api import Gradebook
+
+    numbered(course, 0)
+    (course.root / "course" / "submitted" / "s00" / LAB / "timestamp.txt").write_text("2026-01-03 12:00:00 UTC")
+    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "edl") as book:
+        book.find_assignment(LAB).duedate = datetime(2026, 1, 2)
+        book.db.commit()
+
+    assert "late" in run(course).rows[0].flags
+
+
+@pytest.mark.slow
+def test_class_without_generate_assignment_is_entered_by_the_run(course: Course):
+    numbered(course, 0)
+    (course.root / "course" / "gradebook.db").unlink()
+    report = run(course)
+
+    assert FULL == report.rows[0].points
+    assert "success" not in course.nbgrader("generate_feedback", LAB)
+    assert (course.root / "course" / "feedback" / "s00" / LAB / f"{LAB}.html").is_file()
+
+
+def test_timeouts_are_flagged_and_cost_their_own(course: Course):
+    course.submit("looper", course.answered({"area": solve_cell("area", body="while True: pass")}))
+    row = run(course, budget=Budget(cell_s=3.0)).rows[0]
+
+    assert FULL - 2 == row.points
+    assert "timeout" in row.flags
+
+
+@pytest.mark.parametrize("after_s", [1.0, pytest.param(4.0, marks=pytest.mark.slow)])
+def test_killed_run_goes_on_where_it_was(course: Course, after_s: float):
+    for number in range(6):
+        numbered(course, number, sleep_s=0.1)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _GRADER, str(course.root)], env=course.env, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # the first mark is in
+    time.sleep(after_s / 4)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = stored_marks(course)
+    report = run(course)
+    after = stored_marks(course)
+
+    assert [FULL] * 6 == [row.points for row in report.rows]
+    assert "kept" in [row.state for row in report.rows]
+    assert before.items() <= after.items()
+    assert 6 == len(after)
+
+
+_GRADER = f"""
+import sys
+from pathlib import Path
+from edl_labs.grading.kernel import pool
+pool.USUAL_IMPORTS = {PRELOAD!r}
+from edl_labs.grading.classrun import grade
+from edl_labs.grading.course_folder import CourseFolder
+grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
+"""
