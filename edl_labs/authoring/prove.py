@@ -179,7 +179,7 @@ class _Proving:
             said = said or (seen if isinstance(seen, str) else seen.what)
             problem = problem or _not_lost(wrong, seed, seen)
         for name in self.registered:
-            if name != wrong.exercise:
+            if name != wrong.exercise and self._solution(name).ok:
                 problem = problem or self._lost_too(variant, name)
         return WrongProof(wrong.file, not problem, problem or "loses its exercise alone", wrong.told, said)
 

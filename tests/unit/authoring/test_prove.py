@@ -185,6 +185,18 @@ def test_a_mistake_that_costs_another_exercise_too_is_found(course: Course) -> N
 
 
 @pytest.mark.usefixtures("without_hostile")
+def test_an_exercise_whose_solution_fails_is_said_once_and_not_for_each_wrong_answer(course: Course) -> None:
+    add_second(course, uses=', uses=("doubled_time",)')
+    random = "    import os\n    return os.urandom(1)[0] + doubled_time(doubled_time(duration_s))"
+    kit.replace(kit.source(course), "    return doubled_time(doubled_time(duration_s))", random)
+
+    problems = proved(course).problems
+
+    assert ["quadrupled_time: solution"] == [": ".join(problem.split(": ")[:2]) for problem in problems][:1]
+    assert not [problem for problem in problems if problem.startswith("doubled_time")]
+
+
+@pytest.mark.usefixtures("without_hostile")
 def test_a_mistake_costs_once_where_the_other_exercise_says_what_it_uses(course: Course) -> None:
     add_second(course, uses=', uses=("doubled_time",)')
 
