@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 EXTRAS := instructor,lab,vision,gpu,dev
 SYSTEM_PACKAGES := bubblewrap libseccomp2
 JOBS ?= 2
+INSTALL = $(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS)]'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -29,7 +30,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	  rm -rf $(VENV); \
 	  $(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); scripts/system_packages python3-venv; $(PYTHON) -m venv $(VENV); }; fi
 	@echo "Installing into $(VENV) (about 5 GB with torch; minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	@$(INSTALL) || { echo "that failed; trying once more"; $(INSTALL); }
 	@touch $@
 
 $(VENV)/.system: scripts/system_packages $(VENV)/.ready
