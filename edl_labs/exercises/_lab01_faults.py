@@ -31,9 +31,10 @@ class BrokenTimers:
 
     def cases(self, rng: Any) -> list[Any]:
         # The fault itself is no part of a case: cases travel to the student's process.
-        reports = [
-            report(fault, draw_machine(rng), stream=int(rng.integers(2))) for fault in FAULTS for _ in range(EACH)
-        ]
+        faults = [fault for fault in FAULTS for _ in range(EACH)]
+        machines = [draw_machine(rng) for _ in range(_MACHINES)]
+        picks = rng.integers(_MACHINES, size=len(faults))
+        reports = [report(one, machines[i], stream=int(rng.integers(2))) for one, i in zip(faults, picks, strict=True)]
         return [reports[i] for i in rng.permutation(len(reports))]
 
     def probe(self, student: Any, case: Any) -> Any:
