@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edl_labs.errors import Wrong
@@ -100,20 +101,25 @@ def _window(first: _Mark, last: _Mark, *, tick_s: float, is_tight: bool) -> Wind
 
 
 def _marks(run: Replay) -> tuple[list[_Mark], list[tuple[_Mark, _Mark]]]:
-    """The readings of the host's clock in order, and the pairs of events whose distance was read."""
-    values = iter(run.readings)
-    readings, pairs, events = [], [], {}
-    calls = syncs = 0
+    """The readings of the host's clock in order, and the pairs of events of one stream whose distance was read."""
+    values, calls = iter(run.readings), Counter[int]()
+    readings: list[_Mark] = []
+    pairs: list[tuple[_Mark, _Mark]] = []
+    events: dict[int, tuple[int, _Mark]] = {}
+    syncs = 0
     for entry in run.program:
         op, reading = entry["op"], next(values) if "value" in entry else None
-        calls += op == "launch"
         syncs += op in SYNCS
-        if op == "record":
-            # An event's time is that of the work before it: drained by what it is.
-            events[entry["event"]] = _Mark(0.0, calls, syncs, drained=True)
+        if op == "launch":
+            calls[entry["stream"]] += 1
+        elif op == "record":
+            # An event's time is that of the work before it in its stream: drained by what it is.
+            mark = _Mark(0.0, calls[entry["stream"]], syncs, drained=True)
+            events[entry["event"]] = entry["stream"], mark
         elif op == "now" and reading is not None:
-            readings.append(_Mark(reading.value, calls, syncs, reading.drained))
+            readings.append(_Mark(reading.value, calls.total(), syncs, reading.drained))
         elif op == "elapsed_time" and reading is not None:
-            first, last = events[entry["start"]], events[entry["end"]]
-            pairs.append((first, _Mark(1e-3 * reading.value, last.calls, last.syncs, drained=True)))
+            (one, first), (other, last) = events[entry["start"]], events[entry["end"]]
+            if one == other:
+                pairs.append((first, replace(last, value_s=1e-3 * reading.value)))
     return readings, pairs

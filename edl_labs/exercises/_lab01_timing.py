@@ -39,7 +39,7 @@ class HonestTimer:
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = replayed(got["program"], VirtualGPU(case["chip"], **case["parameters"]).machine)
-        _refuse_other_kernels(run, case["kernel_s"])
+        _refuse_other_work(run, case["kernel_s"])
         _judge_timer(run, got["seconds_per_call"], kernel_s=case["kernel_s"])
 
     def show(self, case: Any) -> str:
@@ -154,14 +154,15 @@ def _told(window: Window, value: float) -> Wrong:
     return Wrong(what, why=why, next=then)
 
 
-def _refuse_other_kernels(run: Replay, kernel_s: float) -> None:
+def _refuse_other_work(run: Replay, kernel_s: float) -> None:
     for entry in run.program:
         if entry["op"] == "launch" and (entry["name"], entry.get("duration_s")) != (KERNEL, kernel_s):
-            raise Wrong(
-                "the timer launched a kernel of its own",
-                why=f"{entry['name']!r} is not what fn launches",
-                next="call fn, and nothing else that keeps the device busy",
-            )
+            what, why = "the timer launched a kernel of its own", f"{entry['name']!r} is not what fn launches"
+        elif entry["op"] in ("host_work", "copy"):
+            what, why = "the timer did work of its own", f"a {entry['op']} is none of what fn does"
+        else:
+            continue
+        raise Wrong(what, why=why, next="call fn, and nothing else that keeps host or device busy")
 
 
 def _case(rng: Any, *, kernel_s: float, launch_s: float | None = None, resolution_s: float | None = None) -> Any:

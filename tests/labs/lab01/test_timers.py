@@ -107,6 +107,35 @@ def test_a_kernel_of_the_timers_own_earns_nothing(judged):
     assert "the timer launched a kernel of its own" == judged("honest_timer", time_device=own_kernel).what
 
 
+def test_waiting_as_long_as_the_answer_asks_for_earns_nothing(judged):
+    def padded(fn, gpu):
+        fn()
+        call_s = max(gpu.machine.launch_overhead_s, gpu.program[-1]["duration_s"])
+        gpu.synchronize()
+        first_s = gpu.now_s()
+        fn()
+        gpu.host_work(50 * (gpu.clock.resolution_s + call_s))
+        gpu.synchronize()
+        return (gpu.now_s() - first_s) / 50
+
+    assert "the timer did work of its own" == judged("honest_timer", time_device=padded).what
+
+
+def test_events_in_a_stream_without_the_calls_explain_nothing(judged):
+    def elsewhere(fn, gpu):
+        fn()
+        side, start, end = gpu.Stream(), gpu.Event(enable_timing=True), gpu.Event(enable_timing=True)
+        start.record(side)
+        for _ in range(150):
+            fn()
+        gpu.synchronize()
+        end.record(side)
+        gpu.synchronize()
+        return 1e-3 * start.elapsed_time(end) / 150
+
+    assert 0 == judged("honest_timer", time_device=elsewhere).points
+
+
 def test_a_lying_clock_is_found_out_by_the_replay(judged):
     def patched(fn, gpu):
         fn()
