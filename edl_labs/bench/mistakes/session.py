@@ -30,6 +30,7 @@ _CALLS = 4
 _SHARE = 0.05
 _FIRST_SHARE = 0.25
 _LOOK_SHARE = 0.35
+_GROWTH_CALLS = 16
 _SHORT = "a call is too long for a second look inside this budget"
 
 
@@ -56,7 +57,7 @@ class Session:
         self._calls = 0
         self._torch: TorchEye | None = None
         self._virtual: VirtualEye | None = None
-        self._frames = self._reserved = 0
+        self._first_frames = self._frames = self._reserved = 0
         self._computing: set[int] = set()
         self.awaits = False
 
@@ -73,14 +74,20 @@ class Session:
         self._look_at_code()
         self._look_at_machine(torch)
         self._computing = host.computing_threads()
+        self._first_frames = compiled_frames(sys.modules)
         self._look_at_calls()
+        self._frames = compiled_frames(sys.modules)
 
     def begin(self, runner: Runner, plan: Plan) -> None:
         """Looks at the cache once the function is warm, and takes stock before the blocks that count."""
         if not self._on:
             return
         self._look_at_cache(runner, plan)
-        self._frames, self._reserved = compiled_frames(sys.modules), reserved_bytes(sys.modules.get("torch"))
+        frames = compiled_frames(sys.modules)
+        # Calls so long that none is left to be timed tell by compiling at the first look and in the warm-up again.
+        if plan.call_s > self._budget_s / 10 and frames > self._frames > self._first_frames:
+            self._add("compile_inside", "torch.compile compiled in one call after another")
+        self._frames, self._reserved = frames, reserved_bytes(sys.modules.get("torch"))
 
     def after(self, *, plan: Plan, times: list[float], state: State | None) -> None:
         """Looks at what the timed blocks did: compiling, growing; and at the clock of the processor."""
@@ -225,7 +232,7 @@ class Session:
             return
         call_s = self._quick_call_s()
         calls = int(self._budget_s * _SHARE / 4 / max(call_s, 1e-7))
-        if calls < 8:
+        if calls < _GROWTH_CALLS:
             self.off["allocator_growing"] = _SHORT
             return
         objects = host.grows(self._once, calls=min(calls, 64))

@@ -25,6 +25,7 @@ _VIEWS = {
     "unsqueeze",
 }
 _WATCHED = (
+    (("autograd",), "backward"),
     *(((module,), "synchronize") for module in ("cuda", "accelerator", "cpu", "mps", "xpu")),
     *((("cuda", kind), "synchronize") for kind in ("Stream", "Event")),
     *((("cuda", "Stream"), name) for name in ("wait_stream", "wait_event")),
@@ -77,9 +78,11 @@ class TorchEye:
             self.reads.append(_READS[name])
         if name == "to" and args and _goes_to_host(self._torch, args):
             self.reads.append('.to("cpu")')
-        if name == "backward" and not self.backward:
+
+    def see_backward(self, losses: Any) -> None:
+        if not self.backward:
             self.backward = True
-            self.piled_up = bool(args) and _has_gradients(self._torch, args[0])
+            self.piled_up = any(map(_has_gradients, losses if isinstance(losses, (list, tuple)) else [losses]))
 
     def see_operator(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         name = func.overloadpacket.__name__
@@ -169,6 +172,8 @@ def _noting(function: Callable[..., Any], name: str, eye: TorchEye) -> Callable[
     def noting(*args: Any, **kwargs: Any) -> Any:
         if name == "synchronize":
             eye.waits.append("it calls synchronize()")
+        elif name == "backward":
+            eye.see_backward(args[0] if args else kwargs.get("tensors", ()))
         else:
             eye.joined = True
         return function(*args, **kwargs)
@@ -180,7 +185,7 @@ def _asked_by_caller() -> bool:
     """Whether the call is the caller's own: torch's optimizers and modules read values back by themselves."""
     frame: FrameType | None = sys._getframe(3)
     file = "" if frame is None else frame.f_code.co_filename.replace("\\", "/")
-    return "/torch/" not in file
+    return "/torch/" not in file and file != __file__.replace("\\", "/")
 
 
 def _goes_to_host(torch: Any, args: tuple[Any, ...]) -> bool:
@@ -188,7 +193,7 @@ def _goes_to_host(torch: Any, args: tuple[Any, ...]) -> bool:
     return isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu" and any(str(arg) == "cpu" for arg in rest)
 
 
-def _has_gradients(torch: Any, loss: Any) -> bool:
+def _has_gradients(loss: Any) -> bool:
     """Whether a leaf of the graph of `loss` holds a gradient that is not zero before the backward pass."""
     waiting: list[Any] = [getattr(loss, "grad_fn", None)]
     seen: set[Any] = set()

@@ -1,0 +1,146 @@
+"""Each mistake is found and named with what, why, next; clean functions raise no alarm."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import pytest
+import timing_snippets as snippets
+import torch
+from scripted_clock import ScriptedClock
+
+from edl_labs.bench import FunctionFailed, measure
+from edl_labs.bench.feed import Feed
+from edl_labs.bench.mistakes import KINDS, Session, mistake
+from edl_labs.bench.mistakes.light import bound_s
+from edl_labs.errors import UsageError
+
+# What only the timed blocks can show. The rest is seen in the calls before them, on a clock that does not move.
+NEED_BLOCKS = {"new_shapes_each_call", "one_small_input", "slow_clock", "impossible_rate", "possible_rate"}
+NEED_BLOCKS |= {"kernel_on_a_device_found_by_itself"}
+
+
+def kinds_of(maker):
+    options = maker()
+    restore = options.pop("restore", lambda: None)
+    try:
+        return [item.kind for item in _look(maker.__name__, **options)]
+    finally:
+        restore()
+        _let_threads_end()
+
+
+def _look(name, *, fn, inputs=None, clock=None, **options):
+    if clock is not None or name in NEED_BLOCKS:
+        return measure(fn, inputs=inputs, clock=clock, **{"budget_s": 0.4, **options}).warnings
+    feed = None if inputs is None else Feed(inputs)
+    session = Session(fn, feed=feed, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
+    session.before()
+    return session.so_far
+
+
+def _let_threads_end():
+    until = time.monotonic() + 20
+    while time.monotonic() < until and any(
+        thread.daemon and "busy" in repr(getattr(thread, "_target", None)) for thread in threading.enumerate()
+    ):
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(("kind", "maker"), [pytest.param(k, m, id=f"{k}-{m.__name__}") for k, m in snippets.MISTAKES])
+def test_the_mistake_is_found_and_nothing_else(kind, maker):
+    assert [kind] == kinds_of(maker)
+
+
+@pytest.mark.parametrize("maker", [pytest.param(m, id=f"{i}-{m.__name__}") for i, m in enumerate(snippets.CLEAN)])
+def test_a_clean_function_raises_no_alarm(maker):
+    assert [] == kinds_of(maker)
+
+
+def test_there_are_thirty_clean_functions_and_every_kind_of_mistake_has_one():
+    assert len(snippets.CLEAN) >= 30
+    assert set(KINDS) == {kind for kind, _ in snippets.MISTAKES}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_message_says_what_why_and_next(kind):
+    said = mistake(kind, "seen here")
+
+    assert all((said.what, said.why, said.next))
+    assert "seen here" in said.what + said.why
+    assert "{" not in said.what + said.why + said.next
+
+
+def test_without_inputs_the_detectors_that_need_them_are_reported_as_off():
+    m = measure(lambda: None, budget_s=0.01)
+
+    assert {"constant_inputs", "cache_resident"} <= m.off.keys()
+    assert "constant_inputs" not in measure(abs, inputs=(3,), budget_s=0.01).off
+
+
+def test_with_the_detector_off_nothing_is_looked_at():
+    m = measure(lambda: (i for i in range(3)), budget_s=0.01, detect=False)
+
+    assert ((), {"all": "detect=False", "faster_than_light": "no work= and machine= were given"}) == (m.warnings, m.off)
+
+
+def test_a_warning_is_shown_with_the_number():
+    m = measure(lambda: (i for i in range(3)), budget_s=0.01)
+
+    assert "warning: the result is not computed yet" in repr(m)
+    assert "Next" in m._repr_html_()
+
+
+def test_looking_at_a_call_leaves_torch_as_it_was():
+    names = [(torch.cuda, "synchronize"), (torch.accelerator, "synchronize"), (torch.cuda.Stream, "wait_stream")]
+    before = [vars(owner).get(name) for owner, name in names]
+
+    def stops():
+        raise ValueError("stop")
+
+    with pytest.raises(FunctionFailed):
+        measure(stops)
+    measure(lambda: torch.ones(3) + 1, budget_s=0.01)
+
+    assert before == [vars(owner).get(name) for owner, name in names]
+    assert torch.overrides._len_torch_function_stack() == 0
+
+
+def test_the_cache_does_not_matter_once_it_is_cleared_for_each_call():
+    options = snippets.small_working_set_on_a_device()
+    cold, warm = measure(**options, cold=True), measure(**options)
+
+    assert [] == [item.kind for item in cold.warnings]
+    assert cold.median_s > 1.5 * warm.median_s
+
+
+def test_work_and_machine_may_be_values_with_attributes():
+    class Work:
+        contraction_flops, other_flops, moved_bytes, dtype = 1e12, 0.0, 1e9, "fp16"
+
+    class Machine:
+        memory_bandwidth_byte_per_s = 1e12
+
+        def peak_flop_per_s(self, dtype):
+            return {"fp16": 1e14, "fp32": 1e13}[dtype]
+
+    assert 0.01 == pytest.approx(bound_s(Work(), Machine()))
+
+
+def test_work_without_a_machine_is_refused():
+    with pytest.raises(UsageError, match="without machine"):
+        measure(lambda: None, work={"flops": 1e9}, budget_s=0.01)
+
+
+def test_measuring_does_not_load_torch():
+    import subprocess
+
+    code = """if True:
+        import sys
+        from edl_labs.bench import measure
+        measure(lambda: 1, budget_s=0.01)
+        sys.exit("torch" in sys.modules)"""
+
+    assert 0 == subprocess.run([sys.executable, "-c", code], check=False).returncode

@@ -1,0 +1,172 @@
+"""Timer: drained ends, nested laps, running means, warnings, and almost nothing when disabled."""
+
+from __future__ import annotations
+
+import math
+import timeit
+
+import pytest
+from scripted_clock import DeviceClock, ScriptedClock
+
+from edl_labs.bench import Timer
+
+
+def test_a_region_is_timed_between_drained_ends():
+    clock = DeviceClock(launch_s=1e-6, sync_s=0.0)
+    clock.queue(5e-3)
+    with Timer("step", clock=clock) as timer:
+        clock.queue(2e-3)
+
+    assert 2e-3 == pytest.approx(timer.elapsed_s, rel=1e-2)
+
+
+def test_a_decorated_function_is_timed_at_each_call_and_returns_its_result():
+    clock = ScriptedClock()
+    timer = Timer("work", clock=clock)
+
+    @timer
+    def work(x):
+        """Works."""
+        clock.t += x
+        return 2 * x
+
+    assert (2.0, 4.0) == (work(1.0), work(2.0))
+    assert (2, 3.0, 1.5) == (timer["work"].count, timer["work"].total_s, timer["work"].mean_s)
+    assert ("work", "Works.") == (work.__name__, work.__doc__)
+
+
+def test_laps_nest_into_paths():
+    clock = ScriptedClock()
+    with Timer("step", clock=clock) as timer:
+        with timer.lap("forward"):
+            clock.t += 1.0
+            with timer.lap("attention"):
+                clock.t += 2.0
+        with timer.lap("backward"):
+            clock.t += 4.0
+
+    assert {"step": 7.0, "step/forward": 3.0, "step/forward/attention": 2.0, "step/backward": 4.0} == {
+        path: lap.total_s for path, lap in timer.laps.items()
+    }
+    assert 2.0 == timer["attention"].total_s
+
+
+def test_a_training_loop_separates_loading_from_training():
+    clock = DeviceClock(launch_s=0.0, sync_s=0.0)
+
+    def loader():
+        for batch in range(5):
+            clock.t += 0.3
+            yield batch
+
+    timer = Timer("epoch", clock=clock)
+    for _ in timer.over(loader()):
+        with timer.lap("training"):
+            clock.queue(0.5)
+
+    assert (5, pytest.approx(0.3)) == (timer["loading"].count, timer["loading"].mean_s)
+    assert (5, pytest.approx(0.5)) == (timer["training"].count, timer["training"].mean_s)
+
+
+def test_the_running_mean_forgets_a_slow_first_lap():
+    clock, timer = ScriptedClock(), None
+    timer = Timer(clock=clock)
+    for cost in [10.0] + [1.0] * 60:
+        with timer.lap("step"):
+            clock.t += cost
+
+    assert 1.0 == pytest.approx(timer["step"].running_mean_s, rel=0.1)
+    assert 1.1 < timer["step"].mean_s
+
+
+def test_a_region_that_raises_is_not_counted_and_the_timer_stays_usable():
+    clock = ScriptedClock()
+    timer = Timer("step", clock=clock)
+    with pytest.raises(KeyboardInterrupt), timer, timer.lap("part"):
+        raise KeyboardInterrupt
+    with timer:
+        clock.t += 1.0
+
+    assert {"step": 1} == {path: lap.count for path, lap in timer.laps.items()}
+
+
+def test_a_loader_that_raises_is_passed_on_and_the_timer_stays_usable():
+    def loader():
+        yield 1
+        raise OSError("disk")
+
+    timer = Timer(clock=ScriptedClock())
+    with pytest.raises(OSError, match="disk"):
+        list(timer.over(loader()))
+    with timer.lap("after"):
+        pass
+
+    assert ["loading", "after"] == list(timer.laps)
+
+
+def test_a_disabled_timer_reads_no_clock_and_counts_nothing():
+    clock = ScriptedClock()
+    timer = Timer(clock=clock, enabled=False)
+    with timer, timer.lap("part"):
+        pass
+    list(timer.over([1, 2]))
+    timer(len)([1])
+
+    assert (0, {}) == (clock.reads, timer.laps)
+    assert math.isnan(timer.elapsed_s)
+
+
+def test_a_disabled_lap_costs_little_beside_an_enabled_one():
+    def lap(timer):
+        with timer.lap("part"):
+            pass
+
+    on, off = Timer(enabled=True), Timer(enabled=False)
+    ratios = [
+        timeit.timeit(lambda: lap(off), number=2000) / timeit.timeit(lambda: lap(on), number=2000) for _ in range(7)
+    ]
+
+    assert min(ratios) < 0.5
+
+
+def test_an_undrained_region_is_told():
+    clock = DeviceClock(launch_s=1e-6, sync_s=0.0)
+    timer = Timer("step", clock=clock, sync=False)
+    with timer:
+        clock.queue(1e-2)
+
+    assert ["no_sync"] == [item.kind for item in timer.warnings]
+
+
+def test_a_drained_region_raises_no_warning():
+    clock = DeviceClock(launch_s=1e-6)
+    timer = Timer("step", clock=clock)
+    for _ in range(10):
+        with timer:
+            clock.queue(1e-3)
+
+    assert () == timer.warnings
+
+
+def test_a_first_lap_with_compilation_in_it_is_told():
+    clock = ScriptedClock()
+    timer = Timer("step", clock=clock)
+    for cost in (5.0, 0.1, 0.1, 0.1, 0.1):
+        with timer:
+            clock.t += cost
+
+    assert ["compile_inside"] == [item.kind for item in timer.warnings]
+
+
+def test_the_text_shows_each_lap_with_its_share():
+    clock = ScriptedClock()
+    with Timer("step", clock=clock) as timer, timer.lap("half"):
+        clock.t += 1.0
+
+    assert "step/half: 1 s × 1 = 1 s, 100 %" in repr(timer)
+    assert "not run yet" in repr(Timer("idle"))
+
+
+def test_an_unknown_lap_is_named():
+    with pytest.raises(KeyError, match="no lap is called 'x'"):
+        Timer()["x"]
