@@ -45,8 +45,7 @@ class _Variant:
     label: str
     sources: Sources
     seeds: int
-    references: bool = False
-    only: str | None = None
+    target: str | None = None
     records: Records = field(default_factory=dict)
     error: str | None = None
 
@@ -63,11 +62,12 @@ class _Proving:
         self.reference = _Variant("reference", whole, seeds)
         self.solution = _Variant("solution", whole, seeds)
         self.stubs = _Variant("stubs", _stubs(lab), 1)
-        self.wrong = {w.file: _Variant(w.file, [*whole, (w.file, w.code)], few, references=True) for w in lab.wrong}
+        self.wrong = {w.file: _Variant(w.file, [*whole, (w.file, w.code)], few, w.exercise) for w in lab.wrong}
         self.hostile = {
             what: _Variant(what, [*whole, (what, code)], min(few, 2)) for what, code in hostile_cells(lab).items()
         }
         self.wants: dict[tuple[str, int], list[Any]] = {}
+        self.judged: dict[tuple[str, int, bytes], Outcome] = {}
 
     @staticmethod
     def seeds_of(exercise: Exercise, seeds: int) -> list[int]:
@@ -93,13 +93,14 @@ class _Proving:
             self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
 
     def _gather(self, variant: _Variant) -> None:
-        asked = [
-            (name, seed)
-            for name, exercise in self.registered.items()
-            for seed in self.seeds_of(exercise, min(variant.seeds, self.seeds))
-        ]
+        asked = [(name, seed) for name in self.registered for seed in self._seeds(variant, name)]
         while asked:
             asked = self._ask(variant, asked)
+
+    def _seeds(self, variant: _Variant, name: str) -> list[int]:
+        """The seeds that a variant is asked with; a wrong answer's other exercises are asked with the public one."""
+        aside = variant.target is not None and variant.target != name
+        return self.seeds_of(self.registered[name], 1 if aside else min(variant.seeds, self.seeds))
 
     def _ask(self, variant: _Variant, asked: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Ask one process as much as it answers; returns what is left for the next one after it died."""
@@ -119,7 +120,7 @@ class _Proving:
     def _collect(self, worker: Worker, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
         exercise = self.registered[name]
         references: Iterable[tuple[str, str]] = ()
-        if variant.references:
+        if variant.target is not None:
             references = [(f"solve {used}", self.lab.solution_cell(used)) for used in exercise.uses]
         cases = self.cases[name, seed]
         return worker.collect(name, cases, timeout_s=exercise.timeout_s, references=references)
@@ -129,13 +130,19 @@ class _Proving:
         records = variant.records.get((name, seed))
         if not isinstance(records, list):
             return str(getattr(records, "what", None) or variant.error or "it never answered")
-        exercise, points = self.registered[name], self.lab.exercise(name).points
-        return judge(exercise, self.cases[name, seed], records, self.wants[name, seed], points=points)
+        return self._judge(name, seed, records)
+
+    def _judge(self, name: str, seed: int, records: list[dict[str, Any]]) -> Outcome:
+        """The judge's outcome, remembered: most wrong answers leave the other exercises' evidence as it is."""
+        key = (name, seed, plain.encode(records))
+        if key not in self.judged:
+            cases, wants, points = self.cases[name, seed], self.wants[name, seed], self.lab.exercise(name).points
+            self.judged[key] = judge(self.registered[name], cases, records, wants, points=points)
+        return self.judged[key]
 
     def outcomes(self, variant: _Variant, name: str) -> list[tuple[int, Outcome | str]]:
         """The outcome for each seed that the variant was asked with."""
-        seeds = self.seeds_of(self.registered[name], min(variant.seeds, self.seeds))
-        return [(seed, self.outcome(variant, name, seed)) for seed in seeds]
+        return [(seed, self.outcome(variant, name, seed)) for seed in self._seeds(variant, name)]
 
     def proof(self, one: LabExercise) -> ExerciseProof:
         """The five things about one exercise."""
