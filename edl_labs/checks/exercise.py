@@ -51,6 +51,15 @@ class Exercise:
             raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
         return cases
 
+    def public_wants(self, cases: list[Any], wants: list[Any]) -> list[Any]:
+        """What goldens may hold of the reference's evidence: all of it, or what the spec's `public(case, want)` leaves.
+
+        A spec has `public` where the evidence itself would be an answer to copy; then `form` says what evidence looks
+        like, since the public reference no longer does.
+        """
+        public = getattr(self.spec, "public", None)
+        return wants if public is None else [public(case, want) for case, want in zip(cases, wants, strict=True)]
+
     def combine(self, fractions: list[float]) -> float:
         """One fraction from one a case: the spec's own `combine`, else 0 if any is 0, else the mean."""
         own = getattr(self.spec, "combine", None)

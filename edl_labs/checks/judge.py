@@ -80,7 +80,8 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
     try:
         value = _value(exercise, record)
-        problem = None if getattr(exercise.spec, "loose", False) else difference(value, want)
+        form = getattr(exercise.spec, "form", want)
+        problem = None if getattr(exercise.spec, "loose", False) else difference(value, form)
         if problem:
             raise Wrong(
                 f"the result has the wrong form: {problem}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import replayed, written
@@ -21,6 +21,8 @@ _MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))
 
 class TransferOverlap:
     """`student.run_overlapped(gpu, nbytes, load=, kernel=)` gives the host buffer that holds the result."""
+
+    form: ClassVar[Any] = {"result": 0, "program": ""}
 
     def cases(self, rng: Any) -> list[Any]:
         balances = [float(balance) for balance in rng.permutation([0.3, 0.8, 1.0, 1.3, 2.2])]
@@ -49,7 +51,12 @@ class TransferOverlap:
         run = replayed(got["program"], machine)
         _refuse_other_work(run, case, got["result"])
         _judge_data(run, case, got["result"])
-        _judge_time(run, best_s=replayed(want["program"], machine).makespan_s)
+        known = want.get("makespan_s")
+        _judge_time(run, best_s=replayed(want["program"], machine).makespan_s if known is None else known)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The reference's makespan: its program would be a schedule to copy."""
+        return {"makespan_s": replayed(want["program"], machine_of(case)).makespan_s}
 
     def show(self, case: Any) -> str:
         machine, nbytes = machine_of(case), case["nbytes"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
@@ -19,6 +19,8 @@ _CHIPS = ("T4", "V100", "A100", "H100", "H200")
 
 class HonestTimer:
     """`student.time_device(fn, gpu)` gives seconds per call; the evidence is the recorded program and that number."""
+
+    form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
 
     def cases(self, rng: Any) -> list[Any]:
         short, long = float(rng.uniform(5e-6, 8e-6)), float(rng.uniform(3.5e-3, 5e-3))
@@ -41,6 +43,10 @@ class HonestTimer:
         run = replayed(got["program"], VirtualGPU(case["chip"], **case["parameters"]).machine)
         _refuse_other_work(run, case["kernel_s"])
         _judge_timer(run, got["seconds_per_call"], kernel_s=case["kernel_s"])
+
+    def public(self, case: Any, want: Any) -> Any:
+        """Nothing: the judge needs no reference, and its program would be a timer to copy."""
+        return {}
 
     def show(self, case: Any) -> str:
         known = case["parameters"]
