@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, grace_s=1.0)
 _TRY_S = 8.0
+_STORED_MIB = (_LIMITS.home_bytes + _LIMITS.tmp_bytes + _LIMITS.shm_bytes) // MIB
 _SEEN_AT_MOST = 300
 
 
@@ -94,8 +95,9 @@ _ATTEMPTS = (
     ),
     _Attempt(
         "read the judge's code",
-        "import edl_labs\nplace = os.path.join(list(edl_labs.__path__)[0], 'grading')\nseen = os.listdir(place)",
-        lambda canary, seen: ".py" in seen,
+        "import edl_labs\nplace = os.path.join(list(edl_labs.__path__)[0], 'grading')\n"
+        "seen = [open(os.path.join(place, name)).read(20) for name in os.listdir(place) if name.endswith('.py')]",
+        lambda canary, seen: seen != "[]" and not _is_error(seen),
     ),
     _Attempt("write outside", "open(outside['drop_file'], 'w').write('x'); seen = 'written'", Canary.dropped),
     _Attempt(
@@ -222,12 +224,15 @@ _ATTEMPTS = (
     ),
     _Attempt(
         "disk",
-        "seen = 0\n"
+        "written = 0\n"
         "for number in range(64):\n"
         "    for place in ('/tmp', os.path.expanduser('~'), '/dev/shm'):\n"
-        "        seen += open(os.path.join(place, f'filler{number}'), 'wb').write(bytes(32 << 20)) >> 20\n"
-        "seen = f'{seen} MiB written'",
-        lambda canary, seen: seen.endswith("written"),
+        "        try:\n"
+        "            written += open(os.path.join(place, f'filler{number}'), 'wb').write(bytes(32 << 20)) >> 20\n"
+        "        except OSError:\n"
+        "            pass\n"
+        "seen = f'{written} MiB written'",
+        lambda canary, seen: seen.endswith("written") and int(seen.split()[0]) > _STORED_MIB,
     ),
     _Attempt(
         "leftover daemon",

@@ -24,7 +24,7 @@ class Level(Enum):
     NAMESPACES = "namespaces"
     """bubblewrap's namespaces with seccomp: no network, no files, no processes but its own."""
     LANDLOCK = "landlock"
-    """Landlock with seccomp, and a user of its own where the grader is root: no pid or mount namespace."""
+    """Landlock with seccomp and a user of its own, for a grader that is root: no network, no files, no signals."""
     UNSAFE = "unsafe"
     """Nothing but resource limits. Marks earned here are worth what the students' honesty is worth."""
 
@@ -39,7 +39,7 @@ def best_level() -> Level:
 
     UsageError when none works, with the reason for each.
     """
-    problems = {level: level_problem(level) for level in (Level.NAMESPACES,)}
+    problems = {level: level_problem(level) for level in (Level.NAMESPACES, Level.LANDLOCK)}
     for level, problem in problems.items():
         if not problem:
             return level
@@ -91,6 +91,6 @@ def _landlock_problem() -> str:
     from edl_labs.grading.sandbox import landlock
 
     found = landlock.version()
-    if found >= landlock.NEEDED_VERSION:
-        return ""
-    return f"needs Landlock {landlock.NEEDED_VERSION} (Linux 6.12), and this kernel has {found or 'none'}"
+    if found < landlock.NEEDED_VERSION:
+        return f"needs Landlock {landlock.NEEDED_VERSION} (Linux 6.12), and this kernel has {found or 'none'}"
+    return "" if os.geteuid() == 0 else "needs a grader that is root, to give each kernel a user of its own"

@@ -20,15 +20,25 @@ ORDINARY_ID = 59_797
 
 
 def become_ordinary(paths: Iterable[str], *, uid: int = ORDINARY_ID) -> None:
-    """Give up root for user and group `uid`, with `paths` still readable to it. Does nothing for an ordinary user.
+    """Give up root for user and group `uid`, with `paths` still readable to it. Does nothing for an ordinary user."""
+    if os.geteuid() == 0:
+        open_way(paths)
+        become_user(uid)
 
-    OSError when a path is closed to that user and this root may not mount (a container's root).
+
+def open_way(paths: Iterable[str]) -> None:
+    """Make `paths` readable to any user, for this process and its children alone.
+
+    OSError when one is closed and this root may not mount (a container's root).
     """
-    if os.geteuid() != 0:
-        return
+    paths = sorted(set(paths), key=len)
     closed = sorted({folder for path in paths if (folder := closed_ancestor(path))}, key=len)
     if closed:
-        _stand_in(closed, sorted(set(paths), key=len))
+        _stand_in(closed, paths)
+
+
+def become_user(uid: int) -> None:
+    """Be user and group `uid`, of no other group, from here on."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)

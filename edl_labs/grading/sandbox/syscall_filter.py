@@ -38,8 +38,11 @@ ALLOWED_FAMILIES = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 
-def build_filter() -> Any:
-    """A pyseccomp.SyscallFilter; `load()` applies it to the calling process for good."""
+def build_filter(*, network: bool = True) -> Any:
+    """A pyseccomp.SyscallFilter; `load()` applies it to the calling process for good.
+
+    `network`: leave IP sockets, where a network namespace keeps them from leading anywhere.
+    """
     import pyseccomp as seccomp
 
     made = seccomp.SyscallFilter(seccomp.ALLOW)
@@ -49,8 +52,10 @@ def build_filter() -> Any:
     _deny(made, seccomp, name="clone3", action=seccomp.ERRNO(errno.ENOSYS))
     for flag in _namespace_flags():
         made.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, flag, flag))
-    for family in range(_AF_NETLINK):
-        if family not in ALLOWED_FAMILIES:
+    # libzmq asks for the machine's addresses by netlink, and ends the process where it may not.
+    allowed = ALLOWED_FAMILIES if network else (_AF_UNIX, _AF_NETLINK)
+    for family in range(_AF_NETLINK + 1):
+        if family not in allowed:
             made.add_rule(_no_family(seccomp), "socket", seccomp.Arg(0, seccomp.EQ, family))
     made.add_rule(_no_family(seccomp), "socket", seccomp.Arg(0, seccomp.GT, _AF_NETLINK))
     for request in (_TIOCSTI, _TIOCLINUX):

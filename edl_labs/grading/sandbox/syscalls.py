@@ -74,12 +74,17 @@ def become_dumpable() -> None:
 
 def drop_capabilities() -> None:
     """Give up every capability, held, inheritable or attainable."""
-    for capability in range(64):
-        if _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == -1:
-            break
+    drop_bounding()
     _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     checked(_libc().capset(header, struct.pack("=6I", *[0] * 6)), call="capset")
+
+
+def drop_bounding() -> None:
+    """Let no program gain a capability; needs the right to say so, and does nothing without."""
+    for capability in range(64):
+        if _libc().prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == -1:
+            break
 
 
 def _prctl(option: int, value: int) -> None:

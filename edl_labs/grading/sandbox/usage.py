@@ -128,22 +128,33 @@ class SandboxGauge(Gauge):
 
 
 class FamilyGauge(Gauge):
-    """A process with its descendants and its session, where there is no pid namespace to go by."""
+    """A process with its descendants and its session, where there is no pid namespace to go by.
 
-    def __init__(self, pid: int, *, shared_bytes: int = 0) -> None:
-        super().__init__(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), shared_bytes=shared_bytes)
-        self._pid = pid
+    `uid`: all processes of that user belong to it too. `folder`: what it stores there is counted.
+    """
+
+    def __init__(self, pid: int, *, shared_bytes: int = 0, uid: int | None = None, folder: str = "") -> None:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        super().__init__(os.open("/proc", flags), shared_bytes=shared_bytes)
+        self._pid, self._uid, self._folder = pid, uid, folder
 
     def pids(self) -> list[int]:
-        """The process, its descendants, and whoever shares its session."""
+        """The process, its descendants, and whoever shares its session or user."""
         parents, members = {}, {self._pid}
         for pid in super().pids():
             fields = self._stat(pid)
             if len(fields) > 3:
                 parents[pid] = int(fields[1])
-                if int(fields[3]) == self._pid:
+                if int(fields[3]) == self._pid or self._is_user(pid):
                     members.add(pid)
         return [pid for pid in parents if _descends(pid, parents, members)]
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes below the kernel's folder, as if they lay in memory."""
+        return _stored(self._folder) if self._folder else (0, 0)
+
+    def _is_user(self, pid: int) -> bool:
+        return self._uid is not None and f"\nUid:\t{self._uid}\t" in self._text(pid, "status")
 
 
 def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
@@ -155,6 +166,18 @@ def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
             return False
     members.update(chain)
     return True
+
+
+def _stored(folder: str) -> tuple[int, int]:
+    stored_bytes = inodes = 0
+    for place, folders, files in os.walk(folder):
+        for name in files:
+            try:
+                stored_bytes += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except OSError:
+                continue
+        inodes += len(folders) + len(files)
+    return stored_bytes, inodes
 
 
 def own_bytes() -> int:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.grading.kernel.zygote.box import Box, enter
+from edl_labs.grading.kernel.zygote.place import Place
 from edl_labs.grading.kernel.zygote.scale import UNKNOWN, Scale
 from edl_labs.grading.sandbox.limits import Limits
+from edl_labs.grading.sandbox.stage import become_user
 from edl_labs.grading.sandbox.usage import FamilyGauge, Gauge, SandboxGauge, own_bytes
 
 _END_S = 10.0
@@ -27,6 +29,7 @@ class Child:
     pidfd: int
     box: Box | None
     gauge: Gauge
+    place: Place
     scale: Scale | None = None
     over: str = ""
     status: int | None = None
@@ -56,7 +59,7 @@ class Children:
         """Whether any kernel is alive whose limits need looking after."""
         return any(child.status is None for child in self._by_pid.values())
 
-    def spawn(self, box_arguments: list[str] | None, *, gate: int) -> Child | None:
+    def spawn(self, box_arguments: list[str] | None, place: Place, *, gate: int) -> Child | None:
         """A new child; None in that child, inside its box. The box lives while the judge holds `gate`'s other end."""
         box = Box.start(box_arguments, gate=gate) if box_arguments is not None else None
         pid = enter(box) if box is not None else os.fork()
@@ -64,11 +67,11 @@ class Children:
             return None
         shared_bytes = own_bytes()
         gauge: Gauge = (
-            FamilyGauge(pid, shared_bytes=shared_bytes)
+            FamilyGauge(pid, shared_bytes=shared_bytes, uid=place.uid, folder=place.folder)
             if box is None
             else SandboxGauge(box.first_pid, shared_bytes=shared_bytes)
         )
-        child = Child(pid, os.pidfd_open(pid), box, gauge)
+        child = Child(pid, os.pidfd_open(pid), box, gauge, place)
         self._by_pid[pid] = child
         return child
 
@@ -92,6 +95,7 @@ class Children:
         child.gauge.close()
         if child.scale is not None:
             child.scale.stop()
+        child.place.remove()
         del self._by_pid[child.pid]
 
     def stop_all(self) -> None:
@@ -156,14 +160,17 @@ class Children:
         """Kill until nothing is left: a fork bomb makes new ones while the old are counted."""
         deadline = time.monotonic() + _END_S
         while (pids := self._family(child)) and time.monotonic() < deadline:
-            for pid in pids:
-                _kill(pid)
+            if child.place.uid is not None:
+                _kill_user(child.place.uid)
+            else:
+                for pid in pids:
+                    _kill(pid)
             self.reap()
 
     def _family(self, child: Child) -> list[int]:
         """Processes of `child` still there. Orphans come to the zygote, and belong to its only child."""
         family = [pid for pid in child.gauge.pids() if not (pid == child.pid and child.status is not None)]
-        if list(self._by_pid) != [child.pid]:
+        if child.place.uid is not None or list(self._by_pid) != [child.pid]:
             return family
         return family + [pid for pid in child_pids() if pid not in family and pid != child.pid]
 
@@ -179,6 +186,19 @@ def _is_zombie(pid: str) -> bool:
         return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
+
+
+def _kill_user(uid: int) -> None:
+    """Kill every process of the user at once: numbers looked up first could be others' by then."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become_user(uid)
+            os.kill(-1, signal.SIGKILL)
+        finally:
+            os._exit(0)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def _kill(pid: int) -> None:

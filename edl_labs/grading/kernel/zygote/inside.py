@@ -9,11 +9,15 @@ import random
 import resource
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+from edl_labs.grading.kernel.zygote.place import Place
 from edl_labs.grading.sandbox import syscalls
+from edl_labs.grading.sandbox.landlock import Fence, restrict
 from edl_labs.grading.sandbox.limits import Limits
+from edl_labs.grading.sandbox.stage import become_user
 
 READY = b"ready"
 _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
@@ -25,30 +29,43 @@ def prepare_filter(*, network: bool) -> None:
     global _filter
     from edl_labs.grading.sandbox.syscall_filter import build_filter
 
-    _filter = build_filter()
+    _filter = build_filter(network=network)
 
 
-def run_kernel(request: dict[str, Any], limits: Limits, fds: list[int]) -> None:
-    """Fence this process in, and be an ipykernel until killed. `fds`: start pipe, shell, iopub, and files if any."""
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for a kernel whatever runs in it."""
+
+    limits: Limits
+    place: Place
+    fence: Fence | None = None
+    cuda: bool = False
+
+
+def run_kernel(request: dict[str, Any], settings: Settings, fds: list[int]) -> None:
+    """Fence this process in, and be an ipykernel until killed. `fds`: start pipe, shell, iopub, and files if any.
+
+    Raises what keeps it from starting.
+    """
     start, shell, iopub, *files = fds
-    try:
-        os.setsid()
+    os.setsid()
+    syscalls.become_dumpable()
+    Path("/proc/self/oom_score_adj").write_text("1000")
+    _be_at_home(settings.place)
+    _limit(settings.limits, cuda=settings.cuda)
+    if settings.place.uid is not None:
+        syscalls.drop_bounding()
+        become_user(settings.place.uid)
         syscalls.become_dumpable()
-        Path("/proc/self/oom_score_adj").write_text("1000")
-        _be_at_home(request["home"], request["tmp"])
-        _limit(limits, cuda=request["cuda"])
-        if files:
-            _unpack(request["files"], files[0])
-        _close_all_but({start, shell, iopub})
-        silence()
-        _fence_in()
-        _start_afresh(request["seed"], limits.threads)
-        app = make_app(Path(request["tmp"]), key=request["key"], listeners={"shell": shell, "iopub": iopub})
-        _forget_grading()
-        os.write(start, READY)
-    except BaseException as error:
-        os.write(start, f"{type(error).__name__}: {error}".encode()[:4000])
-        os._exit(1)
+    if files:
+        _unpack(request["files"], files[0])
+    _close_all_but({start, shell, iopub})
+    silence()
+    _fence_in(settings.fence)
+    _start_afresh(request["seed"], settings.limits.threads)
+    app = make_app(Path(settings.place.tmp), key=request["key"], listeners={"shell": shell, "iopub": iopub})
+    _forget_grading()
+    os.write(start, READY)
     os.close(start)
     app.start()
 
@@ -63,8 +80,8 @@ def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
 
     class GivenSockets(IPKernelApp):
         # No command line and no configuration files: reading none takes a tenth of a kernel's start.
-        aliases: ClassVar[dict[str, Any]] = {}
-        flags: ClassVar[dict[str, Any]] = {}
+        aliases = {}  # noqa: RUF012 (traitlets' own way to declare them)
+        flags = {}  # noqa: RUF012
 
         def load_config_file(self, *_: Any, **__: Any) -> None:
             pass
@@ -116,12 +133,12 @@ def environment(home: str, tmp: str) -> dict[str, str]:
     }
 
 
-def _be_at_home(home: str, tmp: str) -> None:
-    os.chdir(home)
+def _be_at_home(place: Place) -> None:
+    os.chdir(place.home)
     os.environ.clear()
-    os.environ.update(environment(home, tmp))
+    os.environ.update(environment(place.home, place.tmp))
     sys.argv = ["ipykernel_launcher"]
-    sys.path[:] = [*(path for path in sys.path if path not in ("", home)), home]
+    sys.path[:] = [*(path for path in sys.path if path not in ("", place.home)), place.home]
 
 
 def _limit(limits: Limits, *, cuda: bool) -> None:
@@ -166,8 +183,10 @@ def _close_all_but(kept: set[int]) -> None:
                 os.close(fd)
 
 
-def _fence_in() -> None:
+def _fence_in(fence: Fence | None) -> None:
     syscalls.no_new_privileges()
+    if fence is not None:
+        restrict(fence, folder=os.path.dirname(os.getcwd()))
     syscalls.drop_capabilities()
     if _filter is not None:
         _filter.load()

@@ -17,15 +17,16 @@ from typing import Any
 
 from edl_labs.grading.kernel.zygote import inside, warm
 from edl_labs.grading.kernel.zygote.children import Child, Children
-from edl_labs.grading.sandbox import bubblewrap, syscalls
+from edl_labs.grading.kernel.zygote.place import Place
+from edl_labs.grading.sandbox import bubblewrap, landlock, syscalls
 from edl_labs.grading.sandbox.level import Level
 from edl_labs.grading.sandbox.limits import Limits
-from edl_labs.grading.sandbox.stage import become_ordinary
-from edl_labs.grading.sandbox.view import HOME, View
+from edl_labs.grading.sandbox.stage import become_ordinary, open_way
+from edl_labs.grading.sandbox.view import View
 
 MESSAGE_BYTES = 1 << 17
 FDS_AT_MOST = 8
-_WATCH_S = 0.1
+_WATCH_BOX_S, _WATCH_FAMILY_S = 0.1, 0.5  # a family is looked for among all of the machine's processes
 
 
 def main(control_fd: int) -> None:
@@ -36,6 +37,7 @@ def main(control_fd: int) -> None:
     try:
         Zygote.prepare(config)
         scratch = tempfile.mkdtemp(prefix="edl-zygote-")
+        os.chmod(scratch, 0o711)
         zygote = Zygote(control, config, scratch)
         control.send(json.dumps({"ready": True}).encode())
         try:
@@ -59,13 +61,15 @@ class Zygote:
         self.limits = Limits(**config["limits"])
         self.view = View.from_dict(config["view"])
         self.children = Children(self.limits)
+        self._watch_s = _WATCH_BOX_S if self.level is Level.NAMESPACES else _WATCH_FAMILY_S
         os.environ["MPLCONFIGDIR"] = scratch
-        self.own_modules = warm.import_all(config["preload"], scratch=scratch)
+        warm.import_all(config["preload"], scratch=scratch)
         if self.level is not Level.UNSAFE:
             inside.prepare_filter(network=self.level is Level.NAMESPACES)
         if self.level is Level.NAMESPACES:
             bubblewrap.write_etc(scratch)
             self.box_arguments = bubblewrap.arguments(self.view, self.limits, etc=scratch)
+        self.fence = landlock.fence(self.view) if self.level is Level.LANDLOCK else None
         self._watch_children()
         gc.collect()
         gc.freeze()
@@ -73,8 +77,11 @@ class Zygote:
     @staticmethod
     def prepare(config: dict[str, Any]) -> None:
         """Become an ordinary user, and the parent of every orphan below."""
+        paths = [*config["view"]["shown"], config["view"]["package_root"]]
         if Level(config["level"]) is Level.NAMESPACES:
-            become_ordinary([*config["view"]["shown"], config["view"]["package_root"]])
+            become_ordinary(paths)
+        elif Level(config["level"]) is Level.LANDLOCK:
+            open_way(paths)
         syscalls.become_subreaper()
 
     def serve(self) -> None:
@@ -90,7 +97,7 @@ class Zygote:
                 return
             if time.monotonic() >= next_look:
                 self.children.look()
-                next_look = time.monotonic() + _WATCH_S
+                next_look = time.monotonic() + self._watch_s
 
     def _answer_one(self) -> bool:
         message, fds, _, _ = socket.recv_fds(self.control, MESSAGE_BYTES, FDS_AT_MOST)
@@ -120,26 +127,25 @@ class Zygote:
 
     def _spawn(self, request: dict[str, Any], fds: list[int]) -> Child:
         arguments = self.box_arguments if self.level is Level.NAMESPACES else None
-        child = self.children.spawn(arguments, gate=fds[0])
+        place = self._place()
+        child = self.children.spawn(arguments, place, gate=fds[0])
         if child is not None:
             return child
         # From here on this is the student's process.
         try:
             self._leave_parent()
-            inside.run_kernel({**request, **self._places()}, self.limits, fds[1:])
+            settings = inside.Settings(self.limits, place, self.fence, cuda=bool(self.view.devices))
+            inside.run_kernel(request, settings, fds[1:])
+        except BaseException as error:
+            os.write(fds[1], f"{type(error).__name__}: {error}".encode()[:4000])
         finally:
             os._exit(1)
         raise AssertionError("unreachable")
 
-    def _places(self) -> dict[str, Any]:
-        """Where the kernel lives: the sandbox's own folders, or without one a new folder of the host's."""
-        cuda = bool(self.view.devices)
+    def _place(self) -> Place:
         if self.level is Level.NAMESPACES:
-            return {"home": HOME, "tmp": "/tmp", "cuda": cuda}
-        folder = tempfile.mkdtemp(dir=self.scratch)
-        for name in ("home", "tmp"):
-            os.mkdir(os.path.join(folder, name))
-        return {"home": os.path.join(folder, "home"), "tmp": os.path.join(folder, "tmp"), "cuda": cuda}
+            return Place.in_sandbox()
+        return Place.on_host(self.scratch, own_user=self.level is Level.LANDLOCK)
 
     def _leave_parent(self) -> None:
         signal.set_wakeup_fd(-1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.grading.kernel import KernelDied, KernelPool, SandboxKernel, Violation
-from edl_labs.grading.sandbox import Level
+from edl_labs.grading.sandbox import Level, level_problem
 
 
 def printed(kernel: SandboxKernel, code: str, *, timeout_s: float = 60) -> str:
@@ -220,7 +222,15 @@ def test_plots_are_shown_inline(torch_pool):
     assert "image/png" in result.outputs[-1]["data"]
 
 
-def test_a_pool_without_any_fence_still_bounds_its_kernels():
-    with KernelPool(level=Level.UNSAFE, preload=()) as pool, pool.kernel(files={"f": b"x"}) as kernel:
+@pytest.mark.parametrize("level", [Level.LANDLOCK, Level.UNSAFE])
+def test_lower_levels_run_and_bound_and_clean_up_too(level):
+    if problem := level_problem(level):
+        pytest.skip(f"no sandbox of level {level.value} here: {problem}")
+    with KernelPool(level=level, preload=()) as pool, pool.kernel(files={"f": b"x"}) as kernel:
+        place = Path(printed(kernel, "import os; print(os.getcwd())").strip())
+        there = place.exists()
         assert "x\n" == printed(kernel, "print(open('f').read())")
         assert "timeout" == kernel.run("while True: pass", timeout_s=0.5).status
+        kernel.close()
+
+        assert (True, False) == (there, place.exists())

@@ -12,15 +12,18 @@ from pathlib import Path
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.grading.sandbox import Level, best_level, escapes, level_problem, stage
+from edl_labs.grading.sandbox import Level, best_level, escapes, landlock, level_problem, stage
+from edl_labs.grading.sandbox.view import View
 from tests.unit.grading.kernel.conftest import require_namespaces
 
 REPOSITORY = Path(__file__).parents[4]
 
 
-def test_every_way_out_is_closed():
-    require_namespaces()
-    tried = escapes(level=Level.NAMESPACES, paths=[REPOSITORY / "pyproject.toml"])
+@pytest.mark.parametrize("level", [Level.NAMESPACES, Level.LANDLOCK])
+def test_every_way_out_is_closed(level):
+    if problem := level_problem(level):
+        pytest.skip(f"no sandbox of level {level.value} here: {problem}")
+    tried = escapes(level=level, paths=[REPOSITORY / "pyproject.toml"])
 
     assert [] == [(escape.name, escape.seen) for escape in tried if not escape.held]
     assert len(tried) >= 20
@@ -33,7 +36,7 @@ def test_without_a_fence_nothing_is_tried_and_nothing_held():
 def test_the_best_level_is_never_unsafe(monkeypatch):
     monkeypatch.setattr("edl_labs.grading.sandbox.level.level_problem", lambda level: f"no {level.value} here")
 
-    with pytest.raises(UsageError, match="no namespaces here"):
+    with pytest.raises(UsageError, match="no namespaces here; landlock: no landlock here"):
         best_level()
 
 
@@ -48,6 +51,17 @@ def test_a_machine_without_bubblewrap_is_told_so(monkeypatch):
 
 def test_only_unsafe_marks_are_untrusted():
     assert [Level.UNSAFE] == [level for level in Level if not level.trusted]
+
+
+def test_landlock_names_what_lies_beside_a_covered_folder(tmp_path):
+    for name in ("package/checks", "package/grading"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "package/units.py").touch()
+    view = View((str(tmp_path),), (str(tmp_path / "package/grading"),), str(tmp_path))
+    fence = landlock.fence(view)
+
+    assert {str(tmp_path), str(tmp_path / "package")} == set(fence.listed)
+    assert {"checks", "units.py"} == {Path(path).name for path in fence.read if path.startswith(str(tmp_path))}
 
 
 def test_the_closed_folder_on_the_way_is_found(tmp_path):
