@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from edl_labs.authoring import leaks
-from edl_labs.authoring.build import build
+from edl_labs.authoring.build import build, read_labs
 from edl_labs.authoring.course import Course
 from tests.unit.authoring import kit
 
@@ -124,3 +125,44 @@ def test_build_check_finds_a_leak_in_the_package(built: Course) -> None:
 
     with pytest.raises(leaks.LeakError, match=r"edl_labs/helper\.py"):
         build(built, check=True)
+
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this repository."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    builder = WheelBuilder(str(REPOSITORY))
+    return Path(next(builder.build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])))
+
+
+def test_the_wheel_of_this_repository_leaks_nothing(wheel: Path) -> None:
+    known = leaks.secrets(read_labs(Course(REPOSITORY)))
+
+    assert known
+    assert [] == leaks.scan([wheel], known, root=wheel.parent)
+
+
+def test_a_line_planted_in_the_wheel_of_this_repository_is_found(wheel: Path, tmp_path: Path) -> None:
+    planted = tmp_path / wheel.name
+    planted.write_bytes(wheel.read_bytes())
+    secret = leaks.secrets(read_labs(Course(REPOSITORY)))[0]
+    with zipfile.ZipFile(planted, "a") as archive:
+        archive.writestr("edl_labs/planted.py", f"    {secret.text}\n")
+
+    found = leaks.scan([planted], [secret], root=tmp_path)
+
+    assert [f"{wheel.name}/edl_labs/planted.py"] == [leak.path for leak in found]
+
+
+def test_the_wheel_holds_the_released_labs_and_no_sources(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+
+    assert [f"edl_labs/labs/{n}/{n}.ipynb" for n in Course(REPOSITORY).lab_names()] == [
+        name for name in names if name.endswith(".ipynb")
+    ]
+    assert not [name for name in names if "solutions" in name or "/wrong/" in name or name.endswith("lab.toml")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from edl_labs.authoring.course import Course
@@ -261,3 +263,16 @@ def test_public_names_may_be_imported(course: Course) -> None:
     kit.replace(kit.source(course), "print(size)", "\n".join(allowed))
 
     assert "\n".join(allowed) == course.lab(kit.LAB).cells[6].source
+
+
+def test_what_a_lab_may_import_is_what_a_students_kernel_has() -> None:
+    import tomllib
+    from pathlib import Path
+
+    from edl_labs.authoring.imports import STUDENT_PACKAGES
+
+    project = tomllib.loads((Path(__file__).resolve().parents[3] / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[<>=!~; \[]", text)[0] for text in project["dependencies"]}
+    needed |= {"torchvision", "IPython"}  # the extra `vision`; and IPython comes with ipykernel
+
+    assert set() == set(STUDENT_PACKAGES) - needed
