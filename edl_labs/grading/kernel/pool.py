@@ -157,6 +157,8 @@ class KernelPool:
         except BaseException:
             for fd in (gate_write, start_read):
                 os.close(fd)
+            shell.close()
+            iopub.close()
             raise
         finally:
             for fd in (gate_read, start_write, *packed.fds):

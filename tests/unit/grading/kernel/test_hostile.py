@@ -74,8 +74,10 @@ def test_a_kernel_that_does_not_yield_is_ended(pool, name):
         kernel.run(code, timeout_s=TIMEOUT_S)
 
     assert time.monotonic() - began_s < LATE_S
-    assert not kernel.alive
+    # Where the interrupt got through after all, the error says that the kernel lives.
+    assert kernel.alive == getattr(broke.value, "alive", False)
     assert not isinstance(broke.value, Violation) or broke.value.kind in (kind, "protocol", "deadline")
+    kernel.close()
     assert works(pool.kernel())
 
 

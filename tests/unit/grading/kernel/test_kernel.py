@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.errors import UsageError
+from edl_labs.errors import EdlError, UsageError
 from edl_labs.grading.kernel import KernelDied, KernelPool, SandboxKernel, Violation
 from edl_labs.grading.sandbox import Level, level_problem
 
@@ -234,3 +234,14 @@ def test_lower_levels_run_and_bound_and_clean_up_too(level):
         kernel.close()
 
         assert (True, False) == (there, place.exists())
+
+
+def test_a_pool_whose_parent_process_died_makes_another(pool):
+    before = pool._link._process
+    before.kill()
+    before.wait()
+    with pytest.raises(EdlError, match="is gone"):
+        pool.kernel()
+
+    with pool.kernel() as kernel:
+        assert kernel.run("1", timeout_s=60).ok

@@ -19,7 +19,7 @@ from tests.unit.grading.kernel.conftest import require_namespaces
 REPOSITORY = Path(__file__).parents[4]
 
 
-@pytest.mark.parametrize("level", [Level.NAMESPACES, Level.LANDLOCK])
+@pytest.mark.parametrize("level", [Level.NAMESPACES, pytest.param(Level.LANDLOCK, marks=pytest.mark.slow)])
 def test_every_way_out_is_closed(level):
     if problem := level_problem(level):
         pytest.skip(f"no sandbox of level {level.value} here: {problem}")
