@@ -76,3 +76,38 @@ def test_the_version_has_one_value() -> None:
     import edl_labs
 
     assert PROJECT["version"] == edl_labs.__version__
+
+
+# Modules that come with a package we ask for, by that package's own contract.
+COMES_WITH = {
+    **{"IPython": "ipykernel", "comm": "ipykernel", "jupyter_client": "ipykernel", "jupyter_core": "ipykernel"},
+    **{"matplotlib_inline": "ipykernel", "tornado": "ipykernel", "traitlets": "ipykernel", "zmq": "ipykernel"},
+    **{"click": "typer", "cycler": "matplotlib", "PIL": "matplotlib", "sqlalchemy": "nbgrader"},
+    **{"pygments": "rich", "pynvml": "nvidia-ml-py", "triton": "torch", "dateutil": "nbgrader", "bs4": "nbconvert"},
+    **{"yaml": "papermill", "jinja2": "nbconvert", "jupyter_server": "jupyterlab", "notebook": "nbgrader"},
+}
+
+
+def imported() -> set[str]:
+    """The top-level names that any module of the package imports, anywhere in it."""
+    import ast
+
+    found = set()
+    for path in (ROOT / "edl_labs").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found
+
+
+def test_every_package_that_is_imported_is_asked_for() -> None:
+    import sys
+
+    asked = {name(Requirement(r).name) for r in [*PROJECT["dependencies"], *(r for e in EXTRAS.values() for r in e)]}
+    foreign = imported() - set(sys.stdlib_module_names) - {"edl_labs"}
+
+    missing = {module for module in foreign if name(COMES_WITH.get(module, module)) not in asked}
+
+    assert set() == missing
