@@ -80,11 +80,27 @@ def test_the_version_has_one_value() -> None:
 
 # Modules that come with a package we ask for, by that package's own contract.
 COMES_WITH = {
-    **{"IPython": "ipykernel", "comm": "ipykernel", "jupyter_client": "ipykernel", "jupyter_core": "ipykernel"},
-    **{"matplotlib_inline": "ipykernel", "tornado": "ipykernel", "traitlets": "ipykernel", "zmq": "ipykernel"},
-    **{"click": "typer", "cycler": "matplotlib", "PIL": "matplotlib", "sqlalchemy": "nbgrader"},
-    **{"pygments": "rich", "pynvml": "nvidia-ml-py", "triton": "torch", "dateutil": "nbgrader", "bs4": "nbconvert"},
-    **{"yaml": "papermill", "jinja2": "nbconvert", "jupyter_server": "jupyterlab", "notebook": "nbgrader"},
+    "IPython": "ipykernel",
+    "comm": "ipykernel",
+    "jupyter_client": "ipykernel",
+    "jupyter_core": "ipykernel",
+    "matplotlib_inline": "ipykernel",
+    "tornado": "ipykernel",
+    "traitlets": "ipykernel",
+    "zmq": "ipykernel",
+    "click": "typer",
+    "cycler": "matplotlib",
+    "PIL": "matplotlib",
+    "sqlalchemy": "nbgrader",
+    "pygments": "rich",
+    "pynvml": "nvidia-ml-py",
+    "triton": "torch",
+    "dateutil": "nbgrader",
+    "bs4": "nbconvert",
+    "yaml": "papermill",
+    "jinja2": "nbconvert",
+    "jupyter_server": "jupyterlab",
+    "notebook": "nbgrader",
 }
 
 
