@@ -283,10 +283,12 @@ def _merged(grader: Grader, writer: Writer, graded: Graded, result: Result) -> S
         most,
         flags,
         remarks,
-        tuple(result.points.items()),
-        result.own_s,
-        result.wall_s,
-        result.cpu_s,
+        marks=tuple(result.points.items()),
+        own_s=result.own_s,
+        wall_s=result.wall_s,
+        cpu_s=result.cpu_s,
+        own_cpu_s=result.own_cpu_s,
+        peak_bytes=result.peak_bytes,
     )
 
 

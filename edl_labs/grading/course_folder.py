@@ -10,6 +10,7 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.grading.assignment import Assignment, load_assignment
+from edl_labs.grading.quick_imports import without_grammars
 
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -52,7 +53,8 @@ class CourseFolder:
     def directory(self) -> Any:
         """nbgrader's CourseDirectory."""
         try:
-            from nbgrader.coursedir import CourseDirectory
+            with without_grammars():
+                from nbgrader.coursedir import CourseDirectory
         except ImportError as error:
             raise UsageError(
                 "nbgrader is not installed", why=str(error), next="pip install 'edl-labs[instructor]'"

@@ -27,6 +27,8 @@ class StudentRow:
     own_s: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    own_cpu_s: float = 0.0
+    peak_bytes: int = 0
 
     def cells(self) -> tuple[str, ...]:
         """The row as text, under `HEADS`."""

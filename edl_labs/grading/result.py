@@ -38,6 +38,7 @@ class Result:
     own_s: float = 0.0
     wall_s: float = 0.0
     cpu_s: float = 0.0
+    own_cpu_s: float = 0.0
     peak_bytes: int = 0
 
     @property
@@ -82,6 +83,7 @@ def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: Run, 
         own_s=run.own_s,
         wall_s=wall_s,
         cpu_s=run.cpu_s,
+        own_cpu_s=run.own_cpu_s,
         peak_bytes=run.peak_bytes,
     )
 

@@ -87,6 +87,9 @@ class Run:
     own_s: float = 0.0
     """Seconds spent in the notebook's own cells and probes."""
     cpu_s: float = 0.0
+    """CPU seconds of all its kernels."""
+    own_cpu_s: float = 0.0
+    """The same without the kernels' start."""
     peak_bytes: int = 0
 
 
@@ -138,6 +141,7 @@ class Session:
             again = replay.run()
             run.own_s += again.own_s
             run.cpu_s += again.cpu_s
+            run.own_cpu_s += again.own_cpu_s
             if exercise.name in again.outcomes:
                 keep(run, again.outcomes[exercise.name])
             run.events += [event for event in again.events if event.where == exercise.name]
@@ -179,6 +183,7 @@ class _Replay:
         """Run all cells before `done` again and go on from there; the first step that is not done."""
         index = 0
         with self.session.new_kernel() as kernel:
+            started_cpu_s = kernel.stats().cpu_s
             try:
                 if self.session.assignment.own_exercises:
                     kernel.ask(SETUP, b"", timeout_s=self.session.budget.cell_s)
@@ -192,7 +197,7 @@ class _Replay:
                 # A cell that killed its kernel is not run again; what came before it is, and what comes after goes on.
                 return max(done, index + 1)
             finally:
-                self._account(kernel)
+                self._account(kernel, started_cpu_s)
 
     def _step(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
         cell = self.plan.cells[index]
@@ -275,9 +280,10 @@ class _Replay:
                 keep(self.run_value, unjudged(exercise, points, what="this was not reached", why=why))
         self.run_value.events.append(Event("timeout" if late else "killed", self._called(done), why))
 
-    def _account(self, kernel: SandboxKernel) -> None:
+    def _account(self, kernel: SandboxKernel, started_cpu_s: float) -> None:
         stats = kernel.stats()
         self.run_value.cpu_s += stats.cpu_s
+        self.run_value.own_cpu_s += max(0.0, stats.cpu_s - started_cpu_s)
         self.run_value.peak_bytes = max(self.run_value.peak_bytes, stats.max_rss_bytes)
 
     def _cell_s(self) -> float:

@@ -115,10 +115,11 @@ def read_bytes(path: Path) -> bytes:
         link = path.is_symlink()
         why = "it is a link, and links are not followed" if link else (error.strerror or "it cannot be opened")
         raise Unreadable(f"{path.name} cannot be read", why=why, next="ask for the file itself") from None
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(fd)
+        raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
     with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
         if found.st_size > MAX_FILE_BYTES:
             size = f"it has {found.st_size / 1e6:.0f} MB, and at most {MAX_FILE_BYTES / 1e6:.0f} are read"
             raise Unreadable(f"{path.name} is too large", why=size, next="clear its outputs and hand it in again")

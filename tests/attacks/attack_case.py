@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from course_fixture import POINTS, SOLUTIONS, Course, cell_of
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
+
+from tests.course.course_fixture import POINTS, SOLUTIONS, Course, cell_of
 
 FOLDER = Path(__file__).parent / "submissions"
 FULL = {name: float(POINTS[name]) for name in SOLUTIONS}

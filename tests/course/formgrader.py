@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from course_fixture import Course
+from tests.course.course_fixture import Course
 
 TOKEN = "a-token-of-this-test"
 
@@ -44,8 +45,8 @@ class Formgrader:
 @contextmanager
 def formgrader(course: Course) -> Iterator[Formgrader]:
     """A Jupyter server with nbgrader's extensions, as the wheel enables them, in the course's folder."""
-    runtime = course.root / "runtime"
-    log = course.root / "server.log"
+    runtime = course.root / f"runtime-{os.getpid()}"
+    log = course.root / f"server-{os.getpid()}.log"
     options = ["--ip=127.0.0.1", "--port=0", "--no-browser", "--allow-root", f"--ServerApp.root_dir={course.root}"]
     command = [sys.executable, "-m", "jupyter_server", *options, f"--IdentityProvider.token={TOKEN}"]
     env = dict(course.env, JUPYTER_RUNTIME_DIR=str(runtime))

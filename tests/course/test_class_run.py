@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.grading import classrun
@@ -22,6 +21,7 @@ from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.kernel import pool as kernel_pool
 from edl_labs.grading.report import ClassProgress, ClassReport
 from edl_labs.grading.session import Budget
+from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 FULL = float(sum(POINTS[name] for name in SOLUTIONS))
 PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence")

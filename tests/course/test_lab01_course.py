@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 import pytest
-from course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 
 from edl_labs.authoring.course import Course as Repository
 from edl_labs.authoring.lab import Lab
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.report import ClassReport
+from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
+from tests.course.once import once
 
 LAB01 = "lab01_gpu_basics"
 NOISE = """import os as _os, sys as _sys, warnings as _warnings
@@ -34,24 +36,30 @@ class Class01:
     course: Course
     lab: Lab
     lost: dict[str, str]
-    report: ClassReport
+    marks: dict[str, dict[str, float]]
 
 
 @pytest.fixture(scope="module")
 def class01(tmp_path_factory: pytest.TempPathFactory) -> Class01:
     """Stub, solution, two known mistakes, and one right submission that warns: graded by a class run."""
     lab = Repository(REPOSITORY).lab(LAB01)
-    course = make_lab_course(tmp_path_factory.mktemp("lab01") / "course", LAB01)
-    course.submit("stub", course.released())
-    course.submit("solution", solved(course))
-    course.submit("noisy", noisy(course))
     mistakes = [lab.wrong[0], next(w for w in lab.wrong if w.exercise != lab.wrong[0].exercise)]
-    for number, wrong in enumerate(mistakes):
-        course.submit(f"wrong{number}", mistaken(course, wrong.exercise, wrong.code))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("EDL_LABS_EXERCISES", raising=False)
-        report = grade(LAB01, course=CourseFolder(course.root), jobs=2)
-    return Class01(course, lab, {f"wrong{i}": w.exercise for i, w in enumerate(mistakes)}, report)
+
+    def make(root: Path) -> None:
+        course = make_lab_course(root, LAB01)
+        course.submit("stub", course.released())
+        course.submit("solution", solved(course))
+        course.submit("noisy", noisy(course))
+        for number, wrong in enumerate(mistakes):
+            course.submit(f"wrong{number}", mistaken(course, wrong.exercise, wrong.code))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.delenv("EDL_LABS_EXERCISES", raising=False)
+            report = grade(LAB01, course=CourseFolder(course.root), jobs=2)
+        (root / "marks.json").write_text(json.dumps({row.student: dict(row.marks) for row in report.rows}))
+
+    course = Course(once(tmp_path_factory, "lab01", make), LAB01, own_exercises=False)
+    marks = json.loads((course.root / "marks.json").read_text())
+    return Class01(course, lab, {f"wrong{i}": w.exercise for i, w in enumerate(mistakes)}, marks)
 
 
 def mistaken(course: Course, exercise: str, code: str) -> nbformat.NotebookNode:
@@ -74,28 +82,29 @@ def full(lab: Lab) -> dict[str, float]:
 
 
 def test_stub_has_no_point(class01: Class01):
-    assert dict.fromkeys(full(class01.lab), 0.0) == dict(class01.report.row("stub").marks)
+    assert dict.fromkeys(full(class01.lab), 0.0) == class01.marks["stub"]
 
 
 @pytest.mark.parametrize("student", ["solution", "noisy"])
 def test_right_work_has_full_marks(class01: Class01, student: str):
-    assert full(class01.lab) == dict(class01.report.row(student).marks)
+    assert full(class01.lab) == class01.marks[student]
 
 
 @pytest.mark.parametrize("student", ["wrong0", "wrong1"])
 def test_known_mistake_loses_exactly_its_exercise(class01: Class01, student: str):
-    marks = dict(class01.report.row(student).marks)
+    marks = class01.marks[student]
     short = {name for name, points in full(class01.lab).items() if marks[name] < points}
 
     assert {class01.lost[student]} == short
 
 
+@pytest.mark.slow
 def test_nbgraders_own_command_gives_the_same_marks(class01: Class01):
     shutil.rmtree(class01.course.root / "course" / "autograded")
     (class01.course.root / "course" / "gradebook.db").unlink()
     class01.course.nbgrader("generate_assignment", LAB01, "--force")
     class01.course.nbgrader("autograde", LAB01)
-    for row in class01.report.rows:
-        scores = class01.course.scores(row.student)
+    for student, marks in class01.marks.items():
+        scores = class01.course.scores(student)
 
-        assert dict(row.marks) == {name: scores[f"check_{name}"] for name, _ in row.marks}
+        assert marks == {name: scores[f"check_{name}"] for name in marks}

@@ -1,0 +1,160 @@
+"""How long a class takes: the same honest submissions through plain nbgrader and through `edl-labs grade`, in one run.
+
+    python benchmarks/grading_throughput.py --students 40 --jobs 2
+
+Prints seconds, CPU, the notebook's own time T, overhead per submission, memory per worker, and the ratio beside the
+bound that T leaves. Marks must be equal, or nothing is printed but the difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(REPOSITORY))
+
+from tests.course.course_fixture import Course, make_lab_course, solved  # noqa: E402
+
+PLAIN = """
+import os
+c = get_config()
+exec(open("own_config.py").read())
+for name in ("pre_convert_hook", "sanitize_preprocessors", "autograde_preprocessors"):
+    c.Autograde.pop(name, None)
+c.Execute.timeout = 600
+"""
+GRADE = """
+import json, sys
+from pathlib import Path
+from edl_labs.grading.classrun import grade
+from edl_labs.grading.course_folder import CourseFolder
+report = grade(sys.argv[1], course=CourseFolder(Path(sys.argv[2])), jobs=int(sys.argv[3]))
+print(json.dumps(report.to_json()))
+"""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Wall and CPU seconds of one command with everything that it started, and its largest process."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    output: str
+
+
+def taken(command: list[str], course: Course) -> Taken:
+    """What a command took. CPU is that of the child and all it waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    done = subprocess.run(command, cwd=course.root, env=course.env, capture_output=True, text=True)
+    wall_s = time.perf_counter() - began
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0:
+        raise SystemExit(f"{command[:4]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Taken(wall_s, cpu_s, after.ru_maxrss * 1024, done.stdout)
+
+
+def make_class(root: Path, lab: str, students: int, *, plain: bool) -> Course:
+    """A course with `students` honest submissions, each different in a comment."""
+    course = make_lab_course(root, lab)
+    for number in range(students):
+        notebook = solved(course)
+        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+        first["source"] += f"\n# student {number}"
+        course.submit(f"s{number:03}", notebook)
+    if plain:
+        shutil.move(root / "nbgrader_config.py", root / "own_config.py")
+        (root / "nbgrader_config.py").write_text(PLAIN)
+    course.nbgrader("generate_assignment", lab, "--force")
+    return course
+
+
+def marks(course: Course, students: int) -> dict[str, dict[str, float | None]]:
+    """Every automatic mark in a gradebook."""
+    return {f"s{number:03}": course.scores(f"s{number:03}") for number in range(students)}
+
+
+def graded_with(course: Course, *, jobs: int) -> tuple[Taken, dict]:
+    """A class run from nothing: earlier results and marks are thrown away."""
+    for name in ("grading", "autograded"):
+        shutil.rmtree(course.root / "course" / name, ignore_errors=True)
+    found = taken([sys.executable, "-c", GRADE, course.lab, str(course.root), str(jobs)], course)
+    return found, json.loads(found.output)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--lab", default="lab01_gpu_basics")
+    parser.add_argument("--students", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        figures = measure(Path(folder), options.lab, students=options.students, jobs=options.jobs)
+    print(json.dumps(figures) if options.json else text(figures))
+
+
+def measure(root: Path, lab: str, *, students: int, jobs: int) -> dict:
+    """Every figure that is printed."""
+    ours = make_class(root / "ours", lab, students, plain=False)
+    plain = make_class(root / "plain", lab, students, plain=True)
+    one, _ = graded_with(ours, jobs=1)
+    many, report = graded_with(ours, jobs=jobs)
+    theirs = taken([sys.executable, "-m", "nbgrader", "autograde", lab, "--quiet"], plain)
+    if marks(ours, students) != marks(plain, students):
+        raise SystemExit("the marks differ; no figure is worth anything")
+    rows = report["rows"]
+    own_cpu_s = sum(row["own_cpu_s"] for row in rows) / students
+    return {
+        "lab": lab,
+        "students": students,
+        "jobs": jobs,
+        "cores": len(os.sched_getaffinity(0)),
+        "plain": asdict(theirs) | {"output": ""},
+        "one": asdict(one) | {"output": ""},
+        "many": asdict(many) | {"output": ""},
+        "notebook_cpu_s": own_cpu_s,
+        "overhead_cpu_s": many.cpu_s / students - own_cpu_s,
+        "kernel_peak_bytes": max(row["peak_bytes"] for row in rows),
+        "ratio": theirs.wall_s / many.wall_s,
+        "bound_ratio": theirs.wall_s / (own_cpu_s * students / jobs),
+        "efficiency": one.wall_s / (jobs * many.wall_s),
+    }
+
+
+def text(figures: dict) -> str:
+    """The figures as people read them."""
+    plain, one, many = figures["plain"], figures["one"], figures["many"]
+    wanted = min(10.0, 0.9 * figures["bound_ratio"])
+    return "\n".join(
+        [
+            f"{figures['students']} submissions of {figures['lab']}, {figures['cores']} cores; equal marks",
+            f"plain nbgrader autograde   {plain['wall_s']:8.1f} s   CPU {plain['cpu_s']:8.1f} s",
+            f"edl-labs grade, 1 worker   {one['wall_s']:8.1f} s   CPU {one['cpu_s']:8.1f} s",
+            f"edl-labs grade, {figures['jobs']} workers  {many['wall_s']:8.1f} s   CPU {many['cpu_s']:8.1f} s",
+            f"the notebook's own T       {figures['notebook_cpu_s']:8.2f} s of CPU a submission",
+            f"overhead                   {figures['overhead_cpu_s']:8.2f} s of CPU a submission, start included",
+            f"memory                     {many['peak_bytes'] / 1e6:8.0f} MB in the largest process, "
+            f"{figures['kernel_peak_bytes'] / 1e6:.0f} MB a kernel",
+            f"ratio                      {figures['ratio']:8.1f}   (bound by T {figures['bound_ratio']:.1f}, "
+            f"wanted {wanted:.1f}: {'yes' if figures['ratio'] >= wanted else 'no'})",
+            f"efficiency                 {figures['efficiency']:8.2f}",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""What an attack is tried on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edl_labs.grading.assignment import Assignment
+from edl_labs.grading.session import Session
+from tests.course.course_fixture import Course
+
+
+@dataclass
+class Bench:
+    """A course with a gradebook, its assignment, and a session that grades in sandboxes."""
+
+    course: Course
+    assignment: Assignment
+    session: Session
