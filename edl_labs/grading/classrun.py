@@ -163,7 +163,7 @@ class Grader:
                 self._judges.append(judge)
             found = self._reference()
             self._local.session = Session(
-                self.assignment, found, new_kernel=self.new_kernel, judge=judge, budget=self.budget
+                self.assignment, found, new_kernel=self.new_kernel, judge=judge, budget=self.budget, seed=self.seed
             )
         session: Session = self._local.session
         return session

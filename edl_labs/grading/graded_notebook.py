@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks.judge import STATES, Outcome
 from edl_labs.checks.score import MIME
 from edl_labs.grading.assignment import Assignment, KnownCell
 from edl_labs.grading.harmless import harmless_output, harmless_prose
@@ -38,6 +39,9 @@ def graded_notebook(assignment: Assignment, plan: Plan, run: Run) -> dict[str, A
 def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
     """A verdict as the outputs of a check cell: the report, and the points as the number that nbgrader reads."""
     told = public(outcome)
+    if outcome.state not in STATES:
+        # A state of the judge's alone, in the look of the nearest that students know.
+        told = replace(told, state="partly")
     report = {"text/plain": outcome_text(told), "text/html": outcome_html(told)}
     score = {"text/plain": repr(float(told.points)), MIME: told.to_json()}
     score["text/html"] = f'<span style="opacity:.75">{points_text(told.points, told.max_points)}</span>'

@@ -20,6 +20,7 @@ _RUNS = re.compile(
     re.IGNORECASE,
 )
 _CONTROLS = re.compile(r"[\x00-\x20]+")
+_SCHEME = re.compile(r"(script)\s*:", re.IGNORECASE)
 _TAG = re.compile(r"<(?=[a-zA-Z!/?])")
 _SHOWN_KINDS = ("text/plain", "text/html", "text/markdown", "text/latex", "image/png", "image/jpeg", "image/svg+xml")
 _LEFT_OUT = "[something that a browser would run was left out here]"
@@ -42,7 +43,7 @@ def harmless_output(output: dict[str, Any]) -> dict[str, Any]:
 
 def harmless_prose(source: str) -> str:
     """Markdown in which every tag is text, when there is one that a browser would run; else as it is."""
-    return _TAG.sub("&lt;", source) if _runs(source) else source
+    return _SCHEME.sub(r"\1 :", _TAG.sub("&lt;", source)) if _runs(source) else source
 
 
 def _runs(text: str) -> bool:

@@ -14,6 +14,7 @@ from edl_labs.grading.files import remove_parts, write_atomically
 from edl_labs.grading.judge_process import plain_outcome
 from edl_labs.grading.plan import Plan
 from edl_labs.grading.session import Event, Run
+from edl_labs.grading.timed import INCONCLUSIVE
 
 SCHEMA = 1
 
@@ -40,6 +41,11 @@ class Result:
     cpu_s: float = 0.0
     own_cpu_s: float = 0.0
     peak_bytes: int = 0
+
+    @property
+    def undecided(self) -> frozenset[str]:
+        """Exercises whose mark only a person can give: never a zero."""
+        return frozenset(outcome.name for outcome in self.outcomes if outcome.state == INCONCLUSIVE)
 
     @property
     def points(self) -> dict[str, float]:
@@ -96,7 +102,7 @@ def _flags(plan: Plan, run: Run, *, trusted: bool) -> tuple[str, ...]:
         "tampered": plan.tampered,
         "mended": any(not note.tampered for note in plan.notes),
         "trusting marks": any(o.trusting and o.points > 0 for o in run.outcomes.values()),
-        "inconclusive": any(o.state == "inconclusive" for o in run.outcomes.values()),
+        "inconclusive": any(o.state == INCONCLUSIVE for o in run.outcomes.values()),
         "unfenced": not trusted,
     }
     return tuple(flag for flag, is_so in found.items() if is_so)

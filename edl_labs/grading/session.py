@@ -18,6 +18,7 @@ from edl_labs.grading.assignment import Assignment
 from edl_labs.grading.judge_process import Judge, unjudged
 from edl_labs.grading.kernel.errors import KernelDied, Violation
 from edl_labs.grading.plan import Plan, with_references
+from edl_labs.grading.timed import is_timed, timed_outcome
 
 if TYPE_CHECKING:
     from edl_labs.grading.kernel.client import SandboxKernel
@@ -104,8 +105,9 @@ class Session:
         new_kernel: Callable[[], SandboxKernel],
         judge: Judge,
         budget: Budget | None = None,
+        seed: int = 0,
     ) -> None:
-        self.assignment, self.secrets, self.judge = assignment, secrets, judge
+        self.assignment, self.secrets, self.judge, self.seed = assignment, secrets, judge, seed
         self.new_kernel, self.budget = new_kernel, budget or Budget()
 
     def grade(self, plan: Plan) -> Run:
@@ -115,6 +117,10 @@ class Session:
             if exercise.name not in run.outcomes:
                 run.outcomes[exercise.name] = _never_probed(exercise, self.points(exercise.name))
         self._stand_in(plan, run)
+        for exercise in filter(is_timed, self.assignment.exercises):
+            right = run.outcomes[exercise.name]
+            if right.state == "passed":
+                run.outcomes[exercise.name] = timed_outcome(self, plan, exercise, right)
         return run
 
     def points(self, name: str) -> float:
