@@ -26,7 +26,7 @@ import numpy as np
 
 from edl_labs.errors import UsageError
 
-_MAX_PAIRED = 800
+_MAX_PAIRED = 400
 _EXACT_UP_TO = 80
 _LN2 = math.log(2.0)
 _HODGES_LEHMANN_COST = math.sqrt(math.pi / 3)
@@ -63,15 +63,25 @@ def sign_flip_interval(differences: Sequence[float], *, level: float = 0.95) -> 
     >>> sign_flip_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]).center
     4.0
     """
+    return sign_flip_intervals(differences, levels=(level,))[0]
+
+
+def sign_flip_intervals(differences: Sequence[float], *, levels: Sequence[float]) -> list[Estimate]:
+    """`sign_flip_interval` at several levels, for the price of one."""
     x = _samples(differences)
-    _check_level(level)
+    for level in levels:
+        _check_level(level)
+    walsh = _walsh(_batched(x)) if len(x) else x
+    return [_signed_rank(x, walsh, level) for level in levels]
+
+
+def _signed_rank(x: np.ndarray, walsh: np.ndarray, level: float) -> Estimate:
     n = len(x)
     if n == 0:
         return Estimate(math.nan, -math.inf, math.inf, level, 0, 0.0)
     rank = _signed_rank_index(min(n, _MAX_PAIRED), level)
     if rank < 1:
         return _student(x, level)
-    walsh = _walsh(_batched(x))
     return Estimate(float(np.median(walsh)), float(walsh[rank - 1]), float(walsh[-rank]), level, n, float(n))
 
 
@@ -219,7 +229,7 @@ def _walsh(x: np.ndarray) -> np.ndarray:
 
 
 def _batched(x: np.ndarray) -> np.ndarray:
-    """At most 800 values: means over runs of neighbours, which a sign flip of each round leaves symmetric."""
+    """At most 400 values: means over runs of neighbours, which a sign flip of each round leaves symmetric."""
     if len(x) <= _MAX_PAIRED:
         return x
     return np.array([float(np.mean(part)) for part in np.array_split(x, _MAX_PAIRED)])

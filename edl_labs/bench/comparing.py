@@ -11,7 +11,7 @@ from typing import Any
 from edl_labs import stats
 from edl_labs.bench.blocked import Blocked, blocked_order
 from edl_labs.bench.blocks import Runner
-from edl_labs.bench.comparison import Comparison, Row, Side, verdict
+from edl_labs.bench.comparison import Comparison, Row, Side, sure_level, verdict
 from edl_labs.bench.feed import Feed
 from edl_labs.bench.measuring import checked_budget, step_s
 from edl_labs.bench.mistakes import Session, get_ready
@@ -48,10 +48,10 @@ def compare(
 
     Rounds run each function twice at mirrored places (A B B A) in an order drawn anew each time, so that drift and
     bursts hit all alike; the interval on each ratio is exact under that randomisation. It stops at `budget_s`, or
-    once the noise within sides promises a half-width of `precision` (0.4 of the band unless given): a rule that the
-    random order cannot influence, so that stopping early costs no coverage. `band` is the relative difference that is
-    as good as none. Outputs are compared before times: `equal` may be a function of two results, or False. `seed`
-    fixes the order.
+    once the noise within sides promises a half-width of `precision` (a quarter of the band unless given): a rule that
+    the random order cannot influence, so that stopping early costs no coverage. `band` is the relative difference
+    that is as good as none. Outputs are compared before times: `equal` may be a function of two results, or False.
+    `seed` fixes the order.
 
     >>> c = compare({"a": lambda: sum(range(50)), "b": lambda: sum(range(50))}, budget_s=0.02)
     >>> c.low <= c.ratio <= c.high and c.verdict in ("faster", "same", "slower", "inconclusive")
@@ -68,13 +68,16 @@ def compare(
     compared = compare_outputs({runner.name: runner.once for runner in runners}, equal)
     plans = _plans(runners, begin=begin, budget_s=budget_s)
     samplers = [Sampler(runner, plan) for runner, plan in zip(runners, plans, strict=True)]
-    goal = 0.4 * band if precision is None else precision
+    goal = 0.25 * band if precision is None else precision
     rounds = Rounds(samplers, rng=random.Random(seed), watch=watch_for(clock) if watch is None else watch)
     stopped = rounds.run(until_s=begin + budget_s, goal=goal, level=level)
     blocked = blocked_order(samplers, until_s=begin + budget_s, spent_s=rounds.spent_s)
     rows = tuple(_row(rounds, blocked, index, band=band, level=level) for index in range(1, len(runners)))
     return Comparison(
-        sides=tuple(map(_side, plans, runners, rounds.times)),
+        sides=tuple(
+            _side(plan, runner, rounds.calm_times(i))
+            for i, (plan, runner) in enumerate(zip(plans, runners, strict=True))
+        ),
         rows=rows,
         level=level,
         band=band,
@@ -142,9 +145,12 @@ def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan
 
 
 def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: float) -> Row:
-    estimate = stats.sign_flip_interval(rounds.log_ratios(index), level=level).map(_exp)
+    estimate, sure = (
+        found.map(_exp)
+        for found in stats.sign_flip_intervals(rounds.log_ratios(index), levels=(level, sure_level(level)))
+    )
     blur = sum(_blur(rounds.samplers[i]) for i in (0, index))
-    low, high = estimate.low * (1 - min(blur, 1.0)), estimate.high * (1 + blur) if blur < 1 else math.inf
+    low, high = _blurred(estimate, blur)
     ratio = estimate.center if math.isfinite(estimate.center) else rounds.rough_ratio(index)
     half = (high - low) / 2
     names = [sampler.runner.name for sampler in rounds.samplers]
@@ -154,7 +160,7 @@ def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: fl
         ratio=ratio,
         low=low,
         high=high,
-        verdict=verdict(low, high, band=band),
+        verdict=verdict(low, high, band=band, sure=_blurred(sure, blur)),
         blocked_ratio=blocked.ratio(index),
         interleaving_changed=blocked.disagrees(index, ratio=ratio, half_width=half),
         log_ratios=tuple(rounds.log_ratios(index)),
@@ -166,6 +172,10 @@ def _blur(sampler: Sampler) -> float:
     plan = sampler.plan
     step = step_s(sampler.runner, plan)
     return step / plan.call_s if plan.call_s > step else (1.0 if step else 0.0)
+
+
+def _blurred(estimate: stats.Estimate, blur: float) -> tuple[float, float]:
+    return estimate.low * (1 - min(blur, 1.0)), estimate.high * (1 + blur) if blur < 1 else math.inf
 
 
 def _exp(value: float) -> float:
@@ -187,6 +197,8 @@ def _notes(rows: tuple[Row, ...], rounds: Rounds) -> tuple[str, ...]:
         for row in rows
         if row.interleaving_changed
     ]
+    if rounds.interrupted > 0.3 * rounds.count:
+        notes.append(f"other programs interrupted {rounds.interrupted} of {rounds.count} rounds")
     if rounds.count < 6:
         notes.append(f"only {rounds.count} rounds fitted the budget: the interval is wide; give a larger budget_s")
     if rounds.dropped:

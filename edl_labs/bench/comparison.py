@@ -49,15 +49,27 @@ class Row:
         return (self.high - self.low) / 2 / self.ratio if self.ratio > 0 else math.inf
 
 
-def verdict(low: float, high: float, *, band: float) -> str:
+def sure_level(level: float) -> float:
+    """The level at which a difference must hold to be called one: an alarm on identical code is the dearer error.
+
+    >>> round(sure_level(0.95), 4)
+    0.999
+    """
+    return 1 - (1 - level) / 50
+
+
+def verdict(low: float, high: float, *, band: float, sure: tuple[float, float] | None = None) -> str:
     """What an interval on a ratio of times says: faster or slower by more than `band`, the same within it, or nothing.
+
+    `sure` is the wider interval that a difference has to pass too.
 
     >>> [verdict(*ends, band=0.005) for ends in ((0.97, 0.99), (0.998, 1.003), (1.01, 1.02), (0.99, 1.01))]
     ['faster', 'same', 'slower', 'inconclusive']
     """
-    if high < 1 / (1 + band):
+    sure_low, sure_high = sure or (low, high)
+    if max(high, sure_high) < 1 / (1 + band):
         return "faster"
-    if low > 1 + band:
+    if min(low, sure_low) > 1 + band:
         return "slower"
     if low >= 1 / (1 + band) and high <= 1 + band:
         return "same"
@@ -68,7 +80,9 @@ def verdict(low: float, high: float, *, band: float) -> str:
 class Comparison:
     """Functions compared in paired, interleaved rounds: each row is a later function against the first one.
 
-    `ratio`, `low`, `high`, `verdict` are those of the second against the first: below 1 the second is faster.
+    `ratio`, `low`, `high`, `verdict` are those of the second against the first: below 1 the second is faster. The
+    interval is at `level`; 'faster' and 'slower' must hold at 99.9 % (for a level of 95 %), so that identical code
+    raises no alarm.
     """
 
     sides: tuple[Side, ...]

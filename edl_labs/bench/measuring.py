@@ -15,6 +15,7 @@ from edl_labs.bench.blocks import Runner, label
 from edl_labs.bench.cold import llc_bytes, make_flush
 from edl_labs.bench.feed import Feed
 from edl_labs.bench.graph import captured
+from edl_labs.bench.interrupts import counter_for, undisturbed
 from edl_labs.bench.measurement import Measurement
 from edl_labs.bench.pick import clock_in_use
 from edl_labs.bench.sampling import Sampler
@@ -58,7 +59,7 @@ def measure(
     raises.
 
     >>> m = measure(sum, inputs=([1, 2, 3],), budget_s=0.01)
-    >>> 0 < m.low_s <= m.median_s <= m.high_s
+    >>> m.low_s <= m.median_s <= m.high_s
     True
     """
     budget_s = checked_budget(budget_s)
@@ -125,7 +126,8 @@ class _Run:
 
     def __init__(self, runner: Runner, *, begin: float, budget_s: float, watch: Watch | None) -> None:
         self._runner, self._begin, self._budget_s, self._watch = runner, begin, budget_s, watch
-        self.dropped = 0
+        self._switches = counter_for(runner.clock)
+        self.dropped = self.interrupted = 0
         self.state: State | None = None
 
     @property
@@ -146,23 +148,28 @@ class _Run:
     def _blocks(self, plan: Plan) -> list[float]:
         sampler = Sampler(self._runner, plan)
         times: list[float] = []
+        hit: list[bool] = []
         took = plan.calls * plan.call_s
         until = time.perf_counter() + _PATIENCE_S + 3 * self._budget_s
         while len(times) < MOST_BLOCKS and self._left_s() > 1.1 * took and time.perf_counter() < until:
             kept = self._group(sampler, took)
-            times += kept
+            times += [time for time, _ in kept]
+            hit += [interrupted for _, interrupted in kept]
             if len(times) >= _EXACT_AFTER and _exact(times, self._runner.clock, plan):
                 break
             if not sampler.slope:
                 sampler.check_empty()
-        return times
+        self.interrupted = sum(hit)
+        return undisturbed(times, hit)
 
-    def _group(self, sampler: Sampler, took: float) -> list[float]:
+    def _group(self, sampler: Sampler, took: float) -> list[tuple[float, bool]]:
         now, before = self._runner.clock.now_s, self._watch.read() if self._watch else None
-        times: list[float] = []
+        times: list[tuple[float, bool]] = []
         start = now()
         while not times or (now() - start < _GROUP_S and len(times) < _EXACT_AFTER and self._left_s() > 1.1 * took):
-            times.append(max(sampler.read_s(), 0.0))
+            switches = self._switches()
+            time_s = max(sampler.read_s(), 0.0)
+            times.append((time_s, self._switches() != switches))
         after = self._watch.read() if self._watch else None
         self.state = after or self.state
         if moved(before, after):
@@ -194,6 +201,8 @@ def _notes(run: _Run, plan: Plan, times: list[float]) -> tuple[str, ...]:
         notes.append("one call filled the budget: there is no interval; give a larger budget_s")
     if run.dropped:
         notes.append(f"{run.dropped} blocks were dropped: the clock of the device moved or was throttled in them")
+    if run.interrupted > 0.3 * (run.interrupted + len(times)):
+        notes.append(f"other programs interrupted {run.interrupted} blocks")
     change = stats.drift(times)
     if abs(change) > 0.2:
         word = "longer" if change > 0 else "less"

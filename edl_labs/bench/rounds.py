@@ -6,6 +6,7 @@ import math
 import random
 
 from edl_labs import stats
+from edl_labs.bench.interrupts import counter_for, undisturbed
 from edl_labs.bench.sampling import Sampler
 from edl_labs.bench.state import Watch, moved
 
@@ -30,6 +31,8 @@ class Rounds:
         self.count = self.dropped = 0
         self.spent_s = 0.0
         self._rng, self._watch = rng, watch
+        self._switches = counter_for(samplers[0].runner.clock)
+        self._interrupted: list[bool] = []
         self._logs: list[list[float]] = [[] for _ in samplers]
         self._spreads: list[float] = []
 
@@ -52,8 +55,20 @@ class Rounds:
         return "enough rounds" if self.count + self.dropped >= MOST_ROUNDS else "the budget was used"
 
     def log_ratios(self, index: int) -> list[float]:
-        """The log of side `index`'s time over the first side's, one for each round."""
-        return [other - first for first, other in zip(self._logs[0], self._logs[index], strict=True)]
+        """The log of side `index`'s time over the first side's, one for each round that nothing interrupted."""
+        ratios = [other - first for first, other in zip(self._logs[0], self._logs[index], strict=True)]
+        return undisturbed(ratios, self._interrupted)
+
+    def calm_times(self, index: int) -> list[float]:
+        """The readings of side `index` in rounds that nothing interrupted."""
+        times = self.times[index]
+        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._interrupted)
+        return [time for pair in pairs for time in pair]
+
+    @property
+    def interrupted(self) -> int:
+        """In how many rounds the system took the processor away."""
+        return sum(self._interrupted)
 
     def rough_ratio(self, index: int) -> float:
         """The ratio from the warm-up alone, for when no round fitted."""
@@ -63,7 +78,8 @@ class Rounds:
     def _precise(self, goal: float, level: float) -> bool:
         # The first condition reads spreads within sides, which the drawn order cannot change. The second only adds
         # rounds.
-        if stats.planned_half_width(self._spreads, level=level) > _SAFETY * goal:
+        spreads = undisturbed(self._spreads, self._interrupted)
+        if stats.planned_half_width(spreads, level=level) > _SAFETY * goal:
             return False
         widths = [stats.sign_flip_interval(self.log_ratios(i), level=level).half_width for i in self._others()]
         return max(widths) <= 1.25 * goal
@@ -76,10 +92,12 @@ class Rounds:
         self._rng.shuffle(order)
         slots = [*order, *reversed(order)]
         before = self._watch.read() if self._watch else None
+        switches = self._switches()
         readings = [self._read(index) for index in slots]
         if moved(before, self._watch.read() if self._watch else None):
             self.dropped += 1
             return
+        self._interrupted.append(self._switches() != switches)
         pairs = {index: (readings[place], readings[-1 - place]) for place, index in enumerate(order)}
         for index, (first, second) in pairs.items():
             self.times[index] += [first, second]

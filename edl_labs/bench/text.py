@@ -11,7 +11,7 @@ def supported_digits(relative_half_width: float) -> int:
     """How many significant digits an interval of this relative half-width supports: 2 to 5.
 
     >>> [supported_digits(w) for w in (0.2, 0.03, 0.004, 0.0002, 0.0)]
-    [2, 3, 3, 5, 5]
+    [2, 3, 4, 5, 5]
     """
     if not math.isfinite(relative_half_width):
         return 2

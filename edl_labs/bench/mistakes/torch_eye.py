@@ -132,6 +132,11 @@ def _modes(torch: Any, eye: TorchEye) -> tuple[Any, Any]:
             return func(*args, **(kwargs or {}))
 
     class Operators(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            # Else torch loads its whole compiler, for seconds, to leave this class alone; compiled code is not watched.
+            return False
+
         def __torch_dispatch__(
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:

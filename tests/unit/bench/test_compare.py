@@ -254,3 +254,22 @@ def test_the_html_names_the_verdict_and_escapes_names():
     assert "&lt;a&gt;" in page
     assert "<a>" not in page
     assert ">slower<" in page
+
+
+# Interruptions
+
+
+def test_what_was_interrupted_is_left_out_while_enough_remains():
+    from edl_labs.bench.interrupts import undisturbed
+
+    values = list(range(20))
+
+    assert values[10:] == undisturbed(values, [True] * 10 + [False] * 10)
+    assert values == undisturbed(values, [True] * 13 + [False] * 7)
+    assert values == undisturbed(values, [False] * 20)
+
+
+def test_a_difference_must_hold_at_a_higher_level_than_the_interval_has():
+    assert "slower" == verdict(1.006, 1.02, band=0.005, sure=(1.0055, 1.03))
+    assert "inconclusive" == verdict(1.006, 1.02, band=0.005, sure=(1.004, 1.03))
+    assert "same" == verdict(0.998, 1.002, band=0.005, sure=(0.99, 1.01))
