@@ -12,6 +12,8 @@ from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.replay import Replay
 
 KERNEL = "kernel"
+# Calls in a window of events, or between two runs whose difference is the number.
+ENOUGH_CALLS = 10
 TOLERANCE = 0.03
 FEW_SYNCS = 40
 _CHIPS = ("T4", "V100", "A100", "H100", "H200")
@@ -92,16 +94,24 @@ def _allowed_s(machine: VirtualMachine, truth_s: float) -> float:
 
 def _is_explained(every: list[Window], value: float) -> bool:
     sound = [window for window in every if not _faults(window)]
-    if any(close(window.per_call_s, value, rtol=TOLERANCE) for window in sound):
+    if any(_has_enough(window) and close(window.per_call_s, value, rtol=TOLERANCE) for window in sound):
         return True
     # The difference of two runs cancels what a run costs beside its calls: an honest number too.
     tight = [window for window in sound if window.is_tight]
-    return any(_comes_to(value, more, less) for more in tight for less in tight if more.calls > less.calls)
+    return any(_comes_to(value, more, less) for more in tight for less in tight)
+
+
+def _has_enough(window: Window) -> bool:
+    """Whether a window has calls enough: a clock's ticks ask for them, an event's do not, so a number is asked for."""
+    return window.tick_s > 0 or window.calls >= ENOUGH_CALLS
 
 
 def _comes_to(value: float, more: Window, less: Window) -> bool:
+    # Both by one clock, and far enough apart that a pair of tokens cannot come to any number by chance.
+    if more.tick_s != less.tick_s or more.calls - less.calls < ENOUGH_CALLS:
+        return False
     extra_s = more.elapsed_s - less.elapsed_s
-    is_fine = 2 * more.tick_s <= TOLERANCE * extra_s
+    is_fine = more.tick_s + less.tick_s <= TOLERANCE * extra_s
     return is_fine and close(extra_s / (more.calls - less.calls), value, rtol=TOLERANCE)
 
 
