@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 MIN_LENGTH = 12
 MAX_MEMBER_BYTES = 64 << 20
-_SKIPPED = {".git", "__pycache__", ".ipynb_checkpoints"}
+_SKIPPED = {".git", "__pycache__"}
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
 
@@ -119,8 +120,8 @@ def _public_text(lab: Lab) -> str:
 
 
 def _normal(text: str) -> str:
-    """Each line without indent and with single spaces."""
-    return "\n".join(" ".join(line.split()) for line in text.split("\n"))
+    """Each line without any white space, so that a line spaced otherwise is the same line."""
+    return "\n".join("".join(line.split()) for line in text.split("\n"))
 
 
 def _holds(text: str, secret: str) -> bool:
@@ -139,6 +140,8 @@ def _word(character: str) -> bool:
 
 
 def _texts(name: str, data: bytes) -> Iterator[str]:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data[:400]:
+        yield from (data.decode(code, errors="replace") for code in ("utf-16-le", "utf-16-be"))
     text = data.decode("utf-8", errors="replace")
     yield text
     if name.endswith((".ipynb", ".json")):
@@ -183,6 +186,9 @@ def _members(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
                 held = archive.extractfile(member) if member.isfile() and member.size <= MAX_MEMBER_BYTES else None
                 if held is not None:
                     yield from _members(f"{name}/{member.name}", held.read())
+    elif name.endswith(".gz"):
+        with gzip.open(io.BytesIO(data)) as packed:
+            yield from _members(name.removesuffix(".gz"), packed.read(MAX_MEMBER_BYTES))
     else:
         yield name, data
 

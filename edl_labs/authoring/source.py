@@ -65,12 +65,12 @@ def parse(text: str, *, file: str) -> list[Cell]:
     lines = text.split("\n")
     starts = [i for i, line in enumerate(lines) if looks_like_marker(line)]
     _refuse_text_before(lines[: starts[0]] if starts else lines, file)
+    if not starts:
+        raise SourceError("the lab has no cells", file=file, line=1, next='start each cell with a line "# %%"')
     cells = []
     for start, stop in zip(starts, [*starts[1:], len(lines)], strict=True):
         marker = read_marker(lines[start], file=file, line=start + 1)
         cells.append(_cell(marker, lines[start + 1 : stop], start + 1, file))
-    if not cells:
-        raise SourceError("the lab has no cells", file=file, line=1, next='start each cell with a line "# %%"')
     return cells
 
 
