@@ -30,14 +30,14 @@ def arguments(view: View, limits: Limits, *, etc: str) -> list[str]:
     if "--disable-userns" in help_text():
         made += ["--disable-userns"]
     made += _system(etc)
-    for path in view.shown:
+    for path, size in _writable(limits).items():
+        made += ["--size", str(size), "--tmpfs", path]
+    for path in view.shown:  # after /tmp and the home: the interpreter may lie below either
         made += ["--ro-bind", path, path]
     for path in view.covered:
         made += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
     for node in view.devices:
         made += ["--dev-bind", node, node]
-    for path, size in _writable(limits).items():
-        made += ["--size", str(size), "--tmpfs", path]
     return [*made, "--chmod", "1777", "/tmp", "--chdir", HOME, "--remount-ro", "/dev", "--remount-ro", "/"]
 
 
