@@ -13,7 +13,7 @@ from edl_labs import __version__
 from edl_labs.cli.output import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ("doctor", "start", "check", "new", "edit", "build", "test", "run", "leaks", "publish")
+VERBS = ("doctor", "start", "check", "new", "edit", "build", "test", "run", "leaks", "publish", "grade")
 
 
 def edl_labs(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -44,6 +44,7 @@ def test_every_verb_has_json(verb: str) -> None:
         (["publish", "out"], "this is not a course"),
         (["leaks"], "this is not a course"),
         (["run"], "course"),
+        (["grade", "lab01_gpu_basics"], "course"),
         (["run", "--smoke", "--full"], "exclude each other"),
         (["check", "no_such.ipynb"], "no_such.ipynb"),
         (["check", "."], "notebook"),

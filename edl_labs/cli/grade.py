@@ -1,0 +1,66 @@
+"""Commands of those who grade: grade."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edl_labs.cli.author import need_instructor_tools
+from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+
+if TYPE_CHECKING:
+    from edl_labs.grading.report import ClassProgress, ClassReport
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command()(grade)
+
+
+def grade(
+    assignment: Annotated[str, typer.Argument(help="The lab that was handed in.")],
+    jobs: Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
+    need_instructor_tools()
+    from edl_labs.grading.classrun import grade as grade_class
+    from edl_labs.grading.sandbox import Level
+
+    with Progress(quiet=as_json) as progress:
+
+        def tell(so_far: ClassProgress) -> None:
+            left = "" if so_far.left_s is None else f", about {so_far.left_s:.0f} s left"
+            progress(so_far.done, so_far.total, f"{so_far.student}{left}")
+
+        report = grade_class(
+            assignment,
+            jobs=jobs,
+            seed=seed,
+            only=only or (),
+            fresh=fresh,
+            level=Level.UNSAFE if unsafe else None,
+            progress=tell,
+        )
+    if as_json:
+        emit(report.to_json())
+    else:
+        _show(report)
+    stop(report.exit_code)
+
+
+def _show(report: ClassReport) -> None:
+    rows = []
+    for row in report.rows:
+        points = "not graded" if row.points is None else f"{row.points:g}/{row.max_points:g}"
+        rows.append([row.student, points, row.state, ", ".join(row.flags)])
+        for remark in row.remarks:
+            print(f"{row.student}: {remark}", file=sys.stderr)
+    table(report.assignment, ["student", "points", "state", "flags"], rows)
+    print(f"{len(rows)} submissions in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
