@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zipfile
 from pathlib import Path
@@ -90,6 +91,25 @@ def test_a_planted_line_is_found_in_a_wheel(tmp_path, known: list[leaks.Secret])
     found = leaks.scan([wheel], known, root=tmp_path)
 
     assert ["edl_labs-1-py3-none-any.whl/edl_labs/helper.py"] == [leak.path for leak in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("line.gz", gzip.compress(LINE.encode())),
+        ("wide.txt", LINE.encode("utf-16")),
+        ("wide_without_mark.txt", LINE.encode("utf-16-le")),
+        ("respaced.py", LINE.replace(" ", "").encode()),
+        (".ipynb_checkpoints/line.txt", LINE.encode()),
+    ],
+)
+def test_a_planted_line_is_found_however_it_is_stored(
+    tmp_path: Path, known: list[leaks.Secret], name: str, data: bytes
+) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(data)
+
+    assert leaks.scan([tmp_path], known)
 
 
 def test_part_of_a_longer_word_is_no_leak(tmp_path, known: list[leaks.Secret]) -> None:

@@ -276,3 +276,11 @@ def test_what_a_lab_may_import_is_what_a_students_kernel_has() -> None:
     needed |= {"torchvision", "IPython"}  # the extra `vision`; and IPython comes with ipykernel
 
     assert set() == set(STUDENT_PACKAGES) - needed
+
+
+def test_an_empty_source_is_refused_in_a_sentence() -> None:
+    from edl_labs.authoring.source import parse
+    from edl_labs.errors import SourceError
+
+    with pytest.raises(SourceError, match=r"lab99_x\.py:1: the lab has no cells"):
+        parse("", file="lab99_x.py")
