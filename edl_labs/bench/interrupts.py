@@ -8,8 +8,8 @@ from typing import TypeVar
 from edl_labs.clock import Clock, HostClock
 
 _T = TypeVar("_T")
-_LEAST = 8
-_SHARE = 0.3
+_LEAST = 10
+_SHARE = 0.2
 
 
 def counter_for(clock: Clock) -> Callable[[], int]:
@@ -24,7 +24,7 @@ def counter_for(clock: Clock) -> Callable[[], int]:
 
 
 def undisturbed(values: Sequence[_T], interrupted: Sequence[bool]) -> list[_T]:
-    """The values of what was not interrupted; all of them where that would leave under eight, or under 30 %.
+    """The values of what was not interrupted; all of them where that would leave under ten, or under a fifth.
 
     Which ones are left out hangs on the system's scheduler alone, not on the values and not on the order drawn.
     """

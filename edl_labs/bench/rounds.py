@@ -11,7 +11,7 @@ from edl_labs.bench.sampling import Sampler
 from edl_labs.bench.state import Watch, moved
 
 MOST_ROUNDS = 800
-LEAST_ROUNDS = 8
+LEAST_ROUNDS = 10
 _RESERVE = 0.15
 _LOOK_GROWTH = 1.1
 _SAFETY = 0.9
@@ -55,14 +55,14 @@ class Rounds:
         return "enough rounds" if self.count + self.dropped >= MOST_ROUNDS else "the budget was used"
 
     def log_ratios(self, index: int) -> list[float]:
-        """The log of side `index`'s time over the first side's, one for each round that nothing interrupted."""
+        """The log of side `index`'s time over the first side's, one for each round that nothing disturbed."""
         ratios = [other - first for first, other in zip(self._logs[0], self._logs[index], strict=True)]
-        return undisturbed(ratios, self._interrupted)
+        return undisturbed(ratios, self._disturbed())
 
     def calm_times(self, index: int) -> list[float]:
-        """The readings of side `index` in rounds that nothing interrupted."""
+        """The readings of side `index` in rounds that nothing disturbed."""
         times = self.times[index]
-        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._interrupted)
+        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._disturbed())
         return [time for pair in pairs for time in pair]
 
     @property
@@ -78,11 +78,18 @@ class Rounds:
     def _precise(self, goal: float, level: float) -> bool:
         # The first condition reads spreads within sides, which the drawn order cannot change. The second only adds
         # rounds.
-        spreads = undisturbed(self._spreads, self._interrupted)
-        if stats.planned_half_width(spreads, level=level) > _SAFETY * goal:
+        spreads = undisturbed(self._spreads, self._disturbed())
+        if len(spreads) < LEAST_ROUNDS or stats.planned_half_width(spreads, level=level) > _SAFETY * goal:
             return False
         widths = [stats.sign_flip_interval(self.log_ratios(i), level=level).half_width for i in self._others()]
         return max(widths) <= 1.25 * goal
+
+    def _disturbed(self) -> list[bool]:
+        calm = stats.calm_rounds(undisturbed(self._spreads, self._interrupted))
+        if len(calm) < len(self._spreads):
+            left = iter(calm)
+            return [hit or not next(left) for hit in self._interrupted]
+        return [not fine for fine in calm]
 
     def _others(self) -> range:
         return range(1, len(self.samplers))

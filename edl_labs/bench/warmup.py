@@ -11,7 +11,7 @@ from edl_labs.bench.blocks import MAX_CALLS, Runner
 from edl_labs.clock import Clock
 
 _STEADY = 0.03
-_LEAST_BLOCK_S = 250e-6
+_LEAST_BLOCK_S = 150e-6
 _TRIES = 400
 _BLIND_S = 0.5
 # A modelled device keeps every operation: what costs it nothing is not queued a million times.

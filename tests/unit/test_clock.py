@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from edl_labs.clock import AcceleratorClock, Clock, HostClock, clock_for, mean_cost_s, smallest_step_s
+from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock, clock_for, mean_cost_s, smallest_step_s
 from edl_labs.errors import UsageError
 
 
@@ -131,3 +131,40 @@ except Exception as error:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert "UsageError: an accelerator's clock needs torch\n" == done.stdout
+
+
+def device_events():
+    from edl_labs.virtual import VirtualGPU
+
+    gpu = VirtualGPU("A100-80GB").machine.warm()
+    gpu = VirtualGPU(gpu)
+    return gpu, EventClock(lambda: gpu.Event(enable_timing=True))
+
+
+def test_the_clock_of_events_is_a_clock_that_measures_the_device():
+    gpu, clock = device_events()
+    start = clock.now_s()
+    gpu.launch("k", duration_s=3e-3)
+    took = clock.now_s() - start
+
+    assert isinstance(clock, Clock)
+    assert 3e-3 == pytest.approx(took, rel=0.01)
+
+
+def test_the_clock_of_events_goes_on_past_the_reach_of_its_anchor():
+    gpu, clock = device_events()
+    start = clock.now_s()
+    for _ in range(7):
+        gpu.launch("k", duration_s=0.15)
+        clock.synchronize()
+        clock.now_s()
+
+    assert 7 * 0.15 == pytest.approx(clock.now_s() - start, rel=0.01)
+
+
+def test_the_clock_of_events_of_a_missing_accelerator_says_so(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: None)
+    with pytest.raises(UsageError, match="no accelerator"):
+        EventClock.of()

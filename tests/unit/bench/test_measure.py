@@ -268,3 +268,16 @@ def test_k_calls_take_k_times_as_long_on_the_real_clock(k):
     ratios = [measure(several, budget_s=0.05).median_s / measure(work, budget_s=0.05).median_s for _ in range(5)]
 
     assert any(0.7 * k < ratio < 1.4 * k for ratio in ratios)
+
+
+def test_the_clock_of_device_events_gives_the_same_time_as_the_drained_host_clock():
+    from edl_labs.clock import EventClock
+    from edl_labs.virtual import VirtualGPU
+
+    gpu = VirtualGPU("A100-80GB")
+    by_events = EventClock(lambda: gpu.Event(enable_timing=True))
+    times = [
+        measure(lambda: gpu.launch("k", duration_s=4e-5), clock=clock).median_s for clock in (by_events, gpu.clock)
+    ]
+
+    assert [4e-5, 4e-5] == pytest.approx(times, rel=0.01)
