@@ -85,7 +85,7 @@ class AcceleratorClock(HostClock):
 
 
 class EventClock:
-    """The device's own clock, read by timing events in the current stream: each reading waits until its mark is reached.
+    """The device's own clock, read by timing events in the current stream; each reading waits for its mark.
 
     `make_event` makes a timing event as torch's are: `record()`, `synchronize()`, `elapsed_time(end)` in milliseconds.
     `EventClock.of(device)` uses torch's for that device. Trust it for work in the current stream; other streams it
