@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import copy
 from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from edl_labs.checks.judge import STATES, Outcome
 from edl_labs.checks.score import MIME
@@ -62,7 +64,7 @@ def _cell(index: int, cell: PlannedCell) -> dict[str, Any]:
 
 
 def _metadata(known: KnownCell | None) -> dict[str, Any]:
-    return json.loads(json.dumps(known.metadata)) if known else {}
+    return copy.deepcopy(known.metadata) if known else {}
 
 
 def _verdict(cell: PlannedCell, run: Run) -> list[dict[str, Any]]:
@@ -77,7 +79,7 @@ def _kept(outputs: list[dict[str, Any]], left_bytes: int) -> tuple[list[dict[str
         if left_bytes <= 0:
             return [*kept, dict(_CUT)], left_bytes
         shown = _cut(harmless_output(output))
-        left_bytes -= len(json.dumps(shown))
+        left_bytes -= len(msgspec.json.encode(shown))
         kept.append(shown if left_bytes > 0 else dict(_CUT))
     return kept, left_bytes
 

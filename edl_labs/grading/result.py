@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from edl_labs.checks.judge import Outcome
 from edl_labs.grading.files import remove_parts, write_atomically
 from edl_labs.grading.judge_process import plain_outcome
@@ -126,8 +128,8 @@ class ResultStore:
 
     def save(self, result: Result, notebook: Mapping[str, Any]) -> None:
         """Keep a result. Its notebook goes first: a result without one does not count."""
-        text = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-        write_atomically(self.notebook_path(result.key), text.encode("utf-8", "replace"))
+        text = msgspec.json.format(msgspec.json.encode(notebook, order="sorted"), indent=1)
+        write_atomically(self.notebook_path(result.key), text + b"\n")
         write_atomically(self._path(result.key), json.dumps(result.to_json(), sort_keys=True).encode())
 
     def notebook_path(self, key: str) -> Path:

@@ -109,6 +109,7 @@ class Session:
     ) -> None:
         self.assignment, self.secrets, self.judge, self.seed = assignment, secrets, judge, seed
         self.new_kernel, self.budget = new_kernel, budget or Budget()
+        self._requests: dict[str, bytes] = {}
 
     def grade(self, plan: Plan) -> Run:
         """Every exercise's outcome, and the outputs of every cell."""
@@ -122,6 +123,14 @@ class Session:
             if right.state == "passed":
                 run.outcomes[exercise.name] = timed_outcome(self, plan, exercise, right)
         return run
+
+    def request(self, exercise: Exercise) -> bytes:
+        """What a probe of the secret cases is sent, encoded once for the class."""
+        if exercise.name not in self._requests:
+            cases = plain.decode(self.secrets[exercise.name].cases)
+            what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": MAX_EVIDENCE_BYTES}
+            self._requests[exercise.name] = plain.encode(what)
+        return self._requests[exercise.name]
 
     def points(self, name: str) -> float:
         """The points of an exercise."""
@@ -235,7 +244,7 @@ class _Replay:
         try:
             evidence = kernel.ask(
                 PROBE,
-                self._request(exercise),
+                self.session.request(exercise),
                 timeout_s=min(exercise.timeout_s, self._left_s()),
                 max_bytes=MAX_EVIDENCE_BYTES,
             )
@@ -247,11 +256,6 @@ class _Replay:
             self.session.settle(self.run_value, exercise, evidence)
         finally:
             self.run_value.own_s += time.monotonic() - began
-
-    def _request(self, exercise: Exercise) -> bytes:
-        cases = plain.decode(self.session.secrets[exercise.name].cases)
-        what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": MAX_EVIDENCE_BYTES}
-        return plain.encode(what)
 
     def _refused(self, exercise: Exercise, broken: Violation) -> None:
         """The kernel lives but its answer does not count."""
