@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import textwrap
 from pathlib import Path
 
 import pytest
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and Python then leaves it so; tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
