@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 VERDICT_LOOK = {"faster": (GREEN, "<"), "same": (BLUE, "s"), "slower": (RED, ">"), "inconclusive": (GREY, "D")}
 _ROW = 0.34
+_TICKS = 12
 
 
 def strip(axes: Axes, measurements: Measurement | Sequence[Measurement]) -> Axes:
@@ -53,14 +54,20 @@ def forest(axes: Axes, comparison: Comparison) -> Axes:
         axes.plot([row.ratio], [place], marker=mark, color=colour, markersize=7)
         text = f"{row.verdict}: {ratio_text(row.ratio, row.low, row.high)}"
         axes.annotate(
-            text, (row.ratio, place), xytext=(0, 9), textcoords="offset points", ha="center", fontsize="small"
+            text,
+            (row.ratio, place),
+            xytext=(0, 9),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+            color=TEXT,
         )
         ends.append(row.ratio)
     reach = max(ends) - min(ends)
     axes.set_yticks(range(len(comparison.rows)), [row.name for row in comparison.rows])
     axes.set(
         ylim=(len(comparison.rows) - 0.5, -0.7),
-        xlim=(min(ends) - 0.15 * reach, max(ends) + 0.15 * reach),
+        xlim=(min(ends) - 0.35 * reach, max(ends) + 0.35 * reach),
         xlabel=f"time over {comparison.rows[0].against}'s time (shaded: within {percent(band)})",
     )
     return axes
@@ -78,10 +85,14 @@ def sweep(axes: Axes, result: Sweep, *, x: str, logarithmic: bool = True) -> Axe
             places, [m.median_s for m in taken], yerr=[low, high], marker=marks, capsize=3, label=label or None
         )
     if len(_lines(result, x)) > 1:
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", labelcolor=TEXT)
     axes.set(xlabel=x, ylabel="time per call", title=result.name)
     if logarithmic:
         axes.set(xscale="log", yscale="log")
+    sizes = sorted({point.parameters[x] for point in result.points if x in point.parameters})
+    if len(sizes) <= _TICKS:
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.minorticks_off()
     axes.yaxis.set_major_formatter(_time_tick)
     axes.grid(alpha=0.3)
     return axes

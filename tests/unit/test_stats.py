@@ -42,7 +42,7 @@ def covered(shape, *, seed, runs, stop_at=None, rounds=60):
         ratios, spreads = paired(shape, rng, rounds)
         count = rounds
         if stop_at is not None:
-            looks = (n for n in range(8, rounds) if stats.planned_half_width(spreads[:n]) <= stop_at)
+            looks = (n for n in range(8, rounds, 3) if stats.planned_half_width(spreads[:n]) <= stop_at)
             count = next(looks, rounds)
         found = stats.sign_flip_interval(ratios[:count])
         hits += found.low <= TRUTH <= found.high
