@@ -134,14 +134,17 @@ def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan
         most = _WARM_SHARE * budget_s / len(runners)
         plans.append(warm_up(runner, budget_s=max(left, 1e-9), most_s=most, least_s=0.2 * most))
     times = [max(plan.call_s, 1e-12) for plan in plans]
-    empty = max(plan.empty_s for plan in plans)
+    # One cost of an empty block for all: it is the clock's, and an error that only one side has would look like a
+    # ratio.
+    empty = min(plan.empty_s for plan in plans)
     target = block_target_s(
         runners[0].clock, budget_s=budget_s / len(runners), asynchronous=runners[0].asynchronous, empty_s=empty
     )
     if max(times) <= _ALIKE * min(times):
         calls = fitting(math.sqrt(max(times) * min(times)), target)
-        return [plan.resized(calls) for plan in plans]
-    return [plan.resized(fitting(call_s, target)) for plan, call_s in zip(plans, times, strict=True)]
+        return [plan.resized(calls, empty_s=empty) for plan in plans]
+    sizes = [fitting(call_s, target) for call_s in times]
+    return [plan.resized(calls, empty_s=empty) for plan, calls in zip(plans, sizes, strict=True)]
 
 
 def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: float) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from edl_labs.bench.blocks import MAX_CALLS, Runner
@@ -30,22 +30,9 @@ class Plan:
     steady: bool
     seen_s: tuple[float, ...] = ()
 
-    @property
-    def slopes(self) -> bool:
-        """Whether a block holds enough calls for the slope over 1..k calls to remove what a block costs."""
-        return self.calls >= 8
-
-    def resized(self, calls: int) -> Plan:
-        """The same plan with another number of calls in a block."""
-        return Plan(
-            max(1, min(int(calls), MAX_CALLS)),
-            self.call_s,
-            self.empty_s,
-            self.first_call_s,
-            self.warm_calls,
-            self.steady,
-            self.seen_s,
-        )
+    def resized(self, calls: int, *, empty_s: float) -> Plan:
+        """The same plan with another number of calls in a block, and another cost of an empty one."""
+        return replace(self, calls=max(1, min(int(calls), MAX_CALLS)), empty_s=empty_s)
 
 
 def block_target_s(clock: Clock, *, budget_s: float, asynchronous: bool, empty_s: float) -> float:
