@@ -86,8 +86,9 @@ def test_the_script_writes_its_data_and_exits_by_the_table(monkeypatch, tmp_path
 
 
 def test_neighbours_compute_and_are_gone_afterwards():
+    before = _children()
     with harness_payloads.neighbours(2) as _:
-        started = _children()
+        started = _children() - before
     after = _children()
 
     assert 2 <= len(started)

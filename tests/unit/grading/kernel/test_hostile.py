@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -23,7 +24,6 @@ DIES = {
     "leaves with a status": ("import os; os._exit(7)", "exit 7"),
     "segmentation fault": ("import ctypes; ctypes.string_at(0)", "signal 11"),
     "kills itself": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
-    "kills everything": ("import os; os.kill(-1, 9)", "signal 9"),
     "fork bomb": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "processes"),
     "many empty files": ("n = 0\nwhile True:\n    open(f'f{n}', 'w').close(); n += 1", "files"),
     "memory of many processes": (
@@ -46,6 +46,13 @@ def test_a_kernel_that_dies_says_how(pool, name):
         kernel.run(code, timeout_s=LATE_S)
 
     assert reason == died.value.reason
+    assert works(pool.kernel())
+
+
+def test_a_kernel_that_kills_everything_harms_itself_alone(pool):
+    with pool.kernel() as kernel, contextlib.suppress(KernelDied):
+        kernel.run("import os; os.kill(-1, 9)", timeout_s=LATE_S)
+
     assert works(pool.kernel())
 
 
