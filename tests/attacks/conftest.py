@@ -23,7 +23,7 @@ PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence", "matplotlib.pyplot")
 SEED = 20_260_101
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """The fixture course with a victim in it, and sandboxes."""
     root = tmp_path_factory.mktemp("attacked") / "course"

@@ -17,7 +17,7 @@ LAB = "lab01_gpu_basics"
 SOURCE = Path(__file__).resolve().parents[3] / "solutions" / LAB / f"{LAB}.py"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def solution() -> dict[str, Any]:
     """The names that the solution notebook defines, from its set-up, parameters, given and solve cells."""
     names: dict[str, Any] = {}
@@ -27,13 +27,13 @@ def solution() -> dict[str, Any]:
     return names
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def exercises() -> dict[str, Exercise]:
     """The lab's exercises by name."""
     return {exercise.name: exercise for exercise in load_lab(LAB)}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def judged(solution, exercises) -> Callable[..., Outcome]:
     """`judged("name", seed=1, function=...)`: the outcome (of 1 point) with names of the solution replaced."""
 
