@@ -49,7 +49,7 @@ def _let_threads_end():
         time.sleep(0.01)
 
 
-# Whether a cache matters is a matter of real time, which a busy machine spoils: the scripted test below stands in for it.
+# Whether a cache matters is told by real time, which a busy machine spoils: a scripted test below stands in for it.
 REAL_TIME = {"one_small_input"}
 FOUND = [
     pytest.param(kind, maker, id=f"{kind}-{maker.__name__}", marks=[pytest.mark.slow] * (maker.__name__ in REAL_TIME))
