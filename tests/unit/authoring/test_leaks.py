@@ -96,12 +96,13 @@ def test_a_planted_line_is_found_in_a_wheel(tmp_path, known: list[leaks.Secret])
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("line.gz", gzip.compress(LINE.encode())),
+        ("line.gz", gzip.compress(LINE.encode(), mtime=0)),
         ("wide.txt", LINE.encode("utf-16")),
         ("wide_without_mark.txt", LINE.encode("utf-16-le")),
         ("respaced.py", LINE.replace(" ", "").encode()),
         (".ipynb_checkpoints/line.txt", LINE.encode()),
     ],
+    ids=["gzip", "wide", "wide without mark", "respaced", "checkpoint"],
 )
 def test_a_planted_line_is_found_however_it_is_stored(
     tmp_path: Path, known: list[leaks.Secret], name: str, data: bytes
