@@ -85,6 +85,8 @@ def _plan(lab: str | Path, *, mode: str, device: str, overrides: Mapping[str, An
 def _plan_lab(course: Course, name: str, *, mode: str, device: str, overrides: Mapping[str, Any]) -> Plan:
     lab = course.lab(name)
     path = course.source / name / f"{name}.ipynb"
+    if unknown := [key for key in overrides if key not in lab.parameters.get(mode, {})]:
+        raise _no_parameter(name, unknown[0], lab.parameters.get(mode, {}), where="the command")
     if not path.is_file():
         raise UsageError(f"{name} is not built", why=f"{course.shown(path)} is missing", next="edl-labs build")
     notebook = read_notebook(path)
@@ -134,12 +136,16 @@ def _parameters(
     unknown = [key for key in given if key not in known]
     if unknown:
         where = "the command" if unknown[0] in overrides else home
-        raise UsageError(
-            f"{name} has no parameter {unknown[0]!r}, which {where} sets",
-            why=f"its parameters cell assigns {', '.join(known) or 'nothing'}",
-            next=_near(unknown[0], known),
-        )
+        raise _no_parameter(name, unknown[0], known, where=where)
     return {**({"device": device} if "device" in known else {}), **given}
+
+
+def _no_parameter(name: str, parameter: str, known: Iterable[str], *, where: str) -> UsageError:
+    return UsageError(
+        f"{name} has no parameter {parameter!r}, which {where} sets",
+        why=f"its parameters cell assigns {', '.join(known) or 'nothing'}",
+        next=_near(parameter, known),
+    )
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -97,7 +97,14 @@ def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
     where = {"transport": "ipc", "ip": str(folder / "kernel"), "key": key, "signature_scheme": "hmac-sha256"}
     connection.write_text(json.dumps({**where, **ports, "kernel_name": "python3"}))
     # Files sent beside a notebook are importable, but last: they do not stand in for the standard library.
-    settings = Config({"HistoryManager": {"enabled": False}, "InteractiveShellApp": {"ignore_cwd": True}})
+    # A tip of the day is drawn from the student's random numbers whenever a client asks for the banner: none.
+    settings = Config(
+        {
+            "HistoryManager": {"enabled": False},
+            "InteractiveShell": {"enable_tip": False},
+            "InteractiveShellApp": {"ignore_cwd": True},
+        }
+    )
     app = GivenSockets.instance(connection_file=str(connection), config=settings)
     app.initialize([])
     _plots_inline()

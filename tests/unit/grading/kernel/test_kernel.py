@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,17 @@ def test_random_numbers_repeat_with_the_seed_and_differ_without(pool):
             drawn.append(printed(kernel, "import random, numpy; print(random.random(), numpy.random.rand())"))
 
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_asking_what_kernel_it_is_draws_no_random_number(pool):
+    drawn = []
+    for asked in (0, 3):
+        with pool.kernel(seed=1) as kernel:
+            for _ in range(asked):
+                kernel.greet(time.monotonic() + 10)
+            drawn.append(printed(kernel, "import random; print(random.random())"))
+
+    assert drawn[0] == drawn[1]
 
 
 def test_kernels_of_one_pool_share_nothing(pool):
