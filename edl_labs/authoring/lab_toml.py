@@ -171,6 +171,10 @@ class _Reader:
                 why="an exercise has two or more, each saying more than the one before",
                 next='write hints = ["...", "..."]',
             )
+        said = [" ".join(hint.casefold().split()) for hint in hints]
+        if len(set(said)) < len(said):
+            why = "an exercise has two or more, each saying more than the one before"
+            raise self.error(f"{name} gives the same hint twice", *(*at, "hints"), why=why, next="write another one")
         explain = self.explain(table, name, points, *at) if kind == "explain" else {}  # type: ignore[arg-type]
         return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], **explain)  # type: ignore[arg-type]
 

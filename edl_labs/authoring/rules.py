@@ -149,12 +149,12 @@ def _check_solve(cell: Cell) -> None:
     for node in cell.tree.body:
         line = cell.first + node.lineno - 1
         harmless = isinstance(node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or _is_docstring(node)
-        if not harmless and not (isinstance(node, (ast.Assign, ast.AnnAssign)) and line not in inside):
+        if not harmless and not (_is_constant(node) and line not in inside):
             raise cell.error(
                 "a solve cell defines functions or classes, never answers",
                 line=line,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
-                next="make the answer a function of a drawn instance",
+                next="make the answer a function of a drawn instance; a given constant is named in CAPITALS",
             )
     if not defined_names(cell):
         raise cell.error("a solve cell defines no function or class", next="define what the exercise's probe calls")
@@ -200,6 +200,14 @@ def _check_stub(cell: Cell) -> None:
             why="students could not know which names the exercise asks for",
             next=f"put {BEGIN} below the line with def or class",
         )
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    """Whether `node` assigns names in capitals alone: something given, not something to find out."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return all(isinstance(target, ast.Name) and target.id.isupper() for target in targets)
 
 
 def _is_docstring(node: ast.stmt) -> bool:

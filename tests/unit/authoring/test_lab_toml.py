@@ -52,6 +52,12 @@ REFUSALS = {
     "points as text": ("points = 2", 'points = "2"', 15, "doubled_time: points is not a number above 0"),
     "one hint": ('  "Add the duration to itself.",\n', "", 16, "doubled_time has 1 hint"),
     "no hints": (HINTS, "", 13, "doubled_time has 0 hints"),
+    "the same hint twice": (
+        '"Add the duration to itself."',
+        '"how long  do two runs take?"',
+        16,
+        "doubled_time gives the same hint twice",
+    ),
     "an empty hint": ('"Add the duration to itself."', '" "', 16, "hints is not a list of texts"),
     "hints as text": (HINTS, 'hints = "Add."', 16, "hints is not a list of texts"),
     "an unknown kind": ('kind = "explain"', 'kind = "essay"', 23, "kind is 'essay'"),

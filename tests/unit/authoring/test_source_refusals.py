@@ -147,6 +147,12 @@ REFUSALS = {
         28,
         "a solve cell defines functions or classes, never answers",
     ),
+    "an answer outside the region": (
+        "    ### END SOLUTION\n",
+        "    ### END SOLUTION\n\n\nanswer = 42\n",
+        29,
+        "a solve cell defines functions or classes, never answers",
+    ),
     "a call in a solve cell": (
         "    ### END SOLUTION\n",
         "    ### END SOLUTION\n\n\nprint(doubled_time(1))\n",
@@ -178,6 +184,12 @@ REFUSALS = {
         "the lab imports edl_labs.authoring.build",
     ),
     "grading": ("print(size)", "from edl_labs import grading", 32, "the lab imports edl_labs.grading"),
+    "the engine's insides": (
+        "print(size)",
+        "from edl_labs.checks.evidence import collect",
+        32,
+        "the lab imports edl_labs.checks.evidence.collect",
+    ),
     "an underscored name": ("print(size)", "from edl_labs.checks import _x", 32, "the lab imports edl_labs.checks._x"),
     "an underscored module": ("print(size)", "import torch._C", 32, "the lab imports torch._C"),
     "a name that is not there": ("print(size)", "from edl_labs import chekc", 32, "the lab imports edl_labs.chekc"),
