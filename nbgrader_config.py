@@ -32,3 +32,6 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
+
+# Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
+c.AssignLatePenalties.plugin_class = "edl_labs.grading.term.late.CourseLatePolicy"

@@ -32,7 +32,7 @@ from edl_labs.grading.report import ClassProgress, ClassReport, ProgressHook, St
 from edl_labs.grading.result import Result, ResultStore, make_result, result_key
 from edl_labs.grading.sandbox import Level, Limits, best_level
 from edl_labs.grading.session import Budget, Secret, Session
-from edl_labs.grading.submission import Unreadable, read_submission
+from edl_labs.grading.submission import Submission, Unreadable, read_submission
 
 _TRIES = 2
 
@@ -128,7 +128,7 @@ class Grader:
             submission = read_submission(folder, self.assignment.name)
         except Unreadable as problem:
             return Graded(student, unreadable=problem)
-        key = self._key(submission.digest)
+        key = self.key(submission)
         stored = None if self.fresh else self.store.load(key)
         if stored is not None:
             return Graded(student, stored, kept=True, remarks=submission.notes)
@@ -144,6 +144,14 @@ class Grader:
             raise EdlError("the run was stopped")
         self.store.save(result, graded_notebook(self.assignment, plan, run))
         return Graded(student, result)
+
+    def stored(self, submission: Submission) -> Result | None:
+        """The result of a submission, if it was graded as it would be now; nothing is graded."""
+        return self.store.load(self.key(submission))
+
+    def prepare(self) -> None:
+        """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
+        self._reference()
 
     def new_kernel(self) -> SandboxKernel:
         """A fresh kernel with what lies beside the released notebook."""
@@ -180,9 +188,12 @@ class Grader:
                 )
             return self._secrets
 
-    def _key(self, digest: str) -> str:
+    def key(self, submission: Submission) -> str:
+        """The name of a submission's result."""
         limits = repr((asdict(self.limits), asdict(self.budget)))
-        return result_key(digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits)
+        return result_key(
+            submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
+        )
 
 
 @dataclass

@@ -17,6 +17,8 @@ from edl_labs.grading.assignment import CHECK_PREFIX, Assignment
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.files import write_atomically
 from edl_labs.grading.result import Result
+from edl_labs.grading.term.dates import enter_dates, enter_extension
+from edl_labs.grading.term.policy import read_policy
 
 MAX_TIMESTAMP_BYTES = 200
 
@@ -27,13 +29,15 @@ class Writer:
     def __init__(self, course: CourseFolder, assignment: Assignment) -> None:
         self.course, self.assignment = course, assignment
         self._ledger = course.grading(assignment.name) / "prose"
+        self._policy = read_policy(course.root)
 
     def __enter__(self) -> Writer:
-        with _own_programs(), _quiet():
+        with own_programs(), quiet():
             from nbgrader.api import Gradebook
 
             self._gradebook = Gradebook(self.course.db_url, self.course.course_id or "default_course")
         self._ensure_assignment()
+        enter_dates(self._gradebook, self._policy, self.assignment.name)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -41,7 +45,7 @@ class Writer:
 
     def merge(self, student: str, result: Result, *, timestamp: datetime | None) -> float:
         """Put a student's marks into the gradebook; how many seconds late the submission is."""
-        with _quiet():
+        with quiet():
             return self._merge(student, result, timestamp)
 
     def roll_back(self) -> None:
@@ -64,6 +68,7 @@ class Writer:
             self._set_grade(grade, result, before)
         for comment in notebook.comments:
             comment.auto_comment = "No response." if comment.name in result.untouched else None
+        enter_extension(submission, self._policy, student)
         self._penalise(notebook, submission, student)
         book.db.commit()
         write_atomically(self._ledger / f"{student}.json", json.dumps(dict(result.answers)).encode())
@@ -128,7 +133,7 @@ class Writer:
 
     def _enter(self) -> None:
         book, name = self._gradebook, self.assignment.name
-        with _quiet():
+        with quiet():
             book.update_or_create_assignment(name)
             kernelspec = json.dumps(self.assignment.notebook_metadata.get("kernelspec", {}))
             book.update_or_create_notebook(name, name, kernelspec=kernelspec)
@@ -163,7 +168,7 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """nbgrader's own use of SQLAlchemy warns at every new submission."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,7 +176,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _own_programs() -> Iterator[None]:
+def own_programs() -> Iterator[None]:
     """nbgrader calls a bare `alembic`, so this environment's programs must be on PATH."""
     import sys
 

@@ -123,12 +123,12 @@ def _document(body: str, *, title: str, summary: str, problems: Sequence[str]) -
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}\n{_colours()}\n</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>\n{style}\n{colours()}\n</style>\n</head>\n<body>\n"
         f"<header>{top}{f'<ul>{found}</ul>' if found else ''}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
-def _colours() -> str:
+def colours() -> str:
     """Syntax colours of both themes."""
     from pygments.formatters import HtmlFormatter
 

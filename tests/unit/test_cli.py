@@ -13,7 +13,24 @@ from edl_labs import __version__
 from edl_labs.cli.output import Progress
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ("doctor", "start", "check", "new", "edit", "build", "test", "run", "leaks", "publish", "grade")
+VERBS = (
+    "doctor",
+    "start",
+    "check",
+    "new",
+    "edit",
+    "build",
+    "test",
+    "run",
+    "leaks",
+    "publish",
+    "grade",
+    "collect",
+    "feedback",
+    "export",
+    "regrade",
+    "report",
+)
 
 
 def edl_labs(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,119 @@
+"""Near-identical solutions, for a person to judge: winnowed fingerprints of tokens, names and staff code aside.
+
+Schleimer, Wilkerson and Aiken, "Winnowing: local algorithms for document fingerprinting" (2003): every match of at
+least `NOISE + WINDOW - 1` tokens is found, and none shorter than `NOISE` counts.
+"""
+
+from __future__ import annotations
+
+import io
+import keyword
+import tokenize
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+NOISE = 8
+WINDOW = 5
+_SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+_COMMON_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students whose solutions share much. `share` is of the smaller one's fingerprints, 0 to 1."""
+
+    first: str
+    second: str
+    share: float
+    shared: int
+    exercises: tuple[str, ...]
+
+
+def fingerprints(source: str) -> frozenset[int]:
+    """The winnowed fingerprints of Python code; names, numbers, texts, comments and layout do not count.
+
+    >>> one, other = "def f(a, b): return [x * 2 for x in a]", "def g(c, d): return [y * 3 for y in d]  # !"
+    >>> fingerprints(one) == fingerprints(other)
+    True
+    """
+    tokens = _tokens(source)
+    hashes = [zlib.crc32("\x1f".join(tokens[i : i + NOISE]).encode()) for i in range(len(tokens) - NOISE + 1)]
+    return frozenset(_winnowed(hashes))
+
+
+def similar_pairs(
+    solutions: Mapping[str, Mapping[str, str]], *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
+) -> list[Pair]:
+    """Pairs of students who share at least `least` of the smaller one's fingerprints, the most alike first.
+
+    `solutions` is code by student and exercise; `staff` is code that everyone was given. Fingerprints of more than a
+    quarter of a class of eight or more are the natural way to write it, and do not count.
+    """
+    given = frozenset().union(*(fingerprints(text) for text in staff)) if staff else frozenset()
+    prints = {
+        student: {name: fingerprints(text) - given for name, text in cells.items()}
+        for student, cells in solutions.items()
+    }
+    common = _common(prints)
+    whole = {s: frozenset().union(*cells.values()) - common if cells else frozenset() for s, cells in prints.items()}
+    found = []
+    for first, second in combinations(sorted(whole), 2):
+        shared = whole[first] & whole[second]
+        smaller = min(len(whole[first]), len(whole[second]))
+        if smaller and len(shared) >= least_shared and len(shared) / smaller >= least:
+            where = [
+                name
+                for name, mine in prints[first].items()
+                if len(mine & prints[second].get(name, frozenset()) & shared) >= 2
+            ]
+            found.append(Pair(first, second, len(shared) / smaller, len(shared), tuple(where)))
+    return sorted(found, key=lambda pair: (-pair.share, -pair.shared, pair.first, pair.second))
+
+
+def _common(prints: Mapping[str, Mapping[str, frozenset[int]]]) -> frozenset[int]:
+    if len(prints) < 8:
+        return frozenset()
+    seen = Counter(value for cells in prints.values() for value in frozenset().union(*cells.values(), frozenset()))
+    return frozenset(value for value, count in seen.items() if count > max(4, _COMMON_SHARE * len(prints)))
+
+
+def _tokens(source: str) -> list[str]:
+    found: list[str] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type in _SKIPPED:
+                continue
+            found.append(_kind(token))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        pass  # what could be read of broken code still counts
+    return found
+
+
+def _kind(token: tokenize.TokenInfo) -> str:
+    if token.type == tokenize.NAME:
+        return token.string if keyword.iskeyword(token.string) else "name"
+    if token.type in (tokenize.NUMBER, tokenize.STRING):
+        return "value"
+    if token.type in (tokenize.INDENT, tokenize.DEDENT, tokenize.NEWLINE):
+        return ""
+    return token.string
+
+
+def _winnowed(hashes: list[int]) -> Iterable[int]:
+    """The smallest hash of each window, the rightmost of equal ones."""
+    if len(hashes) <= WINDOW:
+        return [min(hashes)] if hashes else []
+    best: deque[int] = deque()
+    chosen: dict[int, int] = {}
+    for index, value in enumerate(hashes):
+        while best and hashes[best[-1]] >= value:
+            best.pop()
+        best.append(index)
+        if best[0] <= index - WINDOW:
+            best.popleft()
+        if index >= WINDOW - 1:
+            chosen[best[0]] = hashes[best[0]]
+    return chosen.values()
