@@ -44,7 +44,7 @@ def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYT
     """The files of a zip archive, one after the other. BadArchive before the first when any entry is not harmless."""
     try:
         archive = zipfile.ZipFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError) as error:
         raise BadArchive(f"{name} is no zip archive", why=str(error), next="download it again") from None
     with archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]

@@ -11,7 +11,7 @@ from edl_labs.grading.term.roster import Roster
 from edl_labs.grading.term.tables import read_table
 
 _TIME = ("Last modified (submission)", "submitted_at", "timestamp", "submitted", "time", "Submission time")
-_WHO = ("Identifier", "ID", "id", "student_id", "user_id", "Email address", "login", "SIS Login ID")
+_WHO = ("Identifier", "ID", "student_id", "user_id", "canvas_id", "moodle_id", "Email address", "login", "SIS Login ID")
 _NEVER = ("", "-", "–", "never", "none", "null")
 _YEARS = range(2000, 2200)
 

@@ -1,0 +1,172 @@
+"""A learning system's download becomes nbgrader's submissions: newest first, nobody lost, nothing half written."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.grading.term.archives import BadArchive
+from edl_labs.grading.term.collect import CollectReport, collect
+from tests.course.course_fixture import LAB, Course
+
+ROSTER = 'id,first_name,last_name,email,canvas_id\nana,José,Álvarez,jose@x.org,101\nann,Ann,"O\'Neil, Jr",a@x.org,102\n'
+
+
+@pytest.fixture
+def course(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Course:
+    """A course of its own with a roster."""
+    shutil.copytree(released.root, tmp_path / "course")
+    course = Course(tmp_path / "course")
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
+    (course.root / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    return course
+
+
+def archive(course: Course, files: dict[str, bytes], name: str = "submissions.zip") -> Path:
+    path = course.root / name
+    with zipfile.ZipFile(path, "w") as packed:
+        for file, data in files.items():
+            packed.writestr(file, data)
+    return path
+
+
+def take(course: Course, source: Path, kind: str = "canvas", **options: object) -> CollectReport:
+    options = {"roster": course.root / "roster.csv", **options}
+    return collect(LAB, source, kind=kind, course=CourseFolder(course.root), **options)  # type: ignore[arg-type]
+
+
+def submitted(course: Course, student: str) -> Path:
+    return course.root / "course" / "submitted" / student / LAB / f"{LAB}.ipynb"
+
+
+def states(report: CollectReport) -> dict[str, str]:
+    return {row.student: row.state for row in report.rows}
+
+
+def test_canvas_download_is_matched_and_what_is_not_is_listed(course: Course):
+    files = {
+        f"alvarezjose_101_9001_{LAB}.ipynb": b"first",
+        f"oneilann_LATE_102_9002_{LAB}-1.ipynb": b"second",
+        f"nobody_999_9003_{LAB}.ipynb": b"third",
+        "readme.txt": b"",
+    }
+    report = take(course, archive(course, files))
+
+    assert {"ana": "new", "ann": "new"} == states(report)
+    assert b"second" == submitted(course, "ann").read_bytes()
+    assert (f"nobody_999_9003_{LAB}.ipynb", "readme.txt") == report.unmatched
+    assert "late by the learning system" in report.rows[1].remarks[0]
+    assert 1 == report.exit_code
+
+
+def test_of_several_the_newest_counts(course: Course):
+    names = (f"{LAB}.ipynb", f"{LAB}-2.ipynb", f"{LAB}-1.ipynb", "scratch.ipynb")
+    files = {f"alvarezjose_101_{9000 + n}_{name}": name.encode() for n, name in enumerate(names)}
+    report = take(course, archive(course, files))
+
+    assert f"{LAB}-2.ipynb".encode() == submitted(course, "ana").read_bytes()
+    assert "4 notebooks" in report.rows[0].remarks[0]
+
+
+def test_a_resubmission_replaces_and_an_older_download_does_not(course: Course):
+    old, new = ({f"alvarezjose_101_{n}_{LAB}.ipynb": str(n).encode()} for n in (9001, 9005))
+    seen = [states(take(course, archive(course, files, f"{n}.zip"))) for n, files in enumerate((old, new, old, new))]
+
+    assert ["new", "replaced", "older", "kept"] == [found["ana"] for found in seen]
+    assert b"9005" == submitted(course, "ana").read_bytes()
+    kept = list((course.root / "course" / "collected" / LAB / "replaced" / "ana").iterdir())
+    assert [b"9001"] == [path.read_bytes() for path in kept]
+
+
+def test_moodle_times_come_from_its_worksheet_and_never_from_a_students_file(course: Course):
+    worksheet = course.root / "worksheet.csv"
+    worksheet.write_text(
+        "Identifier,Full name,Email address,Last modified (submission)\n"
+        'Participant 555,José Álvarez,jose@x.org,"Friday, 20 November 2026, 11:59 PM"\n'
+        "Participant 556,Ann Other,ann@x.org,-\n",
+        encoding="utf-8",
+    )
+    files = {
+        f"José Álvarez_555_assignsubmission_file_/{LAB}.ipynb": b"{}",
+        "José Álvarez_555_assignsubmission_file_/timestamp.txt": b"1999-01-01 00:00:00 UTC",
+        "Ann Other_556_assignsubmission_file_/work.zip": _inner(),
+    }
+    report = take(course, archive(course, files), "moodle", roster=worksheet, times=worksheet)
+    stamp = submitted(course, "jose@x.org").with_name("timestamp.txt")
+
+    assert "2026-11-20 23:59:00.000000 UTC" == stamp.read_text()
+    assert b"inner" == submitted(course, "ann@x.org").read_bytes()
+    assert not submitted(course, "ann@x.org").with_name("timestamp.txt").exists()
+    assert ("2026-11-20T23:59:00+00:00", "") == tuple(
+        r.submitted for r in sorted(report.rows, key=lambda r: r.student)
+    )[::-1]
+
+
+def _inner() -> bytes:
+    import io
+
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as packed:
+        packed.writestr(f"my work/{LAB}.ipynb", b"inner")
+    return data.getvalue()
+
+
+def test_a_folder_with_a_folder_or_file_each(course: Course):
+    source = course.root / "in"
+    for name, data in (("ana/x.ipynb", b"1"), ("a@x.org.ipynb", b"2"), ("José Álvarez Other/y.ipynb", b"3")):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_bytes(data)
+    report = take(course, source, "dir")
+
+    assert {"ana": "new", "ann": "new"} == states(report)
+    assert ("José Álvarez Other/y.ipynb",) == report.unmatched
+
+
+def test_who_handed_in_something_else_is_told_and_who_did_not_is_missing(course: Course):
+    report = take(course, archive(course, {"alvarezjose_101_9001_essay.pdf": b"%PDF"}))
+
+    assert {"ana": "no notebook"} == states(report)
+    assert "essay.pdf" in report.rows[0].remarks[0]
+    assert ("ann",) == report.missing
+    assert not submitted(course, "ana").exists()
+
+
+def test_one_students_bad_archive_is_nobody_elses(course: Course):
+    files = {"alvarezjose_101_9001_w.zip": b"PK\x03\x04 broken", f"oneilann_102_9002_{LAB}.ipynb": b"{}"}
+    report = take(course, archive(course, files))
+
+    assert {"ana": "no notebook", "ann": "new"} == states(report)
+    assert "no zip archive" in report.rows[0].remarks[0]
+
+
+def test_an_archive_that_escapes_writes_nothing(course: Course):
+    files = {f"alvarezjose_101_9001_{LAB}.ipynb": b"{}", f"../../escaped_102_9_{LAB}.ipynb": b"{}"}
+    with pytest.raises(BadArchive, match="refused"):
+        take(course, archive(course, files))
+
+    assert not submitted(course, "ana").exists()
+
+
+@pytest.mark.parametrize("kind", ["canvas", "moodle", "blackboard"])
+def test_what_cannot_be_collected_from_is_said(course: Course, kind: str):
+    with pytest.raises((UsageError, NothingToDo)):
+        take(course, course.root / "nothing.zip", kind)
+    with pytest.raises((UsageError, NothingToDo)):
+        take(course, archive(course, {}), kind)
+
+
+def test_names_reach_the_gradebook_and_the_report_is_json(course: Course):
+    from nbgrader.api import Gradebook
+
+    report = take(course, archive(course, {f"oneilann_102_9002_{LAB}.ipynb": b"{}"}))
+    with Gradebook(f"sqlite:///{course.root / 'course' / 'gradebook.db'}", "edl") as book:
+        student = book.find_student("ann")
+
+        assert ("Ann", "O'Neil, Jr", "a@x.org") == (student.first_name, student.last_name, student.email)
+    assert 1 == json.loads(json.dumps(report.to_json()))["schema"]
