@@ -48,7 +48,7 @@ test: setup lint types check-build ## Lint, types, generated files, tests (under
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
 
 test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheels, browsers
-	@scripts/system_packages chromium
+	@scripts/system_packages chromium postgresql
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
 	@$(BIN)/edl-labs test --seeds 200
 

@@ -14,25 +14,18 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from edl_labs.errors import EdlError, NothingToDo, UsageError
-from edl_labs.grading.assignment import Assignment
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.files import write_atomically
 from edl_labs.grading.gradebook import Writer, read_timestamp
-from edl_labs.grading.graded_notebook import graded_notebook
-from edl_labs.grading.judge_process import Judge
-from edl_labs.grading.kernel.client import SandboxKernel
-from edl_labs.grading.kernel.pool import KernelPool
-from edl_labs.grading.plan import make_plan
-from edl_labs.grading.reference import class_seed, reference
+from edl_labs.grading.graded_run import Budget
+from edl_labs.grading.grader import Graded, Grader
 from edl_labs.grading.report import ClassProgress, ClassReport, ProgressHook, StudentRow
-from edl_labs.grading.result import Result, ResultStore, make_result, result_key
-from edl_labs.grading.sandbox import Level, Limits, best_level
-from edl_labs.grading.session import Budget, Secret, Session
-from edl_labs.grading.submission import Submission, Unreadable, read_submission
+from edl_labs.grading.result import Result, ResultStore
+from edl_labs.grading.sandbox import Level, Limits
 
 _TRIES = 2
 
@@ -68,132 +61,6 @@ def grade(
         with grader, Writer(course, known) as writer:
             rows = _run(grader, writer, students, jobs=jobs, progress=progress)
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))
-
-
-@dataclass(frozen=True)
-class Graded:
-    """A submission's result, or why there is none. `kept`: it was there already."""
-
-    student: str
-    result: Result | None = None
-    kept: bool = False
-    unreadable: EdlError | None = None
-    failed: str = ""
-    remarks: tuple[str, ...] = ()
-
-
-class Grader:
-    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed."""
-
-    def __init__(
-        self,
-        course: CourseFolder,
-        assignment: Assignment,
-        *,
-        seed: int | None = None,
-        level: Level | None = None,
-        limits: Limits | None = None,
-        budget: Budget | None = None,
-        fresh: bool = False,
-    ) -> None:
-        self.course, self.assignment, self.fresh = course, assignment, fresh
-        self.level, self.limits, self.budget = level or best_level(), limits or Limits(), budget or Budget()
-        self.folder = course.grading(assignment.name)
-        self.seed = class_seed(self.folder, seed=seed)
-        self.store = ResultStore(self.folder / "results")
-        self._lock, self._local = threading.Lock(), threading.local()
-        self._pool: KernelPool | None = None
-        self._secrets: dict[str, Secret] | None = None
-        self._judges: list[Judge] = []
-        self.stopping = threading.Event()
-
-    def __enter__(self) -> Grader:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End every kernel and judge."""
-        self.stopping.set()
-        if self._pool is not None:
-            self._pool.close()
-        for judge in self._judges:
-            judge.close()
-
-    def grade(self, student: str) -> Graded:
-        """One student's result. Never raises for anything that a student can do."""
-        folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
-        try:
-            submission = read_submission(folder, self.assignment.name)
-        except Unreadable as problem:
-            return Graded(student, unreadable=problem)
-        key = self.key(submission)
-        stored = None if self.fresh else self.store.load(key)
-        if stored is not None:
-            return Graded(student, stored, kept=True, remarks=submission.notes)
-        session = self._session()
-        began = time.monotonic()
-        plan = make_plan(self.assignment, submission)
-        run = session.grade(plan)
-        wall_s = time.monotonic() - began
-        result = make_result(
-            key, self.assignment.name, self.level.value, plan=plan, run=run, wall_s=wall_s, trusted=self.level.trusted
-        )
-        if self.stopping.is_set():
-            raise EdlError("the run was stopped")
-        self.store.save(result, graded_notebook(self.assignment, plan, run))
-        return Graded(student, result)
-
-    def stored(self, submission: Submission) -> Result | None:
-        """The result of a submission, if it was graded as it would be now; nothing is graded."""
-        return self.store.load(self.key(submission))
-
-    def prepare(self) -> None:
-        """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
-        self._reference()
-
-    def new_kernel(self) -> SandboxKernel:
-        """A fresh kernel with what lies beside the released notebook."""
-        return self.pool().kernel(files=self.assignment.files)
-
-    def pool(self) -> KernelPool:
-        """The kernels' parent, with the usual libraries imported."""
-        with self._lock:
-            if self._pool is None:
-                self._pool = KernelPool(level=self.level, limits=self.limits)
-            return self._pool
-
-    def _session(self) -> Session:
-        if not hasattr(self._local, "session"):
-            judge = Judge()
-            with self._lock:
-                self._judges.append(judge)
-            found = self._reference()
-            self._local.session = Session(
-                self.assignment, found, new_kernel=self.new_kernel, judge=judge, budget=self.budget, seed=self.seed
-            )
-        session: Session = self._local.session
-        return session
-
-    def _reference(self) -> dict[str, Secret]:
-        pool = self.pool()
-        with self._lock:
-            if self._secrets is None:
-                self._secrets = reference(
-                    self.assignment,
-                    seed=self.seed,
-                    folder=self.folder / "references",
-                    new_kernel=lambda: pool.kernel(files=self.assignment.files),
-                )
-            return self._secrets
-
-    def key(self, submission: Submission) -> str:
-        """The name of a submission's result."""
-        limits = repr((asdict(self.limits), asdict(self.budget)))
-        return result_key(
-            submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
-        )
 
 
 @dataclass

@@ -11,10 +11,10 @@ import msgspec
 from edl_labs.checks.judge import STATES, Outcome
 from edl_labs.checks.score import MIME
 from edl_labs.grading.assignment import Assignment, KnownCell
+from edl_labs.grading.graded_run import Run
 from edl_labs.grading.harmless import harmless_output, harmless_prose
 from edl_labs.grading.judge_process import public
 from edl_labs.grading.plan import Plan, PlannedCell
-from edl_labs.grading.session import Run
 from edl_labs.ui.outcome import outcome_html, outcome_text, points_text
 
 MAX_OUTPUT_BYTES = 8 << 20

@@ -18,12 +18,12 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from edl_labs.errors import EdlError
-from edl_labs.grading.classrun import Graded, Grader
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.gradebook import Writer
 from edl_labs.grading.graded_notebook import graded_notebook
+from edl_labs.grading.graded_run import Run
+from edl_labs.grading.grader import Graded, Grader
 from edl_labs.grading.plan import make_plan
-from edl_labs.grading.session import Run
 from edl_labs.grading.submission import read_submission
 
 IDLE_S = 300.0

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
 import secrets
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +20,20 @@ from edl_labs.checks.judge import Outcome
 from edl_labs.errors import EdlError
 from edl_labs.grading.assignment import Assignment
 from edl_labs.grading.files import write_atomically
+from edl_labs.grading.graded_run import Budget, Run, Secret
 from edl_labs.grading.judge_process import Judge
-from edl_labs.grading.plan import solution_plan
-from edl_labs.grading.session import Budget, Run, Secret, Session
+from edl_labs.grading.plan import Plan, PlannedCell, solution_plan
+from edl_labs.grading.session import Session
 
 if TYPE_CHECKING:
     from edl_labs.grading.kernel.client import SandboxKernel
+
+# What the build calls cells without a role: definitions that are given, plots and measurements.
+_NO_ROLE = "c-"
+_DEFINITIONS = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom),
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign),
+)
 
 
 def class_seed(folder: Path, *, seed: int | None = None) -> int:
@@ -33,6 +45,41 @@ def class_seed(folder: Path, *, seed: int | None = None) -> int:
         seed = secrets.randbelow(1 << 48)
     write_atomically(path, json.dumps({"seed": seed}).encode(), mode=0o600)
     return seed
+
+
+class Secrets(Mapping[str, Secret]):
+    """What `compute` returns, worked out in a thread of its own; whoever looks a name up waits for it.
+
+    Looking up raises what `compute` raised.
+    """
+
+    def __init__(self, compute: Callable[[], Mapping[str, Secret]]) -> None:
+        self._future: Future[Mapping[str, Secret]] = Future()
+        threading.Thread(target=self._run, args=(compute,), daemon=True).start()
+
+    def __getitem__(self, name: str) -> Secret:
+        return self.wait()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.wait())
+
+    def __len__(self) -> int:
+        return len(self.wait())
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is nothing to wait for any more: `compute` raised."""
+        return self._future.done() and self._future.exception() is not None
+
+    def wait(self) -> Mapping[str, Secret]:
+        """All of them."""
+        return self._future.result()
+
+    def _run(self, compute: Callable[[], Mapping[str, Secret]]) -> None:
+        try:
+            self._future.set_result(compute())
+        except BaseException as error:
+            self._future.set_exception(error)
 
 
 def reference(
@@ -54,11 +101,33 @@ def reference(
 def _wanted(
     assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel]
 ) -> dict[str, list[Any]]:
+    """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
     cases = {name: Secret(plain.encode(found), b"") for name, found in drawn.items()}
+    whole = solution_plan(assignment)
+    lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
+    try:
+        return _evidence(assignment, cases, new_kernel, lean)
+    except EdlError:
+        return _evidence(assignment, cases, new_kernel, whole)
+
+
+def _shows(cell: PlannedCell) -> bool:
+    """Whether it is a cell of a built lab that plots or measures: no role, and not definitions alone."""
+    if cell.known is None or cell.known.role or not cell.known.id.startswith(_NO_ROLE):
+        return False
+    try:
+        body = ast.parse(cell.source).body
+    except (SyntaxError, ValueError):
+        return False
+    return not all(isinstance(node, _DEFINITIONS) for node in body)
+
+
+def _evidence(
+    assignment: Assignment, cases: dict[str, Secret], new_kernel: Callable[[], SandboxKernel], plan: Plan
+) -> dict[str, list[Any]]:
     with _Collector() as collector:
-        run = Session(assignment, cases, new_kernel=new_kernel, judge=collector, budget=Budget(deaths=0)).grade(
-            solution_plan(assignment)
-        )
+        session = Session(assignment, cases, new_kernel=new_kernel, judge=collector, budget=Budget(deaths=0))
+        run = session.grade(plan)
     return {e.name: _values(assignment, e.name, collector.records, run) for e in assignment.exercises}
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from edl_labs.checks.judge import Outcome
 from edl_labs.grading.files import remove_parts, write_atomically
+from edl_labs.grading.graded_run import Event, Run
 from edl_labs.grading.judge_process import plain_outcome
 from edl_labs.grading.plan import Plan
-from edl_labs.grading.session import Event, Run
 from edl_labs.grading.timed import INCONCLUSIVE
 
 SCHEMA = 1

@@ -61,7 +61,7 @@ def timed_outcome(session: Session, plan: Plan, exercise: Exercise, right: Outco
 
 def replay(session: Session, kernel: SandboxKernel, plan: Plan, name: str) -> None:
     """Run a plan's cells up to the last check of an exercise."""
-    from edl_labs.grading.session import SETUP
+    from edl_labs.grading.replay import SETUP
 
     if session.assignment.own_exercises:
         kernel.ask(SETUP, b"", timeout_s=session.budget.cell_s)
@@ -99,7 +99,7 @@ def timing(student_s: list[float], solution_s: list[float]) -> Timing:
 
 
 def _asked(kernel: SandboxKernel, exercise: Exercise, cases: list[Any]) -> Answer:
-    from edl_labs.grading.session import MAX_EVIDENCE_BYTES, PROBE
+    from edl_labs.grading.replay import MAX_EVIDENCE_BYTES, PROBE
 
     what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": MAX_EVIDENCE_BYTES}
     return kernel.answer(PROBE, plain.encode(what), timeout_s=exercise.timeout_s, max_bytes=MAX_EVIDENCE_BYTES)

@@ -11,12 +11,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from edl_labs.grading import preload
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.graded_notebook import graded_notebook
-from edl_labs.grading.kernel import pool as kernel_pool
+from edl_labs.grading.graded_run import Budget, Run
 from edl_labs.grading.plan import make_plan
-from edl_labs.grading.session import Budget, Run
 from edl_labs.grading.submission import MAX_FILE_BYTES, Submission, Unreadable, parse, read_submission
 from tests.attacks.attack_case import FULL
 from tests.attacks.bench import Bench
@@ -115,7 +115,7 @@ def test_class_of_a_thousand_malformed_notebooks_is_graded(
     shutil.copytree(bench.course.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(kernel_pool, "USUAL_IMPORTS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(preload, "ALWAYS", ("edl_labs", "numpy"))
     rng, honest = random.Random(99), course.answered()
     for number in range(1000):
         _, data = draw(rng, honest)

@@ -18,9 +18,10 @@ from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.grading import classrun
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.grading import preload
 from edl_labs.grading.kernel import pool as kernel_pool
 from edl_labs.grading.report import ClassProgress, ClassReport
-from edl_labs.grading.session import Budget
+from edl_labs.grading.graded_run import Budget
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 FULL = float(sum(POINTS[name] for name in SOLUTIONS))
@@ -30,7 +31,7 @@ PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence")
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels without torch: these tests are about the class, not about what is imported."""
-    monkeypatch.setattr(kernel_pool, "USUAL_IMPORTS", PRELOAD)
+    monkeypatch.setattr(preload, "ALWAYS", PRELOAD)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.grading import preload
 from edl_labs.grading.kernel import pool as kernel_pool
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course
 
@@ -62,7 +63,7 @@ def test_class_is_graded_into_postgresql_and_again_changes_nothing(
     shutil.copytree(released.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(kernel_pool, "USUAL_IMPORTS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(preload, "ALWAYS", ("edl_labs", "numpy"))
     for number in range(3):
         course.submit(f"s{number}", course.answered({"area": f"# {number}\narea = lambda w, h: w * h"}, prose="So."))
     reports = [grade(LAB, course=CourseFolder(course.root, db_url)) for _ in range(2)]

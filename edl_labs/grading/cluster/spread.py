@@ -8,10 +8,10 @@ from pathlib import Path
 
 from edl_labs.checks.exercise import exercises_folder
 from edl_labs.errors import EdlError
-from edl_labs.grading.classrun import Grader
 from edl_labs.grading.cluster.backends import Backend
 from edl_labs.grading.cluster.unit import Unit
 from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.grading.grader import Grader
 from edl_labs.grading.sandbox import Level
 from edl_labs.grading.submission import read_submission
 

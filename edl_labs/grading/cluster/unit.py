@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.grading.classrun import Grader
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.files import write_atomically
+from edl_labs.grading.grader import Grader
 from edl_labs.grading.sandbox import Level
 
 SCHEMA = 1

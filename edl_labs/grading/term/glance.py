@@ -14,9 +14,9 @@ from statistics import median
 from typing import Any
 
 from edl_labs.errors import EdlError
-from edl_labs.grading.classrun import Grader
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.files import write_atomically
+from edl_labs.grading.grader import Grader
 from edl_labs.grading.plan import make_plan
 from edl_labs.grading.result import Result
 from edl_labs.grading.submission import read_submission

@@ -8,9 +8,10 @@ from typing import Any
 
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.grading.assignment import CHECK_PREFIX
-from edl_labs.grading.classrun import Graded, Grader, put_autograded
+from edl_labs.grading.classrun import put_autograded
 from edl_labs.grading.course_folder import CourseFolder
 from edl_labs.grading.gradebook import Writer
+from edl_labs.grading.grader import Graded, Grader
 from edl_labs.grading.result import Result
 from edl_labs.grading.term.book import open_book, settle
 

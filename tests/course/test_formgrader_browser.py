@@ -1,0 +1,53 @@
+"""Formgrader in a real browser lists the marks that the class run gave."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edl_labs.grading import preload
+from edl_labs.grading.classrun import grade
+from edl_labs.grading.course_folder import CourseFolder
+from tests.course.course_fixture import LAB, Course, solve_cell
+from tests.course.formgrader import TOKEN, Formgrader, formgrader
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="no chromium here: apt-get install chromium"),
+]
+_QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
+
+
+def rendered(server: Formgrader, path: str, profile: Path) -> str:
+    """The text of a page as the browser shows it after its scripts have run."""
+    assert BROWSER is not None
+    off = [f"--disable-{name}" for name in _QUIET]
+    options = ["--headless", "--no-sandbox", "--no-first-run", *off, f"--user-data-dir={profile}"]
+    url = f"{server.url}/formgrader/{path}?token={TOKEN}"
+    command = [BROWSER, *options, "--virtual-time-budget=20000", "--timeout=60000", "--dump-dom", url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]+>", " ", done.stdout, flags=re.DOTALL))
+
+
+def test_marks_of_a_class_run_are_listed(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(released.root, tmp_path / "course")
+    course = Course(tmp_path / "course")
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
+    monkeypatch.setattr(preload, "ALWAYS", ("edl_labs", "numpy"))
+    course.submit("ada", course.answered(prose="So."))
+    course.submit("bob", course.answered({"area": solve_cell("area", body="return 0")}, prose="So."))
+    report = grade(LAB, course=CourseFolder(course.root))
+    points = {row.student: row.points for row in report.rows}
+    with formgrader(course) as server:
+        assignments = rendered(server, "manage_assignments", tmp_path / "profile")
+        submissions = rendered(server, f"manage_submissions/{LAB}", tmp_path / "profile")
+
+    assert LAB in assignments
+    for student in ("ada", "bob"):
+        assert re.search(rf"{student}.*?{points[student]:g} / 9", submissions), submissions[-2000:]
+    assert {"ada": 7.0, "bob": 5.0} == points
