@@ -21,8 +21,15 @@ _HOMES = {
     "Score": "edl_labs.checks.score",
     "Wrong": "edl_labs.errors",
     "exercise": "edl_labs.checks.exercise",
+    "measure": "edl_labs.bench",
+    "compare": "edl_labs.bench",
+    "sweep": "edl_labs.bench",
+    "selfcheck": "edl_labs.bench",
+    "Timer": "edl_labs.bench",
+    "load_ipython_extension": "edl_labs.bench",
+    "unload_ipython_extension": "edl_labs.bench",
 }
-_MODULES = ("checks", "clock", "device", "hardware", "plots", "ui", "units", "virtual")
+_MODULES = ("bench", "checks", "clock", "device", "errors", "hardware", "plots", "stats", "ui", "units", "virtual")
 __all__ = [*sorted(_HOMES), "__version__"]
 
 

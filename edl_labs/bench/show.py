@@ -151,6 +151,8 @@ def _stamp_lines(value: Measurement | Comparison) -> list[str]:
     stamp = value.stamp
     if stamp is None:
         return []
+    if stamp.kind == "virtual":
+        return [f"on {stamp.device_name}: virtual time, not this machine's"]
     torch = f", torch {stamp.torch}, {stamp.threads} threads" if stamp.torch else ""
     return [f"on {stamp.device_name} ({stamp.usable_cores} cores usable), Python {stamp.python}{torch}"]
 

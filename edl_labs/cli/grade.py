@@ -9,6 +9,7 @@ import typer
 
 from edl_labs.cli.author import need_instructor_tools
 from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
     from edl_labs.grading.report import ClassProgress, ClassReport
@@ -26,13 +27,35 @@ def grade(
     only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
+    backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
+    address: Annotated[str, typer.Option(help="The Ray cluster's address.")] = "",
+    partition: Annotated[str, typer.Option(help="The Slurm partition.")] = "",
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs leased for each task of Ray or Slurm.")] = 0.0,
     as_json: AsJson = False,
 ) -> None:
     """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
     from edl_labs.grading.classrun import grade as grade_class
+    from edl_labs.grading.cluster.backends import make_backend
+    from edl_labs.grading.cluster.spread import spread_class
     from edl_labs.grading.sandbox import Level
 
+    level = Level.UNSAFE if unsafe else None
+    if backend:
+        if fresh:
+            why = "machines work out the results that are missing, and keep the others"
+            raise UsageError("--fresh and --backend do not go together", why=why, next="leave one of them out")
+        where = make_backend(backend, jobs=jobs or 2, address=address, partition=partition, gpus=gpus)
+        with Progress(quiet=as_json) as progress:
+            spread_class(
+                assignment,
+                where,
+                only=only or (),
+                seed=seed,
+                level=level,
+                gpu=gpus > 0,
+                progress=lambda done, total: progress(done, total, "units"),
+            )
     with Progress(quiet=as_json) as progress:
 
         def tell(so_far: ClassProgress) -> None:
@@ -45,7 +68,7 @@ def grade(
             seed=seed,
             only=only or (),
             fresh=fresh,
-            level=Level.UNSAFE if unsafe else None,
+            level=level,
             progress=tell,
         )
     if as_json:

@@ -50,7 +50,7 @@ def grade(
     """
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
-    students = _chosen(course.students(assignment), only)
+    students = chosen(course.students(assignment), only)
     if not students:
         why = "no submission matches" if only else f"nobody handed in {assignment}"
         raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
@@ -187,7 +187,8 @@ def _told(result: Result) -> Iterable[str]:
     return (f"{event.where}: {event.kind}{f' ({event.why})' if event.why else ''}" for event in result.events)
 
 
-def _chosen(students: list[str], only: Sequence[str]) -> list[str]:
+def chosen(students: list[str], only: Sequence[str]) -> list[str]:
+    """The students whose names match one of the patterns `only`; all when there is none."""
     if not only:
         return students
     return [student for student in students if any(fnmatch.fnmatchcase(student, pattern) for pattern in only)]

@@ -36,7 +36,10 @@ class Graded:
 
 
 class Grader:
-    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed."""
+    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
+
+    `gpu` is the number of the one GPU that kernels see; none see any otherwise.
+    """
 
     def __init__(
         self,
@@ -48,8 +51,9 @@ class Grader:
         limits: Limits | None = None,
         budget: Budget | None = None,
         fresh: bool = False,
+        gpu: int | None = None,
     ) -> None:
-        self.course, self.assignment, self.fresh = course, assignment, fresh
+        self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
         self.level, self.limits, self.budget = level or best_level(), limits or Limits(), budget or Budget()
         self.folder = course.grading(assignment.name)
         self.seed = class_seed(self.folder, seed=seed)
@@ -119,10 +123,11 @@ class Grader:
 
     def _new_pool(self) -> KernelPool:
         try:
-            return KernelPool(level=self.level, limits=self.limits, preload=preload_of(self.assignment))
+            preload = preload_of(self.assignment)
+            return KernelPool(level=self.level, limits=self.limits, preload=preload, gpu=self._gpu)
         except UsageError:
             # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
-            return KernelPool(level=self.level, limits=self.limits)
+            return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
     def _session(self) -> Session:
         if not hasattr(self._local, "session"):

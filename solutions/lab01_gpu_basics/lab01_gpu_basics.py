@@ -251,6 +251,30 @@ with once_written("honest_timer"):
 # %% [markdown]
 # Eight megabytes over 4.8 TB/s would be 1.7 µs, but the time of a call is the launch. A kernel this small cannot be
 # made faster by a faster GPU: remember it when a profile shows thousands of them.
+#
+# Your timer gives one number, and no hint how far to trust it. `measure(fn)`, which the later labs use, takes many runs
+# and gives an interval; `compare` runs two ways in turn, so that both see the same busy moments of the machine, and
+# ends with a verdict. Both work on any clock; here it is this processor's. **Predict:** which is faster, the loop or
+# `sum`, and by which factor?
+
+# %%
+from edl_labs import compare, measure
+
+
+def loop():
+    total = 0
+    for number in range(1000):
+        total += number
+    return total
+
+
+with once_written("honest_timer"):
+    print("your timer:", units.seconds(time_device(loop, SimpleNamespace(clock=clock_for("cpu")))), "a call")
+    print(measure(loop, budget_s=0.1, name="measure"))
+    print(compare({"loop": loop, "sum": lambda: sum(range(1000))}, budget_s=0.1))
+
+# %% [markdown]
+# Run the cell again: do the intervals overlap? Your timer's second number may lie outside both.
 
 # %% [markdown]
 # ## 4. Six ways to lie
@@ -609,15 +633,11 @@ def measured_rate(mebibytes, *, pinned):
     """Bytes per second from host memory to this machine's GPU."""
     import torch
 
-    clock, source = clock_for("cuda"), torch.ones(mebibytes << 20, dtype=torch.uint8)
+    source = torch.ones(mebibytes << 20, dtype=torch.uint8)
     source = source.pin_memory() if pinned else source
     target = source.to("cuda")
-    clock.synchronize()
-    start_s = clock.now_s()
-    for _ in range(5):
-        target.copy_(source, non_blocking=True)
-    clock.synchronize()
-    return 5 * source.numel() / (clock.now_s() - start_s)
+    copied = measure(lambda: target.copy_(source, non_blocking=True), clock=clock_for("cuda"), budget_s=0.2)
+    return source.numel() / copied.median_s
 
 
 # %%

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edl_labs.checks.exercise import exercises_folder
 from edl_labs.errors import EdlError
+from edl_labs.grading.classrun import chosen
 from edl_labs.grading.cluster.backends import Backend
 from edl_labs.grading.cluster.unit import Unit
 from edl_labs.grading.course_folder import CourseFolder
@@ -16,6 +17,26 @@ from edl_labs.grading.sandbox import Level
 from edl_labs.grading.submission import read_submission
 
 STUDENTS_A_UNIT = 8
+
+
+def spread_class(
+    assignment: str,
+    backend: Backend,
+    *,
+    course: CourseFolder | None = None,
+    only: Sequence[str] = (),
+    seed: int | None = None,
+    level: Level | None = None,
+    gpu: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[int, ...]:
+    """`spread` for everyone who handed in, or those whose names match a pattern of `only`."""
+    course = course or CourseFolder.find()
+    course.assignment(assignment)
+    students = chosen(course.students(assignment), only)
+    return spread(
+        assignment, backend, course=course, students=students, seed=seed, level=level, gpu=gpu, progress=progress
+    )
 
 
 def spread(
@@ -27,6 +48,7 @@ def spread(
     seed: int | None = None,
     level: Level | None = None,
     students_a_unit: int = STUDENTS_A_UNIT,
+    gpu: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """Have `backend` work out the results that are not there yet; the exit codes of its units.
@@ -41,7 +63,7 @@ def spread(
         own = str(exercises_folder()) if known.own_exercises else ""
         about = (str(course.root.resolve()), assignment)
         units = [
-            Unit(*about, tuple(missing[i : i + students_a_unit]), grader.seed, grader.level.value, own)
+            Unit(*about, tuple(missing[i : i + students_a_unit]), grader.seed, grader.level.value, own, gpu)
             for i in range(0, len(missing), students_a_unit)
         ]
         folder = grader.folder / "units" / f"{os.getpid()}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,10 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Unit:
-    """What to grade. `exercises` is the folder of a course's own exercise modules, empty for the package's."""
+    """What to grade. `exercises` is the folder of a course's own exercise modules, empty for the package's.
+
+    `gpu`: the kernels see the GPU that was leased to the unit.
+    """
 
     course: str
     assignment: str
@@ -31,6 +35,7 @@ class Unit:
     seed: int
     level: str
     exercises: str = ""
+    gpu: bool = False
 
     def write(self, path: Path) -> None:
         """The specification as a file."""
@@ -62,7 +67,8 @@ def run_unit(path: Path) -> int:
     os.environ.update(unit.environment())
     course = CourseFolder(Path(unit.course))
     failed = 0
-    with Grader(course, course.assignment(unit.assignment), seed=unit.seed, level=Level(unit.level)) as grader:
+    known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
+    with Grader(course, known, seed=unit.seed, level=Level(unit.level), gpu=gpu) as grader:
         for student in unit.students:
             try:
                 grader.grade(student)
@@ -70,6 +76,16 @@ def run_unit(path: Path) -> int:
                 failed += 1
                 print(f"{student}: {error.what}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def leased_gpu(environment: Mapping[str, str]) -> int:
+    """The number of the GPU that Ray or Slurm leased to this process, as CUDA_VISIBLE_DEVICES says."""
+    said = environment.get("CUDA_VISIBLE_DEVICES", "")
+    first = said.split(",")[0].strip()
+    if not first.isdigit():
+        why = f"CUDA_VISIBLE_DEVICES is {said!r}, which names none by number"
+        raise UsageError("no GPU was leased to this unit", why=why, next="ask for one with --gpus 1, or for none")
+    return int(first)
 
 
 def main() -> None:

@@ -21,6 +21,13 @@ def shell():
     InteractiveShell.clear_instance()
 
 
+def test_load_ext_of_the_package_brings_the_magics(shell):
+    unload_ipython_extension(shell)
+    shell.run_line_magic("load_ext", "edl_labs")
+
+    assert isinstance(shell.run_line_magic("measure", "--budget 0.01 sorted(data)"), Measurement)
+
+
 def test_a_line_is_measured_in_the_notebooks_namespace(shell):
     m = shell.run_line_magic("measure", "--budget 0.02 sorted(data)")
 

@@ -281,3 +281,14 @@ def test_the_clock_of_device_events_gives_the_same_time_as_the_drained_host_cloc
     ]
 
     assert [4e-5, 4e-5] == pytest.approx(times, rel=0.01)
+
+
+def test_a_result_on_virtual_time_says_that_it_is_modelled():
+    from edl_labs.virtual import VirtualGPU
+
+    gpu = VirtualGPU("A100-80GB")
+    m = measure(lambda: gpu.launch("k", duration_s=4e-5), clock=gpu.clock)
+
+    assert m.stamp is not None
+    assert ("virtual", True) == (m.stamp.kind, m.stamp.device_name.startswith("modelled"))
+    assert "virtual time" in m._repr_html_()
