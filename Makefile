@@ -49,6 +49,7 @@ test: setup lint types check-build ## Lint, types, generated files, tests (under
 
 test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheels, browsers
 	@scripts/system_packages chromium postgresql
+	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
 	@$(BIN)/edl-labs test --seeds 200
 

@@ -46,11 +46,12 @@ def test_conda_installs_the_package_with_every_extra_and_the_pins() -> None:
     assert set(EXTRAS) - {"cluster"} == set(wanted.group(1).split(","))
 
 
-def test_make_installs_every_extra() -> None:
+def test_make_installs_every_extra_and_that_of_clusters_for_the_long_tests() -> None:
     extras = re.search(r"^EXTRAS := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     assert extras is not None
     assert set(EXTRAS) - {"cluster"} == set(extras.group(1).split(","))
+    assert "'.[$(EXTRAS),cluster]'" in (ROOT / "Makefile").read_text().partition("test-all:")[2]
 
 
 @pytest.mark.parametrize("text", [*PROJECT["dependencies"], *(r for extra in EXTRAS.values() for r in extra)])
