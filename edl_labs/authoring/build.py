@@ -11,6 +11,7 @@ from typing import Any
 from edl_labs.authoring import leaks
 from edl_labs.authoring.course import Course
 from edl_labs.authoring.goldens import goldens
+from edl_labs.authoring.hosts import repository
 from edl_labs.authoring.lab import Lab
 from edl_labs.authoring.notebook import dumps, locked_digests, source_notebook
 from edl_labs.authoring.places import registered
@@ -116,7 +117,7 @@ def _generate(
         for name in lab.toml.data:
             data = (lab.folder / name).read_bytes()
             expected[course.labs / lab.name / name] = source_files[course.source / lab.name / name] = data
-    expected[course.labs / "README.md"] = table(labs).encode()
+    expected[course.labs / "README.md"] = table(labs, repository=repository(course.root)).encode()
     known = leaks.secrets(labs)
     leaks.refuse([leak for p, data in expected.items() for leak in leaks.scan_bytes(course.shown(p), data, known)])
     return expected, source_files

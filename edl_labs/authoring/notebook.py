@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+from edl_labs.authoring.hosts import hosted
 from edl_labs.authoring.lab import Lab
 from edl_labs.authoring.source import Cell
 
@@ -72,7 +73,8 @@ def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
     if cell.role == "check":
         points = lab.exercise(str(cell.name)).points
         metadata["nbgrader"] = _nbgrader(f"check_{cell.name}", grade=True, locked=True, points=points)
-    return _notebook_cell(cell.kind, cell_id, cell.source, metadata)
+    source = hosted(cell.source) if cell.role == "setup" else cell.source
+    return _notebook_cell(cell.kind, cell_id, source, metadata)
 
 
 def _explain_cells(lab: Lab, cell: Cell, cell_id: str) -> list[dict[str, Any]]:

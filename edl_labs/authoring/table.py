@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edl_labs.authoring.hosts import badges
 from edl_labs.authoring.lab import Lab
 
 _DEVICES = {"any": "any", "cuda": "any; CUDA where it is here, recorded or modelled figures elsewhere"}
@@ -19,16 +20,22 @@ To begin, install what your course gave you (`pip install "edl-labs[lab]"`, or t
 `edl-labs start my-labs` copies the labs into the folder `my-labs`, never over your work, and opens them in JupyterLab.
 In a notebook, `check("name")` says what is right and what is not, and `hint("name")` gives one hint at a time.
 `edl-labs check my-labs/LAB/LAB.ipynb` runs a whole notebook's checks from the command line.
+
+On Colab or Kaggle a notebook needs nothing else: its first code cell installs this release there, and only there, and
+leaves the host's torch alone. On a laptop without network, install once where there is one; after that nothing is
+downloaded: data is made on the spot, figures of GPUs that you do not have lie in the package, and checks, hints and
+`edl-labs check` work without asking anybody. Bring about 6 GB of disk for torch with its CUDA libraries, or 1 GB for
+torch's CPU build, and nothing else.
 """
 
 
-def table(labs: list[Lab]) -> str:
-    """The text of labs/README.md."""
-    return _HEAD + "".join(_row(lab) for lab in labs) + _TAIL
+def table(labs: list[Lab], *, repository: str = "") -> str:
+    """The text of labs/README.md; `repository`, as OWNER/NAME, gives each lab badges that open it on rented hosts."""
+    return _HEAD + "".join(_row(lab, repository) for lab in labs) + _TAIL
 
 
-def _row(lab: Lab) -> str:
+def _row(lab: Lab, repository: str) -> str:
     names = ", ".join(f"`{e.name}`" for e in lab.exercises)
-    link = f"[{lab.name}]({lab.name}/{lab.name}.ipynb)"
+    link = " ".join(filter(None, (f"[{lab.name}]({lab.name}/{lab.name}.ipynb)", badges(lab.name, repository))))
     title = lab.title.replace("|", "\\|")
     return f"| {link} | {title} | {lab.minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"

@@ -17,7 +17,7 @@ from edl_labs.errors import UsageError
 FILE = "course.toml"
 DAY_S = 86_400.0
 _TOP = ("course", "late", "assignment")
-_COURSE = ("name", "timezone", "roster")
+_COURSE = ("name", "timezone", "roster", "repository")
 _LATE = ("grace_minutes", "per_day", "at_most", "closes_after_days")
 _ASSIGNMENT = ("name", "due", "extensions")
 

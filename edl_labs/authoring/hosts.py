@@ -1,0 +1,64 @@
+"""Notebooks on rented hosts: the lines that install a release on Colab and Kaggle, and the badges that lead there."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from urllib.parse import quote
+
+from edl_labs import __version__
+from edl_labs.errors import UsageError
+
+# Variables that these hosts set, and nobody else.
+HOST_VARIABLES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
+_HOSTED = """\
+# On Colab and Kaggle only: this release of the course's library. It asks for no version of torch, so the host's stays.
+import importlib.util
+import os
+import subprocess
+import sys
+
+if {{"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}} & set(os.environ) and importlib.util.find_spec("edl_labs") is None:
+    release = os.environ.get("EDL_LABS_INSTALL", "edl-labs=={version}")
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", release], check=True)
+    importlib.invalidate_caches()
+
+"""
+_BADGES = (
+    ("Open in Colab", "https://colab.research.google.com/assets/colab-badge.svg", "colab.research.google.com/github"),
+    ("Open in Kaggle", "https://kaggle.com/static/images/open-in-kaggle.svg", "kaggle.com/kernels/welcome?src="),
+)
+
+
+def hosted(source: str) -> str:
+    """The set-up cell with the lines that a rented host needs before it."""
+    return _HOSTED.format(version=__version__) + source
+
+
+def repository(root: Path) -> str:
+    """OWNER/NAME of the course's public repository, from `[course] repository` of course.toml; empty when not said."""
+    try:
+        data = tomllib.loads((root / "course.toml").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError("course.toml cannot be read", why=str(error), next="mend the line") from None
+    found = data.get("course", {}).get("repository", "")
+    parts = str(found).removeprefix("https://github.com/").removesuffix(".git").strip("/").split("/")
+    if found and len(parts) != 2:
+        why = "badges need the owner and the name of a repository"
+        raise UsageError(f"course.toml: repository is {found!r}", why=why, next='write repository = "owner/name"')
+    return "/".join(parts) if found else ""
+
+
+def badges(name: str, owner_and_name: str, *, branch: str = "main") -> str:
+    """Markdown that opens the lab `name` on rented hosts; empty without a repository."""
+    if not owner_and_name:
+        return ""
+    path = quote(f"{owner_and_name}/blob/{branch}/labs/{name}/{name}.ipynb")
+    (colab, colab_picture, colab_at), (kaggle, kaggle_picture, kaggle_at) = _BADGES
+    links = (
+        f"[![{colab}]({colab_picture})](https://{colab_at}/{path})",
+        f"[![{kaggle}]({kaggle_picture})](https://{kaggle_at}https://github.com/{path})",
+    )
+    return " ".join(links)
