@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import nbformat
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = "lab90_shapes"
+SECOND_LAB = "lab91_shapes"
 
 EXERCISES = '''
 from edl_labs.checks import Wrong, close, exercise
@@ -146,10 +148,12 @@ class Course:
     def answered(self, sources: Mapping[str, str] | None = None, *, prose: str = "") -> nbformat.NotebookNode:
         """The released notebook with every solve cell answered, those in `sources` as given there."""
         notebook = self.released()
+        called = second_name if self.lab == SECOND_LAB else str
         for name, (_, body) in SOLUTIONS.items():
-            cell_of(notebook, name)["source"] = (sources or {}).get(name, solve_cell(name, body=body))
+            text = (sources or {}).get(name, solve_cell(name, body=body))
+            cell_of(notebook, called(name))["source"] = _second(text) if self.lab == SECOND_LAB else text
         if prose:
-            cell_of(notebook, "why_square")["source"] = prose
+            cell_of(notebook, called("why_square"))["source"] = prose
         return notebook
 
     def scores(self, student: str) -> dict[str, float | None]:
@@ -180,6 +184,29 @@ def make_course(root: Path) -> Course:
     _write_goldens(course, notebook)
     course.nbgrader("generate_assignment", LAB)
     return course
+
+
+def add_second_lab(course: Course) -> Course:
+    """Another lab of the same form in the same course, its names ending in _two."""
+    second = Course(course.root, SECOND_LAB)
+    (course.exercises / f"{SECOND_LAB}.py").write_text(_second(EXERCISES), encoding="utf-8")
+    source = course.root / "build" / "source" / SECOND_LAB
+    source.mkdir(parents=True)
+    notebook = nbformat.from_dict(json.loads(_second(json.dumps(source_notebook()))))
+    nbformat.write(notebook, source / f"{SECOND_LAB}.ipynb")
+    _write_goldens(second, notebook, points={second_name(name): most for name, most in POINTS.items()})
+    second.nbgrader("generate_assignment", SECOND_LAB)
+    return second
+
+
+def second_name(name: str) -> str:
+    """What an exercise of the first lab is called in the second one."""
+    return f"{name}_two"
+
+
+def _second(text: str) -> str:
+    names = "|".join(sorted(POINTS, key=len, reverse=True))
+    return re.sub(rf"(?<![A-Za-z])(check_)?({names})(?![A-Za-z_])", r"\1\2_two", text)
 
 
 def make_lab_course(root: Path, name: str) -> Course:
@@ -234,12 +261,12 @@ def _nbgrader(
     return {"nbgrader": {"grade_id": grade_id, **meta, **({} if points is None else {"points": points})}}
 
 
-def _write_goldens(course: Course, notebook: nbformat.NotebookNode) -> None:
+def _write_goldens(course: Course, notebook: nbformat.NotebookNode, *, points: Mapping[str, float] = POINTS) -> None:
     solve = [c.source for c in notebook.cells if c.cell_type == "code" and not c.source.startswith("check(")]
     command = [sys.executable, str(Path(__file__).parent / "write_goldens.py")]
-    request = json.dumps([LAB, solve, POINTS])
+    request = json.dumps([course.lab, solve, dict(points)])
     done = subprocess.run(command, input=request, env=course.env, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     folder = course.exercises / "goldens"
-    folder.mkdir()
-    (folder / f"{LAB}.json").write_text(done.stdout, encoding="utf-8")
+    folder.mkdir(exist_ok=True)
+    (folder / f"{course.lab}.json").write_text(done.stdout, encoding="utf-8")

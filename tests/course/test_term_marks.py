@@ -14,7 +14,7 @@ import pytest
 from edl_labs.errors import UsageError
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.kernel import pool as kernel_pool
+from edl_labs.grading import preload
 from edl_labs.grading.term.book import class_marks, open_book
 from edl_labs.grading.term.collect import collect
 from edl_labs.grading.term.export import export
@@ -66,7 +66,7 @@ def course(
     released: Course, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Course:
     """A graded course of its own for one test."""
-    monkeypatch.setattr(kernel_pool, "USUAL_IMPORTS", PRELOAD)
+    monkeypatch.setattr(preload, "ALWAYS", PRELOAD)
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(released.exercises))
     ready = once(tmp_path_factory, "term_graded", lambda root: make_graded(root, released.root))
     shutil.copytree(ready, tmp_path / "course")
