@@ -2,8 +2,8 @@
 
     python benchmarks/grading_throughput.py --students 40 --jobs 2
 
-Prints seconds, CPU, the notebook's own time T, overhead per submission, memory per worker, and the ratio beside the
-bound that T leaves. Marks must be equal, or nothing is printed but the difference.
+Prints seconds, CPU, the notebook's own time T, overhead per submission, memory per worker, the ratio beside the
+bound that T leaves, and what larger classes would take. Marks must be equal, or nothing is printed but the difference.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def marks(course: Course, students: int) -> dict[str, dict[str, float | None]]:
     return {f"s{number:03}": course.scores(f"s{number:03}") for number in range(students)}
 
 
-def graded_with(course: Course, *, jobs: int, only: str = "*") -> tuple[Taken, dict]:
-    """A class run from nothing: earlier results and marks are thrown away."""
-    for name in ("grading", "autograded"):
+def graded_with(course: Course, *, jobs: int, only: str = "*", kept: bool = False) -> tuple[Taken, dict]:
+    """A class run from nothing: earlier results and marks are thrown away, unless they are to be `kept`."""
+    for name in () if kept else ("grading", "autograded"):
         shutil.rmtree(course.root / "course" / name, ignore_errors=True)
     found = taken([sys.executable, "-c", GRADE, course.lab, str(course.root), str(jobs), only], course)
     return found, json.loads(found.output)
@@ -111,9 +111,11 @@ def measure(root: Path, lab: str, *, students: int, jobs: int) -> dict:
     """Every figure that is printed."""
     ours = make_class(root / "ours", lab, students, plain=False)
     plain = make_class(root / "plain", lab, students, plain=True)
-    first, _ = graded_with(ours, jobs=1, only="s000")
+    first, alone = graded_with(ours, jobs=1, only="s000")
+    report_s = alone["rows"][0]["own_s"]
     one, _ = graded_with(ours, jobs=1)
     many, report = graded_with(ours, jobs=jobs)
+    again, _ = graded_with(ours, jobs=jobs, kept=True)
     theirs = taken([sys.executable, "-m", "nbgrader", "autograde", lab, "--quiet"], plain)
     if marks(ours, students) != marks(plain, students):
         raise SystemExit("the marks differ; no figure is worth anything")
@@ -128,13 +130,34 @@ def measure(root: Path, lab: str, *, students: int, jobs: int) -> dict:
         "one": asdict(one) | {"output": ""},
         "many": asdict(many) | {"output": ""},
         "notebook_cpu_s": own_cpu_s,
+        "start_wall_s": first.wall_s - report_s,
         "start_cpu_s": first.cpu_s - own_cpu_s,
         "overhead_cpu_s": (many.cpu_s - first.cpu_s) / (students - 1) - own_cpu_s,
+        "merge_s": again.wall_s / students,
         "kernel_peak_bytes": max(row["peak_bytes"] for row in rows),
         "ratio": theirs.wall_s / many.wall_s,
         "bound_ratio": theirs.wall_s / (own_cpu_s * students / jobs),
         "efficiency": one.wall_s / (jobs * many.wall_s),
     }
+
+
+def sizing_s(figures: dict, *, students: int, cores: int) -> float:
+    """Seconds for a class on `cores` cores, extrapolated: the start, then the slower of graders and the one writer.
+
+    Cores are assumed to be as fast, and as much in each other's way, as those that were measured.
+    """
+    each_s = (figures["many"]["wall_s"] - figures["start_wall_s"]) * figures["jobs"] / figures["students"]
+    return figures["start_wall_s"] + students * max(each_s / cores, figures["merge_s"])
+
+
+def sizing(figures: dict) -> str:
+    """Submissions an hour, and hours for classes of three sizes."""
+    each_s = sizing_s(figures, students=1, cores=1) - figures["start_wall_s"]
+    lines = [f"{3600 / each_s:.0f} submissions an hour and core; the writer merges {3600 / figures['merge_s']:.0f}"]
+    for students in (100, 1_000, 10_000):
+        times = (f"{c} cores {sizing_s(figures, students=students, cores=c) / 60:.1f} min" for c in (2, 16, 64))
+        lines.append(f"{students:>6} students: {', '.join(times)}")
+    return "\n".join(lines)
 
 
 def text(figures: dict) -> str:
@@ -155,6 +178,9 @@ def text(figures: dict) -> str:
             f"ratio                      {figures['ratio']:8.1f}   (bound by T {figures['bound_ratio']:.1f}, "
             f"wanted {wanted:.1f}: {'yes' if figures['ratio'] >= wanted else 'no'})",
             f"efficiency                 {figures['efficiency']:8.2f}",
+            "",
+            "extrapolated (one course's folder, no GPU; with one, submissions an hour and GPU are 3600 / T there):",
+            sizing(figures),
         ]
     )
 
