@@ -19,7 +19,9 @@ _HOMES = {
     "Bound": "bounds",
     "Diagnosis": "bounds",
     "attainable_flop_per_s": "bounds",
+    "Count": "counting",
     "bound": "bounds",
+    "count": "counting",
     "diagnose": "bounds",
     "roof": "bounds",
 }
