@@ -20,6 +20,8 @@ _PER_RESULT = {
     **dict.fromkeys(("hardsigmoid", "hardsigmoid_", "sigmoid_backward", "tanh_backward"), 3),
     **dict.fromkeys(("addcmul", "addcmul_", "addcdiv", "addcdiv_", "lerp", "lerp_", "mse_loss_backward"), 3),
     **dict.fromkeys(("leaky_relu", "leaky_relu_", "rsqrt", "native_dropout", "native_dropout_backward"), 2),
+    **dict.fromkeys(("hardtanh_backward", "leaky_relu_backward", "hardsigmoid_backward", "softplus_backward"), 2),
+    **dict.fromkeys(("elu_backward", "mish_backward", "logit_backward"), 4),
     "gelu_backward": 10,
     "silu_backward": 7,
     "mish": 5,
@@ -45,40 +47,20 @@ _PER_ARGUMENT = {
 }
 _NORM_IN_USE = ("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
 _ATTENTION = "_scaled_dot_product_"
-_NONE = {
-    *(
-        "clone",
-        "copy_",
-        "_to_copy",
-        "cat",
-        "stack",
-        "fill_",
-        "zero_",
-        "zeros",
-        "ones",
-        "full",
-        "zeros_like",
-        "ones_like",
-    ),
-    *(
-        "full_like",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "arange",
-        "index",
-        "gather",
-        "embedding",
-        "index_select",
-        "fill",
-    ),
-    *("constant_pad_nd", "roll", "flip", "where", "masked_fill", "masked_fill_", "bernoulli_", "uniform_", "normal_"),
-    *("rand", "randn", "randint", "randperm", "scalar_tensor", "repeat", "tril", "triu", "eye", "copy", "bernoulli"),
-    *("scatter", "scatter_", "index_put", "index_put_", "_index_put_impl_", "select_scatter", "slice_scatter"),
-    *("upsample_nearest2d", "upsample_nearest2d_backward", "pixel_shuffle", "reflection_pad2d", "nonzero", "unfold"),
-    *("_local_scalar_dense", "contiguous", "resize_as_", "as_strided_", "unbind", "split", "tril_indices", "lift"),
-    *("native_channel_shuffle", "channel_shuffle", "detach", "random_", "_pin_memory", "rand_like", "randn_like"),
-}
+# Moving, making and choosing values is no arithmetic.
+_NONE = frozenset(
+    """
+    _index_put_impl_ _local_scalar_dense _nested_from_padded _nested_tensor_from_mask
+    _nested_tensor_from_mask_left_aligned _pin_memory _to_copy arange as_strided_ bernoulli bernoulli_ cat
+    channel_shuffle clone constant_pad_nd contiguous copy copy_ detach embedding eye fill fill_ flip full
+    full_like gather index index_put index_put_ index_select lift masked_fill masked_fill_
+    native_channel_shuffle nested_to_padded_tensor new_full new_ones new_zeros nonzero normal_ ones ones_like
+    pixel_shuffle rand rand_like randint randn randn_like random_ randperm reflection_pad2d repeat
+    repeat_interleave resize_as_ roll scalar_tensor scatter scatter_ scatter_reduce select_scatter
+    slice_scatter sort split stack to_padded_tensor topk tril tril_indices triu unbind unfold uniform_
+    upsample_nearest2d upsample_nearest2d_backward where zero_ zeros zeros_like
+    """.split()  # noqa: SIM905 - one name a line would fill two pages
+)
 
 
 def other_flops(name: str, func: Any, args: tuple[Any, ...], out: Any) -> float | None:

@@ -21,10 +21,12 @@ Raw = Callable[[Any, Any, Any], tuple[int, float | None]]
 
 
 def contraction_formula(packet: Any) -> Formula | None:
-    """A function of shapes (args, kwargs, results, with shapes for tensors) that gives FLOPs; None for no contraction."""
+    """A function of args, kwargs, results (shapes for tensors) that gives FLOPs; None for no contraction."""
     registered = flop_registry.get(packet)
     if registered is not None and packet not in RAW:
-        return lambda args, kwargs, out: int(registered(*args, **kwargs, out_val=out))
+        # The formula itself: torch's wrapper would look for tensors in what are shapes already.
+        formula = registered.__wrapped__
+        return lambda args, kwargs, out: int(formula(*args, **kwargs, out_shape=out))
     return _OURS.get(packet)
 
 

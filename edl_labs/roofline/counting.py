@@ -109,7 +109,7 @@ class Count:
 
     def __str__(self) -> str:
         text = (
-            f"{si(self.contraction_flops, 'FLOP')} of contractions, {si(self.other_flops, 'FLOP')} of other arithmetic, "
+            f"{si(self.contraction_flops, 'FLOP')} of contractions, {si(self.other_flops, 'FLOP')} of others, "
             f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if all were fused)"
         )
         return f"{text}; other FLOPs unknown for {', '.join(self.uncounted)}" if self.uncounted else text
@@ -125,9 +125,9 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     """The FLOPs and bytes of one run of `model(*inputs, **keywords)`, and of its backward pass.
 
     The model runs as it is, where it is, in its own mode: dropout, batch norm and the device's choice of kernels count
-    as they run. Its buffers, gradients and random numbers are afterwards as before. Without `backward` (or where nothing
-    requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's FlopCounterMode where
-    that has a formula. EdlError where the model cannot run on these inputs.
+    as they run. Its buffers, gradients and random numbers are afterwards as before. Without `backward` (or where
+    nothing requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's
+    FlopCounterMode where that has a formula. EdlError where the model cannot run on these inputs.
 
     >>> import torch
     >>> counted = count(torch.nn.Linear(1024, 4096, bias=False), torch.randn(512, 1024), backward=False)

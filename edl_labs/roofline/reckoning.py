@@ -50,4 +50,4 @@ def _dtype(event: Event, *, is_contraction: bool) -> str:
     if not floats:
         return "none"
     chosen = max(floats, key=lambda brief: len(brief.shape)) if is_contraction else floats[0]
-    return short_dtype(chosen.dtype, tf32=event.tf32 and is_contraction and chosen.device == "cuda")
+    return short_dtype(chosen.dtype, tf32=event.tf32 and is_contraction and chosen.is_cuda)

@@ -1,7 +1,8 @@
 """Watches a torch run: every operation below autograd, with shapes, memory, module and direction, at little cost.
 
-While the model runs only plain facts are noted; what they amount to is reckoned afterwards. An operation of the backward
-pass belongs to the module that was running when its autograd node was made, which the node's sequence number tells.
+While the model runs only plain facts are noted; what they amount to is reckoned afterwards. An operation of the
+backward pass belongs to the module that was running when its autograd node was made, which the node's sequence number
+tells.
 """
 
 from __future__ import annotations
@@ -28,13 +29,12 @@ class Brief(NamedTuple):
     shape: tuple[int, ...]
     dtype: torch.dtype
     stride: tuple[int, ...]
-    place: tuple[int, int]
-    storage: int
-    device: str
+    place: int
+    is_cuda: bool
 
 
 class Event(NamedTuple):
-    """One operation that ran: its arguments with a `Brief` for each tensor, its results, where and in which direction."""
+    """One operation that ran: arguments and results with a `Brief` for each tensor, module and direction."""
 
     func: Any
     args: Any
@@ -50,6 +50,11 @@ class Recorder(TorchDispatchMode):
     """Notes each operation as an `Event`; `modules` maps each module of the model to its name."""
 
     supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # torch would wrap each call in a guard against compiling; compiled models are unwrapped before they get here.
+        return False
 
     def __init__(self, modules: dict[torch.nn.Module, str]) -> None:
         super().__init__()
@@ -92,7 +97,7 @@ class Recorder(TorchDispatchMode):
         self.events.append(
             Event(
                 func,
-                briefed(args),
+                tuple([brief(arg) if isinstance(arg, torch.Tensor) else briefed(arg) for arg in args]),
                 briefed(kwargs) if kwargs else {},
                 briefed(out),
                 self._module(),
@@ -140,12 +145,11 @@ def briefed(value: Any) -> Any:
 def brief(tensor: torch.Tensor) -> Brief:
     """The facts of one tensor."""
     try:
-        storage = tensor.untyped_storage()._cdata
-        place = (storage, tensor.storage_offset())
-        return Brief(tuple(tensor.shape), tensor.dtype, tensor.stride(), place, storage, tensor.device.type)
+        place = tensor.data_ptr() or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
+        return Brief(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
     except (RuntimeError, NotImplementedError):
         # Nested, sparse and opaque tensors have no shape or no storage of their own.
-        return Brief((tensor.numel(),), tensor.dtype, (1,), (id(tensor), 0), id(tensor), tensor.device.type)
+        return Brief((tensor.numel(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
 
 
 def _kind(func: Any) -> str:

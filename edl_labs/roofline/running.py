@@ -31,15 +31,14 @@ def record(
             out = model(*inputs, **keywords)
         results = [tensor for tensor in tensors(out) if tensor.requires_grad and tensor.dtype.is_floating_point]
         gradients = [torch.ones_like(tensor) for tensor in results]
-        before = _unique_bytes([*tensors(inputs), *tensors(dict(keywords)), *_held(model), *tensors(out)])
+        crossing = _unique_bytes([*tensors(inputs), *tensors(dict(keywords)), *_held(model), *tensors(out)])
         if backward and results:
             recorder.is_backward = True
             with recorder:
                 torch.autograd.backward(results, gradients)
-            before += _unique_bytes([p.grad for p in _parameters(model) if p.grad is not None]) + _unique_bytes(
-                gradients
-            )
-    return Recorded(recorder.events, before)
+            made = [parameter.grad for parameter in _parameters(model) if parameter.grad is not None]
+            crossing += _unique_bytes([*made, *gradients])
+    return Recorded(recorder.events, crossing)
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:

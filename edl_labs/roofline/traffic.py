@@ -27,7 +27,7 @@ def moved_bytes(name: str, args: Any, kwargs: Any, out: Any) -> int:
     inputs, outputs = _unique(args, kwargs), _unique(out)
     if name in _SCATTERS:
         return _scattered(args)
-    if not name.endswith("_") and outputs and all(brief.storage in _storages(inputs) for brief in outputs):
+    if not name.endswith("_") and outputs and _is_view(inputs, outputs):
         return 0
     if name in _LOOKS_UP and inputs:
         return _looked_up(inputs, outputs)
@@ -52,7 +52,10 @@ def briefs(value: Any) -> Iterator[Brief]:
         yield value
     elif isinstance(value, (tuple, list)):
         for item in value:
-            yield from briefs(item)
+            if isinstance(item, Brief):
+                yield item
+            elif isinstance(item, (tuple, list)):
+                yield from briefs(item)
     elif isinstance(value, dict):
         for item in value.values():
             yield from briefs(item)
@@ -60,15 +63,16 @@ def briefs(value: Any) -> Iterator[Brief]:
 
 def _unique(*values: Any) -> list[Brief]:
     # A transposed view of the same memory is the same bytes.
-    found: dict[tuple[Any, int], Brief] = {}
+    found: dict[tuple[int, int], Brief] = {}
     for value in values:
-        for brief in briefs(value):
+        for brief in (value,) if isinstance(value, Brief) else briefs(value):
             found.setdefault((brief.place, math.prod(brief.shape)), brief)
     return list(found.values())
 
 
-def _storages(found: list[Brief]) -> set[int]:
-    return {brief.storage for brief in found}
+def _is_view(inputs: list[Brief], outputs: list[Brief]) -> bool:
+    places = [brief.place for brief in inputs]
+    return all(brief.place in places for brief in outputs)
 
 
 def _looked_up(inputs: list[Brief], outputs: list[Brief]) -> int:
