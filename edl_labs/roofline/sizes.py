@@ -28,7 +28,7 @@ def check_size(name: str, size: object, *, least: int = 1) -> None:
     whole = isinstance(size, int) or (hasattr(size, "__index__") and not isinstance(size, float))
     if isinstance(size, bool) or not whole or int(size) < least:  # type: ignore[call-overload]
         raise UsageError(
-            f"{name} is {str(size)[:40]!r}",
+            f"{name} is {repr(size)[:40]}",
             why=f"a size is a whole number, at least {least}",
             next=f"give {name} as a number of elements",
         )
@@ -39,7 +39,7 @@ def check_amount(name: str, value: object) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 <= value < math.inf:  # type: ignore[operator]
         raise UsageError(
-            f"{name} is {str(value)[:40]!r}",
+            f"{name} is {repr(value)[:40]}",
             why="an amount of work is a finite number, not negative",
             next="count FLOPs and bytes from the shapes, or use the functions of edl_labs.roofline.work",
         )
@@ -50,7 +50,7 @@ def check_rate(name: str, value: object) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:  # type: ignore[operator]
         raise UsageError(
-            f"{name} is {str(value)[:40]!r}",
+            f"{name} is {repr(value)[:40]}",
             why="a rate or a time is a positive, finite number",
             next=f"give {name} in SI units, such as 300e9 for 300 GB/s",
         )
