@@ -29,7 +29,20 @@ _HOMES = {
     "load_ipython_extension": "edl_labs.bench",
     "unload_ipython_extension": "edl_labs.bench",
 }
-_MODULES = ("bench", "checks", "clock", "device", "errors", "hardware", "plots", "stats", "ui", "units", "virtual")
+_MODULES = (
+    "bench",
+    "checks",
+    "clock",
+    "device",
+    "errors",
+    "hardware",
+    "plots",
+    "roofline",
+    "stats",
+    "ui",
+    "units",
+    "virtual",
+)
 __all__ = [*sorted(_HOMES), "__version__"]
 
 

@@ -17,7 +17,8 @@ _BANDWIDTH = ("bandwidth_byte_per_s", "memory_bandwidth_byte_per_s", "byte_per_s
 def bound_s(work: Any, machine: Any) -> float:
     """The least seconds that `work` takes on `machine`: max(FLOPs / peak, bytes / bandwidth), 0 if nothing is known.
 
-    Both are values with these attributes, or mappings; `work` may also be the bound itself, in seconds.
+    Both are values with these attributes, or mappings; `work` may also be the bound itself, in seconds. A machine that
+    has `least_s(work)` (a roofline's does) answers itself.
 
     >>> bound_s({"flops": 2e9, "moved_bytes": 1e6}, {"peak_flop_per_s": 1e12, "bandwidth_byte_per_s": 1e9})
     0.002
@@ -26,6 +27,8 @@ def bound_s(work: Any, machine: Any) -> float:
         return float(work)
     if machine is None:
         raise UsageError("work= without machine=", why="a bound needs both", next="give machine=, or work= in seconds")
+    if callable(getattr(machine, "least_s", None)) and hasattr(work, "dtype"):
+        return float(machine.least_s(work))
     flops = _number(work, _FLOPS, work) or 0.0
     other = _number(work, ("other_flops",), work) or 0.0
     moved = _number(work, _BYTES, work) or 0.0

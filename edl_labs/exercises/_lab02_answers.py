@@ -1,0 +1,32 @@
+"""What the exercises of lab02_roofline share: the form of answers, and numbers in messages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+
+def pair(got: Any, names: str) -> None:
+    """Nothing, when `got` holds two answers; otherwise Wrong, which says which."""
+    if len(got) != 2:
+        raise Wrong("two answers are asked for", why=f"{len(got)} came back", next=f"return {names}")
+
+
+def need(value: Any, name: str) -> None:
+    """Nothing, when `value` is a finite number above zero; otherwise Wrong."""
+    if type(value) not in (int, float) or not _finite(value) or value <= 0:
+        raise Wrong(f"{name} is no positive number", why=f"{say(value)} came back", next="print what you return")
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:
+        return False
+
+
+def say(value: Any) -> str:
+    """A value as a short text."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)[:30]

@@ -1,0 +1,41 @@
+"""The speed of light: how fast code could ever run on a machine, and where it stands.
+
+>>> from edl_labs.roofline import Machine, bound, work
+>>> deck = Machine.simple("GPU of 2015", peak_flop_per_s=6e12, bandwidth_byte_per_s=300e9)
+>>> bound(deck, work.matvec(1024, 512)).limiter
+'memory'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Work": "work",
+    "Ceiling": "machine",
+    "Machine": "machine",
+    "MemoryLevel": "machine",
+    "Bound": "bounds",
+    "Diagnosis": "bounds",
+    "attainable_flop_per_s": "bounds",
+    "Count": "counting",
+    "bound": "bounds",
+    "count": "counting",
+    "diagnose": "bounds",
+    "roof": "bounds",
+}
+_MODULES = ("gemm", "network", "work")
+__all__ = sorted([*_HOMES, *_MODULES])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"edl_labs.roofline.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"edl_labs.roofline.{name}")
+    raise AttributeError(f"edl_labs.roofline has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return __all__

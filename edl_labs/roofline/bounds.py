@@ -1,0 +1,227 @@
+"""The speed of light for one piece of work on one machine, what limits it, and deck [002]'s way to find out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.errors import UsageError
+from edl_labs.roofline.machine import Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.sizes import check_amount, check_rate, check_sizes
+from edl_labs.roofline.work import Work
+from edl_labs.units import seconds
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The least time of a piece of work: the longest of arithmetic, memory and latency, as if they overlapped fully.
+
+    `limiter` is 'compute', 'memory' or 'latency', `level` the memory level that was reckoned with. `light_s` is
+    arithmetic and memory alone. `low_s` and `high_s` carry the ceilings' intervals.
+    """
+
+    time_s: float
+    limiter: str
+    level: str
+    compute_s: float
+    memory_s: float
+    latency_s: float
+    low_s: float
+    high_s: float
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float
+    total_flops: float
+    measured_s: float | None = None
+
+    @property
+    def light_s(self) -> float:
+        """The time of arithmetic or memory, whichever is longer."""
+        return max(self.compute_s, self.memory_s)
+
+    @property
+    def flop_per_s(self) -> float:
+        """The rate at the bound: what a point on the roof shows."""
+        return self.total_flops / self.time_s if self.time_s else 0.0
+
+    @property
+    def fraction_of_light(self) -> float | None:
+        """The bound over the measured time: 1 is the speed of light; None where no time was given."""
+        return None if self.measured_s is None else self.time_s / self.measured_s
+
+    @property
+    def lost_s(self) -> float | None:
+        """What could still be won: the measured time beyond the bound."""
+        return None if self.measured_s is None else self.measured_s - self.time_s
+
+    @property
+    def where(self) -> str:
+        """The limiter in words: 'compute', 'memory (DRAM)', 'latency'."""
+        return f"memory ({self.level})" if self.limiter == "memory" else self.limiter
+
+    def __str__(self) -> str:
+        text = f"{seconds(self.time_s)} at least, limited by {self.where}"
+        if self.fraction_of_light is None:
+            return text
+        return f"{text}; took {seconds(self.measured_s or 0.0)}, {self.fraction_of_light:.3g} of the speed of light"
+
+    def to_json(self) -> dict[str, Any]:
+        """The bound as plain JSON data with a schema number."""
+        return {"kind": "bound", "schema": 1, **dataclasses.asdict(self), "fraction_of_light": self.fraction_of_light}
+
+
+def bound(
+    machine: Machine,
+    work: Work,
+    *,
+    time_s: float | None = None,
+    level: str | None = None,
+    pattern: str | None = None,
+) -> Bound:
+    """The least time of `work` on `machine`, its limiter, and which fraction of the speed of light `time_s` is.
+
+    Operands come from main memory unless `level` names a nearer one, at the rate of the fastest access pattern unless
+    `pattern` names one. Where contractions and other arithmetic share a unit their times add up; where each has its own
+    (tensor cores, CUDA cores), the longer counts.
+
+    >>> deck = Machine.simple("GPU of 2015", peak_flop_per_s=6e12, bandwidth_byte_per_s=300e9)
+    >>> found = bound(deck, Work(2 * 512**3, 0, 4 * 4 * 512**2))
+    >>> found.limiter, round(found.time_s * 1e6, 2)
+    ('compute', 44.74)
+    """
+    _check_machine_and_work(machine, work)
+    if time_s is not None:
+        check_rate("time_s", time_s)
+    memory = machine.memory if level is None else machine.level(level)
+    slope = memory.ceiling(pattern)
+    compute = _compute_s(machine, work)
+    moving = tuple(work.moved_bytes / rate for rate in (slope.rate, slope.low, slope.high))
+    times = {"compute": compute[0], "memory": moving[0], "latency": machine.latency_s}
+    # Where two are equal, the machine's own limits are named before the host's.
+    limiter = max(times, key=lambda name: times[name])
+    return Bound(
+        time_s=times[limiter],
+        limiter=limiter,
+        level=memory.name,
+        compute_s=compute[0],
+        memory_s=moving[0],
+        latency_s=machine.latency_s,
+        low_s=max(compute[2], moving[2], machine.latency_s),
+        high_s=max(compute[1], moving[1], machine.latency_s),
+        intensity_flop_per_byte=work.intensity_flop_per_byte,
+        ridge_flop_per_byte=roof(machine, work).rate / slope.rate,
+        total_flops=work.total_flops,
+        measured_s=None if time_s is None else float(time_s),
+    )
+
+
+def roof(machine: Machine, work: Work) -> Ceiling:
+    """The flat roof over `work`: the peak of contractions, or of other arithmetic where that is all there is."""
+    if work.contraction_flops == 0 and machine.vector:
+        return _vector(machine, work.dtype)
+    return machine.peak(work.dtype)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What limits an operation ('compute', 'memory' or 'latency') and the steps that led there, in words."""
+
+    limiter: str
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float
+    parallel_items: int | None
+    units: int
+    steps: tuple[str, ...]
+    bound: Bound
+
+    def __str__(self) -> str:
+        return "\n".join((*self.steps, f"limited by {self.limiter}"))
+
+    def to_json(self) -> dict[str, Any]:
+        """The diagnosis as plain JSON data with a schema number."""
+        return {"kind": "diagnosis", "schema": 1, **dataclasses.asdict(self), "bound": self.bound.to_json()}
+
+
+def diagnose(
+    machine: Machine,
+    work: Work,
+    *,
+    parallel_items: int | None = None,
+    level: str | None = None,
+    time_s: float | None = None,
+) -> Diagnosis:
+    """What limits `work`, by deck [002]'s recipe: the machine's units and FLOP:byte, the work's intensity, parallelism.
+
+    `parallel_items` says into how many independent pieces (output tiles, thread blocks) the work falls; fewer than the
+    machine has units leave some idle, and the operation waits rather than computes or moves: latency. So it does where
+    the smallest launch takes longer than the work.
+    """
+    found = bound(machine, work, level=level, time_s=time_s)
+    if parallel_items is not None:
+        check_sizes(parallel_items=parallel_items)
+    ridge, intensity = found.ridge_flop_per_byte, found.intensity_flop_per_byte
+    limiter = "compute" if found.compute_s >= found.memory_s else "memory"
+    steps = [
+        f"{machine.name}: {machine.units} units, {ridge:.4g} FLOP per byte of {found.level} in {work.dtype}",
+        f"{work.name or 'the work'}: {intensity:.4g} FLOP/B, {'above' if intensity >= ridge else 'below'} that",
+    ]
+    if parallel_items is not None:
+        enough = parallel_items >= machine.units
+        steps.append(f"{parallel_items} independent pieces {'fill' if enough else 'leave idle some of'} the units")
+        limiter = limiter if enough else "latency"
+    if found.limiter == "latency":
+        limiter = "latency"
+        steps.append(f"the smallest operation takes {seconds(machine.latency_s)}, this one {seconds(found.light_s)}")
+    return Diagnosis(limiter, intensity, ridge, parallel_items, machine.units, tuple(steps), found)
+
+
+def _compute_s(machine: Machine, work: Work) -> tuple[float, float, float]:
+    """Seconds of arithmetic at the ceilings, at their lower and at their upper ends."""
+    if not work.total_flops:
+        return 0.0, 0.0, 0.0
+    if machine.vector:
+        main = _seconds(work.contraction_flops, machine.peak(work.dtype)) if work.contraction_flops else (0.0, 0.0, 0.0)
+        other = _seconds(work.other_flops, _vector(machine, work.dtype))
+        return max(main[0], other[0]), max(main[1], other[1]), max(main[2], other[2])
+    return _seconds(work.total_flops, machine.peak(work.dtype))
+
+
+def _seconds(flops: float, ceiling: Ceiling) -> tuple[float, float, float]:
+    return flops / ceiling.rate, flops / ceiling.low, flops / ceiling.high
+
+
+def _vector(machine: Machine, dtype: str) -> Ceiling:
+    # TF32 and fp8 are formats of contractions: all else is done in fp32.
+    found = machine.vector.get(dtype, machine.vector.get("fp32"))
+    return machine.peak(dtype) if found is None else found
+
+
+def _check_machine_and_work(machine: Any, work: Any) -> None:
+    if not isinstance(machine, Machine):
+        raise UsageError(
+            f"a {type(machine).__name__} is no machine",
+            why="a bound needs ceilings",
+            next="use ceilings(), Machine.of('H200') or Machine.simple(...)",
+        )
+    if not isinstance(work, Work):
+        raise UsageError(
+            f"a {type(work).__name__} is no work",
+            why="a bound needs FLOPs, bytes and a dtype",
+            next="use edl_labs.roofline.work, or Work(contraction_flops, other_flops, moved_bytes, dtype)",
+        )
+
+
+def attainable_flop_per_s(
+    machine: Machine, intensity_flop_per_byte: float, *, dtype: object = "fp32", level: str | None = None
+) -> float:
+    """The roofline itself: the lower of peak and intensity × bandwidth.
+
+    >>> deck = Machine.simple("GPU of 2015", peak_flop_per_s=6e12, bandwidth_byte_per_s=300e9)
+    >>> attainable_flop_per_s(deck, 0.5) / 1e9, attainable_flop_per_s(deck, 64) / 1e12
+    (150.0, 6.0)
+    """
+    if not math.isinf(intensity_flop_per_byte):
+        check_amount("intensity_flop_per_byte", intensity_flop_per_byte)
+    memory: MemoryLevel = machine.memory if level is None else machine.level(level)
+    return min(machine.peak_flop_per_s(dtype), intensity_flop_per_byte * memory.ceiling().rate)

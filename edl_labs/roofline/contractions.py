@@ -1,0 +1,167 @@
+"""FLOPs of contractions: torch's own formulas where it has one, ours where it counts nothing.
+
+torch registers matrix products, convolutions and most attention kernels (`torch.utils.flop_counter`). It has none for
+vector products, fused encoder layers and recurrent kernels, nor, in some versions, for attention on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import flop_registry
+
+from edl_labs.roofline.costs import GELU, LAYER_NORM, SOFTMAX
+
+aten = torch.ops.aten
+Formula = Callable[[Any, Any, Any], int]
+Raw = Callable[[Any, Any, Any], tuple[int, float | None]]
+
+
+def contraction_formula(packet: Any) -> Formula | None:
+    """A function of args, kwargs, results (shapes for tensors) that gives FLOPs; None for no contraction."""
+    registered = flop_registry.get(packet)
+    if registered is not None and packet not in RAW:
+        # The formula itself: torch's wrapper would look for tensors in what are shapes already.
+        formula = registered.__wrapped__
+        return lambda args, kwargs, out: int(formula(*args, **kwargs, out_shape=out))
+    return _OURS.get(packet)
+
+
+def _sdpa(args: Any, kwargs: Any, out: Any) -> int:
+    (batch, heads, queries, dim), keys, value_dim = args[0], args[1][-2], args[2][-1]
+    return 2 * batch * heads * queries * keys * (dim + value_dim)
+
+
+def _sdpa_backward(args: Any, kwargs: Any, out: Any) -> int:
+    # Scores once more, then the gradients of values, probabilities, queries and keys (as torch counts its kernels).
+    (batch, heads, queries, dim), keys, value_dim = args[1], args[2][-2], args[3][-1]
+    return 2 * batch * heads * queries * keys * (3 * dim + 2 * value_dim)
+
+
+def _mv(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[0])
+
+
+def _addmv(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[1])
+
+
+def _addbmm(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[1]) * args[2][-1]
+
+
+def _mm(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[0]) * args[1][-1]
+
+
+def _addmm(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[1]) * args[2][-1]
+
+
+def _linear(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * math.prod(args[0]) * args[1][0]
+
+
+def _trilinear(args: Any, kwargs: Any, out: Any) -> int:
+    # nn.Bilinear: each output feature is x·W·y.
+    (rows, _, left), features, right = args[0], args[1][1], args[1][-1]
+    return 2 * rows * features * right * (left + 1)
+
+
+def _rnn_layer(args: Any, kwargs: Any, out: Any) -> int:
+    # Input first: (time, batch, features); each step multiplies by the input's and the state's weights.
+    return 2 * math.prod(args[0][:-1]) * (math.prod(args[1]) + math.prod(args[2]))
+
+
+def _rnn_layer_backward(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * _rnn_layer(args, kwargs, out)
+
+
+def _cudnn_rnn(args: Any, kwargs: Any, out: Any) -> int:
+    weights = sum(math.prod(shape) for shape in args[1] if len(shape) == 2)
+    return 2 * math.prod(args[0][:-1]) * weights
+
+
+def _cudnn_rnn_backward(args: Any, kwargs: Any, out: Any) -> int:
+    return 2 * _cudnn_rnn(args, kwargs, out)
+
+
+_OURS: dict[Any, Formula] = {
+    getattr(aten, name): formula
+    for name, formula in {
+        "_scaled_dot_product_flash_attention_for_cpu": _sdpa,
+        "_scaled_dot_product_flash_attention_for_cpu_backward": _sdpa_backward,
+        "mv": _mv,
+        "addmv": _addmv,
+        "dot": _mv,
+        "vdot": _mv,
+        "addbmm": _addbmm,
+        "_int_mm": _mm,
+        "_addmm_activation": _addmm,
+        "mm": _mm,
+        "addmm": _addmm,
+        "linear": _linear,
+        "mkldnn_linear": _linear,
+        "_trilinear": _trilinear,
+        "mkldnn_rnn_layer": _rnn_layer,
+        "mkldnn_rnn_layer_backward": _rnn_layer_backward,
+        "_cudnn_rnn": _cudnn_rnn,
+        "_cudnn_rnn_backward": _cudnn_rnn_backward,
+    }.items()
+    if hasattr(aten, name)
+}
+
+
+def _registered_raw(packet: Any) -> Raw:
+    return lambda args, kwargs, out: (int(flop_registry[packet](*args, **kwargs, out_val=out)), None)
+
+
+def _encoder_layer(args: Any, kwargs: Any, out: Any) -> tuple[int, float | None]:
+    """Four projections, the feed-forward pair, and both products of attention for each sequence's own length."""
+    source, features, qkv, project = args[0], args[1], args[3], args[5]
+    up, down = (weight for weight in args[14:18] if weight.dim() == 2)
+    weights = sum(weight.numel() for weight in (qkv, project, up, down))
+    lengths = sequence_lengths(source)
+    scores = sum(length**2 for length in lengths)
+    # Two norms, two residual sums, biases, the activation, and scale and softmax of each head.
+    per_token = features * (2 * LAYER_NORM + 2 + 5) + up.shape[0] * (1 + (GELU if args[7] else 1))
+    other = float(sum(lengths) * per_token + (SOFTMAX + 1) * args[2] * scores)
+    return 2 * sum(lengths) * weights + 4 * features * scores, other
+
+
+def _multi_head(args: Any, kwargs: Any, out: Any) -> tuple[int, float | None]:
+    query, key, features, project = args[0], args[1], args[3], args[7]
+    queries, keys = sequence_lengths(query), sequence_lengths(key)
+    square = features * features
+    pairs = sum(q * k for q, k in zip(queries, keys, strict=True))
+    products = 2 * square * (sum(queries) + 2 * sum(keys)) + 2 * project.numel() * sum(queries)
+    biases = features * (2 * sum(queries) + 2 * sum(keys))
+    return products + 4 * features * pairs, float(biases + (SOFTMAX + 1) * args[4] * pairs)
+
+
+def sequence_lengths(tensor: torch.Tensor) -> list[int]:
+    """The length of each sequence of a batch, nested or not."""
+    if tensor.is_nested:
+        return [int(size[0]) for size in tensor._nested_tensor_size()]
+    return [tensor.shape[1]] * tensor.shape[0]
+
+
+# What must be reckoned while the tensors are there: their shapes do not tell.
+RAW: dict[Any, Raw] = {
+    **{
+        packet: _registered_raw(packet)
+        for packet, formula in flop_registry.items()
+        if not hasattr(formula, "__wrapped__")
+    },
+    **{
+        getattr(aten, name): formula
+        for name, formula in {
+            "_transformer_encoder_layer_fwd": _encoder_layer,
+            "_native_multi_head_attention": _multi_head,
+        }.items()
+        if hasattr(aten, name)
+    },
+}

@@ -1,0 +1,197 @@
+"""`count`: FLOPs and bytes of a real torch run, for each operator and each module, forward and backward."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.hardware import dtype_name
+from edl_labs.roofline.work import Work
+from edl_labs.units import byte_count, si
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one operator did in one module, in one direction and dtype, over all its calls."""
+
+    operator: str
+    module: str
+    direction: str
+    dtype: str
+    calls: int
+    contraction_flops: int
+    other_flops: float
+    moved_bytes: int
+
+    @property
+    def work(self) -> Work:
+        """The row as Work; EdlError where its dtype has no ceiling (integers, complex numbers)."""
+        return Work(self.contraction_flops, self.other_flops, self.moved_bytes, self.dtype, self.operator)
+
+
+@dataclass(frozen=True)
+class Count:
+    """FLOPs and bytes of one run. `moved_bytes` is the sum over operations as they ran (each reads and writes memory).
+
+    `fused_bytes` is the least for the whole run: parameters, buffers and inputs once, results and gradients once.
+    `uncounted` names operations whose other FLOPs are not known, with the number of calls; their bytes are counted.
+    """
+
+    rows: tuple[Row, ...]
+    fused_bytes: int
+    modules: tuple[str, ...]
+    uncounted: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def contraction_flops(self) -> int:
+        """FLOPs of matrix products and convolutions."""
+        return sum(row.contraction_flops for row in self.rows)
+
+    @property
+    def other_flops(self) -> float:
+        """All other FLOPs."""
+        return sum(row.other_flops for row in self.rows)
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of all operations, one after the other, none fused."""
+        return sum(row.moved_bytes for row in self.rows)
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of most contractions, or of most bytes where there are none."""
+        flops: Counter[str] = Counter()
+        moved: Counter[str] = Counter()
+        for row in self.rows:
+            flops[row.dtype] += row.contraction_flops
+            moved[row.dtype] += row.moved_bytes
+        most = flops if flops.total() else moved
+        return most.most_common(1)[0][0] if most else "fp32"
+
+    def work(self, *, fused: bool = False) -> Work:
+        """The whole run as Work in its main dtype; with `fused`, with the least bytes."""
+        moved = self.fused_bytes if fused else self.moved_bytes
+        return Work(self.contraction_flops, self.other_flops, moved, self.dtype, "step")
+
+    def direction(self, direction: str) -> Count:
+        """The 'forward' or the 'backward' rows alone."""
+        if direction not in ("forward", "backward"):
+            raise UsageError(
+                f"no direction is called {direction!r}", why="a step has two", next="say 'forward' or 'backward'"
+            )
+        kept = tuple(row for row in self.rows if row.direction == direction)
+        return dataclasses.replace(self, rows=kept)
+
+    def by_operator(self) -> tuple[Row, ...]:
+        """One row for each operator and dtype, the most bytes first."""
+        return _merged(self.rows, lambda row: (row.operator, "", "both", row.dtype))
+
+    def by_module(self, *, depth: int | None = None) -> dict[str, Row]:
+        """What each module did with all that is inside it, by name; '' is the whole model.
+
+        `depth` limits how deep names go: 1 gives the model and its children.
+        """
+        totals: dict[str, list[Row]] = defaultdict(list)
+        for row in self.rows:
+            parts = row.module.split(".") if row.module else []
+            for level in range(len(parts) + 1):
+                if depth is None or level <= depth:
+                    totals[".".join(parts[:level])].append(row)
+        order = ["", *self.modules]
+        return {
+            name: _sum(totals[name], ("*", name, "both", "mixed"))
+            for name in sorted(totals, key=lambda name: order.index(name) if name in order else len(order))
+        }
+
+    def __str__(self) -> str:
+        text = (
+            f"{si(self.contraction_flops, 'FLOP')} of contractions, {si(self.other_flops, 'FLOP')} of others, "
+            f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if all were fused)"
+        )
+        return f"{text}; other FLOPs unknown for {', '.join(self.uncounted)}" if self.uncounted else text
+
+    def to_json(self) -> dict[str, Any]:
+        """The count as plain JSON data with a schema number."""
+        data = dataclasses.asdict(self)
+        totals = {name: getattr(self, name) for name in ("contraction_flops", "other_flops", "moved_bytes", "dtype")}
+        return {"kind": "count", "schema": 1, **data, **totals}
+
+
+def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
+    """The FLOPs and bytes of one run of `model(*inputs, **keywords)`, and of its backward pass.
+
+    The model runs as it is, where it is, in its own mode: dropout, batch norm and the device's choice of kernels count
+    as they run. Its buffers, gradients and random numbers are afterwards as before. Without `backward` (or where
+    nothing requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's
+    FlopCounterMode where that has a formula. EdlError where the model cannot run on these inputs.
+
+    >>> import torch
+    >>> counted = count(torch.nn.Linear(1024, 4096, bias=False), torch.randn(512, 1024), backward=False)
+    >>> counted.contraction_flops == 2 * 512 * 1024 * 4096
+    True
+    """
+    import torch
+
+    from edl_labs.roofline.running import record
+
+    if not callable(model):
+        raise UsageError(
+            f"a {type(model).__name__} cannot be run", why="count needs a model", next="give an nn.Module or a function"
+        )
+    model = getattr(model, "_orig_mod", model)
+    modules = {}
+    if isinstance(model, torch.nn.Module):
+        modules = {module: name for name, module in model.named_modules()}
+    recorded = record(model, inputs, keywords, modules=modules, backward=backward)
+    rows, uncounted = _rows(recorded.events)
+    return Count(rows, recorded.fused_bytes, tuple(name for name in modules.values() if name), uncounted)
+
+
+def _rows(events: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
+    from edl_labs.roofline.reckoning import reckon
+
+    uncounted: Counter[str] = Counter()
+    found: dict[tuple[str, str, str, str], list[float]] = {}
+    for event in events:
+        name, dtype, contraction, other, moved = reckon(event)
+        if other is None:
+            uncounted[name] += 1
+        key = (name, event.module, "backward" if event.is_backward else "forward", dtype)
+        sums = found.setdefault(key, [0, 0, 0.0, 0])
+        for place, value in enumerate((1, contraction, other or 0.0, moved)):
+            sums[place] += value
+    rows = tuple(
+        Row(*key, calls=int(c), contraction_flops=int(f), other_flops=o, moved_bytes=int(b))
+        for key, (c, f, o, b) in found.items()
+    )
+    return rows, dict(uncounted)
+
+
+def _merged(rows: tuple[Row, ...], key: Callable[[Row], tuple[str, str, str, str]]) -> tuple[Row, ...]:
+    groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return tuple(sorted((_sum(g, k) for k, g in groups.items()), key=lambda row: -row.moved_bytes))
+
+
+def _sum(rows: list[Row], key: tuple[str, str, str, str]) -> Row:
+    return Row(
+        *key,
+        calls=sum(row.calls for row in rows),
+        contraction_flops=sum(row.contraction_flops for row in rows),
+        other_flops=sum(row.other_flops for row in rows),
+        moved_bytes=sum(row.moved_bytes for row in rows),
+    )
+
+
+def short_dtype(dtype: object, *, tf32: bool = False) -> str:
+    """The table's name of a torch dtype, or torch's own where the table has none."""
+    try:
+        short = dtype_name(dtype)
+    except EdlError:
+        return str(dtype).removeprefix("torch.")
+    return "tf32" if tf32 and short == "fp32" else short

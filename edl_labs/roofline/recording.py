@@ -1,0 +1,172 @@
+"""Watches a torch run: every operation below autograd, with shapes, memory, module and direction, at little cost.
+
+While the model runs only plain facts are noted; what they amount to is reckoned afterwards. An operation of the
+backward pass belongs to the module that was running when its autograd node was made, which the node's sequence number
+tells.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from edl_labs.roofline.contractions import RAW
+
+_NO_WORK = {
+    *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_", "detach_"),
+    *("_unsafe_view", "_reshape_alias", "lift_fresh", "alias", "is_same_size", "_local_scalar_dense", "equal"),
+    *("_fused_sdp_choice", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets"),
+    *("record_stream", "_has_compatible_shallow_copy_type", "_version", "is_pinned", "squeeze_", "unsqueeze_", "t_"),
+}
+
+
+class Brief(NamedTuple):
+    """What is kept of a tensor: never its values."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    stride: tuple[int, ...]
+    place: int
+    is_cuda: bool
+
+
+class Event(NamedTuple):
+    """One operation that ran: arguments and results with a `Brief` for each tensor, module and direction."""
+
+    func: Any
+    args: Any
+    kwargs: Any
+    out: Any
+    module: str
+    is_backward: bool
+    raw_flops: tuple[int, float | None] | None
+    tf32: bool
+
+
+class Recorder(TorchDispatchMode):
+    """Notes each operation as an `Event`; `modules` maps each module of the model to its name."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # torch would wrap each call in a guard against compiling; compiled models are unwrapped before they get here.
+        return False
+
+    def __init__(self, modules: dict[torch.nn.Module, str]) -> None:
+        super().__init__()
+        self.events: list[Event] = []
+        self.is_backward = False
+        self._names = modules
+        self._kinds: dict[Any, str] = {}
+        self._stack: list[str] = [""]
+        self._since = [torch.autograd._get_sequence_nr()]  # type: ignore[attr-defined]
+        self._owners = [""]
+
+    def __enter__(self) -> Recorder:
+        hooks = torch.nn.modules.module
+        self._handles = [
+            hooks.register_module_forward_pre_hook(self._enter_module),
+            hooks.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        super().__exit__(*args)
+        for handle in self._handles:
+            handle.remove()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        kind = self._kinds.get(func)
+        if kind is None:
+            kind = self._kinds[func] = _kind(func)
+        if kind == "skip":
+            return func(*args, **kwargs)
+        if kind == "composite":
+            with self:
+                found = func.decompose(*args, **kwargs)
+            if found is not NotImplemented:
+                return found
+        out = func(*args, **kwargs)
+        raw = RAW[getattr(func, "_overloadpacket", func)](args, kwargs, out) if kind == "raw" else None
+        self.events.append(
+            Event(
+                func,
+                tuple([brief(arg) if isinstance(arg, torch.Tensor) else briefed(arg) for arg in args]),
+                briefed(kwargs) if kwargs else {},
+                briefed(out),
+                self._module(),
+                self.is_backward,
+                raw,
+                _is_tf32(func),
+            )
+        )
+        return out
+
+    def _module(self) -> str:
+        if not self.is_backward or len(self._stack) > 1:
+            return self._stack[-1]
+        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        if node is None:
+            return ""
+        return self._owners[max(0, bisect_right(self._since, node._sequence_nr()) - 1)]
+
+    def _enter_module(self, module: torch.nn.Module, _: Any) -> None:
+        # A module that the model does not register is work of the one that runs it.
+        self._stack.append(self._names.get(module, self._stack[-1]))
+        self._changed()
+
+    def _leave_module(self, module: torch.nn.Module, _: Any, __: Any) -> None:
+        if len(self._stack) > 1:
+            self._stack.pop()
+        self._changed()
+
+    def _changed(self) -> None:
+        self._since.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        self._owners.append(self._stack[-1])
+
+
+def briefed(value: Any) -> Any:
+    """`value` with a Brief in the place of each tensor, in tuples, lists and dicts."""
+    if isinstance(value, torch.Tensor):
+        return brief(value)
+    if isinstance(value, (tuple, list)):
+        return tuple([briefed(item) for item in value])
+    if isinstance(value, dict):
+        return {name: briefed(item) for name, item in value.items()}
+    return value
+
+
+def brief(tensor: torch.Tensor) -> Brief:
+    """The facts of one tensor."""
+    try:
+        place = tensor.data_ptr() or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
+        return Brief(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
+    except (RuntimeError, NotImplementedError):
+        # Nested, sparse and opaque tensors have no shape or no storage of their own.
+        return Brief((tensor.numel(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
+
+
+def _kind(func: Any) -> str:
+    if getattr(func, "_overloadpacket", func) in RAW:
+        return "raw"
+    if not isinstance(func, torch._ops.OpOverload):
+        return "count"
+    name = func._schema.name.partition("::")[2]
+    if func.is_view or name in _NO_WORK or name.startswith("sym_"):
+        return "skip"
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return "composite" if func.has_kernel_for_dispatch_key(key) else "count"
+
+
+def _is_tf32(func: Any) -> bool:
+    name = str(getattr(func, "_overloadpacket", func))
+    if "mm" not in name and "conv" not in name:
+        return False
+    backends = torch.backends
+    return bool(backends.cudnn.allow_tf32 if "conv" in name else backends.cuda.matmul.allow_tf32)

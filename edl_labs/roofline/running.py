@@ -1,0 +1,117 @@
+"""Runs a model under the recorder and leaves it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from edl_labs.errors import EdlError
+from edl_labs.roofline.recording import Event, Recorder
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What ran, and the bytes that cross the border of the whole run."""
+
+    events: list[Event]
+    fused_bytes: int
+
+
+def record(
+    model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any], *, modules: dict[Any, str], backward: bool
+) -> Recorded:
+    """One forward and, if wanted and possible, one backward pass of `model`, recorded."""
+    recorder = Recorder(modules)
+    with _as_before(model), _explained(model, inputs):
+        with nullcontext() if backward else torch.no_grad(), recorder:
+            out = model(*inputs, **keywords)
+        results = [tensor for tensor in tensors(out) if tensor.requires_grad and tensor.dtype.is_floating_point]
+        gradients = [torch.ones_like(tensor) for tensor in results]
+        crossing = _unique_bytes([*tensors(inputs), *tensors(dict(keywords)), *_held(model), *tensors(out)])
+        if backward and results:
+            recorder.is_backward = True
+            with recorder:
+                torch.autograd.backward(results, gradients)
+            made = [parameter.grad for parameter in _parameters(model) if parameter.grad is not None]
+            crossing += _unique_bytes([*made, *gradients])
+    return Recorded(recorder.events, crossing)
+
+
+def tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Every tensor in nested tuples, lists, dicts and dataclasses (as many libraries return)."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from tensors(item)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors(item)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in value.__dataclass_fields__:
+            yield from tensors(getattr(value, name))
+
+
+def _held(model: Any) -> list[torch.Tensor]:
+    return [*_parameters(model), *model.buffers()] if isinstance(model, torch.nn.Module) else []
+
+
+def _parameters(model: Any) -> list[torch.nn.Parameter]:
+    return list(model.parameters()) if isinstance(model, torch.nn.Module) else []
+
+
+def _unique_bytes(found: list[torch.Tensor]) -> int:
+    return sum({id(tensor): tensor.numel() * tensor.element_size() for tensor in found}.values())
+
+
+@contextmanager
+def _as_before(model: Any) -> Iterator[None]:
+    """Buffers, gradients and random numbers of `model` are afterwards what they were before."""
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if isinstance(model, torch.nn.Module) else []
+    gradients = [(parameter, parameter.grad) for parameter in _parameters(model)]
+    for parameter, _ in gradients:
+        parameter.grad = None
+    devices = sorted({p.device.index or 0 for p in _parameters(model) if p.device.type == "cuda"})
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        with torch.no_grad():
+            for buffer, saved in buffers:
+                buffer.copy_(saved)
+        for parameter, gradient in gradients:
+            parameter.grad = gradient
+
+
+@contextmanager
+def _explained(model: Any, inputs: tuple[Any, ...]) -> Iterator[None]:
+    try:
+        yield
+    except (EdlError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise EdlError(
+            f"{_name(model)} cannot be run to be counted",
+            why=f"{type(error).__name__}: {first[:200]}",
+            next=_next(model, inputs),
+        ) from error
+
+
+def _name(model: Any) -> str:
+    if isinstance(model, torch.nn.Module):
+        return type(model).__name__
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _next(model: Any, inputs: tuple[Any, ...]) -> str:
+    kinds = {tensor.device.type for tensor in [*_held(model), *tensors(inputs)]}
+    if "meta" in kinds and len(kinds) == 1:
+        return "this model needs values, which meta tensors lack: count it on the CPU, with a small batch"
+    if len(kinds) > 1:
+        return f"model and inputs lie on {', '.join(sorted(kinds))}: bring both to one device"
+    return "give inputs that model(*inputs) takes: count runs it once"

@@ -1,0 +1,56 @@
+"""Sizes and amounts that users give, checked with the same words everywhere."""
+
+from __future__ import annotations
+
+import math
+
+from edl_labs.errors import UsageError
+
+
+def pair(name: str, value: int | tuple[int, int], *, least: int = 1) -> tuple[int, int]:
+    """A height and a width from one number or two."""
+    both = (value, value) if isinstance(value, int) else tuple(value)
+    if len(both) != 2:
+        raise UsageError(f"{name} is {value!r}", why="it has a height and a width", next="give one number or two")
+    for size in both:
+        check_size(name, size, least=least)
+    return both[0], both[1]
+
+
+def check_sizes(**sizes: object) -> None:
+    """UsageError for the first that is no whole number of at least 1."""
+    for name, size in sizes.items():
+        check_size(name, size)
+
+
+def check_size(name: str, size: object, *, least: int = 1) -> None:
+    """UsageError unless `size` is a whole number of at least `least`."""
+    whole = isinstance(size, int) or (hasattr(size, "__index__") and not isinstance(size, float))
+    if isinstance(size, bool) or not whole or int(size) < least:  # type: ignore[call-overload]
+        raise UsageError(
+            f"{name} is {repr(size)[:40]}",
+            why=f"a size is a whole number, at least {least}",
+            next=f"give {name} as a number of elements",
+        )
+
+
+def check_amount(name: str, value: object) -> None:
+    """UsageError unless `value` is a finite number that is not negative."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 <= value < math.inf:  # type: ignore[operator]
+        raise UsageError(
+            f"{name} is {repr(value)[:40]}",
+            why="an amount of work is a finite number, not negative",
+            next="count FLOPs and bytes from the shapes, or use the functions of edl_labs.roofline.work",
+        )
+
+
+def check_rate(name: str, value: object) -> None:
+    """UsageError unless `value` is a finite number above 0."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:  # type: ignore[operator]
+        raise UsageError(
+            f"{name} is {repr(value)[:40]}",
+            why="a rate or a time is a positive, finite number",
+            next=f"give {name} in SI units, such as 300e9 for 300 GB/s",
+        )

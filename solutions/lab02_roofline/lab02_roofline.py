@@ -1,0 +1,590 @@
+# %% [markdown]
+# # Rooflines: the fastest your code could ever run
+#
+# How good is 300 GFLOP/s? Compared with yesterday's code, nobody can tell. Compared with the fastest that this work
+# could ever run on this machine, it is a number between 0 and 1, and it says whether to go on.
+#
+# After this lab you can
+#
+# * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
+# * draw the roofs of a machine from measurements, and name the one that a piece of work is under;
+# * find the batch at which a layer stops waiting for memory, and see when there is none;
+# * say how much a change can win before you make it;
+# * treat the network as one more roof, and plan on how many nodes to train.
+#
+# **About 90 minutes.** No GPU is needed: you measure the machine that you have. In each section, *write your prediction
+# down* before you run the next cell. Lecture slides are quoted by their deck: [001] course introduction, [002] software
+# perspective, [004] deep learning, hopefully faster.
+
+# %% setup
+try:
+    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+
+# %% parameters
+thorough = True
+width = 512
+
+# %% given
+import math
+
+from edl_labs import units
+
+# %% [markdown]
+# ## 1. The speed of light
+#
+# Deck [004] describes a computer by two numbers: how fast it computes, and how fast it moves data between memory and
+# chip. A GPU of 2015 has 6 TFLOP/s and 300 GB/s. It does both at the same time, so work takes *as long as the longer of
+# the two*.
+#
+# The example: a matrix of 1024 × 512 times a vector, in FP32. Every number moves once, the result too; each element of
+# the matrix costs one multiplication and one addition.
+#
+# **Predict:** which of the two takes longer, and by which factor? How many GFLOP/s remain of 6000?
+
+# %%
+rows, columns = 1024, 512
+flop, moved_bytes = 2 * rows * columns, 4 * (rows * columns + columns + rows)
+memory_s, compute_s = moved_bytes / 300e9, flop / 6e12
+print(f"memory {units.seconds(memory_s)}, arithmetic {units.seconds(compute_s)}: {memory_s / compute_s:.0f} : 1")
+print("at best", units.flop_rate(flop / max(memory_s, compute_s), digits=5), "of 6 TFLOP/s")
+
+# %% [markdown]
+# The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 4.5 % on the way; unrounded it is
+# 149.6. For the decision that does not matter: the arithmetic units idle for 97 % of the time, and no faster arithmetic
+# helps. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
+#
+# What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
+# could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
+
+# %% [markdown]
+# ## 2. Operations and bytes
+#
+# Deck [002] has a table of intensities for FP16. **Predict** three of its rows, to a factor of two: a linear layer
+# (4096 outputs, 1024 inputs) with a batch of 512, the same layer with a batch of 1, and a ReLU.
+#
+# Now compute them. `work_of(op)` gets one operation as a dict and returns `(flop, moved_bytes)`. Each operand is read
+# once, and the result is written once: nothing less is possible, and a good kernel comes close to it.
+#
+# | `op["kind"]` | its sizes | operands | FLOPs |
+# |---|---|---|---|
+# | `"gemm"` | `m`, `n`, `k` | A: m × k, B: k × n, result | 2 a multiply-add |
+# | `"matvec"` | `m`, `n` | matrix m × n, vector, result | 2 a multiply-add |
+# | `"linear"` | `batch`, `inputs`, `outputs` | input, weights, result; no bias | 2 a multiply-add |
+# | `"pool"` | `batch`, `channels`, `size`, `kernel`, `stride`, `padding` | input, result | 1 a place of a window |
+# | `"conv"` | those of `"pool"`, and `filters` | input, weights, result; no bias | 2 a multiply-add |
+# | `"relu"` | `elements` | input, result | 1 an element |
+# | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each a feature) | 8 an element |
+#
+# All have `itemsize`, the bytes of an element. Images are `size` × `size`, with `padding` (which is not in memory) on
+# all four sides, and along a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a
+# convolution looks at all channels.
+
+
+# %% solve="intensity"
+def work_of(op):
+    """(flop, moved_bytes) of one operation whose operands and result each move once."""
+    ### BEGIN SOLUTION
+    kind = op["kind"]
+    if kind in ("conv", "pool"):
+        side = (op["size"] + 2 * op["padding"] - op["kernel"]) // op["stride"] + 1
+        taps, image = op["kernel"] ** 2, op["batch"] * op["channels"] * op["size"] ** 2
+        if kind == "pool":
+            spots = op["batch"] * op["channels"] * side**2
+            return taps * spots, op["itemsize"] * (image + spots)
+        m, k, n = op["batch"] * side**2, op["channels"] * taps, op["filters"]
+        return 2 * m * k * n, op["itemsize"] * (image + k * n + m * n)
+    if kind == "relu":
+        return op["elements"], op["itemsize"] * 2 * op["elements"]
+    if kind == "layer_norm":
+        count = op["rows"] * op["features"]
+        return 8 * count, op["itemsize"] * (2 * count + 2 * op["features"])
+    sides = {"gemm": ("m", "k", "n"), "matvec": ("m", "n", None), "linear": ("batch", "inputs", "outputs")}[kind]
+    m, k, n = (op[name] if name else 1 for name in sides)
+    return 2 * m * k * n, op["itemsize"] * (m * k + k * n + m * n)
+    ### END SOLUTION
+
+
+# %% check="intensity"
+check("intensity")
+
+# %%
+layer = {"kind": "linear", "inputs": 1024, "outputs": 4096, "itemsize": 2}
+image = {"batch": 1, "channels": 64, "size": 56, "kernel": 3, "stride": 1, "padding": 1, "itemsize": 2}
+table = {
+    "linear, batch 512": layer | {"batch": 512},
+    "linear, batch 1": layer | {"batch": 1},
+    "max-pool 3×3": image | {"kind": "pool"},
+    "ReLU": {"kind": "relu", "elements": 1 << 20, "itemsize": 2},
+    "layer norm": {"kind": "layer_norm", "rows": 512, "features": 1024, "itemsize": 2},
+    "conv 3×3, 64 to 64": image | {"kind": "conv", "filters": 64},
+}
+with once_written("intensity"):
+    for name, op in table.items():
+        flop, moved_bytes = work_of(op)
+        print(f"{name:<20} {flop / moved_bytes:8.2f} FLOP/B")
+
+# %% [markdown]
+# The slide has 315, 1, 2.25, 0.25 and "< 10". The batch of 512 and the batch of 1 are the same layer with the same
+# weights: what differs is how often each weight is used once it has been fetched. A ReLU moves four bytes for one
+# operation, and no GPU ever built is balanced for that.
+#
+# One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
+# FLOP/B. Nobody's decision depends on it; but say what you count.
+
+# %% [markdown]
+# ## 3. Roofs
+#
+# Plot FLOP/s over intensity, both axes logarithmic. Memory allows bandwidth × intensity, a slope. The arithmetic allows
+# its peak, a ceiling. They meet at the **ridge point**, and below the two is where all programs live. A real machine
+# has several ceilings (one for each dtype) and several slopes (one for each level of memory).
+#
+# **Predict:** a V100's tensor cores do 125 TFLOP/s, its memory 0.9 TB/s. Which of the rows that you just printed can
+# ever reach the ceiling?
+#
+# Write two functions. A `machine` is `{"peak_flop_per_s": {"fp16": ..., ...}, "bandwidth_byte_per_s": {"L2": ...,
+# "HBM": ...}}`. Work is `{"flop": ..., "dtype": ..., "moved_bytes": {"L2": ..., "HBM": ...}}`: other bytes for each
+# level, because a cache answers many requests itself.
+#
+# * `ridge_point(machine, dtype, level)`: the intensity, in FLOP/B, at which the two roofs meet;
+# * `lower_bound(machine, work)` → `(time_s, limiter)`: the shortest possible time when everything goes on at once, and
+#   what takes that long: `"compute"` or the name of a level.
+
+
+# %% solve="ridge_and_bound"
+def ridge_point(machine, dtype, level):
+    """FLOP/B at which the ceiling of `dtype` and the slope of `level` meet."""
+    ### BEGIN SOLUTION
+    return machine["peak_flop_per_s"][dtype] / machine["bandwidth_byte_per_s"][level]
+    ### END SOLUTION
+
+
+def lower_bound(machine, work):
+    """(time_s, limiter): the shortest possible time, and "compute" or the memory level that takes it."""
+    ### BEGIN SOLUTION
+    spent_s = {level: count / machine["bandwidth_byte_per_s"][level] for level, count in work["moved_bytes"].items()}
+    spent_s["compute"] = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
+    limiter = max(spent_s, key=spent_s.get)
+    return spent_s[limiter], limiter
+    ### END SOLUTION
+
+
+# %% check="ridge_and_bound"
+check("ridge_and_bound")
+
+# %%
+v100 = {"peak_flop_per_s": {"fp16": 125e12}, "bandwidth_byte_per_s": {"HBM": 900e9}}
+with once_written("ridge_and_bound"):
+    print(f"V100 ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
+    for name, op in table.items():
+        flop, moved_bytes = work_of(op)
+        bound_s, limiter = lower_bound(v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}})
+        light = flop / bound_s / 125e12
+        print(f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8} {units.percent(light)} of the peak")
+
+# %% [markdown]
+# At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
+# For the others, a chip with twice the FLOP/s changes nothing at all.
+
+# %% [markdown]
+# ## 5. How large must a batch be?
+#
+# Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
+# weight is fetched for one multiply-add; a larger batch uses it again and again.
+#
+# **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), from which M on does a layer with N = 1024 compute at full speed?
+# The slide says "about 64". And does a larger batch always get there, whatever N is?
+#
+# Write, for a layer with any number of `inputs` and `outputs` on a machine with any `ridge` and `itemsize`:
+#
+# * `batch_at_ridge(inputs, outputs, ridge=..., itemsize=...)`: the batch (not rounded) at which its intensity equals
+#   the ridge; `math.inf` when no batch is large enough;
+# * `width_limit(ridge=..., itemsize=...)`: the N at and below which no batch helps a square layer.
+
+
+# %% solve="minibatch_crossover"
+def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
+    """The batch at which the layer's intensity reaches `ridge`; math.inf when none is large enough."""
+    ### BEGIN SOLUTION
+    # 2 K N M / (b (K N + (K + N) M)) = ridge, solved for M
+    gain = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
+    return ridge * itemsize * inputs * outputs / gain if gain > 0 else math.inf
+    ### END SOLUTION
+
+
+def width_limit(*, ridge, itemsize):
+    """The width of a square layer at and below which no batch reaches `ridge`."""
+    ### BEGIN SOLUTION
+    return ridge * itemsize
+    ### END SOLUTION
+
+
+# %% check="minibatch_crossover"
+check("minibatch_crossover")
+
+# %%
+with once_written("minibatch_crossover"):
+    print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
+    for n in (64, 100, 213, 512, 1024, 2048, 10**6):
+        print(f"N = {n:>7}: compute-bound from M = {batch_at_ridge(n, n, ridge=20, itemsize=4):.1f}")
+
+# %%
+from edl_labs.plots import style
+
+figure, axes = style.subplots(figsize=(9, 3.6))
+batches = [2**power for power in range(14)]
+for n in (64, 213, 1024):
+    axes.loglog(batches, [2 * n * m / (4 * (n + 2 * m)) for m in batches], marker="o", label=f"N = {n}")
+axes.axhline(20, color="gray", linestyle="--", label="ridge of 2015")
+axes.set(xlabel="minibatch M", ylabel="FLOP/B", title="Intensity of an N × N layer (computed)")
+legend = axes.legend()
+
+# %% [markdown]
+# At N = 1024 the roofs meet at M = 43, not 64: that is N = 213, if it is any. For wide layers, M tends to 40. And a
+# layer of N = 64 stays below the ridge for ever: with ever more examples its weights cost nothing, but inputs and
+# results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
+# the first to go: that is why fusing them matters.
+
+# %% [markdown]
+# ## 6. Two kernels or one?
+#
+# Deck [004] computes C = C + AB for matrices of 512 × 512 and gets 64 FLOP/B, and remarks: "we analyzed two operations
+# as one". **Predict:** what is the intensity when one kernel multiplies, and a second one adds?
+#
+# A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`, `size_bytes`
+# says how large each tensor is, and `keep` names the results that must be in memory at the end (the last one, and
+# perhaps what the backward pass will need). `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
+#
+# * *unfused*, each step is a kernel: it reads what it needs (each tensor once) from memory and writes its result there;
+# * *fused*, one kernel runs the whole chain and goes to memory only for what it cannot avoid.
+
+
+# %% solve="fused_or_not"
+def intensities(chain, *, size_bytes, keep):
+    """(unfused, fused) FLOP/B of a chain of steps, as kernels of their own and as one."""
+    ### BEGIN SOLUTION
+    apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
+    inside = {step["writes"] for step in chain}
+    together = {name for step in chain for name in step["reads"] if name not in inside} | set(keep)
+    work = sum(step["flop"] for step in chain)
+    return tuple(work / sum(size_bytes[name] for name in moved) for moved in (apart, together))
+    ### END SOLUTION
+
+
+# %% check="fused_or_not"
+check("fused_or_not")
+
+# %%
+n, square = 512, 4 * 512 * 512
+chain = [
+    {"op": "multiply", "reads": ["A", "B"], "writes": "AB", "flop": n * n * (2 * n - 1)},
+    {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
+]
+with once_written("fused_or_not"):
+    sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
+    unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
+    print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
+
+# %% [markdown]
+# 42.7 against 64.0: the product AB went to memory and came straight back. The FLOPs are the same to the last one.
+# Fusing never does less arithmetic, it only moves less; so it helps what memory limits, and a chain of elementwise
+# steps most of all. What training keeps for the backward pass must be written in any case.
+
+# %% [markdown]
+# ## 7. Count a model
+#
+# Products of matrices do nearly all operations of a transformer, so its FLOPs follow from its shapes. One block, as a
+# listing; `X @ Y` is a product, and rows are `batch × tokens` unless it says otherwise:
+#
+# ```text
+# q = norm(x) @ Wq                  width -> width, seen as `heads` heads of width / heads
+# k, v = norm(x) @ Wk, norm(x) @ Wv width -> kv_heads * (width / heads) each
+# a = softmax(q @ k.T)              for each sequence and each of the `heads`: tokens × tokens
+# h = x + (a @ v) @ Wo              width -> width; each key and value head serves heads / kv_heads query heads
+# u = act(norm(h) @ W1)             width -> hidden
+# u = u * (norm(h) @ W3)            width -> hidden, only if `gated`
+# y = h + u @ W2                    hidden -> width
+# ```
+#
+# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W, of
+# which dY is known. What must be computed, and with how many products?
+#
+# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %, products only (no norm, softmax or
+# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. No mask:
+# attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights W
+# unless the block is `frozen` (as when only an adapter in front of it is trained).
+
+
+# %% solve="count_a_model"
+def count_block(shape):
+    """(forward_flop, backward_flop) of the block's products."""
+    ### BEGIN SOLUTION
+    rows, d = shape["batch"] * shape["tokens"], shape["width"]
+    kv = d * shape["kv_heads"] // shape["heads"]
+    dense = 2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    attention = 2 * 2 * rows * shape["tokens"] * d
+    return dense + attention, (1 if shape["frozen"] else 2) * dense + 2 * attention
+    ### END SOLUTION
+
+
+# %% check="count_a_model"
+check("count_a_model")
+
+# %% [markdown] explain="why_not_on_the_roof"
+# **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
+# light below 0.7). Give its figures, and explain why it is not on the roof: which assumption of the model fails for it?
+# Support it with a number of your own, and say which measurement would prove you wrong. Four to eight sentences.
+
+# %% [markdown]
+# ## 9. How much could be gained?
+#
+# "Is it worth it?" is deck [004]'s question to keep asking. Decks [001] and [002] show where the time of a transformer
+# in PyTorch goes:
+#
+# | operator class | % of FLOPs | % of run time |
+# |---|---|---|
+# | tensor contraction | 99.80 | 61.0 |
+# | statistical normalization | 0.17 | 25.5 |
+# | element-wise | 0.03 | 13.5 |
+#
+# **Predict:** somebody sells you infinitely fast tensor cores. How much faster does training become? And if instead
+# normalization and elementwise work cost nothing?
+#
+# `speedup(classes, faster)` returns old time over new time. `classes` maps a name to `{"flop_share": ..., "time_share":
+# ...}`, with shares that add up to 1. `faster` maps some of the names to factors: 2.0 is twice as fast, `math.inf` is
+# free, 0.5 is slower.
+
+
+# %% solve="amdahl"
+def speedup(classes, faster):
+    """Old time over new time of the whole, when the classes in `faster` become that many times faster."""
+    ### BEGIN SOLUTION
+    return 1 / sum(row["time_share"] / faster.get(name, 1.0) for name, row in classes.items())
+    ### END SOLUTION
+
+
+# %% check="amdahl"
+check("amdahl")
+
+# %%
+slide = {"contraction": (0.9980, 0.610), "normalization": (0.0017, 0.255), "element-wise": (0.0003, 0.135)}
+classes = {name: {"flop_share": flop, "time_share": time} for name, (flop, time) in slide.items()}
+with once_written("amdahl"):
+    for free in (["contraction"], ["normalization", "element-wise"]):
+        print(f"free {' and '.join(free)}: {speedup(classes, dict.fromkeys(free, math.inf)):.2f} times faster")
+    rate = {name: flop / time for name, (flop, time) in slide.items()}
+    for name in ("normalization", "element-wise"):
+        print(f"{name} runs at 1 / {rate['contraction'] / rate[name]:.0f} of the FLOP/s of contractions")
+
+# %% [markdown]
+# Contractions do 99.8 % of the operations, and an infinitely fast tensor core wins a factor of 2.56. The 0.2 % that is
+# left wins 1.64 when it is fused away, and that needs no new hardware. Its FLOP/s are hundreds of times lower, and you
+# know why: look at its intensity in section 2.
+
+# %% [markdown]
+# ## 10. Three ways to be slow
+#
+# Deck [002]'s recipe for the most likely limiter of a layer:
+#
+# 1. look up the number of SMs and the ridge of the GPU;
+# 2. compute the layer's intensity;
+# 3. is there enough parallelism? Estimate the number of thread blocks.
+#
+# Too few blocks to give every SM one: **latency**. Otherwise **math** above the ridge and **memory** below it.
+#
+# **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
+# 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
+#
+# `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
+# kinds: a `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
+# `tile_n` columns; a `"relu"` or `"layer_norm"` has one for every `elements_per_block` elements, the last one perhaps
+# not full. A machine has these three, and `sms`, `peak_flop_per_s` and `bandwidth_byte_per_s` as plain numbers.
+# Guessing earns nothing: marks are corrected for chance. You may use `work_of`; if yours is not right, the reference
+# takes its place when this exercise is graded.
+
+
+# %% solve="diagnose"
+def diagnose(layer, machine):
+    """What limits `layer` on `machine`: "latency", "math" or "memory"."""
+    ### BEGIN SOLUTION
+    if layer["kind"] in ("gemm", "linear"):
+        tall, wide = ("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")
+        blocks = -(-layer[tall] // machine["tile_m"]) * -(-layer[wide] // machine["tile_n"])
+    else:
+        count = layer["elements"] if layer["kind"] == "relu" else layer["rows"] * layer["features"]
+        blocks = -(-count // machine["elements_per_block"])
+    if blocks < machine["sms"]:
+        return "latency"
+    flop, moved_bytes = work_of(layer)
+    ridge = machine["peak_flop_per_s"] / machine["bandwidth_byte_per_s"]
+    return "math" if flop / moved_bytes > ridge else "memory"
+    ### END SOLUTION
+
+
+# %% check="diagnose"
+check("diagnose")
+
+# %%
+a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
+a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
+with once_written("diagnose"):
+    for m, n, k in ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128), (8192, 8192, 8192)):
+        op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
+        flop, moved_bytes = work_of(op)
+        print(f"{m} × {n} × {k}: {flop / moved_bytes:7.1f} FLOP/B, limited by {diagnose(op, a100)}")
+
+# %% [markdown]
+# 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
+# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same
+# operands in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
+# that run side by side.)
+
+# %% [markdown]
+# ## 11. The network is one more roof
+#
+# Train on P nodes by splitting the batch: each node computes its share of the examples, and then all add up their
+# gradients. Deck [004] looks at it as at memory: a node with 6 TFLOP/s and a link of 6 GB/s must do 1000 FLOPs for
+# every byte that it sends. For the update of a layer's weights with two nodes, a global batch of N and FP32, it finds N
+# / 4 FLOPs a byte.
+#
+# **Predict:** how large must the batch be? And for eight nodes?
+#
+# *A ring* is the usual way to add up: the gradients are cut into P parts. In each of P − 1 rounds a node sends one part
+# to its neighbour, which adds its own; P − 1 more rounds hand the sums on. Write
+#
+# * `network_intensity(batch, nodes=..., itemsize=..., behind=...)`: FLOPs of one node per byte that it sends.
+#   `behind="weight gradient"`: only the product that makes a weight's gradient can hide the sending (deck [004]'s
+#   case); `behind="backward"`: the whole backward pass can, which also computes the gradient of the layer's input.
+# * `step_s(batch, nodes=..., weights=..., itemsize=..., node_flop_per_s=..., link_byte_per_s=..., overlap=...)`:
+#   seconds of a training step on dense layers with that many weights, at 2 FLOPs per weight and example for each
+#   product. With `overlap=True` sending goes on during the backward pass; with `False` it begins afterwards. Nothing
+#   can be sent during the forward pass, and a single node sends nothing.
+#
+# `batch` is always the global one.
+
+
+# %% solve="network_roofline"
+def network_intensity(batch, *, nodes, itemsize, behind):
+    """FLOPs that one node does, per byte that it sends around a ring."""
+    ### BEGIN SOLUTION
+    products = {"weight gradient": 1, "backward": 2}[behind]
+    return products * 2 * (batch / nodes) / (2 * (nodes - 1) / nodes * itemsize)
+    ### END SOLUTION
+
+
+def step_s(batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, overlap):
+    """Seconds of a training step: forward, backward and the sum of gradients around a ring."""
+    ### BEGIN SOLUTION
+    forward_s = 2 * weights * batch / nodes / node_flop_per_s
+    ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
+    return forward_s + (max(2 * forward_s, ring_s) if overlap else 2 * forward_s + ring_s)
+    ### END SOLUTION
+
+
+# %% check="network_roofline"
+check("network_roofline")
+
+# %%
+links = {"NVLINK": 40e9, "56 Gbit/s InfiniBand": 6.8e9, "the slide's": 6e9, "PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
+with once_written("network_roofline"):
+    print(f"{'smallest batch that hides a':<29} 2 nodes  8 nodes  8, whole backward")
+    for name, link_byte_per_s in links.items():
+        ridge = 6e12 / link_byte_per_s
+        per_example = [
+            network_intensity(1, nodes=nodes, itemsize=4, behind=behind)
+            for nodes, behind in ((2, "weight gradient"), (8, "weight gradient"), (8, "backward"))
+        ]
+        print(f"{name:>24} link  " + "".join(f"{ridge / intensity:9.0f}" for intensity in per_example))
+
+# %% [markdown]
+# The intensity grows with the batch, so a batch of 4000 hides the slide's link between two nodes, and 24 000 hides
+# Ethernet. With eight nodes it takes seven times as much, because each has a smaller share to compute while it sends
+# nearly twice as many bytes. Hiding behind the whole backward pass halves it again.
+#
+# The slide adds: "wait, we violated a modeling assumption". The update must be computed before it is sent, so nothing
+# overlaps unless somebody makes it: frameworks send one bucket of gradients while the next is computed. `overlap=True`
+# is what they hope for, `False` is what happens without; a real step lies in between.
+
+# %% [markdown]
+# ## 12. Strong or weak
+#
+# *Strong scaling* runs the same batch on more nodes, to finish a step sooner. *Weak scaling* gives each node the same
+# share as before, so the batch grows. Deck [004]: do it weakly if you can, strong scaling is hard.
+#
+# **Predict:** 8000 examples are a step's batch, on nodes of 6 TFLOP/s with links of 6 GB/s, and up to 32 000 train
+# well. To how many nodes can you go with an efficiency of at least 70 %, strongly and weakly?
+#
+# `plan(job, cluster)` returns `(scaling, nodes)`. A job has `weights`, `itemsize`, `batch` (what one node trains with
+# today), `largest_batch` (beyond it the model no longer trains well) and `least_efficiency`. A cluster has `nodes`,
+# `node_flop_per_s` and `link_byte_per_s`. Sending overlaps with the backward pass. *Efficiency* is the examples per
+# second of one node among P, over those of one node alone.
+#
+# Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P,
+# not beyond `largest_batch`). Return the kind that reaches further, `"weak"` if they are equal, and `("none", 1)` if
+# neither gets beyond one node. You may use `step_s`; if yours is not right, the reference takes its place.
+
+
+# %% solve="scaling_plan"
+def plan(job, cluster):
+    """("strong" or "weak" or "none", nodes): the kind of scaling that keeps more nodes efficient, and how many."""
+
+    ### BEGIN SOLUTION
+    names = ("weights", "itemsize", "node_flop_per_s", "link_byte_per_s")
+    given = {name: (job | cluster)[name] for name in names}
+
+    def rate_per_node(batch, nodes):
+        return batch / nodes / step_s(batch, nodes=nodes, overlap=True, **given)
+
+    def reach(batch_of):
+        enough = job["least_efficiency"] * rate_per_node(job["batch"], 1)
+        counts = range(2, cluster["nodes"] + 1)
+        allowed = [p for p in counts if batch_of(p) <= job["largest_batch"]]
+        return max([1, *(p for p in allowed if rate_per_node(batch_of(p), p) >= enough)])
+
+    strong, weak = reach(lambda p: job["batch"]), reach(lambda p: job["batch"] * p)
+    if strong == weak == 1:
+        return "none", 1
+    return ("weak", weak) if weak >= strong else ("strong", strong)
+    ### END SOLUTION
+
+
+# %% check="scaling_plan"
+check("scaling_plan")
+
+# %%
+with once_written("scaling_plan"):
+    cluster = {"node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
+    job = {"weights": 10**8, "itemsize": 4}
+    counts, alone_s = range(1, 25), step_s(8000, nodes=1, overlap=True, **job, **cluster)
+    figure, axes = style.subplots(figsize=(9, 3.6))
+    for how, grow, overlap in (("weak", 1, True), ("strong", 0, True), ("strong, no overlap", 0, False)):
+        batches = [8000 * p**grow for p in counts]
+        times_s = [step_s(b, nodes=p, overlap=overlap, **job, **cluster) for b, p in zip(batches, counts, strict=True)]
+        shares = [b / 8000 * alone_s / p / t for b, p, t in zip(batches, counts, times_s, strict=True)]
+        axes.plot(counts, shares, marker="o", label=how)
+    axes.axhline(0.7, color="gray", linestyle="--")
+    axes.set(xlabel="nodes", ylabel="efficiency", ylim=(0, 1.05), title="8000 examples on one node (modelled)")
+    legend = axes.legend()
+
+# %%
+with once_written("scaling_plan"):
+    limits = {"batch": 8000, "least_efficiency": 0.7}
+    for largest_batch in (32_000, 100_000):
+        print(largest_batch, plan(job | limits | {"largest_batch": largest_batch}, cluster | {"nodes": 24}))
+
+# %% [markdown]
+# Weak scaling stays at 1 here for as long as the batch may grow: four nodes for 32 000 examples, twelve for 100 000.
+# Strong scaling hides its network completely up to five nodes, is at 75 % with seven, and loses a little more with each
+# node: the share of a node shrinks while what it sends grows. Without overlap it loses from the second node on.
+#
+# One thing this plan leaves out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
+# 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
+# deck's order is right: first each node's own roofline, then the network's.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab02_roofline")
