@@ -162,14 +162,26 @@ def _pending(thread: threading.Thread) -> bool:
 
 def grows(call: Callable[[], object], *, calls: int) -> float:
     """Objects that each call leaves behind, over three batches of `calls`; 0 unless each batch left some."""
-    counts = []
-    for _ in range(_BATCHES + 1):
-        for _ in range(calls):
-            call()
-        gc.collect(1)  # young garbage only: a full collection takes longer than a measurement
-        counts.append(sys.getallocatedblocks())
+    # What is there already is set aside, so that a full collection takes no longer than what the calls made: garbage
+    # that a collection in the middle of a call has moved to the oldest generation must not count as kept.
+    apart = gc.get_freeze_count() == 0
+    if apart:
+        gc.freeze()
+    try:
+        counts = [_blocks_after(call, calls=calls, generation=2 if apart else 1) for _ in range(_BATCHES + 1)]
+    finally:
+        if apart:
+            gc.unfreeze()
     added = [(after - before) / calls for before, after in pairwise(counts)]
     return min(added) if min(added) >= 0.9 else 0.0
+
+
+def _blocks_after(call: Callable[[], object], *, calls: int, generation: int) -> int:
+    """Memory blocks of the interpreter after some calls, and after their garbage was collected."""
+    for _ in range(calls):
+        call()
+    gc.collect(generation)
+    return sys.getallocatedblocks()
 
 
 def usable_cores() -> float:
