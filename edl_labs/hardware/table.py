@@ -94,6 +94,7 @@ def _entry(entry: dict[str, Any], sm: dict[str, Any]) -> Accelerator:
         key=str(entry["key"]),
         name=str(entry["name"]),
         architecture=str(sm["architecture"]),
+        memory_kind=str(entry.get("memory_kind", "")),
         reported_names=tuple(entry["reported_names"]),
         aliases=tuple(entry["aliases"]),
         rates=_rates(entry, sm),

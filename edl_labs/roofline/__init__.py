@@ -21,6 +21,7 @@ _HOMES = {
     "attainable_flop_per_s": "bounds",
     "Count": "counting",
     "bound": "bounds",
+    "ceilings": "measuring",
     "count": "counting",
     "diagnose": "bounds",
     "roof": "bounds",
