@@ -51,7 +51,7 @@ def lookup(reported_name: str) -> Accelerator | None:
 
     >>> lookup("NVIDIA H100 80GB HBM3").key
     'H100-SXM'
-    >>> lookup("NVIDIA H100 NVL") is None
+    >>> lookup("NVIDIA H800") is None
     True
     """
     return _by_reported_name().get(_normal(reported_name)) if isinstance(reported_name, str) else None

@@ -235,12 +235,20 @@ def _levels(
     *,
     main: str,
 ) -> tuple[MemoryLevel, ...]:
-    made = []
-    for name, capacity in [*capacities, ("main", math.inf)]:
+    made: list[MemoryLevel] = []
+    farther: dict[str, Ceiling] = {}
+    for name, capacity in reversed([*capacities, ("main", math.inf)]):
         bandwidth = {pattern: found[f"{name} {pattern}"] for pattern in sweep if f"{name} {pattern}" in found}
+        # Nearer memory is never slower: where it seems so, the calls were too short to show it.
+        bandwidth = {pattern: max(own, farther.get(pattern, own), key=_rate_of) for pattern, own in bandwidth.items()}
         if bandwidth:
             made.append(MemoryLevel(main if name == "main" else name, capacity, bandwidth))
-    return tuple(made)
+            farther = bandwidth
+    return tuple(reversed(made))
+
+
+def _rate_of(ceiling: Ceiling) -> float:
+    return ceiling.rate
 
 
 def _main_name(stamp: Device, chip: Accelerator | None) -> str:

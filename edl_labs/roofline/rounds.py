@@ -25,7 +25,7 @@ def best_of(kernels: Sequence[Kernel], clock: Clock) -> Kernel:
 
 
 def block_rate(kernel: Kernel, clock: Clock, *, calls: int | None = None, blocks: int = BLOCKS) -> float:
-    """Amount per second in the fastest of a few blocks, each long enough for its start and the clock's step to vanish."""
+    """Amount per second in the fastest of a few blocks, each so long that its start does not matter."""
     count = calls_for(kernel, clock) if calls is None else calls
     return kernel.amount * count / min(_block_s(kernel, clock, count) for _ in range(blocks))
 
@@ -46,8 +46,8 @@ def measure_all(
 ) -> dict[str, Ceiling]:
     """A ceiling for each kernel, from rounds until the clock shows `until_s` (at least 4) or all are known to 0.5 %.
 
-    Disturbances only ever slow a kernel down, so the better half of the rounds counts: its median is the ceiling, its
-    interval the doubt.
+    Disturbances only ever slow a kernel down, so the best quarter of the rounds counts (at least three): its median is
+    the ceiling, its interval the doubt.
     """
     calls = {name: calls_for(kernel, clock) for name, kernel in kernels.items()}
     rates: dict[str, list[float]] = {name: [] for name in kernels}
@@ -62,8 +62,8 @@ def measure_all(
 
 
 def ceiling(rates: Sequence[float], *, note: str = "") -> Ceiling:
-    """The median of the better half of `rates`, with its interval; the fastest is inside it."""
-    better = sorted(rates)[len(rates) // 2 :]
+    """The median of the best quarter of `rates`, with its interval; the fastest is inside it."""
+    better = sorted(rates)[-max(3, len(rates) // 4) :]
     found = stats.median_interval(better)
     middle = statistics.median(better)
     low, high = min(found.low, middle), max(found.high, middle)
