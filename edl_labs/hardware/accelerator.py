@@ -30,6 +30,7 @@ class Accelerator:
     key: str
     name: str
     architecture: str
+    memory_kind: str
     reported_names: tuple[str, ...]
     aliases: tuple[str, ...]
     sm_count: int

@@ -51,7 +51,7 @@ def lookup(reported_name: str) -> Accelerator | None:
 
     >>> lookup("NVIDIA H100 80GB HBM3").key
     'H100-SXM'
-    >>> lookup("NVIDIA H100 NVL") is None
+    >>> lookup("NVIDIA H800") is None
     True
     """
     return _by_reported_name().get(_normal(reported_name)) if isinstance(reported_name, str) else None
@@ -94,6 +94,7 @@ def _entry(entry: dict[str, Any], sm: dict[str, Any]) -> Accelerator:
         key=str(entry["key"]),
         name=str(entry["name"]),
         architecture=str(sm["architecture"]),
+        memory_kind=str(entry.get("memory_kind", "")),
         reported_names=tuple(entry["reported_names"]),
         aliases=tuple(entry["aliases"]),
         rates=_rates(entry, sm),

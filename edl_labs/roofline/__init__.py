@@ -18,12 +18,19 @@ _HOMES = {
     "MemoryLevel": "machine",
     "Bound": "bounds",
     "Diagnosis": "bounds",
+    "AboveRoof": "points",
+    "Placed": "points",
+    "Point": "points",
     "attainable_flop_per_s": "bounds",
     "Count": "counting",
     "bound": "bounds",
+    "ceilings": "measuring",
     "count": "counting",
     "diagnose": "bounds",
+    "place": "points",
+    "place_all": "points",
     "roof": "bounds",
+    "you_are_here": "points",
 }
 _MODULES = ("gemm", "network", "work")
 __all__ = sorted([*_HOMES, *_MODULES])

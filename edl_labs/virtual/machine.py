@@ -21,6 +21,10 @@ _HOSTS: dict[str, dict[str, float]] = {
     "Volta": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Ampere": {"launch_overhead_s": 5e-6, "copy_overhead_s": 8e-6, "pageable_byte_per_s": 8e9},
     "Hopper": {"launch_overhead_s": 4e-6, "copy_overhead_s": 7e-6, "pageable_byte_per_s": 12e9},
+    "Ada": {"launch_overhead_s": 4e-6, "copy_overhead_s": 7e-6, "pageable_byte_per_s": 10e9},
+    "Blackwell": {"launch_overhead_s": 4e-6, "copy_overhead_s": 7e-6, "pageable_byte_per_s": 12e9},
+    "CDNA2": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 8e9},
+    "CDNA3": {"launch_overhead_s": 7e-6, "copy_overhead_s": 10e-6, "pageable_byte_per_s": 12e9},
 }
 # Large pinned copies reach about this share of a PCIe link: packet headers take the rest.
 _LINK_EFFICIENCY = 0.85

@@ -11,6 +11,35 @@ from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name, flop_rate, lookup, pcie_byte_per_s, table
 from edl_labs.hardware.table import parse
 
+_ROWS = [
+    ("A100-40GB-PCIe", "tensor", {"fp64": 19.5, "tf32": 156, "fp16": 312, "bf16": 312, "int8": 624}),
+    ("A10", "cuda", {"fp64": 0.49, "fp32": 31.2}),
+    ("A10", "tensor", {"tf32": 62.5, "fp16": 125, "bf16": 125, "int8": 250}),
+    ("A6000", "cuda", {"fp32": 38.7}),
+    ("A6000", "tensor", {"tf32": 77.4, "fp16": 154.8, "bf16": 154.8, "int8": 309.7}),
+    ("RTX-3090", "cuda", {"fp64": 0.556, "fp32": 35.6}),
+    ("RTX-3090", "tensor", {"tf32": 35.6, "fp16": 71, "bf16": 71, "int8": 284}),
+    ("L4", "cuda", {"fp64": 0.47, "fp32": 30.3}),
+    ("L4", "tensor", {"tf32": 60, "fp16": 121, "bf16": 121, "fp8": 242, "int8": 242}),
+    ("L40S", "cuda", {"fp64": 1.43, "fp32": 91.6}),
+    ("L40S", "tensor", {"tf32": 183, "fp16": 362, "bf16": 362, "fp8": 733, "int8": 733}),
+    ("RTX-4090", "cuda", {"fp64": 1.29, "fp32": 82.6}),
+    ("RTX-4090", "tensor", {"tf32": 82.6, "fp16": 165.2, "bf16": 165.2, "fp8": 330.3, "int8": 660.6}),
+    ("RTX-5090", "cuda", {"fp64": 1.64, "fp32": 104.8}),
+    ("RTX-5090", "tensor", {"tf32": 104.8, "fp16": 209.5, "bf16": 209.5, "fp8": 419, "int8": 838}),
+    ("H100-NVL", "cuda", {"fp64": 30, "fp32": 60}),
+    ("H100-NVL", "tensor", {"fp64": 60, "tf32": 417.5, "fp16": 835, "bf16": 835, "fp8": 1671, "int8": 1671}),
+    ("B200", "cuda", {"fp64": 37, "fp32": 75}),
+    ("B200", "tensor", {"fp64": 37, "tf32": 1125, "fp16": 2250, "bf16": 2250, "fp8": 4500, "int8": 4500}),
+    ("GB200", "cuda", {"fp64": 40, "fp32": 80}),
+    ("GB200", "tensor", {"fp64": 40, "tf32": 1250, "fp16": 2500, "bf16": 2500, "fp8": 5000, "int8": 5000}),
+    ("MI250X-GCD", "cuda", {"fp64": 47.9 / 2, "fp32": 47.9 / 2}),
+    ("MI250X-GCD", "tensor", {"fp64": 95.7 / 2, "fp32": 95.7 / 2, "fp16": 191.5, "bf16": 191.5, "int8": 191.5}),
+    ("MI300X", "cuda", {"fp64": 81.7, "fp32": 163.4}),
+    ("MI300X", "tensor", {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4}),
+    ("MI300X", "tensor", {"fp8": 2614.9, "int8": 2614.9}),
+]
+
 # Printed dense peaks in TFLOP/s (TOP/s for int8), from the vendor's datasheets and white papers.
 _PRINTED = [
     ("T4", "fp64", "cuda", 8.1 / 32),
@@ -57,6 +86,10 @@ _PRINTED = [
     ("H100-PCIe", "tf32", "tensor", 378),
     ("H100-PCIe", "bf16", "tensor", 756),
     ("H100-PCIe", "fp8", "tensor", 1513),
+    ("V100-PCIe-16GB", "fp64", "cuda", 7.0),
+    ("V100-PCIe-16GB", "fp32", "cuda", 14.0),
+    ("V100-PCIe-16GB", "fp16", "tensor", 112),
+    *((key, dtype, unit, peak) for key, unit, peaks in _ROWS for dtype, peak in peaks.items()),
 ]
 
 _NAMES = {
@@ -71,21 +104,52 @@ _NAMES = {
     "NVIDIA H100 PCIe": "H100-PCIe",
     "NVIDIA H200": "H200",
     "  nvidia   h200 ": "H200",
+    "Tesla V100-PCIE-16GB": "V100-PCIe-16GB",
+    "NVIDIA A100-PCIE-40GB": "A100-40GB-PCIe",
+    "NVIDIA A10": "A10",
+    "NVIDIA RTX A6000": "A6000",
+    "NVIDIA GeForce RTX 3090": "RTX-3090",
+    "GeForce RTX 3090": "RTX-3090",
+    "NVIDIA GeForce RTX 4090": "RTX-4090",
+    "NVIDIA GeForce RTX 5090": "RTX-5090",
+    "NVIDIA L4": "L4",
+    "NVIDIA L40S": "L40S",
+    "NVIDIA H100 NVL": "H100-NVL",
+    "NVIDIA B200": "B200",
+    "NVIDIA GB200": "GB200",
+    "AMD Instinct MI250X": "MI250X-GCD",
+    "AMD Instinct MI300X": "MI300X",
 }
 
 _STRANGERS = [
-    "NVIDIA H100 NVL",
+    "NVIDIA H100",
+    "NVIDIA H100 80GB HBM2e",
+    "NVIDIA H100 80GB HBM3 MIG 3g.40gb",
     "NVIDIA H200 NVL",
+    "NVIDIA A10G",
+    "NVIDIA L40",
+    "NVIDIA L20",
+    "NVIDIA GeForce RTX 3090 Ti",
+    "NVIDIA GeForce RTX 4090 D",
+    "NVIDIA GeForce RTX 4090 Laptop GPU",
+    "NVIDIA GeForce RTX 5090 D",
+    "NVIDIA RTX 6000 Ada Generation",
+    "NVIDIA RTX A5000",
+    "NVIDIA B100",
+    "NVIDIA B300 SXM6 AC",
+    "NVIDIA GB300",
+    "NVIDIA GB10",
+    "AMD Instinct MI250",
+    "AMD Instinct MI300A",
+    "AMD Instinct MI325X",
     "NVIDIA A100X",
     "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
-    "NVIDIA A100-PCIE-40GB",
     "NVIDIA GH200 480GB",
     "NVIDIA H800",
     "NVIDIA H20",
-    "NVIDIA A10",
     "NVIDIA T400 4GB",
     "NVIDIA T4G",
-    "Tesla V100-PCIE-16GB",
+    "Tesla V100-PCIE-32GB",
     "Tesla V100-SXM3-32GB",
     "Tesla V100-SXM2-32GB-LS",
     "Tesla V100-DGXS-32GB",
@@ -94,6 +158,17 @@ _STRANGERS = [
     "H100",
     "",
 ]
+
+
+def test_the_table_holds_at_least_twenty_accelerators_each_with_a_name_that_drivers_report():
+    assert 20 <= len(table())
+    assert all(entry.reported_names and lookup(entry.reported_names[0]) is entry for entry in table())
+
+
+@pytest.mark.parametrize("entry", table(), ids=lambda entry: entry.key)
+def test_memory_capacity_and_bandwidth_are_of_one_kind(entry):
+    assert entry.memory_kind.startswith(("HBM", "GDDR"))
+    assert (entry.memory_bandwidth_byte_per_s > 0.85e12) >= entry.memory_kind.startswith("HBM")
 
 
 @pytest.mark.parametrize(("key", "dtype", "unit", "printed_tflop_per_s"), _PRINTED)

@@ -1,0 +1,151 @@
+"""The roofline picture: every ceiling of a machine, its ridges, and measured points with their doubt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.errors import UsageError
+from edl_labs.plots.style import BLUE, COLOURS, GREY, ORANGE, TEXT, dress
+from edl_labs.roofline.machine import Machine
+from edl_labs.roofline.points import Placed, Point, place_all, you_are_here
+from edl_labs.units import byte_rate, flop_rate, si
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_NAMES = 8
+_SMALLEST, _LARGEST = 30.0, 420.0
+
+
+def roofline(
+    axes: Axes,
+    machine: Machine,
+    points: Iterable[Point] = (),
+    *,
+    dtypes: Sequence[str] | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Attainable FLOP/s over intensity: slopes of memory levels, flat roofs of dtypes, ridge points, points.
+
+    A point's area grows with the time a step loses there, its bars are the interval of its time; the worst are named.
+    Below stands where you are, in words. AboveRoof where a point lies above its roof; points of no FLOPs have no place
+    in a log-log picture and are told in words alone. `dtypes` limits the flat roofs (those of the points, or all).
+    """
+    placed = place_all(machine, points)
+    shown = [one for one in placed if one.point.work.total_flops and math.isfinite(_intensity(one))]
+    roofs = _roofs(machine, shown, dtypes)
+    low, high = _span(machine, shown, roofs)
+    _draw_slopes(axes, machine, max(roofs.values()), low)
+    _draw_flats(axes, machine, roofs, high)
+    colours = _module_colours(shown)
+    for index, one in enumerate(shown):
+        _draw_point(axes, one, colours, index=index, worst=max(p.lost_s for p in shown))
+    _name_points(axes, shown[:_MOST_NAMES])
+    axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="arithmetic intensity, FLOP/B")
+    axes.set(ylabel="FLOP/s", title=title or f"{machine.name}, {machine.origin}")
+    axes.yaxis.set_major_formatter(lambda value, _: si(value, "FLOP/s"))
+    axes.grid(alpha=0.25, which="major")
+    if placed:
+        _say_where(axes, placed)
+    _legend(axes, colours)
+    return dress(axes)
+
+
+def _roofs(machine: Machine, shown: Sequence[Placed], dtypes: Sequence[str] | None) -> dict[str, float]:
+    used = [one.point.work.dtype for one in shown]
+    wanted = list(dict.fromkeys(dtypes if dtypes is not None else used or machine.matmul))
+    missing = [dtype for dtype in wanted if dtype not in machine.matmul]
+    if missing or not wanted:
+        raise UsageError(
+            f"no ceiling for {', '.join(missing) or 'no dtype'}",
+            why=f"{machine.name} has {', '.join(machine.matmul)}",
+            next="leave dtypes out, or name some of these",
+        )
+    return {dtype: machine.matmul[dtype].rate for dtype in wanted}
+
+
+def _span(machine: Machine, shown: Sequence[Placed], roofs: dict[str, float]) -> tuple[float, float]:
+    ridges = [rate / level.ceiling().rate for rate in roofs.values() for level in machine.levels]
+    seen = [_intensity(one) for one in shown]
+    return 0.3 * min([*ridges, *seen, 0.25]), 5 * max([*ridges, *seen])
+
+
+def _draw_slopes(axes: Axes, machine: Machine, top: float, low: float) -> None:
+    """One line for each memory level's fastest pattern; slower patterns of main memory dotted."""
+    for place, level in enumerate(machine.levels):
+        slope = level.ceiling().rate
+        axes.plot([low, top / slope], [low * slope, top], color=BLUE, linewidth=1.7 if level is machine.memory else 1.0)
+        label = f"{level.name} {level.fastest}, {byte_rate(slope)}"
+        at = low * 1.3 * 1.6 ** (place % 3)
+        axes.text(at, at * slope * 1.12, label, color=BLUE, fontsize=7, rotation=_angle(axes), rotation_mode="anchor")
+    main = machine.memory
+    for pattern, ceiling in main.bandwidth.items():
+        if pattern != main.fastest:
+            axes.plot([low, top / ceiling.rate], [low * ceiling.rate, top], color=BLUE, linewidth=0.8, linestyle=":")
+
+
+def _draw_flats(axes: Axes, machine: Machine, roofs: dict[str, float], high: float) -> None:
+    for dtype, rate in roofs.items():
+        ridge = rate / machine.memory.ceiling().rate
+        nearest = rate / machine.levels[0].ceiling().rate
+        axes.plot([nearest, high], [rate, rate], color=ORANGE, linewidth=1.7)
+        axes.text(high * 0.95, rate * 1.06, f"{dtype} {flop_rate(rate)}", color=ORANGE, fontsize=7, ha="right")
+        axes.plot([ridge], [rate], "o", color=ORANGE, markersize=4, markerfacecolor="none")
+        axes.annotate(
+            f"ridge {ridge:.3g}", (ridge, rate), (0, 5), textcoords="offset points", fontsize=7, color=TEXT, ha="right"
+        )
+
+
+def _draw_point(axes: Axes, one: Placed, colours: dict[str, str], *, index: int, worst: float) -> None:
+    point, x = one.point, _intensity(one)
+    share = one.lost_s / worst if worst else 0.0
+    area = _SMALLEST + (_LARGEST - _SMALLEST) * share
+    colour = colours[point.module]
+    low, high = (point.work.total_flops / limit for limit in (point.high_s, point.low_s))
+    down, up = max(0.0, point.flop_per_s - low), max(0.0, high - point.flop_per_s)
+    axes.errorbar([x], [point.flop_per_s], yerr=[[down], [up]], color=colour, linewidth=1.2, capsize=2, fmt="none")
+    drawn = axes.scatter([x], [point.flop_per_s], s=area, color=colour, alpha=0.75, linewidths=0, zorder=3)
+    drawn.set_gid(f"point-{index}")
+
+
+def _name_points(axes: Axes, shown: Sequence[Placed]) -> None:
+    for place, one in enumerate(shown):
+        name = f"{one.point.module}.{one.point.name}" if one.point.module else one.point.name
+        offset = (9, -10 - 9 * (place % 2))
+        axes.annotate(
+            name, (_intensity(one), one.point.flop_per_s), offset, textcoords="offset points", fontsize=7, color=TEXT
+        )
+
+
+def _say_where(axes: Axes, placed: Sequence[Placed]) -> None:
+    axes.text(0.0, -0.17, you_are_here(placed), transform=axes.transAxes, fontsize=7.5, color=TEXT, va="top")
+
+
+def _legend(axes: Axes, colours: dict[str, str]) -> None:
+    if len(colours) < 2:
+        return
+    handles: list[Any] = [
+        axes.scatter([], [], s=40, color=colour, label=module or "(model)") for module, colour in colours.items()
+    ]
+    legend = axes.legend(handles=handles, fontsize=7, loc="lower right", frameon=False)
+    for text in legend.get_texts():
+        text.set_color(TEXT)
+
+
+def _module_colours(shown: Sequence[Placed]) -> dict[str, str]:
+    spare = [colour for colour in COLOURS if colour not in (BLUE, ORANGE, GREY)]
+    modules = sorted({one.point.module for one in shown})
+    return {
+        module: spare[place % len(spare)] if place < 3 * len(spare) else GREY for place, module in enumerate(modules)
+    }
+
+
+def _intensity(one: Placed) -> float:
+    return one.point.work.intensity_flop_per_byte
+
+
+def _angle(axes: Axes) -> float:
+    # Slopes are parallel on log-log axes; the exact angle depends on the window, near enough is readable.
+    return 38.0

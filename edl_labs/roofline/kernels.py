@@ -1,0 +1,185 @@
+"""What is timed to find ceilings: calls that read, copy, or add two streams at one size, and products of matrices.
+
+On the host, small sizes must be gone over many times within one call, or the call itself would be measured: numpy walks
+an array whose rows are all the same memory, one worker thread for each core. torch's kernels are candidates wherever a
+call is long enough. The fastest candidate is the ceiling, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+STREAMS = {"read": 1, "copy": 2, "triad": 3}
+PASS_BYTES = 24_000_000
+LEAST_TORCH_BYTES = 256 << 10
+_ITEM = 4
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A call that does `amount` (bytes or FLOPs), and a name that says how."""
+
+    name: str
+    amount: float
+    run: Callable[[], Any]
+
+
+def memory_kernels(pattern: str, working_set_bytes: int, *, device: str, workers: Workers | None) -> list[Kernel]:
+    """Candidates that go over `working_set_bytes`, all streams together, in one access pattern."""
+    kernels = []
+    if workers is not None:
+        kernels += _numpy_kernels(pattern, working_set_bytes, workers)
+    if working_set_bytes >= LEAST_TORCH_BYTES or workers is None:
+        kernels += _torch_kernels(pattern, working_set_bytes, device=device)
+    return kernels
+
+
+class Workers:
+    """One thread for each usable core, to go over memory of their own at the same time."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ThreadPoolExecutor(count)
+
+    def run(self, jobs: list[Callable[[], Any]]) -> None:
+        """Run the jobs side by side and return when all are done."""
+        for done in [self._pool.submit(job) for job in jobs]:
+            done.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown()
+
+
+def _numpy_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[Kernel]:
+    import numpy as np
+
+    values = max(256, working_set_bytes // STREAMS[pattern] // _ITEM // workers.count)
+    rows = max(1, PASS_BYTES // (values * _ITEM * workers.count))
+
+    def stream() -> Any:
+        # Ones, written: pages that were only read may all be the same page of zeros.
+        once = np.ones(values, dtype=np.float32)
+        return np.lib.stride_tricks.as_strided(once, (rows, values), (0, _ITEM))
+
+    def job() -> Callable[[], Any]:
+        if pattern == "read":
+            source = stream()
+            return lambda: np.maximum.reduce(source, axis=None)
+        if pattern == "copy":
+            source, target = stream(), stream()
+            return lambda: np.negative(source, out=target)
+        left, right, target = stream(), stream(), stream()
+        return lambda: np.add(left, right, out=target)
+
+    jobs = [job() for _ in range(workers.count)]
+    amount = workers.count * rows * values * _ITEM * STREAMS[pattern]
+    name = {"read": "maximum", "copy": "negation", "triad": "sum of two"}[pattern]
+    return [Kernel(f"numpy {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
+
+
+def _torch_kernels(pattern: str, working_set_bytes: int, *, device: str) -> list[Kernel]:
+    import torch
+
+    values = max(256, working_set_bytes // STREAMS[pattern] // _ITEM)
+    amount = values * _ITEM * STREAMS[pattern]
+    first = torch.ones(values, device=device)
+    if pattern == "read":
+        return [
+            Kernel("torch sum", amount, lambda: torch.sum(first)),
+            Kernel("torch amax", amount, lambda: torch.amax(first)),
+        ]
+    target = torch.ones(values, device=device)
+    if pattern == "copy":
+        return [Kernel("torch copy_", amount, lambda: target.copy_(first))]
+    second = torch.ones(values, device=device)
+    return [Kernel("torch add, a + s·b", amount, lambda: torch.add(first, second, alpha=2.0, out=target))]
+
+
+def product_kernel(dtype: str, shape: tuple[int, int, int], *, device: str) -> Kernel:
+    """C = A·B of random values (m, n, k) in one dtype; raises RuntimeError where torch has no kernel for it here.
+
+    Random, because zeros and constants draw less power: a GPU then keeps a clock that real data never sees.
+    """
+    m, n, k = shape
+    left, right = _operand(dtype, (m, k), device=device), _operand(dtype, (n, k), device=device)
+    name = f"{m} × {n} × {k}"
+    return Kernel(name, 2.0 * m * n * k, _product(dtype, left, right, device=device))
+
+
+def _operand(dtype: str, shape: tuple[int, int], *, device: str) -> Any:
+    import torch
+
+    if dtype == "int8":
+        return torch.randint(-127, 128, shape, dtype=torch.int8, device=device)
+    values = torch.randn(shape, device=device)
+    kinds = {"fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
+    kinds |= {"bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
+    return values.to(kinds[dtype])
+
+
+def _product(dtype: str, left: Any, right: Any, *, device: str) -> Callable[[], Any]:
+    import torch
+
+    across = right.t()
+    if dtype == "int8":
+        return lambda: torch._int_mm(left, across)
+    if dtype == "fp8":
+        one = torch.ones((), device=device)
+        options = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+        return lambda: torch._scaled_mm(left, across, **options)
+    out = torch.empty((left.shape[0], right.shape[0]), dtype=left.dtype, device=device)
+    straight = across.contiguous()
+    if dtype == "tf32":
+
+        def in_tf32() -> None:
+            with tf32(allowed=True):
+                torch.mm(left, straight, out=out)
+
+        return in_tf32
+    if dtype == "fp32" and device != "cpu":
+
+        def in_fp32() -> None:
+            with tf32(allowed=False):
+                torch.mm(left, straight, out=out)
+
+        return in_fp32
+    return lambda: torch.mm(left, straight, out=out)
+
+
+@contextmanager
+def tf32(*, allowed: bool) -> Iterator[None]:
+    """Products of fp32 matrices run in TF32, or do not, whatever the user's setting; afterwards that is back."""
+    import torch
+
+    matmul = torch.backends.cuda.matmul
+    before = matmul.allow_tf32
+    matmul.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        matmul.allow_tf32 = before
+
+
+def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, Kernel]:
+    """Copies between host and device, pinned and pageable, each way."""
+    import torch
+
+    there = torch.empty(nbytes, dtype=torch.uint8, device=device)
+    kernels = {}
+    for kind in ("pinned", "pageable"):
+        here = torch.ones(nbytes, dtype=torch.uint8, pin_memory=kind == "pinned")
+
+        def to_device(here: Any = here) -> None:
+            there.copy_(here, non_blocking=True)
+
+        def to_host(here: Any = here) -> None:
+            here.copy_(there, non_blocking=True)
+
+        kernels[f"host to device, {kind}"] = Kernel("128 MiB", nbytes, to_device)
+        kernels[f"device to host, {kind}"] = Kernel("128 MiB", nbytes, to_host)
+    return kernels

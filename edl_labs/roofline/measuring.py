@@ -1,0 +1,294 @@
+"""`ceilings`: what this device really reaches, memory level by memory level and dtype by dtype."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
+from edl_labs.device import Device, best_device, describe
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.hardware import Accelerator, accelerator, dtype_name
+from edl_labs.roofline import levels, remembered
+from edl_labs.roofline.kernels import STREAMS, Kernel, Workers, link_kernels, memory_kernels, product_kernel
+from edl_labs.roofline.machine import Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.rounds import best_of, block_rate, measure_all
+
+CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
+DTYPES = {
+    "cpu": ("fp64", "fp32", "bf16", "fp16", "int8"),
+    "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
+}
+_PROBE = (128, 128, 128)
+_LONGEST_PRODUCT_S = 0.04
+_CPU_SIDES = (256, 384, 512, 768, 1024, 1536, 2048)
+_GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 4096), (8192, 8192, 8192), (16384, 8192, 8192))
+_UNKNOWN_LLC_BYTES = 32 << 20
+_LAUNCHES = 200
+Progress = Callable[[int, int, str], None]
+
+
+def ceilings(
+    device: object = None,
+    *,
+    budget_s: float | None = None,
+    dtypes: Iterable[object] | None = None,
+    refresh: bool = False,
+    progress: Progress | None = None,
+) -> Machine:
+    """This device's ceilings as a `Machine`: measured once, then read from a file of the user's cache folder.
+
+    Bandwidth of every memory level for reading, copying and adding two streams (triad), from a sweep of working sets;
+    the peak of matrix products for each dtype, from a search over shapes on random data, dense, with TF32 only where it
+    says so; host and device links; the time of the smallest operation. `refresh` measures again. Takes `budget_s` (12
+    on a CPU, 7 on an accelerator) and a little more. UsageError where there is no such device.
+    """
+    name = best_device() if device is None else str(device)
+    stamp = describe(name)
+    wanted = _wanted(stamp.kind, dtypes)
+    budget = (CPU_BUDGET_S if stamp.kind == "cpu" else GPU_BUDGET_S) if budget_s is None else budget_s
+    if not 0 < budget < math.inf:
+        raise UsageError(
+            f"a budget of {budget!r} s", why="measuring takes time, and ends", next="give seconds, such as 12"
+        )
+    path = remembered.path_for(stamp, asked=wanted)
+    known = None if refresh else remembered.read(path)
+    if known is not None:
+        return known
+    machine = _measured(stamp, wanted, budget_s=budget, progress=progress)
+    remembered.write(path, machine)
+    return machine
+
+
+def _wanted(kind: str, dtypes: Iterable[object] | None) -> tuple[str, ...]:
+    if dtypes is None:
+        return DTYPES.get(kind, ("fp32", "fp16", "bf16"))
+    chosen = tuple(dict.fromkeys(dtype_name(dtype) for dtype in dtypes))
+    if not chosen:
+        raise UsageError(
+            "no dtype to measure", why="a roofline has a flat part", next="give dtypes=['fp32'], or nothing"
+        )
+    return chosen
+
+
+def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progress: Progress | None) -> Machine:
+    start = time.perf_counter()
+    say = progress or (lambda done, total, text: None)
+    chip = accelerator(stamp.hardware_key) if stamp.hardware_key else None
+    is_cpu = stamp.kind == "cpu"
+    clock: Clock = HostClock() if is_cpu else _device_clock(stamp)
+    workers = Workers(stamp.threads or stamp.usable_cores) if is_cpu else None
+    try:
+        say(0, 4, "working sets")
+        told = _told_levels(stamp, workers)
+        sweep = _sweep(stamp, clock, workers, largest_bytes=_largest_bytes(told))
+        capacities = told or _seen_levels(sweep)
+        say(1, 4, "matrix products")
+        products, refused = _products(stamp.device, dtypes, clock)
+        say(2, 4, "ceilings")
+        kernels = _memory_kernels(stamp, clock, workers, capacities=capacities, sweep=sweep)
+        kernels |= {f"matmul {dtype}": kernel for dtype, kernel in products.items()}
+        kernels |= {} if is_cpu else {f"link {name}": kernel for name, kernel in link_kernels(stamp.device).items()}
+        left_s = max(1.0, budget_s - (time.perf_counter() - start))
+        found = measure_all(kernels, clock, until_s=clock.now_s() + left_s)
+    finally:
+        if workers is not None:
+            workers.close()
+    say(3, 4, "smallest operation")
+    return Machine(
+        name=stamp.device_name,
+        levels=_levels(capacities, found, sweep, main=_main_name(stamp, chip)),
+        matmul=_named("matmul ", found),
+        vector=_vector(chip),
+        units=stamp.sm_count or stamp.threads or stamp.usable_cores,
+        latency_s=_latency_s(stamp.device, clock),
+        links=_named("link ", found),
+        origin="measured",
+        settings=_settings(stamp, refused),
+        sweep=tuple((pattern, float(size), rate) for pattern, points in sweep.items() for size, rate in points),
+        hardware_key=stamp.hardware_key,
+        stamp=stamp,
+        wall_s=time.perf_counter() - start,
+    )
+
+
+def _device_clock(stamp: Device) -> Clock:
+    return EventClock.of(stamp.device) if stamp.kind == "cuda" else AcceleratorClock(stamp.device)
+
+
+def _told_levels(stamp: Device, workers: Workers | None) -> list[tuple[str, float]]:
+    if workers is not None:
+        return [(name, float(size)) for name, size in levels.host_caches(workers.count)]
+    return [("L2", float(stamp.l2_bytes))] if stamp.l2_bytes else []
+
+
+def _seen_levels(sweep: Mapping[str, list[tuple[int, float]]]) -> list[tuple[str, float]]:
+    found = levels.steps(sweep["read"])
+    return [(f"cache {place + 1}", float(size)) for place, size in enumerate(found)]
+
+
+def _largest_bytes(told: list[tuple[str, float]]) -> int:
+    last = int(told[-1][1]) if told else _UNKNOWN_LLC_BYTES
+    return min(max(6 * last, 128 << 20), 2 << 30)
+
+
+def _sweep(
+    stamp: Device, clock: Clock, workers: Workers | None, *, largest_bytes: int
+) -> dict[str, list[tuple[int, float]]]:
+    """Rate by working set for each pattern, quickly: which sizes are worth a careful look."""
+    smallest = (16 << 10) * workers.count if workers is not None else 4 << 20
+    found: dict[str, list[tuple[int, float]]] = {pattern: [] for pattern in STREAMS}
+    for size in levels.sizes(largest_bytes, smallest_bytes=smallest):
+        for pattern in STREAMS:
+            candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
+            found[pattern].append(
+                (size, max(block_rate(_ready(kernel, stamp, clock), clock, blocks=2) for kernel in candidates))
+            )
+    return found
+
+
+def _memory_kernels(
+    stamp: Device,
+    clock: Clock,
+    workers: Workers | None,
+    *,
+    capacities: list[tuple[str, float]],
+    sweep: Mapping[str, list[tuple[int, float]]],
+) -> dict[str, Kernel]:
+    """For each level and pattern the fastest kernel, at the working set of that level that was fastest in the sweep."""
+    chosen = {}
+    for name in [*(name for name, _ in capacities), "main"]:
+        for pattern, points in sweep.items():
+            size = _best_size(points, capacities, name)
+            if size is not None:
+                candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
+                ready = [_ready(kernel, stamp, clock) for kernel in candidates]
+                chosen[f"{name} {pattern}"] = best_of(ready, clock)
+    return chosen
+
+
+def _best_size(points: list[tuple[int, float]], capacities: list[tuple[str, float]], name: str) -> int | None:
+    if name == "main":
+        # Well beyond the last cache: what is left of it there would flatter main memory.
+        last = capacities[-1][1] if capacities else 0.0
+        low, high = min(4 * last, points[-1][0]), math.inf
+    else:
+        low, high = levels.within(capacities, name)
+    inside = [(rate, size) for size, rate in points if low <= size <= high]
+    return max(inside)[1] if inside else None
+
+
+def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
+    """On CUDA, many calls in one graph: launches would otherwise be what is timed."""
+    if stamp.kind != "cuda":
+        return kernel
+    from edl_labs.bench.graph import captured
+
+    calls = max(1, min(64, int(1e9 / kernel.amount)))
+
+    def several() -> None:
+        for _ in range(calls):
+            kernel.run()
+
+    replay = captured(several, None, AcceleratorClock(stamp.device))
+    return Kernel(kernel.name, kernel.amount * calls, replay)
+
+
+def _products(device: str, dtypes: tuple[str, ...], clock: Clock) -> tuple[dict[str, Kernel], dict[str, str]]:
+    """The fastest shape for each dtype, and why dtypes are missing."""
+    found: dict[str, Kernel] = {}
+    refused: dict[str, str] = {}
+    for dtype in dtypes:
+        try:
+            found[dtype] = _product(dtype, device, clock)
+        except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
+            refused[dtype] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+    if not found:
+        raise EdlError(
+            f"{device} multiplied no matrices",
+            why="; ".join(f"{dtype}: {why}" for dtype, why in refused.items()),
+            next="give dtypes= that torch has kernels for here, such as ['fp32']",
+        )
+    return found, refused
+
+
+def _product(dtype: str, device: str, clock: Clock) -> Kernel:
+    best = product_kernel(dtype, _PROBE, device=device)
+    rate = block_rate(best, clock)
+    shapes = [(side, side, side) for side in _CPU_SIDES] if device == "cpu" else _GPU_SHAPES
+    for m, n, k in shapes:
+        if 2.0 * m * n * k / rate > _LONGEST_PRODUCT_S:
+            break
+        kernel = product_kernel(dtype, (m, n, k), device=device)
+        now = block_rate(kernel, clock, blocks=2)
+        if now > rate:
+            best, rate = kernel, now
+    return best
+
+
+def _levels(
+    capacities: list[tuple[str, float]],
+    found: Mapping[str, Ceiling],
+    sweep: Mapping[str, list[tuple[int, float]]],
+    *,
+    main: str,
+) -> tuple[MemoryLevel, ...]:
+    made: list[MemoryLevel] = []
+    farther: dict[str, Ceiling] = {}
+    for name, capacity in reversed([*capacities, ("main", math.inf)]):
+        bandwidth = {pattern: found[f"{name} {pattern}"] for pattern in sweep if f"{name} {pattern}" in found}
+        # Nearer memory is never slower: where it seems so, the calls were too short to show it.
+        bandwidth = {pattern: max(own, farther.get(pattern, own), key=_rate_of) for pattern, own in bandwidth.items()}
+        if bandwidth:
+            made.append(MemoryLevel(main if name == "main" else name, capacity, bandwidth))
+            farther = bandwidth
+    return tuple(reversed(made))
+
+
+def _rate_of(ceiling: Ceiling) -> float:
+    return ceiling.rate
+
+
+def _main_name(stamp: Device, chip: Accelerator | None) -> str:
+    if chip is not None and chip.memory_kind.startswith("HBM"):
+        return "HBM"
+    return "DRAM"
+
+
+def _vector(chip: Accelerator | None) -> dict[str, Ceiling]:
+    """What the CUDA cores do beside the tensor cores: from the datasheet, since no kernel of torch is bound by it."""
+    if chip is None:
+        return {}
+    return {
+        dtype: Ceiling(chip.peak_flop_per_s(dtype, unit="cuda"), note="datasheet") for dtype in chip.dtypes(unit="cuda")
+    }
+
+
+def _latency_s(device: str, clock: Clock) -> float:
+    """The time of the smallest operation, one of many in a row."""
+    import torch
+
+    one = torch.ones((), device=device)
+    kernel = Kernel("in-place addition of one number", 1.0, lambda: one.add_(1.0))
+    return 1.0 / block_rate(kernel, clock, calls=_LAUNCHES)
+
+
+def _named(prefix: str, found: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
+    return {name.removeprefix(prefix): value for name, value in found.items() if name.startswith(prefix)}
+
+
+def _settings(stamp: Device, refused: Mapping[str, str]) -> dict[str, str]:
+    import torch
+
+    stated = {"sparsity": "dense: no 2:4 sparsity", "data": "random normal values"}
+    if stamp.kind == "cuda":
+        matmul: Any = torch.backends.cuda.matmul
+        stated["fp32"] = "TF32 off; TF32 is a ceiling of its own"
+        stated["fp16 reduced-precision reduction"] = str(matmul.allow_fp16_reduced_precision_reduction)
+        stated["bf16 reduced-precision reduction"] = str(matmul.allow_bf16_reduced_precision_reduction)
+        stated["vector"] = "from the datasheet" if stamp.hardware_key else "unknown device: shares the peak of products"
+    else:
+        stated["threads"] = str(stamp.threads)
+    return {**stated, **{f"{dtype} left out": why for dtype, why in refused.items()}}

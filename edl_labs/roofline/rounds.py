@@ -1,0 +1,83 @@
+"""Highest rates of several kernels, timed in turn: a disturbance hits one round of all, not all rounds of one."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+from edl_labs import stats
+from edl_labs.clock import Clock
+from edl_labs.errors import EdlError
+from edl_labs.roofline.kernels import Kernel
+from edl_labs.roofline.machine import Ceiling
+
+BLOCK_S = 3e-3
+BLOCKS = 3
+LEAST_ROUNDS, MOST_ROUNDS = 4, 60
+PRECISION = 0.005
+
+
+def best_of(kernels: Sequence[Kernel], clock: Clock) -> Kernel:
+    """The candidate with the highest rate, from a few short blocks of each."""
+    if not kernels:
+        raise EdlError("no kernel to time", why="every candidate was refused", next="leave this dtype out")
+    return max(kernels, key=lambda kernel: block_rate(kernel, clock))
+
+
+def block_rate(kernel: Kernel, clock: Clock, *, calls: int | None = None, blocks: int = BLOCKS) -> float:
+    """Amount per second in the fastest of a few blocks, each so long that its start does not matter."""
+    count = calls_for(kernel, clock) if calls is None else calls
+    return kernel.amount * count / min(_block_s(kernel, clock, count) for _ in range(blocks))
+
+
+def calls_for(kernel: Kernel, clock: Clock) -> int:
+    """How many calls make a block: one that was warm tells."""
+    _block_s(kernel, clock, 1)
+    once = max(_block_s(kernel, clock, 1), clock.resolution_s, 1e-9)
+    return max(1, round(max(BLOCK_S, 100 * clock.resolution_s) / once))
+
+
+def measure_all(
+    kernels: Mapping[str, Kernel],
+    clock: Clock,
+    *,
+    until_s: float,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> dict[str, Ceiling]:
+    """A ceiling for each kernel, from rounds until the clock shows `until_s` (at least 4) or all are known to 0.5 %.
+
+    Disturbances only ever slow a kernel down, so the best quarter of the rounds counts (at least three): its median is
+    the ceiling, its interval the doubt.
+    """
+    calls = {name: calls_for(kernel, clock) for name, kernel in kernels.items()}
+    rates: dict[str, list[float]] = {name: [] for name in kernels}
+    for done in range(MOST_ROUNDS):
+        for name, kernel in kernels.items():
+            rates[name].append(block_rate(kernel, clock, calls=calls[name]))
+        if progress:
+            progress(done + 1, MOST_ROUNDS, "ceilings")
+        if done + 1 >= LEAST_ROUNDS and (clock.now_s() > until_s or (done > 8 and _all_known(rates))):
+            break
+    return {name: ceiling(found, note=kernels[name].name) for name, found in rates.items()}
+
+
+def ceiling(rates: Sequence[float], *, note: str = "") -> Ceiling:
+    """The median of the best quarter of `rates`, with its interval; the fastest is inside it."""
+    better = sorted(rates)[-max(3, len(rates) // 4) :]
+    found = stats.median_interval(better)
+    middle = statistics.median(better)
+    low, high = min(found.low, middle), max(found.high, middle)
+    return Ceiling(middle, max(low, min(rates)), max(min(high, 2 * middle), max(better)), note)
+
+
+def _all_known(rates: Mapping[str, Sequence[float]]) -> bool:
+    return all(ceiling(found).half_width < PRECISION for found in rates.values())
+
+
+def _block_s(kernel: Kernel, clock: Clock, calls: int) -> float:
+    clock.synchronize()
+    start = clock.now_s()
+    for _ in range(calls):
+        kernel.run()
+    clock.synchronize()
+    return max(clock.now_s() - start, clock.resolution_s)
