@@ -14,6 +14,7 @@ _HOMES = {
     "FloatFormat": "format_class",
     **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ", "E5M2FNUZ"), "formats"),
     **dict.fromkeys(("E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "formats"),
+    **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "autocast"),
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "underflow"),
 }
 __all__ = sorted(_HOMES)
