@@ -15,6 +15,9 @@ _HOMES = {
     **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ", "E5M2FNUZ"), "formats"),
     **dict.fromkeys(("E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "formats"),
     **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "autocast"),
+    **dict.fromkeys(("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "memory"),
+    **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "activations"),
+    **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "activations"),
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "underflow"),
 }
 __all__ = sorted(_HOMES)
