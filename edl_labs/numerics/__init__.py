@@ -18,6 +18,10 @@ _HOMES = {
     **dict.fromkeys(("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "memory"),
     **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "activations"),
     **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "activations"),
+    **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "aligning"),
+    **dict.fromkeys(("Alignment", "AlignedSize"), "aligning"),
+    **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),
+    **dict.fromkeys(("tf32_state", "TF32State"), "tf32_setting"),
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "underflow"),
 }
 __all__ = sorted(_HOMES)
