@@ -46,7 +46,7 @@ class AlignedShapes:
         return text + (f", FLOP/s {case['rates']}" if case["ask"] == "padding" else "")
 
 
-_KINDS = ("far", "near", "aligned", "small")
+_KINDS = ("leave", "near", "aligned", "small")
 
 
 def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
@@ -91,14 +91,15 @@ def _shape(rng: Any, bits: int, rule: int) -> list[int]:
 def _pad(rng: Any, dtype: str, kind: str) -> dict[str, Any]:
     wide, narrow = 1024 // BITS[dtype], 128 // BITS[dtype]
     sides = [int(side) * wide for side in rng.integers(6, 40, size=3)]
-    if kind != "aligned":
-        index = int(rng.integers(3))
-        above = {"far": 1, "near": wide - 1, "small": narrow + 1}[kind]
-        sides[index] = sides[index] + above if kind != "small" else wide + above
-    if kind == "aligned":
-        sides[int(rng.integers(3))] += narrow
-    slow = float(rng.uniform(0.35, 0.8))
-    middle = slow + (1 - slow) * float(rng.uniform(0.3, 0.95))
+    # Of one side: just above a rule, just below one, on the smaller rule only, just above a small multiple.
+    odd = {"leave": wide + 1, "near": 9 * wide - 1, "aligned": 2 * wide + narrow, "small": wide + narrow - 1}[kind]
+    sides[int(rng.integers(3))] = odd
+    slow, middle = {
+        "leave": (rng.uniform(0.93, 0.98), 0.99),
+        "near": (rng.uniform(0.3, 0.6), rng.uniform(0.7, 0.9)),
+        "aligned": (rng.uniform(0.3, 0.6), rng.uniform(0.5, 0.98)),
+        "small": (rng.uniform(0.3, 0.6), rng.uniform(0.8, 0.95)),
+    }[kind]
     peak = float(rng.integers(100, 900)) * 1e12
-    rates = {"none": slow * peak, "16 B": middle * peak, "128 B": peak}
+    rates = {"none": float(slow) * peak, "16 B": float(middle) * peak, "128 B": peak}
     return {"ask": "padding", "dtype": dtype, "bits": BITS[dtype], "shape": sides, "rates": rates}

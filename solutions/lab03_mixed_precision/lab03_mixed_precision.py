@@ -118,7 +118,8 @@ def encode(value, fmt):
     sign = 1 << (fmt["exponent_bits"] + m) if math.copysign(1, value) < 0 else 0
     if math.isnan(value) or math.isinf(value):
         return sign | (nan if math.isnan(value) else too_large)
-    exponent = max(math.frexp(value)[1] - 1, 1 - fmt["bias"])
+    lowest = 1 - fmt["bias"]
+    exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
     whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(abs(value) / 2.0 ** (exponent - m))
     code = whole_steps + ((exponent + fmt["bias"] - 1) << m)  # a carry moves into the exponent by itself
     if code >= too_large:

@@ -31,7 +31,7 @@ def test_a_sum_in_pairs_or_in_chunks_is_as_right_as_kahans(judged, right, seed):
         (lambda values: values[0], "most values are missing from the sum"),
         (lambda values: pairs(values[::2]), "the partial sums still grow too large"),
         (lambda values: float(pairs(values)), "the sum left the short format"),
-        (lambda values: pairs(values + [values[0] * 2]), "your code raised TypeError"),
+        (lambda values: pairs([*values, values[0] * 2]), "your code raised TypeError"),
         (lambda values: values[0] + 5.0, "your code raised TypeError"),
     ],
 )
@@ -174,7 +174,7 @@ def test_cases_ask_for_every_kind_of_padding(solution, exercises, seed):
             padded = solution["best_padding"](case["shape"], case["bits"], rates=case["rates"])
             kinds.add("left" if padded == case["shape"] else solution["alignment"](padded, case["bits"]))
 
-    assert {"left", "128 B"} <= kinds
+    assert {"left", "16 B", "128 B"} == kinds
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def steps_without_unscaling(self, optimizer):
     [
         ({"update": grows_one_step_late}, "the scale did not grow when it was time"),
         ({"update": backs_off_without_measure}, "the scale backed off by the wrong factor"),
-        ({"update": forgets_nothing}, "the scale"),
+        ({"update": forgets_nothing}, "a clean step was skipped"),
         ({"step": steps_without_unscaling}, "the weights moved by scaled gradients"),
         ({"step": lambda self, optimizer: None}, "a clean step was skipped"),
         ({"unscale_": lambda self, optimizer: None}, ""),
