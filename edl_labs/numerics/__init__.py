@@ -22,6 +22,10 @@ _HOMES = {
     **dict.fromkeys(("Alignment", "AlignedSize"), "aligning"),
     **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),
     **dict.fromkeys(("tf32_state", "TF32State"), "tf32_setting"),
+    **dict.fromkeys(("amp_report", "AmpReport", "training_step"), "amp"),
+    **dict.fromkeys(("predict_amp", "Prediction"), "prediction"),
+    **dict.fromkeys(("Rates", "rates_here"), "rates"),
+    **dict.fromkeys(("training_gradients", "recorded_gradients"), "gradients"),
     **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "underflow"),
 }
 __all__ = sorted(_HOMES)

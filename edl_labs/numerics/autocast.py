@@ -92,7 +92,7 @@ def autocast_table(model: Any, inputs: Any, *, device_type: str = "cuda", dtype:
     >>> table["linear"].given, table["linear"].ran_in, table["linear"].out
     ('fp32', 'fp16', 'fp16')
     """
-    chosen = _dtype(device_type, dtype)
+    chosen = lower_dtype(device_type, dtype)
     calls = tracing.trace(model, inputs, device_type=device_type, autocast=chosen)
     rows = tuple(_row(call) for call in calls if call.ran_in and call.given)
     return AutocastTable(device_type, tracing.dtype_text(chosen), rows)
@@ -111,7 +111,8 @@ def autocast_differences(model: Any, inputs: Any, *, dtype: Any = None) -> tuple
     return tuple(Difference(cpu, cuda) for cpu, cuda in pairs if (cpu.ran_in, cpu.out) != (cuda.ran_in, cuda.out))
 
 
-def _dtype(device_type: str, dtype: Any) -> torch.dtype:
+def lower_dtype(device_type: str, dtype: Any) -> torch.dtype:
+    """The dtype that autocast lowers to: the one given, or torch's default for the device; UsageError for others."""
     chosen = dtype
     if dtype is None:
         chosen = torch.float16 if device_type == "cuda" else torch.bfloat16
