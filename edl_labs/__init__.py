@@ -36,6 +36,7 @@ _MODULES = (
     "device",
     "errors",
     "hardware",
+    "numerics",
     "plots",
     "roofline",
     "stats",

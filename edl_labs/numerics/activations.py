@@ -1,0 +1,224 @@
+"""Activations: what autograd keeps for the backward pass, counted by hooks, with and without checkpointing."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from edl_labs.errors import UsageError
+from edl_labs.units import byte_count
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class SavedActivations:
+    """What a forward and backward pass kept for the gradient.
+
+    `count` and `count_bytes` add up every tensor that autograd was holding at the peak, `peak_bytes` counts storages
+    that several of them share once: it is what memory holds. Parameters are left out, they are there anyway.
+    `live_peak_bytes` is the peak of all tensors made in the pass: activations, gradients and what is only in passing,
+    which is what a GPU's peak memory shows.
+    """
+
+    count: int
+    count_bytes: int
+    peak_bytes: int
+    after_forward: int
+    after_forward_bytes: int
+    live_peak_bytes: int
+    backward_ran: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts as plain data, with a schema number."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def __str__(self) -> str:
+        return (
+            f"at most {self.count} tensors saved at once, {byte_count(self.peak_bytes)}; "
+            f"{self.after_forward} after the forward pass, {byte_count(self.after_forward_bytes)}"
+        )
+
+
+class _Held:
+    """A tensor that autograd saved; the counter forgets it when autograd does."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+
+class SavedTensors:
+    """Counts what autograd holds while it is entered: now (`count`, `held_bytes`) and at the most."""
+
+    def __init__(self, parameters: Any = ()) -> None:
+        self._left_out = {_place(parameter) for parameter in parameters}
+        # Storages of what is alive: how many saved tensors share one, and its size.
+        self._storages: dict[Any, list[int]] = {}
+        self.count = self.count_bytes = self.held_bytes = 0
+        self.peak_count = self.peak_count_bytes = self.peak_bytes = 0
+
+    @contextmanager
+    def watching(self) -> Iterator[SavedTensors]:
+        """Inside, each tensor that autograd saves is counted until it is let go."""
+        with torch.autograd.graph.saved_tensors_hooks(self._pack, self._unpack):
+            yield self
+
+    def _pack(self, tensor: torch.Tensor) -> Any:
+        place = _place(tensor)
+        if place in self._left_out:
+            return tensor
+        held = _Held(tensor)
+        nbytes = tensor.numel() * tensor.element_size()
+        stored = self._storages.setdefault(place, [0, tensor.untyped_storage().nbytes()])
+        stored[0] += 1
+        self.held_bytes += stored[1] if stored[0] == 1 else 0
+        self.count, self.count_bytes = self.count + 1, self.count_bytes + nbytes
+        self._note_peak()
+        weakref.finalize(held, self._let_go, place, nbytes)
+        return held
+
+    def _unpack(self, held: Any) -> torch.Tensor:
+        return held.tensor if isinstance(held, _Held) else held
+
+    def _let_go(self, place: Any, nbytes: int) -> None:
+        self.count, self.count_bytes = self.count - 1, self.count_bytes - nbytes
+        stored = self._storages[place]
+        stored[0] -= 1
+        if not stored[0]:
+            self.held_bytes -= stored[1]
+            del self._storages[place]
+
+    def _note_peak(self) -> None:
+        self.peak_count = max(self.peak_count, self.count)
+        self.peak_count_bytes = max(self.peak_count_bytes, self.count_bytes)
+        self.peak_bytes = max(self.peak_bytes, self.held_bytes)
+
+
+class LiveTensors(TorchDispatchMode):
+    """Counts the bytes of all storages made while it is entered that are still alive: now, and at the most."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live_bytes = self.peak_bytes = 0
+        self._seen: dict[int, int] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        given = {t.untyped_storage()._cdata for t in _tensors((args, kwargs))}
+        result = func(*args, **kwargs)
+        for tensor in _tensors(result):
+            storage = tensor.untyped_storage()
+            if storage._cdata not in given and storage._cdata not in self._seen:
+                self._note(storage)
+        return result
+
+    def _note(self, storage: torch.UntypedStorage) -> None:
+        place, nbytes = storage._cdata, storage.nbytes()
+        self._seen[place] = nbytes
+        self.live_bytes += nbytes
+        self.peak_bytes = max(self.peak_bytes, self.live_bytes)
+        weakref.finalize(storage, self._let_go, place)
+
+    def _let_go(self, place: int) -> None:
+        self.live_bytes -= self._seen.pop(place)
+
+
+def saved_activations(
+    model: Callable[..., Any], inputs: Any, *, loss: Callable[[Any], torch.Tensor] | None = None, backward: bool = True
+) -> SavedActivations:
+    """What autograd keeps for `model(*inputs)`: after the forward pass, and at the peak of the backward pass after it.
+
+    `loss` makes one number of the output (its sum unless given). Gradients of the parameters are left as they were.
+    Checkpointing shows in the peak of the backward pass, because that is when a segment is computed again. What
+    `checkpoint(use_reentrant=False)` computes again is out of hooks' sight and shows in `live_peak_bytes` alone.
+
+    >>> from torch import nn
+    >>> layers = nn.Sequential(*(nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(4)))
+    >>> saved_activations(layers, torch.zeros(2, 8)).count
+    8
+    """
+    inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    parameters = list(model.parameters()) if isinstance(model, torch.nn.Module) else []
+    counter = SavedTensors(parameters)
+    with counter.watching(), LiveTensors() as live:
+        output = model(*inputs)
+        value = _sum(output) if loss is None else loss(output)
+        after = counter.count, counter.held_bytes
+        if backward:
+            _backward(value, parameters, inputs)
+    return SavedActivations(
+        counter.peak_count,
+        counter.peak_count_bytes,
+        counter.peak_bytes,
+        *after,
+        live_peak_bytes=live.peak_bytes,
+        backward_ran=backward,
+    )
+
+
+def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -> int:
+    """How many tensors are saved at once when `layers` equal layers are checkpointed in `segments` equal parts.
+
+    The inputs of all segments but the last, which `checkpoint_sequential` runs plainly, and one segment in full
+    (deck [002], O(sqrt n)). One segment is no checkpointing at all.
+
+    >>> [checkpointed_peak(64, c, saved_per_layer=2) for c in (1, 4, 8, 16, 32)]
+    [128, 35, 23, 23, 35]
+    """
+    if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
+        raise UsageError(
+            f"{layers!r} layers in {segments!r} segments",
+            why="a segment is one layer or more, and both are whole numbers",
+            next="checkpointed_peak(64, 8)",
+        )
+    # checkpoint_sequential gives each segment layers // segments and what is left over to the last one.
+    return segments - 1 + saved_per_layer * (layers // segments + layers % segments)
+
+
+def checkpointing_slots(layers: int, segments: int) -> int:
+    """Activations held by the textbook's scheme: one per segment and one segment in full, c + ceil(n / c).
+
+    >>> [min(checkpointing_slots(n, c) for c in range(1, n + 1)) for n in (16, 64, 100)]
+    [8, 16, 20]
+    """
+    checkpointed_peak(layers, segments)
+    return segments + -(-layers // segments)
+
+
+def _backward(value: torch.Tensor, parameters: list[torch.nn.Parameter], inputs: Any) -> None:
+    if not value.requires_grad:
+        raise UsageError(
+            "nothing here needs a gradient",
+            why="autograd saves tensors only for outputs that depend on something with requires_grad",
+            next="give a model with trainable parameters, outside torch.no_grad()",
+        )
+    before = [parameter.grad for parameter in parameters]
+    given = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_leaf]
+    kept = [x.grad for x in given]
+    try:
+        value.backward()
+    finally:
+        for tensor, gradient in zip([*parameters, *given], [*before, *kept], strict=True):
+            tensor.grad = gradient
+
+
+def _sum(output: Any) -> torch.Tensor:
+    tensors = [tensor for tensor in _tensors(output) if tensor.requires_grad]
+    return functools.reduce(torch.add, [tensor.sum() for tensor in tensors]) if tensors else torch.zeros(())
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def _place(tensor: torch.Tensor) -> Any:
+    # Not data_ptr(): fake tensors have no address.
+    return tensor.untyped_storage()._cdata

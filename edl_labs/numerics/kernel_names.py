@@ -1,0 +1,143 @@
+"""Tensor cores from kernel names, from Volta's to Blackwell's, and what deck [000]'s pattern makes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edl_labs.units import percent
+
+SCHEMA = 1
+# As the deck prints it. It knows the instruction shapes of Volta to Ampere (s884, s1688, s16816, h884, i8816) alone.
+DECK_PATTERN = re.compile(r"[i|s|h](\d)+")
+
+# In order: the first that is found decides. Marks of scalar units come first, because names such as
+# cutlass3x_sm100_simt_sgemm carry an architecture whose other kernels do use tensor cores.
+_MARKS: tuple[tuple[bool | None, str, str], ...] = (
+    (False, "simt", r"simt"),
+    (False, "scalar multiply-adds", r"_(ffma|hfma2?|dfma)_|UniversalFMA|_sm50\b"),
+    (False, "matrix times vector", r"gemv|dot_kernel|splitKreduce|split_?k_?reduce"),
+    (True, "tensorop", r"tensorop|wmma_tensorop|OpClassTensorOp|OpClassBlockScaledTensorOp"),
+    # The instruction's shape m n k, written without spaces, behind a letter for the type that it sums in.
+    (
+        True,
+        "mma shape",
+        r"(?<![a-z])[hsidc](884|1688|16816|161616|8816|8832|16832|16864|88128|168128|168256|64)\d*(cudnn|gemm|fprop|dgrad|wgrad|bf16|tf32|_)",
+    ),
+    (True, "mma shape", r"_tensor\d+x\d+x\d+|[hsid]\d+x\d+x\d+(gemm|tf32|_)"),
+    (True, "warpgroup mma (Hopper)", r"wgmma|GMMA|warpgroupsize|SM90_\d+x\d+x\d+_"),
+    (True, "tcgen05 (Blackwell)", r"tcgen05|Umma|UMMA|SM1[0-9]{2}_MMA"),
+    (True, "nvjet (cuBLAS for Hopper and Blackwell)", r"nvjet"),
+    (True, "mma", r"SM(75|80|89)_\d+x\d+x\d+_|hmma|imma|_mma_"),
+    (True, "fused attention", r"flash_(fwd|bwd|fprop|dgrad)|flash_attn|fmha(Sm\d+|_v2|_cutlass)|sdpa_sm\d+"),
+    (True, "xmma on a Hopper or Blackwell chip", r"sm(9\d|1\d\d)_xmma"),
+    (None, "a compiled matrix product does not say", r"triton_(tem|mm|bmm)|_?(matmul|gemm|bmm)_?kernel|flex_attention"),
+    (False, "a plain fp32 or fp64 product", r"(?<![a-z])[sdc]gemm|winograd"),
+    (None, "a matrix product without a mark", r"gemm|matmul|conv|fprop|dgrad|wgrad|xmma|attention"),
+)
+_COMPILED = tuple((uses, mark, re.compile(pattern)) for uses, mark, pattern in _MARKS)
+_ARCHITECTURES = (
+    (r"sm10\d|sm100|sm12\d|tcgen05|Umma|UMMA|Sm100", "Blackwell"),
+    (r"sm90|Sm90|SM90|hopper|wgmma|GMMA|nvjet", "Hopper"),
+    (r"sm8\d|ampere|cutlass_80|SM80|16816|16832", "Ampere"),
+    (r"turing|cutlass_75|sm75", "Turing"),
+    (r"volta|cutlass_70|sm70|884", "Volta"),
+)
+_DTYPES = (
+    (r"f8|e4m3|e5m2|fp8|nvjet_(sm\d+_)?qq", "fp8"),
+    (r"bf16|bfloat16|nvjet_(sm\d+_)?t", "bf16"),
+    (r"tf32", "tf32"),
+    (r"fp16|f16|half|h884|h1688|h16816|nvjet_(sm\d+_)?h", "fp16"),
+    (r"d884|d16816|f64|dgemm", "fp64"),
+    (r"i8816|i16832|imma|int8|s8_", "int8"),
+)
+
+
+@dataclass(frozen=True)
+class KernelKind:
+    """What a kernel's name tells: `tensor_core` is None where it does not tell, `mark` says what it was read from."""
+
+    name: str
+    tensor_core: bool | None
+    mark: str
+    architecture: str | None
+    dtype: str | None
+    deck_says: bool
+
+
+@dataclass(frozen=True, repr=False)
+class KernelReport:
+    """Kernels by time: how much of it tensor cores took, and what the deck's pattern would have missed."""
+
+    kernels: tuple[tuple[KernelKind, float], ...]
+
+    @property
+    def tensor_core_share(self) -> float:
+        """The fraction of the time in kernels that are known to use tensor cores."""
+        return self._share(lambda kind: kind.tensor_core is True)
+
+    @property
+    def unknown_share(self) -> float:
+        """The fraction of the time in kernels whose names do not tell."""
+        return self._share(lambda kind: kind.tensor_core is None)
+
+    @property
+    def missed_by_the_deck(self) -> tuple[str, ...]:
+        """Tensor-core kernels that deck [000]'s pattern does not match."""
+        return tuple(kind.name for kind, _ in self.kernels if kind.tensor_core and not kind.deck_says)
+
+    @property
+    def taken_in_by_the_deck(self) -> tuple[str, ...]:
+        """Kernels of CUDA cores that the pattern matches: any s, h or i before a digit will do, as in cutlass3x."""
+        return tuple(kind.name for kind, _ in self.kernels if kind.tensor_core is False and kind.deck_says)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain data, with a schema number."""
+        return {"schema": SCHEMA, **asdict(self), "tensor_core_share": self.tensor_core_share}
+
+    def _share(self, chosen: Any) -> float:
+        total = sum(time for _, time in self.kernels)
+        return sum(time for kind, time in self.kernels if chosen(kind)) / total if total else 0.0
+
+    def __repr__(self) -> str:
+        lines = [f"{percent(self.tensor_core_share)} of kernel time on tensor cores"]
+        if self.unknown_share:
+            lines.append(f"{percent(self.unknown_share)} in kernels whose names do not tell")
+        if self.missed_by_the_deck:
+            lines.append(f"the deck's pattern misses {len(self.missed_by_the_deck)} of these kernels")
+        return "\n".join(lines)
+
+
+def tensor_core_kernel(name: str) -> KernelKind:
+    """Whether the kernel called `name` uses tensor cores: yes, no, or None where the name does not tell.
+
+    >>> tensor_core_kernel("nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTT").tensor_core
+    True
+    >>> tensor_core_kernel("ampere_sgemm_128x64_nn").tensor_core
+    False
+    """
+    text = str(name)
+    uses, mark = next(((u, m) for u, m, pattern in _COMPILED if pattern.search(text)), (False, "no matrix product"))
+    return KernelKind(
+        name=text,
+        tensor_core=uses,
+        mark=mark,
+        architecture=_first(_ARCHITECTURES, text),
+        dtype=_first(_DTYPES, text) if uses else None,
+        deck_says=bool(DECK_PATTERN.search(text)),
+    )
+
+
+def kernel_report(kernels: Mapping[str, float] | Iterable[str]) -> KernelReport:
+    """How much of the kernels' time tensor cores took; `kernels` maps names to seconds, or lists names.
+
+    From a profile: `{e.key: e.self_device_time_total * 1e-6 for e in prof.key_averages()}`.
+    """
+    times = dict(kernels) if isinstance(kernels, Mapping) else dict.fromkeys(kernels, 1.0)
+    return KernelReport(tuple((tensor_core_kernel(name), float(time)) for name, time in times.items()))
+
+
+def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    return next((word for pattern, word in table if re.search(pattern, text)), None)

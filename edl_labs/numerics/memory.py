@@ -1,0 +1,217 @@
+"""Bytes per parameter: weights, gradients and optimiser state of a training recipe, and who holds them.
+
+>>> from edl_labs.numerics import bytes_per_parameter
+>>> bytes_per_parameter("amp adam").resident, bytes_per_parameter("amp adam").transient
+(16.0, 2.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from edl_labs.errors import UsageError
+from edl_labs.units import byte_count
+
+SCHEMA = 1
+PARTS = ("weights", "master", "gradients", "optimizer")
+
+# Bytes of weights, of a master copy beside them, of gradients, and of a copy that lives only during a step.
+_PRECISIONS: dict[str, tuple[float, float, float, float]] = {
+    "fp32": (4, 0, 4, 0),
+    # torch.autocast: fp32 weights and gradients; the cast cache holds a 16-bit copy of what the forward pass uses.
+    "amp": (4, 0, 4, 2),
+    # Deck [000], apex O2, DeepSpeed's fp16: 16-bit weights and gradients beside fp32 master weights.
+    "half+master": (2, 4, 2, 0),
+    # Deck [002]: both copies of the weights stay, gradients are always fp32.
+    "both+fp32grad": (2, 4, 4, 0),
+    "bf16": (2, 0, 2, 0),
+}
+# State per parameter of each optimiser in fp32, in bytes; a pure 16-bit recipe keeps it in 16 bits.
+_OPTIMIZERS = {"adam": 8.0, "adamw": 8.0, "adam8bit": 2.0, "sgd-momentum": 4.0, "sgd": 0.0, "none": 0.0}
+_ALIASES = {
+    "amp-000": "half+master",
+    "amp-002": "both+fp32grad",
+    "bf16-pure": "bf16",
+    "8bit-adam": "adam8bit",
+    "adam-8bit": "adam8bit",
+    "adamw8bit": "adam8bit",
+    "sgdm": "sgd-momentum",
+    "momentum": "sgd-momentum",
+}
+# What each ZeRO stage shards over the GPUs: the stage before it, and one part more (Rajbhandari et al. 2020).
+_SHARDED = ((), ("optimizer", "master"), ("optimizer", "master", "gradients"), PARTS)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained, as far as memory goes.
+
+    `precision`: 'fp32', 'amp' (torch.autocast), 'half+master' (deck [000]), 'both+fp32grad' (deck [002]), 'bf16' (all
+    of it). `optimizer`: 'adam', 'adamw', 'adam8bit', 'sgd', 'sgd-momentum', 'none'. `zero_stage` shards over `gpus`;
+    `offload` names what lives in the host's memory: 'weights', 'master', 'gradients', 'optimizer'.
+    """
+
+    precision: str = "fp32"
+    optimizer: str = "adam"
+    zero_stage: int = 0
+    gpus: int = 1
+    offload: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, known in (("precision", _PRECISIONS), ("optimizer", _OPTIMIZERS)):
+            given = str(getattr(self, name)).lower()
+            object.__setattr__(self, name, _ALIASES.get(given, given))
+            if getattr(self, name) not in known:
+                raise UsageError(
+                    f"no {name} is called {given[:40]!r}", why=f"there are {', '.join(known)}", next="name one"
+                )
+        if self.zero_stage not in (0, 1, 2, 3) or isinstance(self.zero_stage, bool):
+            raise UsageError(
+                f"no ZeRO stage {self.zero_stage!r}", why="there are 1, 2 and 3, and 0 for none", next="name one"
+            )
+        if type(self.gpus) is not int or self.gpus < 1:
+            raise UsageError(f"{self.gpus!r} GPUs", why="state is sharded over a whole number of them", next="gpus=8")
+        object.__setattr__(self, "offload", (self.offload,) if isinstance(self.offload, str) else tuple(self.offload))
+        if not set(self.offload) <= set(PARTS):
+            raise UsageError(f"cannot offload {self.offload!r}", why=f"there are {', '.join(PARTS)}", next="name these")
+
+
+@dataclass(frozen=True, repr=False)
+class ParameterBytes:
+    """Bytes per parameter on each GPU, part by part; `transient` comes and goes in a step, `host` is offloaded."""
+
+    recipe: Recipe
+    weights: float
+    master: float
+    gradients: float
+    optimizer: float
+    transient: float
+    host: float
+
+    @property
+    def resident(self) -> float:
+        """What stays on the GPU from step to step."""
+        return sum(getattr(self, part) for part in PARTS)
+
+    @property
+    def peak(self) -> float:
+        """What a step needs at most: what stays and what comes and goes."""
+        return self.resident + self.transient
+
+    def of(self, parameters: int) -> float:
+        """Resident bytes of a model of so many parameters."""
+        return self.resident * parameters
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures as plain data, with a schema number."""
+        return {"schema": SCHEMA, **asdict(self), "resident": self.resident}
+
+    def __repr__(self) -> str:
+        parts = [(part, getattr(self, part)) for part in PARTS]
+        text = " + ".join(f"{value:g} {part}" for part, value in parts if value) or "0"
+        extra = "".join(
+            f", {word} {value:g}" for word, value in (("transient up to", self.transient), ("host", self.host)) if value
+        )
+        return f"{self.recipe.precision} {self.recipe.optimizer}: {self.resident:g} B a parameter = {text}{extra}"
+
+
+def bytes_per_parameter(recipe: Recipe | str, **changes: Any) -> ParameterBytes:
+    """Bytes per parameter that a recipe keeps on each GPU. A text such as 'amp adam' names precision and optimiser.
+
+    >>> bytes_per_parameter("half+master adam", zero_stage=1, gpus=8).resident
+    5.5
+    >>> bytes_per_parameter("fp32 adam", offload="optimizer")
+    fp32 adam: 8 B a parameter = 4 weights + 4 gradients, host 8
+    """
+    recipe = _recipe(recipe, changes)
+    weights, master, gradients, transient = _PRECISIONS[recipe.precision]
+    state = _OPTIMIZERS[recipe.optimizer]
+    # torch's optimisers make their state like the parameters: 16-bit ones get 16-bit moments.
+    state = state / 2 if recipe.precision == "bf16" and recipe.optimizer != "adam8bit" else state
+    full = dict(zip(PARTS, (weights, master, gradients, state), strict=True))
+    share = {part: value / (recipe.gpus if part in _SHARDED[recipe.zero_stage] else 1) for part, value in full.items()}
+    kept = {part: 0.0 if part in recipe.offload else float(value) for part, value in share.items()}
+    host = sum(value for part, value in share.items() if part in recipe.offload)
+    return ParameterBytes(recipe=recipe, **kept, transient=float(transient), host=float(host))
+
+
+@dataclass(frozen=True, repr=False)
+class Reconciliation:
+    """Three accounts of AMP with Adam that are all right, each for its own design."""
+
+    deck_000: ParameterBytes
+    deck_002: ParameterBytes
+    pytorch: ParameterBytes
+
+    def __repr__(self) -> str:
+        said = (
+            ("deck [000]", self.deck_000, "16-bit weights 2 + fp32 master 4 + 16-bit gradients 2 + Adam 8"),
+            ("deck [002]", self.deck_002, "16-bit and fp32 weights 6 + fp32 gradients 4 + Adam 8"),
+            ("PyTorch   ", self.pytorch, "fp32 weights 4 + fp32 gradients 4 + Adam 8"),
+        )
+        lines = [f"{who} {account.resident:g} B: {text}" for who, account, text in said]
+        cache = f"up to {self.pytorch.transient:g} B more live in autocast's cache until the pass ends: 16-bit weights"
+        return "\n".join([*lines, f"           {cache}"])
+
+
+def reconcile_amp() -> Reconciliation:
+    """Why deck [000] says 16 bytes, deck [002] says 18, and PyTorch's autocast keeps 16 and needs up to 18."""
+    return Reconciliation(*(bytes_per_parameter(f"{name} adam") for name in ("half+master", "both+fp32grad", "amp")))
+
+
+def training_state(model: Any, optimizer: Any = None) -> dict[str, int]:
+    """Bytes that a torch model and its optimiser hold right now, counted: weights, gradients, optimizer, buffers.
+
+    Storages that are shared (tied weights) count once.
+    """
+    import torch
+
+    def held(tensors: Any) -> int:
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}
+        return sum(storages.values())
+
+    parameters = list(model.parameters())
+    state = [] if optimizer is None else [v for s in optimizer.state.values() for v in s.values()]
+    # Adam's step counters are tensors of one number each: bookkeeping, not state per parameter.
+    return {
+        "weights": held(parameters),
+        "gradients": held([p.grad for p in parameters]),
+        "optimizer": held([t for t in state if isinstance(t, torch.Tensor) and t.dim() > 0]),
+        "buffers": held(model.buffers()),
+    }
+
+
+def state_text(parameters: int, recipe: Recipe | str, **changes: Any) -> str:
+    """One line on what a model of so many parameters keeps on each GPU.
+
+    >>> state_text(7_000_000_000, "amp adam")
+    'amp adam: 16 B a parameter, 112 GB for 7 G parameters'
+    """
+    found = bytes_per_parameter(recipe, **changes)
+    count = byte_count(parameters).removesuffix("B").rstrip()
+    return (
+        f"{found.recipe.precision} {found.recipe.optimizer}: {found.resident:g} B a parameter, "
+        f"{byte_count(found.of(parameters))} for {count} parameters"
+    )
+
+
+def _recipe(recipe: Recipe | str, changes: dict[str, Any]) -> Recipe:
+    known = {field.name for field in fields(Recipe)}
+    if not set(changes) <= known:
+        raise UsageError(
+            f"a recipe has no {', '.join(sorted(set(changes) - known))}",
+            why=f"it has {', '.join(sorted(known))}",
+            next="name these",
+        )
+    if isinstance(recipe, Recipe):
+        return Recipe(**{**asdict(recipe), **changes})
+    words = str(recipe).lower().split()
+    if len(words) not in (1, 2):
+        raise UsageError(
+            f"no recipe: {str(recipe)[:60]!r}",
+            why="a text has a precision and an optimiser",
+            next="'amp adam', or Recipe(...)",
+        )
+    named = dict(zip(("precision", "optimizer"), words, strict=False))
+    return Recipe(**{**named, **changes})

@@ -1,0 +1,1016 @@
+# %% [markdown]
+# # Mixed precision: numbers in few bits
+#
+# Half the bits are half the bytes to move and, on tensor cores, many times the arithmetic per second. The price is paid
+# where nobody looks: values become zero, sums stop growing, and a training run that reports a loss learns nothing.
+#
+# After this lab you can
+#
+# * read and write any floating-point format by hand, and say where each one breaks;
+# * add many small numbers in few bits without losing them;
+# * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
+# * build the loss scaler that you so far only imported, and find the usual bugs around it;
+# * count the bytes of a training run, and settle a dispute between two lecturers;
+# * tell in advance whether mixed precision will make a model faster, or not at all.
+#
+# **About 120 minutes.** No GPU is needed: few bits behave on a laptop exactly as they do on a GPU. Where a cell would
+# like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
+# *write your prediction down* before you run the next cell. Slides are quoted by their deck: [000] optimizing training
+# pipelines, [002] software perspective, [003] performance and profiling.
+
+# %% setup
+try:
+    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+
+# %% parameters
+steps = 120
+matrix = 4096
+
+# %% given
+import itertools
+import math
+
+import torch
+
+from edl_labs import units
+from edl_labs.clock import clock_for
+from edl_labs.device import best_device, describe
+from edl_labs.numerics import BF16, E4M3FN, E5M2, FP16, FP32, underflow_report
+from edl_labs.plots import style
+
+FP16_FORMAT = {
+    "name": "fp16",
+    "exponent_bits": 5,
+    "mantissa_bits": 10,
+    "bias": 15,
+    "has_inf": True,
+    "rounding": "nearest",
+}
+BF16_FORMAT = {
+    "name": "bf16",
+    "exponent_bits": 8,
+    "mantissa_bits": 7,
+    "bias": 127,
+    "has_inf": True,
+    "rounding": "nearest",
+}
+
+# %% [markdown]
+# ## 1. A number is a pattern of bits
+#
+# Deck [000] writes FP32 as $(-1)^{s}\cdot 2^{E-127}\cdot(1+\sum_{i} b_{23-i}2^{-i})$. Every format in this lab is that
+# formula with other sizes: a sign bit, an *exponent field* $E$ and a *mantissa field*. The exponent decides how far you
+# can reach, the mantissa how finely.
+#
+# **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
+# Which number comes after 1? Then click bits in the explorer (a printed page shows one setting).
+
+# %%
+from edl_labs.ui.format_explorer import FormatExplorer
+
+FormatExplorer("fp16")
+
+# %% [markdown]
+# bf16 reaches as far as fp32 but turns 257 into 256; fp16 is eight times finer and ends at 65504. The rules, which the
+# formula on the slide leaves out:
+#
+# * With exponent field 0 there is no leading 1: the value is $2^{1-\text{bias}}\cdot$ mantissa$/2^m$. These are the
+#   *subnormals*, evenly spaced down to zero. Without them, the smallest normal numbers would stand at the edge of a
+#   gap.
+# * If `has_inf`, the largest exponent field is taken: mantissa 0 is infinity, anything else NaN. If not (e4m3fn), only
+#   the pattern with *all* bits of exponent and mantissa set is NaN, and there is no infinity.
+# * Rounding is to the **nearest** number, and a tie goes to the neighbour whose last bit is 0. Some hardware cuts off
+#   instead, which is cheaper: `"rounding"` is `"nearest"` or `"zero"` (toward zero).
+# * What rounds to nothing that the format has becomes infinity, or NaN where there is no infinity. Toward zero, a
+#   finite value never does: it stops at the largest number.
+#
+# Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
+# `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`; the sign is the bit above those.
+# Encode NaN as the pattern of all ones (its sign is yours), infinity as infinity or NaN, and keep the sign of `-0.0`.
+# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. `FloatFormat` of
+# `edl_labs.numerics` is the same for whole arrays: use it to look, and write your own.
+
+
+# %% solve="encode_decode"
+def decode(code, fmt):
+    """The float that the bit pattern `code` stands for."""
+    ### BEGIN SOLUTION
+    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
+    negative, field, mantissa = code >> m > top, (code >> m) & top, code & (2**m - 1)
+    if field == top and (fmt["has_inf"] or mantissa == 2**m - 1):
+        size = math.inf if fmt["has_inf"] and mantissa == 0 else math.nan
+    else:
+        hidden = 2**m if field else 0
+        size = math.ldexp(hidden + mantissa, max(field, 1) - fmt["bias"] - m)
+    return -size if negative else size
+    ### END SOLUTION
+
+
+def encode(value, fmt):
+    """The bit pattern of the number of the format that `value` is rounded to."""
+    ### BEGIN SOLUTION
+    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
+    nan = (top << m) + 2**m - 1
+    too_large = top << m if fmt["has_inf"] else nan
+    sign = 1 << (fmt["exponent_bits"] + m) if math.copysign(1, value) < 0 else 0
+    if math.isnan(value) or math.isinf(value):
+        return sign | (nan if math.isnan(value) else too_large)
+    lowest = 1 - fmt["bias"]
+    exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
+    whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(abs(value) / 2.0 ** (exponent - m))
+    code = whole_steps + ((exponent + fmt["bias"] - 1) << m)  # a carry moves into the exponent by itself
+    if code >= too_large:
+        code = too_large if fmt["rounding"] == "nearest" else too_large - 1
+    return sign | code
+    ### END SOLUTION
+
+
+# %% check="encode_decode"
+check("encode_decode")
+
+# %%
+with once_written("encode_decode"):
+    for value in (70000.0, 257.0, 0.1, 1e-8):
+        kept = [decode(encode(value, fmt), fmt) for fmt in (FP16_FORMAT, BF16_FORMAT)]
+        print(f"{value:g} is {kept[0]:g} in fp16 and {kept[1]:g} in bf16")
+
+# %% [markdown]
+# Look at the last line: 1e-8 is an ordinary gradient. It is why this lab has twelve sections and not three.
+
+# %% [markdown]
+# ## 2. Where it breaks
+#
+# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
+# Between two numbers of a format lies a middle, and what the middle rounds to decides.
+#
+# **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
+# number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
+# format?
+#
+# Write `where_it_breaks(fmt)` for any format that rounds to nearest. It returns a dict:
+#
+# | key | value |
+# |---|---|
+# | `"flushed"` | the largest value that becomes 0 |
+# | `"largest"` | the largest number of the format |
+# | `"overflows"` | the smallest whole number that becomes infinity or NaN |
+# | `"rounded"` | the smallest whole number above 0 that the format does not have |
+#
+# In closed form, or by searching with your `encode` and `decode`. (All formats that are tried end well above
+# `"rounded"`.)
+
+
+# %% solve="where_it_breaks"
+def where_it_breaks(fmt):
+    """The four numbers at which a format that rounds to nearest begins to lose: see the table above."""
+    ### BEGIN SOLUTION
+    m = fmt["mantissa_bits"]
+    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (0 if fmt["has_inf"] else 2**m - 1)
+    exponent = (after_last - 1) // 2**m - fmt["bias"]
+    largest = (2**m + (after_last - 1) % 2**m) * 2.0 ** (exponent - m)
+    tie = largest + 2.0 ** (exponent - m - 1)
+    tie_goes_up = after_last % 2 == 0
+    return {
+        "flushed": 2.0 ** (-fmt["bias"] - m),
+        "largest": largest,
+        "overflows": tie if tie_goes_up else tie + 1,
+        "rounded": 2 ** (m + 1) + 1,
+    }
+    ### END SOLUTION
+
+
+# %% check="where_it_breaks"
+check("where_it_breaks")
+
+# %%
+with once_written("where_it_breaks"):
+    for fmt in (FP16_FORMAT, BF16_FORMAT):
+        print(fmt["name"], {name: f"{value:.10g}" for name, value in where_it_breaks(fmt).items()})
+print("torch:", [float(torch.tensor(x).half()) for x in (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)])
+
+# %% [markdown]
+# $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
+# the next is even: infinity, while 65519 is saved. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
+# 465 is lost. Below is where the formats live. **Predict:** which part of fp32's range can fp16 not see?
+
+# %%
+from edl_labs.plots.numerics import draw_ranges
+
+figure, axes = style.subplots(figsize=(9, 2.8))
+axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
+
+# %% [markdown]
+# ## 3. A sum that stops growing
+#
+# Add 0.01 a thousand times. **Predict** what you get when every intermediate sum is rounded to fp16, and to bf16: a bit
+# less than 10, a bit more, or something else?
+
+
+# %% given
+class Low:
+    """A number of a short format: `+`, `-` and `float()`; each result is rounded at once."""
+
+    def __init__(self, value, fmt):
+        self.value, self.fmt = fmt.round(float(value)), fmt
+
+    def __add__(self, other):
+        return self if other == 0 else Low(self.value + other.value, self.fmt)
+
+    def __sub__(self, other):
+        return Low(self.value - other.value, self.fmt)
+
+    __radd__ = __add__
+
+    def __float__(self):
+        return self.value
+
+    def __eq__(self, other):
+        return self.value == float(other)
+
+
+# %%
+figure, axes = style.subplots(figsize=(9, 3))
+for fmt in (FP32, FP16, BF16):
+    totals = list(itertools.accumulate([Low(0.01, fmt)] * 1000))
+    axes.plot(range(1, 1001), list(map(float, totals)), label=f"{fmt.name}: {float(totals[-1]):.4g}")
+axes.set(xlabel="values added", ylabel="sum", title="0.01, a thousand times")
+legend = axes.legend(frameon=False)
+
+# %% [markdown]
+# bf16 stops at 4.0. There the distance between neighbours is 1/32, so 0.01 is less than half of it, and adding it
+# changes nothing, six hundred times. fp16 ends at 9.953, and both would be 0.0 if the sum began at 100. This is what an
+# optimizer in pure bf16 does when it adds `lr * gradient` to a weight: small updates vanish. It is also why tensor
+# cores multiply in fp16 and *add in fp32*.
+#
+# Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`: they know `+` and `-`
+# with each other, and each result is rounded to their format at once. Return their sum, as such a number, with an error
+# of at most eight times the format's own rounding. `float()` may be used to look, not to add. The check records your
+# additions and replays them in formats of its own. Two ideas work: never let a partial sum grow much larger than what
+# is added to it, or work out what an addition lost and give it back with the next value (Kahan).
+
+
+# %% solve="accumulate_sum"
+def sum_low(values):
+    """The sum of numbers of a short format, as a number of that format."""
+    ### BEGIN SOLUTION
+    total, surplus = values[0], values[0] - values[0]
+    for value in values[1:]:
+        owed = value - surplus
+        longer = total + owed
+        surplus = (longer - total) - owed
+        total = longer
+    return total
+    ### END SOLUTION
+
+
+# %% check="accumulate_sum"
+check("accumulate_sum")
+
+# %%
+with once_written("accumulate_sum"):
+    for fmt in (FP16, BF16):
+        numbers = [Low(0.01, fmt) for _ in range(1000)]
+        print(f"{fmt.name}: one after another {float(sum(numbers)):.4g}, yours {float(sum_low(numbers)):.4g}")
+
+# %% [markdown]
+# Both are now as right as the format can say it. What remains is that 0.01 itself is not a number of bf16.
+
+# %% [markdown]
+# ## 4. What autocast does
+#
+# `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000]: matrix products can work in
+# few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each row below, does the
+# result come out in float32 or in the short type, and is it the same on CPU and on CUDA? The CUDA column needs no GPU:
+# the operators run on tensors that have a shape, a device and a dtype, but no numbers.
+
+
+# %%
+from edl_labs.numerics import autocast_differences, autocast_table
+
+layers = torch.nn
+block = layers.Sequential(
+    *(layers.Linear(32, 32), layers.LayerNorm(32), layers.Linear(32, 32), layers.BatchNorm1d(32)),
+    *(layers.GELU(), layers.Linear(32, 32), layers.ReLU(), layers.Linear(32, 32), layers.Softmax(-1)),
+)
+autocast_table(block, torch.randn(8, 32), device_type="cuda", dtype=torch.bfloat16)
+
+# %%
+for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bfloat16):
+    print(difference)
+
+# %% [markdown]
+# The two lists differ: LayerNorm and softmax come out in float32 on CUDA, and follow their input on CPU. And batch
+# normalization, which the slide names, follows its input on *both*: what is kept in fp32 are its statistics, inside. So
+# a model that you debug on CPU is not the model that you train.
+#
+# Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text. `inputs` holds one
+# dtype, or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast
+# casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its
+# inputs are cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast). float64 is
+# never cast. The operators:
+#
+# `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
+# `layer_norm` `softmax` · `sum` `mean` `exp` · `mse_loss` `cross_entropy`
+#
+# Facts that you cannot see above: on CUDA, `sum` and `exp` are float32, `mean` comes as it is; on CPU all three come as
+# they are. Losses are float32 on both. Guessing earns nothing: marks are corrected for what a single rule gets right.
+
+
+# %% solve="autocast_dtype"
+def autocast_dtype(op, inputs, *, device_type, dtype):
+    """The dtype of an operator's result under autocast to `dtype`, as text."""
+    ### BEGIN SOLUTION
+    if "float64" in inputs:
+        return "float64"
+    if op in ("linear", "matmul", "conv2d", "scaled_dot_product_attention"):
+        return dtype
+    cast_up = ["mse_loss", "cross_entropy"]
+    if device_type == "cuda":
+        cast_up += ["layer_norm", "softmax", "sum", "exp"]
+    return "float32" if op in cast_up or "float32" in inputs else inputs[0]
+    ### END SOLUTION
+
+
+# %% check="autocast_dtype"
+check("autocast_dtype")
+
+# %% [markdown]
+# ## 5. Half of the gradients are zero
+#
+# Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis: fp16's range would be wide enough
+# for all of them, but it sits in the wrong place, and half of the values become 0. The figure did not survive; here is
+# one from a small training run made now. **Predict:** does a scale of $2^{16}$ save everything? What breaks at
+# $2^{40}$?
+
+# %%
+from edl_labs.numerics import training_gradients
+from edl_labs.plots.numerics import draw_underflow
+
+gradients = training_gradients(seed=0)
+figure, rows = style.subplots(2, 1, figsize=(9, 4.6), sharex=True)
+for axes, scale in zip(rows, (1.0, 2.0**16), strict=True):
+    axes = draw_underflow(axes, underflow_report(gradients, FP16, scale=scale))
+
+# %%
+from edl_labs.ui.underflow_slider import UnderflowSlider
+
+UnderflowSlider(gradients, fmt="fp16")
+
+# %% [markdown]
+# Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation is linear, it is
+# enough to multiply the *loss*: the chain rule carries the factor to every gradient.
+#
+# Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
+# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
+# at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
+# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`), no
+# scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
+
+
+# %% solve="static_scale"
+def static_scale(exponents, counts, fmt):
+    """The smallest power of two that flushes less than 1 % of the values; ValueError when it makes one overflow."""
+    ### BEGIN SOLUTION
+    ends, power = where_it_breaks(fmt), -200
+
+    def flushed_share():
+        lost = [n for e, n in zip(exponents, counts, strict=True) if 2.0 ** (e + power) <= ends["flushed"]]
+        return sum(lost) / sum(counts)
+
+    while flushed_share() >= 0.01:
+        power += 1
+    if 2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n)) >= ends["overflows"]:
+        raise ValueError("the values span more than the format")
+    return 2.0**power
+    ### END SOLUTION
+
+
+# %% check="static_scale"
+check("static_scale")
+
+# %%
+from edl_labs.numerics import log2_histogram
+
+with once_written("static_scale"):
+    exponents, counts = (list(map(int, part)) for part in log2_histogram(list(gradients.values())))
+    best = static_scale(exponents, counts, FP16_FORMAT)
+    lost = underflow_report(gradients, FP16, scale=best).flushed
+    print(f"smallest scale for this run: 2^{math.log2(best):.0f}, which still flushes {units.percent(lost)}")
+
+# %% [markdown]
+# ## 6. A scaler that finds the scale itself
+#
+# Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
+# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these are slips. The number is
+# *large* (PyTorch begins at 65536); the overflow happens in the scaled *backward* pass, and unscaling only finds it;
+# and the other half of the method is missing: after a run of clean steps the scale must *grow* again.
+#
+# **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
+# Where does it end up?
+#
+# Write the class `LossScaler`, with torch's names. `optimizer.param_groups` is a list of dicts; each one's `"params"`
+# are the weights; `weight.grad` may be `None`.
+#
+# * `scale(loss)`: the loss times the scale.
+# * `unscale_(optimizer)`: divides every gradient by the scale, in place, and notices infinity and NaN. A second call in
+#   one step would divide twice: raise `RuntimeError`.
+# * `step(optimizer)`: unscales unless you did; calls `optimizer.step()` only if every gradient is finite.
+# * `update()`, once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
+#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor` and count anew.
+
+
+# %% solve="dynamic_scale"
+class LossScaler:
+    """A dynamic loss scale: backs off on overflow, grows after clean steps, skips steps that would spoil weights."""
+
+    def __init__(self, *, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+        ### BEGIN SOLUTION
+        self.current = init_scale
+        self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
+        self.clean_in_a_row, self.is_unscaled, self.has_overflow = 0, False, False
+        ### END SOLUTION
+
+    def scale(self, loss):
+        """The loss times the scale."""
+        ### BEGIN SOLUTION
+        return loss * self.current
+        ### END SOLUTION
+
+    def unscale_(self, optimizer):
+        """Divides the gradients by the scale, in place; RuntimeError when that was done since the last update."""
+        ### BEGIN SOLUTION
+        if self.is_unscaled:
+            raise RuntimeError("the gradients are unscaled already; call update() first")
+        self.is_unscaled = True
+        for group in optimizer.param_groups:
+            for weight in group["params"]:
+                if weight.grad is not None:
+                    weight.grad.div_(self.current)
+                    self.has_overflow |= not bool(torch.isfinite(weight.grad).all())
+        ### END SOLUTION
+
+    def step(self, optimizer):
+        """Lets the optimizer step, with true gradients, unless one of them is infinite or NaN."""
+        ### BEGIN SOLUTION
+        if not self.is_unscaled:
+            self.unscale_(optimizer)
+        if not self.has_overflow:
+            optimizer.step()
+        ### END SOLUTION
+
+    def update(self):
+        """Adapts the scale to what the step found."""
+        ### BEGIN SOLUTION
+        self.clean_in_a_row = 0 if self.has_overflow else self.clean_in_a_row + 1
+        if self.has_overflow:
+            self.current *= self.backoff_factor
+        elif self.clean_in_a_row == self.growth_interval:
+            self.current, self.clean_in_a_row = self.current * self.growth_factor, 0
+        self.is_unscaled = self.has_overflow = False
+        ### END SOLUTION
+
+
+# %% check="dynamic_scale"
+check("dynamic_scale")
+
+# %% [markdown]
+# With one overflow in 100 steps there are never 2000 clean ones in a row: the scale only falls, one half at a time,
+# until overflows are rarer. Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
+# `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
+
+# %%
+with once_written("dynamic_scale"):
+    scalers = {"yours": LossScaler(growth_interval=20), "torch": torch.amp.GradScaler("cpu", growth_interval=20)}
+    figure, axes = style.subplots(figsize=(9, 2.8))
+    for (name, scaler), line in zip(scalers.items(), ("-", ":"), strict=True):
+        weight, path = torch.nn.Parameter(torch.ones(1)), []
+        optimizer = torch.optim.SGD([weight], lr=1e-3)
+        for number in range(200):
+            path.append(float(scaler.scale(torch.tensor(1.0))))
+            weight.grad = torch.tensor([2.0 + 3 * (number > 90)]).mul(path[-1]).half().float()
+            scaler.step(optimizer)
+            scaler.update()
+        axes.step(range(200), path, line, label=name)
+    axes.set(yscale="log", xlabel="step", ylabel="scale", title="the gradient grows at step 91")
+    legend = axes.legend(frameon=False)
+
+# %% [markdown]
+# Each tooth is a probe: the scale doubles, overflows, and falls back at the price of one skipped step. With torch's
+# interval of 2000, that is one step in two thousand.
+
+# %% [markdown]
+# ## 7. Five loops, one fault each
+#
+# Every loop below runs, or nearly, and each has been shipped. They take torch's own scaler. **Predict** the symptom of
+# each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
+
+
+# %% given
+mse = torch.nn.functional.mse_loss
+
+
+def faulty_clipped(model, batches, optimizer, scaler, *, max_norm):
+    """Clips gradients to `max_norm`."""
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def faulty_logged(model, batches, optimizer, scaler):
+    """Returns the norm of the true gradients of each batch."""
+    norms = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        for weight in model.parameters():
+            weight.grad /= scaler.get_scale()
+        norms.append(float(torch.nn.utils.get_total_norm([weight.grad for weight in model.parameters()])))
+        scaler.step(optimizer)
+        scaler.update()
+    return norms
+
+
+def faulty_accumulated(model, batches, optimizer, scaler, *, every):
+    """Takes a step after every `every` batches, with their mean gradient."""
+    for number, (x, y) in enumerate(batches, 1):
+        scaler.scale(mse(model(x), y) / every).backward()
+        if number % every == 0:
+            scaler.step(optimizer)
+            optimizer.zero_grad()
+
+
+def faulty_scheduled(model, batches, optimizer, scaler, scheduler):
+    """Moves the learning-rate schedule by one for each step that was taken."""
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scheduler.step()
+
+
+def faulty_static(model, batches, optimizer, half_gradients):
+    """Scales by a constant. Gradients that pass back through `half_gradients` are rounded to fp16."""
+    scale = 2.0**-10
+    for x, y in batches:
+        optimizer.zero_grad()
+        (scale * mse(half_gradients(model(x)), y)).backward()
+        for weight in model.parameters():
+            weight.grad /= scale
+        optimizer.step()
+
+
+# %% [markdown]
+# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, no more. Each is worth a
+# fifth, and you may check after each of them. They are tried with a small linear model; some batches overflow, and
+# their steps are skipped. In the last one, gradients are about $10^{-8}$.
+
+
+# %% solve="bug_hunt"
+def train_clipped(model, batches, optimizer, scaler, *, max_norm):
+    """faulty_clipped, mended."""
+    ### BEGIN SOLUTION
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        scaler.step(optimizer)
+        scaler.update()
+    ### END SOLUTION
+
+
+def train_logged(model, batches, optimizer, scaler):
+    """faulty_logged, mended."""
+    ### BEGIN SOLUTION
+    norms = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        scaler.unscale_(optimizer)
+        norms.append(float(torch.nn.utils.get_total_norm([weight.grad for weight in model.parameters()])))
+        scaler.step(optimizer)
+        scaler.update()
+    return norms
+    ### END SOLUTION
+
+
+def train_accumulated(model, batches, optimizer, scaler, *, every):
+    """faulty_accumulated, mended."""
+    ### BEGIN SOLUTION
+    for number, (x, y) in enumerate(batches, 1):
+        scaler.scale(mse(model(x), y) / every).backward()
+        if number % every == 0:
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+    ### END SOLUTION
+
+
+def train_scheduled(model, batches, optimizer, scaler, scheduler):
+    """faulty_scheduled, mended."""
+    ### BEGIN SOLUTION
+    for x, y in batches:
+        optimizer.zero_grad()
+        scaler.scale(mse(model(x), y)).backward()
+        scaler.step(optimizer)
+        scale_before = scaler.get_scale()
+        scaler.update()
+        if scaler.get_scale() >= scale_before:
+            scheduler.step()
+    ### END SOLUTION
+
+
+def train_static(model, batches, optimizer, half_gradients):
+    """faulty_static, mended."""
+    ### BEGIN SOLUTION
+    scale = 2.0**20
+    for x, y in batches:
+        optimizer.zero_grad()
+        (scale * mse(half_gradients(model(x)), y)).backward()
+        for weight in model.parameters():
+            weight.grad /= scale
+        optimizer.step()
+    ### END SOLUTION
+
+
+# %% check="bug_hunt"
+check("bug_hunt")
+
+# %% [markdown]
+# Only one of the five crashes, and that is the kindest one. The first clips to `max_norm / scale`: the learning rate is
+# effectively divided by 65536, and the loss looks *stable*. The fourth lets the learning rate fall fastest when
+# training is least stable. You will also meet loops in an older dialect, `torch.cuda.amp.autocast()`, `GradScaler()`
+# from `torch.cuda.amp`, or apex's `amp.initialize(model, optimizer, opt_level="O1")` in deck [003]: all replaced by
+# `torch.amp`.
+
+# %% [markdown]
+# ## 8. Train it
+#
+# Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
+# layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
+# loss curve look like without scaling? With the exact scale of section 5? With your scaler, started at an absurd
+# $2^{40}$?
+
+
+# %% given
+class Short(torch.autograd.Function):
+    """Rounds to fp16 on the way forward and on the way back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.half().float()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.half().float()
+
+
+class ShortNetwork(torch.nn.Module):
+    """Two layers; what flows between them is fp16. `loss(x, y)` is its mean square error times a small weight."""
+
+    def __init__(self, *, loss_weight, through=Short.apply):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 16), torch.nn.Linear(16, 4)
+        self.loss_weight, self.through = loss_weight, through
+
+    def forward(self, x):
+        hidden = torch.tanh(self.through(self.first(self.through(x))))
+        return self.through(self.last(self.through(hidden)))
+
+    def loss(self, x, y):
+        return self.loss_weight * (self(x) - y).square().mean()
+
+
+class NoScaler:
+    """What a loop does without a scaler, with a scaler's names."""
+
+    def scale(self, loss):
+        return loss
+
+    def step(self, optimizer):
+        optimizer.step()
+
+    def update(self):
+        pass
+
+
+# %% [markdown]
+# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
+# y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted: `loss /
+# model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in fp32,
+# and compares their losses on new data: within 2 %. (Models that are checked may lack `loss_weight`; the list is for
+# your own picture.)
+
+
+# %% solve="train_it"
+def train_in_half(model, batches, optimizer, scaler):
+    """Trains on every batch once; returns the losses, unscaled and unweighted."""
+    ### BEGIN SOLUTION
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = model.loss(x, y)
+        losses.append(loss.item() / getattr(model, "loss_weight", 1.0))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return losses
+    ### END SOLUTION
+
+
+# %% check="train_it"
+check("train_it")
+
+# %%
+with once_written("train_it"):
+    torch.manual_seed(0)
+    teacher, weight = torch.randn(6, 4), 2.0**-23
+    batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
+    start = ShortNetwork(loss_weight=weight).state_dict()
+    runs = {"fp32": (lambda x: x, NoScaler()), "fp16, no scaling": (Short.apply, NoScaler())}
+    runs["fp16, your scaler"] = (Short.apply, LossScaler(init_scale=2.0**40, growth_interval=30))
+    figure, axes = style.subplots(figsize=(9, 3.2))
+    for (name, (through, scaler)), line in zip(runs.items(), ("-", "-", ":"), strict=True):
+        network = ShortNetwork(loss_weight=weight, through=through)
+        network.load_state_dict(start)
+        losses = train_in_half(network, batches, torch.optim.SGD(network.parameters(), lr=0.15 / weight), scaler)
+        axes.plot(losses, line, label=f"{name}: {losses[-1]:.3f}")
+    axes.set(xlabel="step", ylabel="loss", title="the same network, the same batches")
+    legend = axes.legend(frameon=False)
+
+# %% [markdown]
+# Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
+# scaler wastes its first steps on coming down from $2^{40}$, then the dotted line follows fp32. bf16 would have needed
+# none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in section 3.
+
+# %% [markdown]
+# ## 9. What does a parameter cost?
+#
+# Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
+# **Predict** who is right, and what PyTorch does. The parts, in bytes:
+#
+# | `precision` | weights | master copy | gradients | each optimizer state | a copy that comes and goes |
+# |---|---|---|---|---|---|
+# | `"fp32"` | 4 | | 4 | 4 | |
+# | `"deck 000"` | 2 | 4 | 2 | 4 | |
+# | `"deck 002"` | 2 | 4 | 4 | 4 | |
+# | `"autocast"` (PyTorch) | 4 | | 4 | 4 | 2 |
+# | `"bf16"` (all of it) | 2 | | 2 | 2 | |
+#
+# `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
+# precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
+# gradients too, stage 3 the weights too. With `offload`, states and master copy live in the host's memory. What comes
+# and goes is never split.
+#
+# Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: what is always there, and with what
+# comes and goes. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload":
+# False}`.
+
+
+# %% solve="bytes_per_parameter"
+def bytes_per_parameter(recipe):
+    """(resident, peak) bytes for each parameter on each GPU."""
+    ### BEGIN SOLUTION
+    weights, master, gradients, state, passing = {
+        "fp32": (4, 0, 4, 4, 0),
+        "deck 000": (2, 4, 2, 4, 0),
+        "deck 002": (2, 4, 4, 4, 0),
+        "autocast": (4, 0, 4, 4, 2),
+        "bf16": (2, 0, 2, 2, 0),
+    }[recipe["precision"]]
+    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[recipe["optimizer"]]
+    parts = [0 if recipe["offload"] else master + states, gradients, weights]
+    split_parts = recipe["zero_stage"]
+    resident = sum(parts[:split_parts]) / recipe["gpus"] + sum(parts[split_parts:])
+    return resident, resident + passing
+    ### END SOLUTION
+
+
+# %% check="bytes_per_parameter"
+check("bytes_per_parameter")
+
+# %%
+with once_written("bytes_per_parameter"):
+    for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
+        recipe = {"precision": precision, "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload": False}
+        resident, peak = bytes_per_parameter(recipe)
+        size = units.byte_count(7e9 * resident)
+        print(f"{precision:>9}: {resident:g} bytes, {peak:g} at the peak; 7 billion parameters: {size}")
+
+# %% [markdown]
+# Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
+# in fp16. PyTorch's autocast keeps no short copy at all: it casts weights when an operator needs them and drops the
+# copies after the backward pass, so 16 are resident and up to 2 come and go. No version makes the model's state
+# *smaller*. What shrinks are the activations, and those you can count on any machine:
+
+# %%
+from edl_labs.numerics import saved_activations
+
+network = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8)))
+x = torch.randn(2048, 256)
+plain = saved_activations(network, x)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    short = saved_activations(network, x)
+print("fp32:    ", plain)
+print("autocast:", short)
+
+# %% [markdown]
+# ## 10. Shapes that tensor cores like
+#
+# The tables of decks [000] and [002] are one rule each: with older libraries, rows must be whole multiples of **16
+# bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
+# of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a
+# vocabulary of 33708 words in fp16, what would you do?
+#
+# Write two functions. A matrix product has `shape` `[m, k, n]`, all three of which must obey a rule.
+#
+# * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
+#   bits.
+# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` has the FLOP/s of
+#   a product that obeys each of the three; each side may be left as it is or rounded up to a rule. Padding is work,
+#   too: count it.
+
+
+# %% solve="aligned_shapes"
+def alignment(shape, bits):
+    """The strictest rule that all sides obey: "128 B", "16 B" or "none"."""
+    ### BEGIN SOLUTION
+    for rule_bytes in (128, 16):
+        if all(side * bits % (8 * rule_bytes) == 0 for side in shape):
+            return f"{rule_bytes} B"
+    return "none"
+    ### END SOLUTION
+
+
+def best_padding(shape, bits, *, rates):
+    """[m, k, n], each side as it is or padded, such that the product takes the least time."""
+    ### BEGIN SOLUTION
+    multiples = (1, 128 // bits, 1024 // bits)
+    choices = itertools.product(*([-(-side // multiple) * multiple for multiple in multiples] for side in shape))
+    return list(min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)]))
+    ### END SOLUTION
+
+
+# %% check="aligned_shapes"
+check("aligned_shapes")
+
+# %%
+with once_written("aligned_shapes"):
+    for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
+        print(f"{name}: multiples of {128 // bits}, on an A100 and later of {1024 // bits}")
+    rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
+    shape = [5120, 1024, 33708]
+    print(shape, "is aligned to", alignment(shape, 16), "and best padded to", best_padding(shape, 16, rates=rates))
+
+# %% [markdown]
+# Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 11 measures some where it
+# can.) Deck [002] lists ×16 for fp16 on one slide and ×8 on another: both are on the safe side of the one rule.
+
+# %% [markdown]
+# ## 11. When it does not help
+#
+# Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64,
+# and promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and put
+# both beside the 5 µs that launching a kernel takes.
+
+# %%
+from edl_labs.hardware import accelerator
+
+chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
+for name, size in (("fp32", 4), ("fp16", 2)):
+    compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
+    memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
+    print(f"{name}: arithmetic {units.seconds(compute_s)}, memory {units.seconds(memory_s)}, launch about 5 µs")
+
+# %% [markdown]
+# 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,
+# and autocast adds casts, which are kernels too. `amp_report` makes this prediction for a whole model from its shapes,
+# then measures what this machine can measure.
+
+# %%
+from edl_labs.numerics import amp_report
+
+machine = None if best_device() == "cuda" else "A100-80GB"
+large = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096) for _ in range(4)))
+for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 4096))):
+    model, x = (model.cuda(), torch.randn(shape).cuda()) if machine is None else (model, torch.empty(shape))
+    print(amp_report(model, x, machine=machine), end="\n\n")
+
+# %% [markdown]
+# The same question on this machine. Without a GPU it is asked about the processor, in bf16, and measured. **Predict:**
+# does a laptop or a server gain from bf16?
+
+# %%
+layer = torch.nn.Linear(512, 512)
+if best_device() == "cuda":
+    layer, x = layer.cuda(), torch.randn(256, 512, device="cuda")
+else:
+    x = torch.randn(256, 512)
+amp_report(layer, x, budget_s=0.5)
+
+# %% [markdown]
+# And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
+# at its datasheet's peak.
+
+
+# %% given
+def product_s(name, size, *, calls=20):
+    """Seconds of a product of two matrices of `size` rows on this GPU."""
+    clock, before = clock_for("cuda"), torch.backends.cuda.matmul.allow_tf32
+    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(name, torch.float32)
+    a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
+    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+    try:
+        a @ b
+        clock.synchronize()
+        start_s = clock.now_s()
+        for _ in range(calls):
+            a @ b
+        clock.synchronize()
+        return (clock.now_s() - start_s) / calls
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+# %%
+on_gpu, h200 = best_device() == "cuda", accelerator("H200")
+print(f"measured on {describe().device_name}" if on_gpu else "modelled, not measured: an H200 at its peak")
+for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
+    if on_gpu and name == "fp8":
+        continue  # torch has no operator for it that is the same on every chip
+    time_s = product_s(name, matrix) if on_gpu else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
+
+# %% [markdown]
+# TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
+# and no more, on products alone. In PyTorch it is off for products and on for convolutions unless you say otherwise
+# (deck [002] sets only the switch for cuDNN):
+
+# %%
+from edl_labs.numerics import tensor_core_kernel, tf32_state
+
+print(tf32_state())
+kernels = ("ampere_fp16_s16816gemm_fp16_128x128", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", "ampere_sgemm_128x64_nn")
+for kernel in map(tensor_core_kernel, kernels):
+    print(f"{kernel.name}: on tensor cores {kernel.tensor_core}, says the deck {kernel.deck_says}")
+
+# %% [markdown]
+# The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
+# misses the second, which is what a Hopper chip runs.
+
+# %% [markdown] explain="when_amp_helps"
+# **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
+# mixed precision makes its training step faster, and by how much, from its shapes: what bounds the step, which part of
+# it autocast touches, whether the shapes are aligned, and what fp32 already uses (TF32?). Then measure it, here or
+# where you have a GPU, or take the figures above, and explain the difference between prediction and measurement. Six to
+# ten sentences. Name two situations in which AMP gives no speed-up at all.
+
+# %% [markdown]
+# ## Extra, without points: eight bits
+#
+# Deck [000]: on the newest chips, E4M3 for weights and activations, E5M2 for gradients, and "extra tricks (per-tensor
+# scaling)". e4m3fn spans 18 powers of two, fp16 40: one scale for a whole model no longer fits, so each *tensor* has
+# its own, chosen so that its largest value lands near 448. That largest value is known only after the tensor is
+# computed; *delayed* scaling therefore uses the largest of the last steps. **Predict:** what happens to delayed scaling
+# when a tensor suddenly becomes ten times as large?
+
+
+# %%
+def fp8_error(tensor, scale):
+    """The relative error of a tensor that is scaled, rounded to e4m3fn and scaled back."""
+    back = E4M3FN.round((tensor * scale).clamp(-448, 448)) / scale
+    return float((back - tensor).norm() / tensor.norm())
+
+
+torch.manual_seed(0)
+sizes = [1e-4 * (1 + 0.02 * i) * (10 if i >= 30 else 1) for i in range(60)]
+tensors = [torch.randn(4096) * size for size in sizes]
+largest = [float(t.abs().max()) for t in tensors]
+ways = {"no scaling": [1.0] * 60, "per tensor": [448 / top for top in largest]}
+ways["delayed by 8 steps"] = [448 / max(largest[max(0, i - 8) : i] or [largest[0]]) for i in range(60)]
+
+# %%
+figure, axes = style.subplots(figsize=(9, 3))
+for name, scales in ways.items():
+    axes.plot([fp8_error(t, scale) for t, scale in zip(tensors, scales, strict=True)], label=name)
+axes.set(xlabel="step", ylabel="relative error", title="e4m3fn; the tensor grows tenfold at step 30", ylim=(0, 1.05))
+legend = axes.legend(frameon=False)
+
+# %% [markdown]
+# Unscaled, everything is lost: 1e-4 is far below e4m3fn's smallest number, 0.002. With its own scale a tensor keeps
+# three bits of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump: for one step the old scale
+# cuts the large values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump
+# shrinks; try it.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab03_mixed_precision")

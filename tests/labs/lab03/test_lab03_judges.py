@@ -1,0 +1,189 @@
+"""Sums, loops, training, budgets and shapes: right answers in other forms, and mistakes beyond the known ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+
+def pairs(values):
+    while len(values) > 1:
+        values = [sum(values[i : i + 2]) for i in range(0, len(values), 2)]
+    return values[0]
+
+
+def chunks(values):
+    size = math.isqrt(len(values))
+    return sum(sum(values[i : i + size]) for i in range(0, len(values), size))
+
+
+@pytest.mark.parametrize("right", [pairs, chunks])
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_sum_in_pairs_or_in_chunks_is_as_right_as_kahans(judged, right, seed):
+    assert "passed" == judged("accumulate_sum", seed=seed, sum_low=right).state
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda values: values[0], "most values are missing from the sum"),
+        (lambda values: pairs(values[::2]), "the partial sums still grow too large"),
+        (lambda values: float(pairs(values)), "the sum left the short format"),
+        (lambda values: pairs([*values, values[0] * 2]), "your code raised TypeError"),
+        (lambda values: values[0] + 5.0, "your code raised TypeError"),
+    ],
+)
+def test_sums_that_are_none_are_told_so(judged, wrong, told):
+    assert told in judged("accumulate_sum", sum_low=wrong).what
+
+
+def test_a_number_of_an_earlier_call_is_no_sum(judged):
+    kept = []
+
+    def first_for_ever(values):
+        kept.append(pairs(values))
+        return kept[0]
+
+    assert "the sum left the short format" == judged("accumulate_sum", sum_low=first_for_ever).what
+
+
+def test_a_forged_record_is_refused(exercises):
+    exercise = exercises["accumulate_sum"]
+    case = exercise.draw_cases(1)[0]
+    forged = {"operations": [0], "left": [0], "right": [10**6], "result": 0}
+
+    with pytest.raises(Exception, match="record of the operations"):
+        exercise.spec.compare(case, forged, None)
+
+
+def test_goldens_do_not_hold_the_record(exercises):
+    exercise = exercises["accumulate_sum"]
+
+    assert [None] == exercise.public_wants([{}], [{"operations": [0]}])
+
+
+@pytest.mark.parametrize("loop", ["clipped", "logged", "accumulated", "scheduled", "static"])
+def test_each_faulty_loop_costs_its_fifth(judged, solution, loop):
+    outcome = judged("bug_hunt", **{f"train_{loop}": solution[f"faulty_{loop}"]})
+
+    assert 0.8 == outcome.points
+    assert outcome.what.startswith((f"train_{loop} still", "your code raised"))
+
+
+def test_loops_that_are_not_written_yet_cost_only_themselves(judged):
+    def unwritten(*given, **named):
+        raise NotImplementedError
+
+    outcome = judged("bug_hunt", train_logged=unwritten, train_static=unwritten)
+
+    assert (0.6, "train_logged is not written yet") == (outcome.points, outcome.what)
+
+
+def test_no_loop_written_is_not_attempted(judged):
+    def unwritten(*given, **named):
+        raise NotImplementedError
+
+    loops = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
+
+    assert "not attempted" == judged("bug_hunt", **dict.fromkeys(loops, unwritten)).state
+
+
+def test_the_schedule_may_also_be_guarded_by_a_flag_of_ones_own(judged, solution):
+    mse = solution["mse"]
+
+    def guarded(model, batches, optimizer, scaler, scheduler):
+        for x, y in batches:
+            optimizer.zero_grad()
+            scaler.scale(mse(model(x), y)).backward()
+            scaler.unscale_(optimizer)
+            finite = all(bool(p.grad.isfinite().all()) for p in model.parameters())
+            scaler.step(optimizer)
+            scaler.update()
+            if finite:
+                scheduler.step()
+
+    assert "passed" == judged("bug_hunt", train_scheduled=guarded).state
+
+
+@pytest.mark.parametrize("power", [14, 17, 24])
+def test_any_scale_with_some_bits_to_spare_mends_the_last_loop(judged, solution, power):
+    mse = solution["mse"]
+
+    def static(model, batches, optimizer, half_gradients):
+        for x, y in batches:
+            optimizer.zero_grad()
+            (2.0**power * mse(half_gradients(model(x)), y)).backward()
+            for p in model.parameters():
+                p.grad /= 2.0**power
+            optimizer.step()
+
+    assert "passed" == judged("bug_hunt", train_static=static).state
+
+
+def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged, solution):
+    import torch
+
+    def plain(model, batches, optimizer, scaler):
+        for x, y in batches:
+            optimizer.zero_grad()
+            model.loss(x, y).backward()
+            optimizer.step()
+
+    assert "the network did not learn" == judged("train_it", train_in_half=plain).what
+    assert "passed" == judged("train_it", LossScaler=lambda **k: torch.amp.GradScaler("cpu", **k)).state
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (lambda parts: (2 * parts[0], 2 * parts[1]), "the sum of weights, copies, gradients and states is another"),
+        (lambda parts: (parts[0], parts[0]), "the peak is wrong"),
+        (lambda parts: parts[0], "the result has the wrong form"),
+        (lambda parts: (*parts, 0), "a recipe has two answers"),
+        (lambda parts: (math.nan, parts[1]), "nothing costs nothing"),
+    ],
+)
+def test_wrong_budgets_are_told_what_they_are(judged, solution, changes, told):
+    outcome = judged("bytes_per_parameter", bytes_per_parameter=lambda r: changes(solution["bytes_per_parameter"](r)))
+
+    assert told in outcome.what
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_the_best_padding_is_the_only_one(solution, exercises, seed):
+    for case in exercises["aligned_shapes"].draw_cases(seed):
+        if case["ask"] != "padding":
+            continue
+        times = []
+        for multiples in itertools.product((1, 128 // case["bits"], 1024 // case["bits"]), repeat=3):
+            sides = [-(-side // by) * by for side, by in zip(case["shape"], multiples, strict=True)]
+            times.append((math.prod(sides) / case["rates"][solution["alignment"](sides, case["bits"])], sides))
+        best = min(times)
+        close = {tuple(sides) for time_s, sides in times if time_s <= best[0] * (1 + 1e-9)}
+
+        assert {tuple(solution["best_padding"](case["shape"], case["bits"], rates=case["rates"]))} == close
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_cases_ask_for_every_kind_of_padding(solution, exercises, seed):
+    kinds = set()
+    for case in exercises["aligned_shapes"].draw_cases(seed):
+        if case["ask"] == "padding":
+            padded = solution["best_padding"](case["shape"], case["bits"], rates=case["rates"])
+            kinds.add("left" if padded == case["shape"] else solution["alignment"](padded, case["bits"]))
+
+    assert {"left", "16 B", "128 B"} == kinds
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda shape, bits, rates: [1, 1, 1], "padding makes nothing smaller"),
+        (lambda shape, bits, rates: shape[:2], "a padded product has three whole sides"),
+        (lambda shape, bits, rates: [float(side) for side in shape], "a padded product has three whole sides"),
+    ],
+)
+def test_paddings_that_are_none_are_refused(judged, answer, told):
+    assert told == judged("aligned_shapes", best_padding=answer).what

@@ -1,0 +1,119 @@
+"""The solution's scaler against torch's, step by step, and scalers that are wrong in other ways than the known ones."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+import torch
+
+SEQUENCES, STEPS = 1000, 12
+
+
+def driven(scaler, script):
+    """(scale, weights) after each step of a script of gradients, which pass through fp16."""
+    weight = torch.nn.Parameter(torch.zeros(2))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    path = []
+    for gradient, unscales in script:
+        factor = float(scaler.scale(torch.tensor(1.0)))
+        weight.grad = (torch.tensor(gradient, dtype=torch.float64) * factor).half().float()
+        if unscales:
+            scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        path.append((float(scaler.scale(torch.tensor(1.0))), weight.detach().tolist()))
+    return path
+
+
+def scripted(rng):
+    kinds = [rng.choice([0, 0, 0, 0, math.inf, math.nan, 3e5]) for _ in range(STEPS)]
+    return [([2.0 ** rng.uniform(-14, -2), kind or 2.0 ** rng.uniform(-14, -2)], rng.random() < 0.3) for kind in kinds]
+
+
+def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
+    rng = random.Random(7)
+    for _ in range(SEQUENCES):
+        settings = {
+            "init_scale": 2.0 ** rng.randint(4, 20),
+            "growth_factor": rng.choice([2.0, 4.0]),
+            "backoff_factor": rng.choice([0.5, 0.25]),
+            "growth_interval": rng.randint(1, 4),
+        }
+        script = scripted(rng)
+
+        expected = driven(torch.amp.GradScaler("cpu", **settings), script)
+
+        assert expected == driven(solution["LossScaler"](**settings), script)
+
+
+def test_torchs_own_scaler_earns_full_marks(judged):
+    outcome = judged("dynamic_scale", LossScaler=lambda **settings: torch.amp.GradScaler("cpu", **settings))
+
+    assert "passed" == outcome.state
+
+
+def changed(solution, **methods):
+    return type("LossScaler", (solution["LossScaler"],), methods)
+
+
+def grows_one_step_late(self):
+    self.clean_in_a_row = 0 if self.has_overflow else self.clean_in_a_row + 1
+    if self.has_overflow:
+        self.current *= self.backoff_factor
+    elif self.clean_in_a_row > self.growth_interval:
+        self.current, self.clean_in_a_row = self.current * self.growth_factor, 0
+    self.is_unscaled = self.has_overflow = False
+
+
+def backs_off_without_measure(self):
+    self.clean_in_a_row = 0 if self.has_overflow else self.clean_in_a_row + 1
+    if self.has_overflow:
+        self.current = 1.0
+    elif self.clean_in_a_row == self.growth_interval:
+        self.current, self.clean_in_a_row = self.current * self.growth_factor, 0
+    self.is_unscaled = self.has_overflow = False
+
+
+def forgets_nothing(self):
+    if self.has_overflow:
+        self.current *= self.backoff_factor
+    self.is_unscaled = False
+
+
+def steps_without_unscaling(self, optimizer):
+    if not self.has_overflow:
+        optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        ({"update": grows_one_step_late}, "the scale did not grow when it was time"),
+        ({"update": backs_off_without_measure}, "the scale backed off by the wrong factor"),
+        ({"update": forgets_nothing}, "a clean step was skipped"),
+        ({"step": steps_without_unscaling}, "the weights moved by scaled gradients"),
+        ({"step": lambda self, optimizer: None}, "a clean step was skipped"),
+        ({"unscale_": lambda self, optimizer: None}, ""),
+        ({"scale": lambda self, loss: loss}, ""),
+        ({"scale": lambda self, loss: math.nan}, ""),
+        ({"update": lambda self: None}, ""),
+    ],
+)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_other_wrong_scalers_lose_and_are_told_why(judged, solution, methods, told, seed):
+    outcome = judged("dynamic_scale", seed=seed, LossScaler=changed(solution, **methods))
+
+    assert 0 == outcome.points
+    assert told in outcome.what
+
+
+def test_a_second_unscale_that_passes_is_told(judged, solution):
+    def unscale_once(self, optimizer):
+        if not self.is_unscaled:
+            solution["LossScaler"].unscale_(self, optimizer)
+
+    outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=unscale_once))
+
+    assert "a second unscale_ in one step was not refused" == outcome.what
