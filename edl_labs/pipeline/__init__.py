@@ -1,0 +1,47 @@
+"""Feeding the model: synthetic data, formats, the stage ladder, decoders, batching, and whose fault a slow loop is.
+
+>>> from edl_labs.pipeline import waste
+>>> waste([3, 5, 8], [[0, 1, 2]]).padded_tokens
+8
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Waste": "waste_meter",
+    "waste": "waste_meter",
+    "Shuffling": "randomness",
+    "shuffling": "randomness",
+    "random_batches": "batching",
+    "bucket_batches": "batching",
+    "budget_batches": "batching",
+    "pad_collate": "batching",
+    "Packing": "packing",
+    "pack": "packing",
+    "pack_arrays": "packing",
+    "segment_mask": "packing",
+    "Frontier": "frontier_points",
+    "FrontierPoint": "frontier_points",
+    "frontier": "frontier_points",
+    "Fault": "fault",
+    "whose_fault": "fault",
+    "fault_of_times": "fault",
+    "mock_loader": "mock",
+    "mock_trainer": "mock",
+    "sleeping_step": "mock",
+    "busy_step": "mock",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"edl_labs.pipeline.{_HOMES[name]}"), name)
+    raise AttributeError(f"edl_labs.pipeline has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return __all__
