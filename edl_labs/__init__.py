@@ -37,6 +37,7 @@ _MODULES = (
     "errors",
     "hardware",
     "numerics",
+    "pipeline",
     "plots",
     "roofline",
     "stats",

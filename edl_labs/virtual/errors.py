@@ -33,3 +33,7 @@ def shown(value: object) -> str:
         text = repr(value)
         return text if len(text) <= 40 else text[:39] + "…"
     return f"a {type(value).__name__}"
+
+
+class VirtualWorkersError(EdlError):
+    """A program asks a VirtualWorkers for what no loader, disk or clock could do."""

@@ -1,0 +1,269 @@
+"""Reading each format: `get` one sample by its number, `all` of them in the order of the file."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from edl_labs.errors import EdlError
+from edl_labs.pipeline.broken import needed
+from edl_labs.pipeline.format_writers import ROW_GROUP, SUFFIX
+
+
+class EmptyShard(EdlError):
+    """A shard without a sample."""
+
+
+class Raw:
+    """One file for each sample: an open, a read and a close each time."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        self.folder, self.count, self.suffix = folder, len(sizes), SUFFIX[kind]
+
+    def get(self, sample: int) -> bytes:
+        return (self.folder / f"{sample:08d}.{self.suffix}").read_bytes()
+
+    def all(self) -> Iterator[bytes]:
+        return map(self.get, range(self.count))
+
+    def close(self) -> None:
+        pass
+
+
+class Tar:
+    """Shards: a directory of where each member lies is made at the start, from the headers alone."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        self.shards = sorted(folder.glob("*.tar"))
+        self.files: dict[Path, Any] = {}
+        self.places: dict[int, tuple[Path, int, int]] = {}
+        for shard in self.shards:
+            for member in _members(shard):
+                self.places[int(member.name.split(".")[0])] = (shard, member.offset_data, member.size)
+
+    def get(self, sample: int) -> bytes:
+        if sample not in self.places:
+            raise KeyError(f"no shard of {len(self.shards)} holds it")
+        shard, start, size = self.places[sample]
+        file = self.files.get(shard) or self.files.setdefault(shard, open(shard, "rb"))  # noqa: SIM115
+        file.seek(start)
+        return bytes(file.read(size))
+
+    def all(self) -> Iterator[bytes]:
+        for shard in self.shards:
+            with tarfile.open(shard, "r|") as archive:
+                for member in archive:
+                    file = archive.extractfile(member)
+                    if file is not None:
+                        yield file.read()
+
+    def close(self) -> None:
+        for file in self.files.values():
+            file.close()
+
+
+def _members(shard: Path) -> list[tarfile.TarInfo]:
+    try:
+        with tarfile.open(shard, "r:") as archive:
+            found = [member for member in archive if member.isfile()]
+    except tarfile.TarError as error:
+        raise EmptyShard(
+            f"the shard {shard.name} cannot be read: {error}",
+            why=f"it has {shard.stat().st_size:,} bytes",
+            next="write the store again, or remove that shard from it",
+        ) from error
+    if not found:
+        raise EmptyShard(
+            f"the shard {shard.name} is empty",
+            why="a loader that gets it alone would wait for a batch that never comes",
+            next="write the store again with fewer shards",
+        )
+    return found
+
+
+class _Columns:
+    """Rows of a table in groups; the group in use is kept, since neighbours share it."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.held = kind, -1
+        self.rows: list[bytes] = []
+
+    def group(self, number: int) -> Any:
+        raise NotImplementedError
+
+    def groups(self) -> int:
+        raise NotImplementedError
+
+    def get(self, sample: int) -> bytes:
+        if self.held != sample // ROW_GROUP:
+            self.rows = self.unpacked(self.group(sample // ROW_GROUP))
+            self.held = sample // ROW_GROUP
+        return self.rows[sample % ROW_GROUP]
+
+    def all(self) -> Iterator[bytes]:
+        for number in range(self.groups()):
+            yield from self.unpacked(self.group(number))
+
+    def unpacked(self, table: Any) -> list[bytes]:
+        """The samples of a group as bytes."""
+        if self.kind != "table":
+            return list(table.column("payload").to_pylist())
+        import numpy as np
+
+        values = np.stack([np.asarray(table.column(name)) for name in table.schema.names], axis=1)
+        return [row.tobytes() for row in values.astype(np.float32)]
+
+
+class Parquet(_Columns):
+    """A sample costs its whole row group: good for scans, bad for single rows."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        super().__init__(kind)
+        self.file = needed("pyarrow", module="pyarrow.parquet").ParquetFile(folder / "data.parquet")
+
+    def group(self, number: int) -> Any:
+        return self.file.read_row_group(number)
+
+    def groups(self) -> int:
+        return int(self.file.num_row_groups)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Arrow(_Columns):
+    """A memory-mapped file of record batches: a row is a slice, without a copy of its neighbours."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        super().__init__(kind)
+        pyarrow = needed("pyarrow")
+        self.map = pyarrow.memory_map(str(folder / "data.arrow"), "r")
+        self.file = pyarrow.ipc.open_file(self.map)
+
+    def group(self, number: int) -> Any:
+        return self.file.get_batch(number)
+
+    def groups(self) -> int:
+        return int(self.file.num_record_batches)
+
+    def get(self, sample: int) -> bytes:
+        batch = self.group(sample // ROW_GROUP)
+        return self.unpacked(batch.slice(sample % ROW_GROUP, 1))[0]
+
+    def close(self) -> None:
+        self.map.close()
+
+
+class Lmdb:
+    """A memory-mapped B-tree. A process may open it once, so that stores of the same file share an environment."""
+
+    _open: ClassVar[dict[tuple[int, str], list[Any]]] = {}
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        path = str((folder / "data.mdb").resolve())
+        self.key = (os.getpid(), path)
+        for parent in [key for key in self._open if key[1] == path and key != self.key]:
+            # An environment does not survive a fork: let it go before opening one's own.
+            self._open.pop(parent)[0].close()
+        if self.key not in self._open:
+            module = needed("lmdb")
+            self._open[self.key] = [module.open(path, readonly=True, lock=False, subdir=False, readahead=False), 0]
+        self._open[self.key][1] += 1
+        self.environment = self._open[self.key][0]
+
+    def get(self, sample: int) -> bytes:
+        with self.environment.begin(buffers=True) as transaction:
+            found = transaction.get(sample.to_bytes(8, "big"))
+            if found is None:
+                raise KeyError("the tree does not have it")
+            return bytes(found)
+
+    def all(self) -> Iterator[bytes]:
+        with self.environment.begin(buffers=True) as transaction:
+            for _, value in transaction.cursor():
+                yield bytes(value)
+
+    def close(self) -> None:
+        held = self._open.get(self.key)
+        if held is None:
+            return
+        held[1] -= 1
+        if not held[1]:
+            del self._open[self.key]
+            self.environment.close()
+
+
+class _Flat:
+    """All bytes in one array, with the place of each sample."""
+
+    content: Any
+    starts: Any
+
+    def get(self, sample: int) -> bytes:
+        return bytes(self.content[self.starts[sample] : self.starts[sample + 1]].tobytes())
+
+    def all(self) -> Iterable[bytes]:
+        return map(self.get, range(len(self.starts) - 1))
+
+
+class Hdf5(_Flat):
+    """One dataset of bytes, read by slices."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        self.file = needed("h5py").File(folder / "data.h5", "r")
+        self.content, self.starts = self.file["content"], self.file["starts"][:]
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class Npy(_Flat):
+    """A memory-mapped array: the kernel reads the pages that are touched."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        import numpy as np
+
+        self.content = np.load(folder / "content.npy", mmap_mode="r")
+        self.starts = np.load(folder / "starts.npy")
+
+    def close(self) -> None:
+        self.content = None
+
+
+class Msgpack:
+    """A stream of maps, and where each starts."""
+
+    def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
+        import numpy as np
+
+        self.module = needed("msgpack")
+        self.starts = np.load(folder / "starts.npy")
+        self.file = open(folder / "data.msgpack", "rb")  # noqa: SIM115
+
+    def get(self, sample: int) -> bytes:
+        self.file.seek(int(self.starts[sample]))
+        record = self.module.unpackb(self.file.read(int(self.starts[sample + 1] - self.starts[sample])))
+        return bytes(record["payload"])
+
+    def all(self) -> Iterator[bytes]:
+        self.file.seek(0)
+        for record in self.module.Unpacker(self.file, max_buffer_size=1 << 31):
+            yield record["payload"]
+
+    def close(self) -> None:
+        self.file.close()
+
+
+READERS: dict[str, Any] = {
+    "raw": Raw,
+    "tar": Tar,
+    "parquet": Parquet,
+    "arrow": Arrow,
+    "lmdb": Lmdb,
+    "hdf5": Hdf5,
+    "npy": Npy,
+    "msgpack": Msgpack,
+}

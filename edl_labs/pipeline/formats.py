@@ -1,0 +1,186 @@
+"""One data set in eight formats, with one way to read them all: by number, in an order, or from end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.pipeline.broken import BrokenSample, disk_errors, refuse_full
+from edl_labs.pipeline.data import DataSet
+
+FORMATS = ("raw", "tar", "parquet", "arrow", "lmdb", "hdf5", "npy", "msgpack")
+_META = "store.json"
+# Headers, padding and trees: no format takes more than this beside the samples themselves.
+_SLACK, _SLACK_EACH = 1 << 20, 9000
+
+
+class Store:
+    """A data set on disk. Handles open when first used, and stay behind when a worker gets a copy.
+
+    `read(i)` gives the bytes of a sample, and BrokenSample, naming it, where they are not what was written; `scan()`
+    gives all of them in the order of the file, as fast as the format can.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        meta = _read_meta(self.folder)
+        self.format: str = meta["format"]
+        self.kind: str = meta["kind"]
+        self.sizes: list[int] = meta["sizes"]
+        self._sums: list[int] = meta["crc32"]
+        self._inside: Any = None
+        self._process = os.getpid()
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inside": None}
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that hold the samples."""
+        return sorted(p for p in self.folder.rglob("*") if p.is_file() and p.name not in (_META, "lock.mdb"))
+
+    @property
+    def nbytes(self) -> int:
+        """What the files take, all together."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    def read(self, sample: int, *, verify: bool = False) -> bytes:
+        """The bytes of a sample, of the length that was written; `verify=True` compares their CRC-32 too."""
+        if not 0 <= sample < len(self):
+            raise UsageError(f"there is no sample {sample}", why=f"the store has {len(self)}", next="count from 0")
+        try:
+            payload = bytes(self._reader().get(sample))
+        except EdlError:
+            raise
+        except Exception as error:
+            raise BrokenSample(self._name(sample), f"{type(error).__name__}: {error}") from error
+        return self._checked(sample, payload, verify=verify)
+
+    def read_many(self, samples: Iterable[int]) -> list[bytes]:
+        """Several samples, in the order asked for."""
+        return [self.read(sample) for sample in samples]
+
+    def scan(self) -> Iterator[bytes]:
+        """All samples in the order of the file, read as the format reads fastest."""
+        count = -1
+        try:
+            for count, payload in enumerate(self._reader().all()):
+                yield self._checked(count, bytes(payload), verify=False)
+        except EdlError:
+            raise
+        except Exception as error:
+            raise BrokenSample(self._name(count + 1), f"{type(error).__name__}: {error}") from error
+        if count + 1 < len(self):
+            raise BrokenSample(self._name(count + 1), f"the files end after {count + 1} samples of {len(self)}")
+
+    def close(self) -> None:
+        """Close what is open; the store opens it again when it is used."""
+        inside, self._inside = self._inside, None
+        if inside is not None:
+            inside.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _reader(self) -> Any:
+        if self._process != os.getpid():
+            # A fork shares file positions with its parent: two readers of one handle would get each other's bytes.
+            self._inside, self._process = None, os.getpid()
+        if self._inside is None:
+            from edl_labs.pipeline import format_readers
+
+            self._inside = format_readers.READERS[self.format](self.folder, self.sizes, self.kind)
+        return self._inside
+
+    def _name(self, sample: int) -> str:
+        return f"sample {sample} of {self.folder.name} ({self.format})"
+
+    def _checked(self, sample: int, payload: bytes, *, verify: bool) -> bytes:
+        if sample >= len(self) or len(payload) != self.sizes[sample]:
+            wanted = self.sizes[sample] if sample < len(self) else 0
+            raise BrokenSample(self._name(sample), f"it has {len(payload):,} bytes, {wanted:,} were written")
+        if verify and zlib.crc32(payload) != self._sums[sample]:
+            raise BrokenSample(self._name(sample), "its bytes have changed: the checksum does not hold")
+        return payload
+
+
+def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes: int = 4_000_000) -> Store:
+    """`data` as a `Store` in a new `folder`, all of it or nothing; shards of a tar store hold up to `shard_bytes`.
+
+    UsageError names a sample larger than a shard; DiskFull says how much room is missing. A store of the same data that
+    is already there is used again.
+    """
+    from edl_labs.pipeline import format_writers
+
+    folder = Path(folder)
+    if format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}", why=f"there are {', '.join(FORMATS)}", next="choose one")
+    if not len(data):
+        raise UsageError("an empty data set cannot be written", why="it has no sample", next="make one with samples")
+    for sample, payload in enumerate(data.samples):
+        if format == "tar" and len(payload) > shard_bytes:
+            raise UsageError(
+                f"sample {sample} of {len(payload):,} bytes does not fit a shard of {shard_bytes:,}",
+                why="a sample lies in one shard",
+                next="raise shard_bytes, or make the sample smaller",
+            )
+    if folder.exists():
+        return _same(data, folder, format)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    refuse_full(folder.parent, data.nbytes + len(data) * _SLACK_EACH // 10 + _SLACK, where=f"{folder.name} as {format}")
+    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".part-{folder.name}-"))
+    try:
+        with disk_errors(f"{folder.name} as {format}"):
+            format_writers.WRITERS[format](data, part, shard_bytes)
+            (part / _META).write_text(json.dumps(_meta(data, format)), encoding="utf-8")
+            os.replace(part, folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return Store(folder)
+
+
+def _same(data: DataSet, folder: Path, format: str) -> Store:
+    meta = _read_meta(folder)
+    if (meta["format"], meta["checksum"]) != (format, data.checksum):
+        raise UsageError(
+            f"{folder} already holds something else",
+            why=f"it is a {meta['format']} store of other data",
+            next="choose another folder, or delete that one",
+        )
+    return Store(folder)
+
+
+def _meta(data: DataSet, format: str) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "format": format,
+        "kind": data.kind,
+        "checksum": data.checksum,
+        "sizes": [len(payload) for payload in data.samples],
+        "crc32": [zlib.crc32(payload) for payload in data.samples],
+    }
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads((folder / _META).read_text(encoding="utf-8"))
+        if meta["format"] in FORMATS and len(meta["sizes"]) == len(meta["crc32"]) > 0 and meta["kind"]:
+            return dict(meta)
+        problem = "its index names no known format or no samples"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise UsageError(f"{folder} is no store", why=problem, next="write(data, folder, format=...) makes one")

@@ -1,0 +1,78 @@
+"""Limits on waiting: a call that does not come back ends with an error that names what was waited for."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from edl_labs.errors import EdlError
+
+T = TypeVar("T")
+
+
+class TookTooLong(EdlError):
+    """Something was waited for longer than its limit."""
+
+
+def within(limit_s: float, fn: Callable[[], T], *, what: str) -> T:
+    """What `fn` returns, or TookTooLong, naming `what`, when it does not return within `limit_s`.
+
+    In the main thread of a Unix process a timer interrupts the call itself, and costs nothing; elsewhere the call runs
+    in a daemon thread that is left behind.
+    """
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+        with alarm(limit_s, what=what):
+            return fn()
+    return _in_thread(limit_s, fn, what)
+
+
+@contextmanager
+def alarm(limit_s: float, *, what: str) -> Iterator[None]:
+    """A block that TookTooLong ends after `limit_s`; a timer that was running before goes on afterwards."""
+
+    def ring(signum: int, frame: Any) -> None:
+        raise too_long(what, limit_s)
+
+    start = time.monotonic()
+    handler = signal.signal(signal.SIGALRM, ring)
+    left_s, every_s = signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left_s:
+            signal.setitimer(signal.ITIMER_REAL, max(left_s - (time.monotonic() - start), 1e-3), every_s)
+
+
+def too_long(what: str, limit_s: float) -> TookTooLong:
+    """The error for a wait that reached its limit."""
+    return TookTooLong(
+        f"{what} did not come within {limit_s:g} s",
+        why="a worker hangs or died, a disk or a lock does not answer, or the work is larger than thought",
+        next="try it with workers=0 to see the error itself, or raise limit_s",
+    )
+
+
+def _in_thread(limit_s: float, fn: Callable[[], T], what: str) -> T:
+    result: list[tuple[bool, Any]] = []
+
+    def run() -> None:
+        try:
+            result.append((True, fn()))
+        except BaseException as error:
+            result.append((False, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if not result:
+        raise too_long(what, limit_s)
+    good, value = result[0]
+    if not good:
+        raise value
+    return value

@@ -1,0 +1,206 @@
+"""A loader's throughput before it is built: the slowest of workers, cores and main process, with contention fitted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from edl_labs.errors import UsageError
+from edl_labs.pipeline.limits import too_long
+
+
+@dataclass(frozen=True)
+class Contention:
+    """How n processes slow each other: each runs at 1 / (1 + sigma (n - 1)) of its speed alone, up to `cores`.
+
+    The first term of Gunther's universal scalability law; cores that share a memory bus or a physical core have it.
+    `rates` are the measured calls a second of n processes together.
+    """
+
+    sigma: float
+    cores: int
+    rates: dict[int, float]
+
+    def slowdown(self, busy: float) -> float:
+        """How much longer a call takes when `busy` cores are busy."""
+        return 1 + self.sigma * max(0.0, min(busy, self.cores) - 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """The fit and what it rests on as plain data with a schema number."""
+        return {"kind": "contention", "schema": 1, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class LoaderModel:
+    """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
+
+    `step_s` is the step's time; with `step_on_cpu` it uses a core of this machine while it runs.
+    """
+
+    batch_size: int
+    worker_s: float
+    handoff_s: float = 0.0
+    main_s: float = 0.0
+    step_s: float = 0.0
+    step_on_cpu: bool = False
+    contention: Contention = Contention(0.0, 1, {})
+
+    def bounds(self, workers: int) -> dict[str, float]:
+        """Samples a second that each part allows: 'workers', 'cores' and 'main'; without workers 'main' alone."""
+        if workers == 0:
+            return {"main": self.batch_size / (self.worker_s + self.step_s)}
+        cores = self.contention.cores
+        each, own = self.worker_s + self.handoff_s, self.main_s + (self.step_s if self.step_on_cpu else 0.0)
+        slept = 0.0 if self.step_on_cpu else self.step_s
+        slow = 1.0
+        # How busy the cores are depends on the rate, and the rate on how busy they are: a few rounds settle it.
+        for _ in range(40):
+            bounds = {
+                "workers": self.batch_size * workers / (each * slow),
+                "cores": self.batch_size * cores / ((each + own) * slow),
+                "main": self.batch_size / (own * slow + slept or 1e-12),
+            }
+            rate = min(bounds.values()) / self.batch_size * slow
+            slow = (slow + self.contention.slowdown(min(workers, rate * each) + min(1.0, rate * own))) / 2
+        return bounds
+
+    def sample_per_s(self, workers: int) -> float:
+        """The predicted throughput."""
+        return min(self.bounds(workers).values())
+
+    def limit(self, workers: int) -> str:
+        """What holds the loader back at this number of workers."""
+        bounds = self.bounds(workers)
+        return min(bounds, key=bounds.__getitem__)
+
+    def enough_workers(self, *, most: int = 64, gain: float = 0.02) -> int:
+        """The number of workers beyond which one more brings less than `gain`."""
+        for workers in range(1, most):
+            if self.sample_per_s(workers + 1) < (1 + gain) * self.sample_per_s(workers):
+                return workers
+        return most
+
+    def to_json(self) -> dict[str, Any]:
+        """The model as plain data with a schema number."""
+        return {"kind": "loader_model", "schema": 1, **asdict(self), "contention": self.contention.to_json()}
+
+
+def fit_contention(rates: Mapping[int, float], *, cores: int | None = None) -> Contention:
+    """The `Contention` that fits the measured rates of 1, 2, ... processes best (least squares on the slowdown).
+
+    >>> fit_contention({1: 100.0, 2: 182.0}, cores=2).sigma
+    0.098901
+    """
+    cores = usable_cores() if cores is None else cores
+    if 1 not in rates or min(rates.values(), default=0) <= 0:
+        raise UsageError("rates need one process alone", why="slowdowns are relative to it", next="measure 1, 2, ...")
+    pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
+    weight = sum(x * x for x, _ in pairs)
+    sigma = max(0.0, sum(x * y for x, y in pairs) / weight) if weight else 0.0
+    return Contention(round(sigma, 6), cores, dict(rates))
+
+
+def measure_contention(
+    work: Callable[[], Any], *, processes: Sequence[int] | None = None, seconds: float = 0.5, rounds: int = 3
+) -> Contention:
+    """The `Contention` of `work` on this machine: n forked processes repeat it for `seconds`, in interleaved rounds.
+
+    Where processes cannot fork, one process is measured and no contention is claimed.
+    """
+    cores = usable_cores()
+    counts = list(dict.fromkeys([1, *(range(2, min(cores, 8) + 1) if processes is None else processes)]))
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return Contention(0.0, cores, {1: _counted(work, time.perf_counter() + seconds) / seconds})
+    seen: dict[int, list[float]] = {n: [] for n in counts}
+    for _ in range(rounds):
+        for n in counts:
+            seen[n].append(_together(work, n, seconds))
+    # Other programs only ever take away: the best round is the machine's own.
+    return fit_contention({n: max(rates) for n, rates in seen.items()}, cores=cores)
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _together(work: Callable[[], Any], processes: int, seconds: float) -> float:
+    context = multiprocessing.get_context("fork")
+    gate, counts = context.Barrier(processes + 1), context.Array("d", processes, lock=False)
+
+    def run(place: int) -> None:
+        work()
+        gate.wait(60)
+        begin = time.perf_counter()
+        done = _counted(work, begin + seconds)
+        counts[place] = done / (time.perf_counter() - begin)
+
+    children = [context.Process(target=run, args=(place,), daemon=True) for place in range(processes)]
+    try:
+        for child in children:
+            child.start()
+        gate.wait(60)
+        for child in children:
+            child.join(seconds + 60)
+            if child.is_alive() or child.exitcode:
+                raise too_long("a process of the contention measurement", seconds + 60)
+    finally:
+        for child in children:
+            if child.is_alive():
+                child.kill()
+    return float(sum(counts))
+
+
+def _counted(work: Callable[[], Any], until: float) -> int:
+    done = 0
+    while time.perf_counter() < until:
+        work()
+        done += 1
+    return done
+
+
+class _Ready:
+    """Batches that are there at once: what is left is handing them over."""
+
+    def __init__(self, batch: Any, count: int) -> None:
+        self.batch, self.count = batch, count
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, sample: int) -> Any:
+        return self.batch.clone()
+
+
+def measure_handoff(batch: Any, *, batches: int = 120) -> tuple[float, float]:
+    """(seconds in the worker, seconds in the main process) of processor time to hand over a batch like `batch`.
+
+    A DataLoader with one worker passes copies of a tensor; a shorter run is taken off, so that starting does not count.
+    """
+    short, long = (_handoff_cpu_s(batch, count) for count in (batches // 4, batches))
+    gap = batches - batches // 4
+    worker_s, main_s = ((b - a) / gap for a, b in zip(short, long, strict=True))
+    return max(worker_s, 0.0), max(main_s, 0.0)
+
+
+def _handoff_cpu_s(batch: Any, count: int) -> tuple[float, float]:
+    import resource
+
+    from torch.utils.data import DataLoader
+
+    context = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    loader: Any = DataLoader(
+        cast(Any, _Ready(batch, count)), batch_size=None, num_workers=1, multiprocessing_context=context, timeout=60
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.process_time()
+    for _ in loader:
+        pass
+    main_s = time.process_time() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    children_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return children_s, main_s

@@ -1,0 +1,945 @@
+# %% [markdown]
+# # Data pipelines: feeding the model
+#
+# The fastest GPU trains no faster than its batches arrive. Between a file and a step lie a disk, a decoder, a few
+# processes, a queue and a copy, and the slowest of them sets the pace of all.
+#
+# After this lab you can
+#
+# * plan what to read and in which order, and choose a format by what it costs;
+# * say which work may be done once, before training, and which may not;
+# * measure a pipeline stage by stage, from cold, and predict what a number of workers makes of it;
+# * build batches of sequences that waste little and are still shuffled;
+# * load ahead of the device with few buffers and without a race, and say whose fault a slow loop is.
+#
+# **About 120 minutes.** No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your
+# prediction down* before you run the next cell. Lecture slides are quoted by their deck: [000] optimizing training
+# pipelines, [002] software perspective, [003] performance and profiling.
+
+# %% setup
+try:
+    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+
+# %% parameters
+images = 96
+seconds = 2.0
+
+# %% given
+import queue
+import random
+import tempfile
+import threading
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from edl_labs import units
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.bin_tree import BinTree
+from edl_labs.virtual.loader_machine import HDD, NVME, Disk, LoaderMachine
+from edl_labs.virtual.workers import VirtualWorkers
+
+
+def timed(work):
+    """Seconds that `work()` takes, once."""
+    began_s = perf_counter()
+    work()
+    return perf_counter() - began_s
+
+
+# %% [markdown]
+# ## 1. What to read
+#
+# Deck [003] recommends *sequential I/O instead of random access*, and two numbers: about 150 MB/s for a disk, about
+# 3000 MB/s for NVMe. They are rates of reading on. A read that does not continue where the last one stopped first
+# pays a *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
+#
+# **Predict:** a thousand samples of 100 kB from a disk with a seek of 8 ms and 150 MB/s: how long in the order in
+# which they lie, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
+
+# %%
+for disk in (HDD, NVME):
+    in_order, scattered = (disk.read_s(1000 * 100_000 // disk.channels, seeks=n // disk.channels) for n in (1, 1000))
+    times = f"in order {units.seconds(in_order)}, scattered {units.seconds(scattered)}"
+    print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
+
+# %% [markdown]
+# (Modelled: `NVME` serves eight requests at a time.) On the disk, 0.67 s became 8.7 s: thirteen times as long for the
+# same bytes. But order is only half of a plan. If nearly all samples of a shard are wanted, it is quicker to *read
+# through* the ones in between than to jump over them.
+#
+# Write `read_plan(wanted, seek_s=..., byte_per_s=...)`. `wanted` is a list of `(shard, start, stop)`, one for each
+# sample, in the order in which somebody asked for them: bytes `start` up to `stop` of a shard. Return the reads to
+# make, as a list of `(shard, start, stop)`: every wanted byte must lie in one of them. A read that goes on where the
+# last one stopped, in the same shard, costs no seek. The check runs your plan on the disk, and compares seeks, bytes
+# and time with the best plan (within 1 %).
+
+
+# %% solve="read_plan"
+def read_plan(wanted, *, seek_s, byte_per_s):
+    """Reads (shard, start, stop), in order, that bring all of `wanted` in the least time."""
+    ### BEGIN SOLUTION
+    plan = []
+    for shard, start, stop in sorted(wanted):
+        if plan and plan[-1][0] == shard and start - plan[-1][2] <= seek_s * byte_per_s:
+            plan[-1] = (shard, plan[-1][1], stop)
+        else:
+            plan.append((shard, start, stop))
+    return plan
+    ### END SOLUTION
+
+
+# %% check="read_plan"
+check("read_plan")
+
+# %%
+with once_written("read_plan"):
+    rng = random.Random(0)
+    for share in (0.02, 0.2, 0.7):
+        wanted = [(0, 100_000 * i, 100_000 * (i + 1)) for i in range(2000) if rng.random() < share]
+        rng.shuffle(wanted)
+        for name, seek_s, rate in (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9)):
+            plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
+            read = sum(stop - start for _, start, stop in plan)
+            useful = units.percent(len(wanted) * 100_000 / read, digits=2)
+            print(f"{share:>4} of the samples from {name:>4}: {len(plan):>4} reads, {useful} of the bytes wanted")
+
+# %% [markdown]
+# A seek of 8 ms is worth 1.2 MB of reading on, twelve samples; one of 80 µs at 3 GB/s is worth 240 kB, little more
+# than two. The same question has different answers on different disks, so ask the disk, not the rule of thumb.
+#
+# Now this machine. What is read twice comes from the *page cache*, in memory, and says nothing about the disk: a cold
+# figure is one whose pages were dropped first. **Predict:** how much faster is the second read of a file?
+
+# %%
+from edl_labs.pipeline import image_set, make_cold, make_warm, write
+
+scratch = tempfile.TemporaryDirectory()
+photos = image_set(images)
+store = write(photos, Path(scratch.name) / "tar", format="tar")
+print(f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, made here and kept in the cache folder")
+mixed = random.Random(0).sample(range(len(store)), len(store))
+for prepare in (make_cold, make_warm):
+    for name, order in (("in order", range(len(store))), ("in random order", mixed)):
+        state = prepare(store.paths)
+        read_s = timed(lambda order=order: store.read_many(order))
+        rate = units.byte_rate(store.nbytes / read_s)
+        print(f"measured here, page cache {state}: {name} {rate}")
+
+# %% [markdown]
+# Whatever your disk is, the warm figures are memory's. If cold and warm look alike, the disk has a cache of its own (a
+# virtual machine's host, a network store), or the system could not drop the pages: the state that is printed says
+# which. A benchmark that does not say whether it was cold has measured nothing.
+
+# %% [markdown]
+# ## 2. Which format
+#
+# A format decides how many files there are, how little can be read at a time, and what it costs to make an array of
+# the bytes. Deck [000]: raw files are easy to look at and storage-inefficient; Arrow, Protobuf, msgpack for structured
+# data; token ids for text. Which one is best depends on how it is *read*. Here is a cost, one row a rule:
+#
+# | | `access["order"] == "sequential"` | `"random"` |
+# |---|---|---|
+# | samples read in an epoch | `access["samples"]`, all there are | `access["reads"]` |
+# | bytes fetched for each | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
+# | seeks in an epoch, `disk["seek_s"]` each | 1 | one for each sample read |
+#
+# * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (and then, if random,
+#   at least a unit).
+# * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
+#   epoch.
+# * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
+#   `disk["cache_bytes"]`, only the first of `access["epochs"]` goes to the disk; else every epoch does.
+# * Processor and disk do not overlap here: the cost is the sum of all epochs.
+#
+# Write `format_cost_s(form, access, disk)` → seconds, and `pick_format(forms, access, disk)` → the `name` of the
+# cheapest. **Predict:** reading one small column of a table sequentially; reading single samples in random order from
+# a network store; a data set that fits into memory. Which format wins each?
+
+
+# %% solve="storage_format"
+def format_cost_s(form, access, disk):
+    """Seconds that all epochs of `access` take in the format `form` on `disk`."""
+    ### BEGIN SOLUTION
+    is_random = access["order"] == "random"
+    reads = access["reads"] if is_random else access["samples"]
+    fetched = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
+    if is_random:
+        fetched = max(fetched, form["unit_bytes"])
+    disk_s = (reads if is_random else 1) * disk["seek_s"] + reads * fetched / disk["byte_per_s"]
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    is_cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
+    return access["epochs"] * cpu_s + (1 if is_cached else access["epochs"]) * disk_s
+    ### END SOLUTION
+
+
+def pick_format(forms, access, disk):
+    """The name of the cheapest of `forms`."""
+    ### BEGIN SOLUTION
+    return min(forms, key=lambda form: format_cost_s(form, access, disk))["name"]
+    ### END SOLUTION
+
+
+# %% check="storage_format"
+check("storage_format")
+
+# %% [markdown]
+# Now measure: the same JPEGs in the formats that this kernel can write, each read cold. **Predict** the order of the
+# formats when they are read from beginning to end, and when they are read in random order.
+
+# %%
+from edl_labs.errors import EdlError
+from edl_labs.pipeline import FORMATS
+
+print(f"{'format':>8} {'files':>6} {'size':>8} {'scan':>10} {'random':>10}   measured here, cold, samples/s")
+for form in FORMATS:
+    try:
+        with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
+            make_cold(kept.paths)
+            scan_s = timed(lambda kept=kept: sum(map(len, kept.scan())))
+            make_cold(kept.paths)
+            random_s = timed(lambda kept=kept: kept.read_many(mixed))
+            rates = f"{images / scan_s:>10.0f} {images / random_s:>10.0f}"
+            print(f"{form:>8} {len(kept.paths):>6} {units.byte_count(kept.nbytes):>8} {rates}")
+    except EdlError as error:
+        print(f"{form:>8} is left out: {error.what}")
+
+# %% [markdown]
+# The gap between the two columns is the price of random access, and the number of files is what a shared file system
+# suffers from. Here the differences may be small: a few megabytes on a fast disk hide what a terabyte on a network
+# shows. That is what the cost function is for.
+
+# %% [markdown]
+# ## 3. Decode once
+#
+# Deck [000]: for images, apply non-random heavy processing *before* training. What is done once is paid once, not in
+# every epoch. But a transform may only move there if the model cannot tell. A chain is a list of transforms; each has
+# a `name`, a `kind`, and says whether it is `random`, drawn anew for each sample. Kinds:
+#
+# | kind | what it does | examples |
+# |---|---|---|
+# | `"decode"` | bytes become pixels; always first | |
+# | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
+# | `"move"` | moves pixels to other places, changes no value, loses none | flip, quarter turn |
+# | `"cut"` | keeps a window | crop |
+# | `"mix"` | makes each pixel from several neighbours | resize, blur |
+# | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
+#
+# The names are examples; **only kind and `random` count**, and what you move must be right for *every* transform of
+# that kind. **Predict:** for which pairs of kinds is the result the same in either order? Here are two examples of each
+# to try. A pair that fails once is no pair.
+
+# %% given
+EXAMPLES = {
+    "point": [np.square, lambda x: np.minimum(x + 0.3, 1)],
+    "move": [lambda x: x[:, ::-1], np.rot90],
+    "cut": [lambda x: x[:5, :5], lambda x: x[2:7, 1:6]],
+    "mix": [lambda x: (x + np.roll(x, 1, axis=1)) / 2, lambda x: x[::2, ::2] / 2 + x[1::2, 1::2] / 2],
+    "whole": [lambda x: x - x.mean(), lambda x: x / x.max()],
+}
+
+
+def same_in_either_order(first, second, image):
+    """Whether two transforms give the same pixels in both orders."""
+    try:
+        one, other = second(first(image)), first(second(image))
+    except ValueError:
+        return False
+    return one.shape == other.shape and np.allclose(one, other)
+
+
+# %%
+image = np.random.default_rng(0).random((8, 8))
+print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
+for kind, firsts in EXAMPLES.items():
+    pairs = [[(a, b) for a in firsts for b in seconds if a is not b] for seconds in EXAMPLES.values()]
+    always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
+    print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
+
+# %% [markdown]
+# Three pairs. Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
+# returns the list of the places (from 0) of all transforms that may be done once, before training, while all the
+# others stay in the loader, in their order. Move all that may move.
+
+
+# %% solve="decode_once"
+def move_offline(chain):
+    """The places of the transforms of `chain` that may be done once without changing what the model sees."""
+    ### BEGIN SOLUTION
+    swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
+    offline, staying = [], []
+    for place, transform in enumerate(chain):
+        kind = transform["kind"]
+        if transform["random"] or any({kind, other} not in swaps for other in staying):
+            staying.append(kind)
+        else:
+            offline.append(place)
+    return offline
+    ### END SOLUTION
+
+
+# %% check="decode_once"
+check("decode_once")
+
+# %% [markdown]
+# May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
+# four times as large again: what the processor saves, the disk must now deliver. *Resize* is the usual winner: it
+# makes the data smaller and the decoder's work too. But look what a random crop before it does: it keeps the resize,
+# and all that follows it, in the loader.
+
+# %% [markdown]
+# ## 4. The stage ladder
+#
+# open → read → decode → transform → collate → copy → step. A ladder has two figures for each stage: *alone*, and
+# *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
+# sample. **Predict:** is the cumulative time always the sum of the times alone?
+#
+# You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
+# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of
+# `(name, function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it
+# is done. Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each
+# stage. Within 3 %; the check replays what you did, and each figure must lie between two readings of the clock.
+
+
+# %% solve="stage_ladder"
+def stage_ladder(vw, stages, *, samples):
+    """(name, alone_s, cumulative_s) for each stage: cold seconds a sample, alone and with all stages before it."""
+
+    ### BEGIN SOLUTION
+    def cold_s(functions):
+        vw.drop_cache()
+        began_s = vw.now_s()
+        for sample in range(samples):
+            for function in functions:
+                function(sample)
+        return (vw.now_s() - began_s) / samples
+
+    functions = [function for _, function in stages]
+    return [(name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1])) for i, (name, _) in enumerate(stages)]
+    ### END SOLUTION
+
+
+# %% check="stage_ladder"
+check("stage_ladder")
+
+# %%
+with once_written("stage_ladder"):
+    vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
+    photos, labels = vw.file(50 * 200_000, name="photos"), vw.file(50 * 100_000, name="labels")
+    stages = [
+        ("read photo", lambda i: vw.read(photos, offset=200_000 * i, nbytes=200_000)),
+        ("read label", lambda i: vw.read(labels, offset=100_000 * i, nbytes=100_000)),
+        ("decode", lambda i: vw.work("decode", 5e-3)),
+    ]
+    for name, alone_s, cumulative_s in stage_ladder(vw, stages, samples=50):
+        print(f"{name:>12}: alone {units.seconds(alone_s):>8}, cumulative {units.seconds(cumulative_s):>8}")
+
+# %% [markdown]
+# Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
+# for every sample: the two reads cost 2.3 ms alone, and 18 ms together. A ladder of times alone would have told you
+# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have told you that the disk
+# is free.
+
+# %% [markdown]
+# Now a real one: JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage takes longest?
+
+# %%
+from edl_labs.pipeline import image_stages, measure_ladder
+
+raw = write(photos, Path(scratch.name) / "raw", format="raw")
+state = make_warm(raw.paths)
+ladder = measure_ladder(image_stages(raw), range(len(raw)), batch_size=8, cache=str(state))
+print("measured here:")
+print(ladder)
+
+# %% [markdown]
+# Once the files are in memory, a JPEG pipeline is a decoder with some decoration. Opening and reading, which were
+# section 1, return as soon as the data set is larger than the memory.
+
+# %% [markdown]
+# ## 5. How many workers
+#
+# Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many? Each resource sets a bound, as
+# in a roofline, and the smallest holds. A batch needs `cpu_s` on a core, `wait_s` of waiting for nothing of this
+# machine (a network's answer), and `disk_s` of a disk that serves one request at a time; a worker does them in turn.
+# The training step takes `step_s`: on a device if `step_threads` is 0, else on that many of the machine's `cores`.
+#
+# Write `predict_workers(workers, machine)` → `(batch_per_s, limit)`, where `limit` says which resource stops it:
+#
+# | limit | could do, if all the others were free |
+# |---|---|
+# | `"workers"` | each of them makes one batch after another |
+# | `"cores"` | all cores together do all work that needs a core, the step's too |
+# | `"disk"` | one batch after another |
+# | `"step"` | one batch after another |
+#
+# With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
+# **Predict:** 8 cores, 40 ms of processor a batch, and a step of 4 ms on a GPU. Which number of workers is enough? And
+# if the step takes 4 ms on 8 cores?
+
+
+# %% solve="predict_workers"
+def predict_workers(workers, machine):
+    """(batch_per_s, limit) of a loop with so many workers."""
+    ### BEGIN SOLUTION
+    cpu_s, step_s = machine["cpu_s"], machine["step_s"]
+    batch_s = cpu_s + machine["wait_s"] + machine["disk_s"]
+    if workers == 0:
+        return 1 / (batch_s + step_s), "workers"
+    bounds = {
+        "workers": workers / batch_s,
+        "cores": machine["cores"] / (cpu_s + machine["step_threads"] * step_s),
+        "disk": 1 / machine["disk_s"],
+        "step": 1 / step_s,
+    }
+    limit = min(bounds, key=bounds.get)
+    return bounds[limit], limit
+    ### END SOLUTION
+
+
+# %% check="predict_workers"
+check("predict_workers")
+
+
+# %% given
+def simulated_rate(workers, machine, *, batches=200):
+    """Batches per second of such a loop on VirtualWorkers."""
+    disk = Disk("disk", seek_s=0.0, read_byte_per_s=1e9)
+    vw = VirtualWorkers(LoaderMachine(cores=machine["cores"], disks=(disk,)))
+    nbytes = round(machine["disk_s"] * 1e9)
+    file = vw.file(nbytes)
+    work = [("read", file.index, 0, nbytes), ("sleep", "wait", machine["wait_s"]), ("cpu", "decode", machine["cpu_s"])]
+    for _ in vw.loader([work] * batches, workers=workers, prefetch=4):
+        vw.step(machine["step_s"], threads=machine["step_threads"])
+    return batches / vw.now_s()
+
+
+# %%
+from edl_labs.plots import style
+
+machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3, "step_s": 4e-3, "step_threads": 0}
+with once_written("predict_workers"):
+    figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for axes, threads in zip(panes, (0, 8), strict=True):
+        numbers, setting = list(range(1, 25)), {**machine, "step_threads": threads}
+        axes.plot(numbers, [predict_workers(n, setting)[0] for n in numbers], label="predicted")
+        axes.plot(numbers, [simulated_rate(n, setting) for n in numbers], "o", ms=3, label="VirtualWorkers")
+        axes.set(xlabel="workers", title=f"step on {'a device' if not threads else '8 of the 8 cores'} (modelled)")
+    panes[0].set_ylabel("batches/s")
+    panes[0].legend()
+
+# %% [markdown]
+# On the left, workers help until the cores are used up: about ten of them, since each waits a fifth of its time. On the
+# right, a step on the same cores takes 32 ms of core time from every batch, and the loop ends at a little more than
+# half. No number of workers brings that back. In between, the model is a little below the bound: a bound says what is
+# possible when nobody ever waits for anybody.
+
+# %% [markdown]
+# And a real `DataLoader`, beside your function: `cpu_s` is your ladder's sum for a batch, `cores` what this process may
+# use. **Predict** the rate with one worker, and with as many as you have cores.
+
+# %%
+from edl_labs.pipeline import ImageDataset, collate, run_loader, usable_cores
+
+here = {"cores": usable_cores(), "cpu_s": 8 * ladder.worker_s, "wait_s": 0.0, "disk_s": 1e-9, "step_s": 1e-9}
+with once_written("predict_workers"):
+    print("measured here, batches of 8, nobody training: batches/s")
+    for workers in (0, 1, 2, 4):
+        bound, limit = predict_workers(workers, {**here, "step_threads": 0})
+        run = run_loader(ImageDataset(raw), batch_size=8, workers=workers, collate=collate, seconds=seconds)
+        print(f"{workers} workers: your bound {bound:6.1f} ({limit}), measured {run.sample_per_s / 8:6.1f}")
+
+# %% [markdown]
+# A real loader stays below the bound: batches are handed over through shared memory, the main process wants a core too,
+# and cores that share caches and memory slow each other. `edl_labs.pipeline.LoaderModel` adds these as terms, measured
+# one by one. Look at four workers if you have two cores: more workers than cores make nothing faster, and each costs
+# memory and a start.
+
+# %% [markdown]
+# ## 6. Batches without air
+#
+# Sequences have lengths, tensors have a shape: the difference is padding. Deck [000]: do not pad the whole data set,
+# pad in `collate_fn`, and bucket by length. Deck [002]: pad a sequence to a multiple of 8 or more, so that tensor
+# cores divide it well.
+#
+# Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
+# with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
+# mask is true where a token is.
+
+
+# %% solve="collate_pad"
+def collate_pad(sequences, *, pad_id, multiple):
+    """(tokens, mask) of a batch, padded to its longest sequence, rounded up."""
+    ### BEGIN SOLUTION
+    longest = max(len(sequence) for sequence in sequences)
+    width = (longest + multiple - 1) // multiple * multiple
+    tokens = torch.full((len(sequences), width), pad_id, dtype=torch.long)
+    mask = torch.zeros(len(sequences), width, dtype=torch.bool)
+    for row, sequence in enumerate(sequences):
+        tokens[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+        mask[row, : len(sequence)] = True
+    return tokens, mask
+    ### END SOLUTION
+
+
+# %% check="collate_pad"
+check("collate_pad")
+
+# %% [markdown]
+# Now choose who shares a batch. **Predict:** of lengths like those of text (lognormal), which share of all positions
+# is padding when the whole data set is padded to its longest? When random batches of 16 are? When they are sorted?
+
+# %%
+lengths = [max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)]
+
+
+def padding_share(batches):
+    asked = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
+    return units.percent(1 - sum(lengths[i] for batch in batches for i in batch) / asked, digits=2)
+
+
+shuffled = random.Random(0).sample(range(4000), 4000)
+print("padded to the longest of all:", padding_share([shuffled]))
+for name, order in (("random batches", shuffled), ("sorted by length", sorted(shuffled, key=lengths.__getitem__))):
+    print(f"{name}:", padding_share([order[i : i + 16] for i in range(0, 4000, 16)]))
+
+# %% [markdown]
+# Sorting wastes next to nothing, and ruins the shuffle: the same sequences meet in every epoch, and short ones come
+# first. Write a class in between:
+#
+# * `BucketSampler(lengths, batch_size=..., seed=...)`; `set_epoch(epoch)` chooses the epoch (0 before any call);
+#   iterating gives its batches, lists of indices; `len()` is their number.
+# * Every index comes once an epoch. All batches are full, but one, which holds the rest.
+# * **Waste** at most half of what random batches of that size have.
+# * **Shuffled**, by two measures: of all pairs that share a batch in epoch 0, at most 40 % share one in epoch 1 again;
+#   and the longest lengths of neighbouring batches have a rank correlation of at most 0.6.
+# * The same seed and epoch give the same batches, whatever was iterated before; another epoch or seed gives others.
+
+
+# %% solve="bucket_sampler"
+class BucketSampler:
+    """Batches of indices: like lengths together, still shuffled, a function of seed and epoch alone."""
+
+    def __init__(self, lengths, *, batch_size, seed):
+        ### BEGIN SOLUTION
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+        ### END SOLUTION
+
+    def set_epoch(self, epoch):
+        """Choose the epoch that the next iteration gives."""
+        ### BEGIN SOLUTION
+        self.epoch = epoch
+        ### END SOLUTION
+
+    def __len__(self):
+        ### BEGIN SOLUTION
+        return -(-len(self.lengths) // self.batch_size)
+        ### END SOLUTION
+
+    def __iter__(self):
+        ### BEGIN SOLUTION
+        rng, size = random.Random(f"{self.seed} {self.epoch}"), self.batch_size
+        order = rng.sample(range(len(self.lengths)), len(self.lengths))
+        pool, made = 24 * size, []
+        for start in range(0, len(order), pool):
+            near = sorted(order[start : start + pool], key=self.lengths.__getitem__)
+            made += [near[i : i + size] for i in range(0, len(near), size)]
+        rng.shuffle(made)
+        return iter(made)
+        ### END SOLUTION
+
+
+# %% check="bucket_sampler"
+check("bucket_sampler")
+
+# %% [markdown]
+# ## 7. Pack them instead
+#
+# A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one behind the
+# other. First-fit-decreasing: the longest first, each into the **first** row that has room. Looking at row after row
+# is O(n²); a tree over the rows, in which every node knows the most room of any row below it, makes it O(n log n).
+#
+# `tree = BinTree(capacity, bins=n)` is that tree, with an empty row for every sequence. `tree.room(node)` looks at a
+# node (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row i is node `tree.leaves + i`);
+# `tree.put(row, length)` fills. Both are recorded; the check counts your looks in a replay, at most 3 n log₂ n, and
+# **your looks must prove** that no earlier row had room. Write
+#
+# * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices. A sequence longer than `tree.capacity` is
+#   a `ValueError` that names its index, before anything is put;
+# * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
+#   may position i (the row) look at position j? At its own sequence, at itself and backwards only; padding looks at
+#   nothing, and nothing looks at it.
+#
+# **Predict:** with rows for the longest of the 4000 sequences above, which share will be padding?
+
+
+# %% solve="pack_sequences"
+def pack_sequences(lengths, tree):
+    """Rows of indices, first-fit-decreasing, in O(n log n) looks at the tree."""
+    ### BEGIN SOLUTION
+    for index, length in enumerate(lengths):
+        if length > tree.capacity:
+            raise ValueError(f"sequence {index} has {length} tokens, and a row has room for {tree.capacity}")
+    rows = {}
+    for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
+        node = 1
+        while node < tree.leaves:
+            node = 2 * node if tree.room(2 * node) >= lengths[index] else 2 * node + 1
+        tree.put(node - tree.leaves, lengths[index])
+        rows.setdefault(node - tree.leaves, []).append(index)
+    return [rows[place] for place in sorted(rows)]
+    ### END SOLUTION
+
+
+def packed_mask(lengths, capacity):
+    """The mask of sequences packed into one row: [i, j] says whether position i may look at position j."""
+    ### BEGIN SOLUTION
+    owner = torch.full((capacity,), -1)
+    owner[: sum(lengths)] = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    is_own = (owner[:, None] == owner[None, :]) & (owner[:, None] >= 0)
+    return is_own & torch.ones(capacity, capacity, dtype=torch.bool).tril()
+    ### END SOLUTION
+
+
+# %% check="pack_sequences"
+check("pack_sequences")
+
+# %%
+with once_written("pack_sequences"):
+    tree = BinTree(max(lengths), bins=len(lengths))
+    rows = pack_sequences(lengths, tree)
+    looks = sum(len(action) == 1 for action in tree.program)
+    wasted = units.percent(1 - sum(lengths) / (len(rows) * tree.capacity), digits=2)
+    print(f"{len(lengths)} sequences in {len(rows)} rows, {wasted} of all positions are padding, {looks} looks")
+    along = sum(range(len(rows))) / len(rows) * len(lengths)
+    print(f"looking along the rows instead: about {along:.2g} looks")
+
+# %% [markdown]
+# Next to nothing is padding, but a price is paid elsewhere: without the mask, a sequence would read its neighbour, and
+# positions must begin anew in each. Packing also fixes who sits with whom by length alone, unless it packs one shuffled
+# pool after another. Waste, randomness and throughput pull in three directions:
+
+# %%
+from edl_labs.pipeline import frontier
+
+points = frontier(lengths, batch_size=16, max_tokens=16 * 100, capacity=512).points
+with style.look():
+    figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
+for method in dict.fromkeys(point.method for point in points):
+    own = [point for point in points if point.method == method]
+    wasted = [100 * point.waste.fraction for point in own]
+    left.plot(wasted, [point.randomness for point in own], "o-", ms=3, label=method)
+    right.plot(wasted, [point.sample_per_s for point in own], "o-", ms=3, label=method)
+left.set(xlabel="padding, % of all positions", ylabel="randomness within a batch", title="computed")
+right.set(xlabel="padding, % of all positions", ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
+legend = left.legend()
+
+# %% [markdown]
+# Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Large
+# pools waste less and mix less; the step's fixed cost is why fewer, fuller steps win. There is no best point, only a
+# best for your model: the corner that you can afford is a decision, and now it has numbers.
+
+# %% [markdown]
+# ## 8. Load ahead of the device
+#
+# Deck [003]: I/O should overlap with training. Three things take time: the host loads a batch into pinned memory, a
+# copy engine brings it to the device, the device makes a step. One after the other they add up; as a pipeline, the
+# slowest of the three sets the pace, and the other two hide behind it.
+#
+# Write `feed(gpu, batches, nbytes=..., slots=..., load=..., step=...)`, which trains on batches 0, 1, …, `batches - 1`
+# in order on a `VirtualGPU` and returns when the device is done:
+#
+# * `load(buffer, i)` keeps the host busy and fills a host buffer with batch i; `step(buffer, i)` launches the step
+#   for batch i, which reads that device buffer, in the current stream.
+# * You may allocate `slots` batches of pinned memory and `slots` batches on the device: an epoch does not fit.
+# * `gpu.host_empty(nbytes, pin_memory=True)`, `gpu.empty(nbytes)`, `gpu.copy(dst, src, non_blocking=True)`,
+#   `s = gpu.Stream()`, `with gpu.stream(s):`, `event = gpu.Event()`, `event.record()` (in the current stream),
+#   `s.wait_event(event)`, `event.synchronize()` (the host waits), `gpu.synchronize()`.
+#
+# Within 5 % of the ideal, where each of the three goes on the moment it can. The check replays your program and
+# follows every byte: what only happened to come late enough is a race. **Predict:** how many slots does this need, and
+# what would more of them buy?
+
+
+# %% solve="overlap_plan"
+def feed(gpu, batches, *, nbytes, slots, load, step):
+    """Load, copy and step every batch in order, at the same time, with `slots` buffers on each side."""
+    ### BEGIN SOLUTION
+    pinned = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
+    inside = [gpu.empty(nbytes) for _ in range(slots)]
+    copied, done = ([gpu.Event() for _ in range(slots)] for _ in range(2))
+    copies, steps = gpu.Stream(), gpu.Stream()
+    for batch in range(batches):
+        slot = batch % slots
+        if batch >= slots:
+            copied[slot].synchronize()
+            copies.wait_event(done[slot])
+        load(pinned[slot], batch)
+        with gpu.stream(copies):
+            gpu.copy(inside[slot], pinned[slot], non_blocking=True)
+            copied[slot].record()
+        steps.wait_event(copied[slot])
+        with gpu.stream(steps):
+            step(inside[slot], batch)
+            done[slot].record()
+    gpu.synchronize()
+    ### END SOLUTION
+
+
+# %% check="overlap_plan"
+check("overlap_plan")
+
+
+# %% given
+def one_after_another(gpu, batches, *, nbytes, slots, load, step):
+    """The plain loop: pageable memory, and a copy that the host waits for."""
+    buffer, inside = gpu.host_empty(nbytes), gpu.empty(nbytes)
+    for batch in range(batches):
+        load(buffer, batch)
+        gpu.copy(inside, buffer)
+        step(inside, batch)
+    gpu.synchronize()
+
+
+def trained(feeding, *, slots, count=8):
+    """The timeline of `count` batches of 40 MB on a modelled A100: 4 ms of loading, 3 ms of stepping."""
+    gpu = VirtualGPU(VirtualMachine.of("A100").warm())
+    load = lambda buffer, i: gpu.host_work(4e-3, writes=buffer)  # noqa: E731
+    step = lambda buffer, i: gpu.launch("step", duration_s=3e-3, reads=buffer)  # noqa: E731
+    feeding(gpu, count, nbytes=40_000_000, slots=slots, load=load, step=step)
+    return gpu.timeline
+
+
+# %%
+from edl_labs.plots.timeline import draw_timeline
+
+with once_written("overlap_plan"):
+    lines = {"one after another": trained(one_after_another, slots=1), "feed, 2 slots": trained(feed, slots=2)}
+    longest_s = max(line.makespan_s for line in lines.values())
+    figure, panes = style.subplots(2, 1, figsize=(9, 5))
+    for axes, (name, line) in zip(panes, lines.items(), strict=True):
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}"
+        axes = draw_timeline(axes, line, end_s=longest_s, title=title)
+
+# %% [markdown]
+# Two slots are enough when every batch takes about as long as the one before: one is filled while the other is used.
+# More slots are a store for bad times, a slow read or a full disk queue, and cost memory. They never make the slowest
+# of the three faster.
+
+# %% [markdown]
+# ## 9. A real prefetcher
+#
+# The same idea in real Python: a thread draws from a source and puts items into a bounded queue, the consumer takes
+# them out. It is twenty lines, and each is a bug when it is wrong. Write `Prefetcher(source, depth=...)`:
+#
+# * its thread begins at once and stays at most `depth` items ahead of the consumer (one more may be in its hands);
+# * iterating gives the items in their order, then ends;
+# * an exception of the source reaches the consumer, the very same, after the items before it;
+# * `close()` ends the thread, also when it waits at a full queue, and returns when it has ended. It may be called
+#   twice, and at any time.
+#
+# No item is timed. `queue` and `threading` are imported.
+
+
+# %% solve="prefetcher"
+class Prefetcher:
+    """Items of `source`, drawn by a thread that stays at most `depth` ahead."""
+
+    def __init__(self, source, *, depth):
+        ### BEGIN SOLUTION
+        self._queue, self._closed = queue.Queue(depth), threading.Event()
+        self._thread = threading.Thread(target=self._fill, args=(source,), daemon=True)
+        self._thread.start()
+
+    def _fill(self, source):
+        try:
+            for item in source:
+                if not self._put("item", item):
+                    return
+            self._put("end", None)
+        except BaseException as error:
+            self._put("error", error)
+
+    def _put(self, kind, value):
+        while not self._closed.is_set():
+            try:
+                self._queue.put((kind, value), timeout=0.02)
+                return True
+            except queue.Full:
+                pass
+        return False
+        ### END SOLUTION
+
+    def __iter__(self):
+        ### BEGIN SOLUTION
+        while True:
+            kind, value = self._queue.get()
+            if kind == "error":
+                raise value
+            if kind == "end":
+                return
+            yield value
+        ### END SOLUTION
+
+    def close(self):
+        """Stop the thread, and return when it has stopped."""
+        ### BEGIN SOLUTION
+        self._closed.set()
+        self._thread.join()
+        ### END SOLUTION
+
+
+# %% check="prefetcher"
+check("prefetcher")
+
+# %% [markdown]
+# ## 10. Whose fault is it?
+#
+# Deck [003] has two mock components. A *mock trainer* drops each batch: what remains is the loader's rate. A *mock
+# loader* gives one batch again and again: what remains is the trainer's. **The loader's rate should be the higher of
+# the two.** With neither at hand, a timeline must do.
+#
+# **Predict:** a loop spends 90 % of the host's time inside `next(loader)`. Is it bound by its data?
+#
+# Not necessarily. If the loader's last act is a blocking copy to the device, it waits there until the device has done
+# the step before; the host's clock bills that to the loader. Write `whose_fault(timeline)` → `"data-bound"`,
+# `"compute-bound"`, or `"balanced"` when the two sides' rates are within 10 % of each other. A timeline is a list of
+# spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker 0"`, `"worker 1"`, … (kind `"load"`, one batch
+# each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"` (kind `"step"`). A worker's first batch may be slow
+# (it starts, it imports): it does not count. Guessing earns nothing: marks are corrected for chance.
+
+
+# %% solve="whose_fault"
+def whose_fault(timeline):
+    """ "data-bound", "compute-bound" or "balanced", from a loop's timeline."""
+
+    ### BEGIN SOLUTION
+    def batch_s(row):
+        spans = {}
+        for span in timeline:
+            if span["row"].startswith(row):
+                spans.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+        later = [time_s for times_s in spans.values() for time_s in times_s[1:]]
+        return sum(later) / len(later) / len(spans)
+
+    ratio = batch_s("worker") / batch_s("device")
+    return "data-bound" if ratio > 1.1 else "compute-bound" if ratio < 1 / 1.1 else "balanced"
+    ### END SOLUTION
+
+
+# %% check="whose_fault"
+check("whose_fault")
+
+# %% [markdown]
+# The real thing, with two mocks and a step that sleeps, as a device does from the host's view. **Predict** the three
+# verdicts.
+
+# %%
+from edl_labs.pipeline import sleeping_step
+from edl_labs.pipeline import whose_fault as verdict_on
+
+batch_s = 8 * ladder.worker_s
+
+
+def slow_batches():
+    """A loader that takes `batch_s` for a batch, and no core."""
+    for batch in range(40):
+        sleeping_step(batch_s)(batch)
+        yield batch
+
+
+for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
+    fault = verdict_on(slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds)
+    gains = f"data for free {fault.gain_if_loader_free:.2f}x, a free step {fault.gain_if_step_free:.2f}x"
+    print(f"step {units.seconds(step_s)}, loader {units.seconds(batch_s)}: {fault.verdict}; {gains}")
+
+# %% [markdown]
+# This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
+# side only. That is why the two questions, who is slower, and what would fixing it bring, are asked apart.
+
+# %% [markdown]
+# ## 11. The decoder
+#
+# Deck [000] says that `PIL.Image.open` can be highly inefficient. Before speeds are compared, pictures are: a decoder
+# that is faster because it does less is another decoder. **Predict:** the rank alone, and in a loader of two workers.
+
+# %%
+from edl_labs.pipeline import agreement, decoders
+
+same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
+print(f"{'decoder':>12} {'same image':>11} {'alone':>8} {'2 workers':>10}   measured here, images/s")
+for name, decode in decoders().items():
+    alone = 24 / timed(lambda decode=decode: [decode(photo) for photo in photos.samples[:24]])
+    data = ImageDataset(raw, decoder=name)
+    run = run_loader(data, batch_size=8, workers=2, collate=collate, seconds=seconds / 2)
+    print(f"{name:>12} {'yes' if same.get(name, True) else 'no':>11} {alone:>8.0f} {run.sample_per_s:>10.0f}")
+
+# %% [markdown] explain="fastest_decoder"
+# **Your fastest decoder.** You time six JPEG decoders, each alone in one thread on the same files, and put the fastest
+# into a `DataLoader` with eight workers. Another one of the six turns out to be faster there. In five to ten
+# sentences: name at least two reasons why the rank of one thread need not be the rank in the loader, say when the
+# choice of a decoder does not matter at all, and how you would choose one.
+
+# %% [markdown]
+# ## 12. From naive to tuned
+#
+# One story to close with, told by this machine. A loop trains on photographs; its step takes a device 5 ms for a batch
+# of 8 (it sleeps: no core is used). Five versions of its loader:
+#
+# 1. photographs of 750 × 1000, decoded by Pillow in the main process;
+# 2. the fastest decoder that is here;
+# 3. images resized once, before training (here: images made at 256 × 342);
+# 4. one worker, so that loading and the step overlap;
+# 5. as many workers as there are cores.
+#
+# **Write your five predictions down, in samples a second, in the next cell**, then run the one after it.
+
+# %%
+my_predictions = [None, None, None, None, None]
+
+# %%
+large = write(image_set(max(16, images // 4), size=(750, 1000)), Path(scratch.name) / "large", format="raw")
+small = write(image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw")
+fastest = min(
+    decoders(), key=lambda name: measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s
+)
+versions = [("naive", large, "pillow", 0), (fastest, large, fastest, 0), ("resized once", small, fastest, 0)]
+versions += [(f"{n} workers", small, fastest, n) for n in dict.fromkeys((1, max(2, usable_cores())))]
+story = []
+for (name, kept, decoder, workers), predicted in zip(versions, my_predictions, strict=True):
+    data, step = ImageDataset(kept, decoder=decoder), sleeping_step(5e-3)
+    run = run_loader(data, batch_size=8, workers=workers, step=step, collate=collate, seconds=seconds)
+    story.append((name, predicted, run.sample_per_s))
+    said = "-" if predicted is None else f"{predicted:.0f}"
+    print(f"{name:>14}: predicted {said:>6}, measured here {run.sample_per_s:>7.0f} samples/s")
+ceilings = {"loader alone": run_loader(data, batch_size=8, workers=workers, collate=collate, seconds=seconds)}
+print(f"the loader alone: {ceilings['loader alone'].sample_per_s:.0f}; the step alone: {8 / 5e-3:.0f} samples/s")
+
+# %%
+figure, axes = style.subplots(figsize=(9, 3.2))
+names, predicted, measured = zip(*story, strict=True)
+bars = axes.barh(names, measured, label="measured here")
+told = [(row, value) for row, value in enumerate(predicted) if value is not None]
+axes.plot([value for _, value in told], [row for row, _ in told], "D", color=style.ORANGE, label="predicted")
+axes.axvline(min(8 / 5e-3, ceilings["loader alone"].sample_per_s), color=style.GREY, ls="--", label="ceiling")
+axes.bar_label(bars, fmt=" %.0f")
+axes.invert_yaxis()
+axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")
+legend = axes.legend(loc="lower right")
+
+# %% [markdown]
+# Read it with the whole lab in mind: what was bought by doing less work (a better decoder, work done once), and what by
+# doing it at the same time (workers)? The dashed line is the smaller of the loader alone and the step alone. A loop
+# that comes to 90 % of it is tuned; what is missing is the hand-over. And if the step took the same cores as the
+# loader, the line itself would come down: section 5 says how far.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab04_data_pipelines")

@@ -1,0 +1,19 @@
+# exercise: bucket_sampler
+# told: every epoch has the same order
+
+
+class BucketSampler:
+    def __init__(self, lengths, *, batch_size, seed):
+        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+
+    def set_epoch(self, epoch):
+        self.epoch = epoch
+
+    def __len__(self):
+        return -(-len(self.lengths) // self.batch_size)
+
+    def __iter__(self):
+        order = sorted(range(len(self.lengths)), key=self.lengths.__getitem__)
+        made = [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
+        random.Random(self.seed).shuffle(made)
+        return iter(made)

@@ -1,0 +1,13 @@
+# exercise: prefetcher
+# told: the consumer waits for ever
+
+
+class Prefetcher(Prefetcher):
+    def _fill(self, source):
+        try:
+            for item in source:
+                if not self._put("item", item):
+                    return
+            self._put("end", None)
+        except Exception:
+            return

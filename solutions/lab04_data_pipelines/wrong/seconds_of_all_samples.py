@@ -1,0 +1,15 @@
+# exercise: stage_ladder
+# told: that is the time of all samples
+
+
+def stage_ladder(vw, stages, *, samples):
+    def run_s(functions):
+        vw.drop_cache()
+        began_s = vw.now_s()
+        for sample in range(samples):
+            for function in functions:
+                function(sample)
+        return vw.now_s() - began_s
+
+    functions = [function for _, function in stages]
+    return [(name, run_s([functions[i]]), run_s(functions[: i + 1])) for i, (name, _) in enumerate(stages)]

@@ -1,0 +1,182 @@
+"""collate_pad, bucket_sampler and pack_sequences: other right answers pass, wrong ones are told apart."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from edl_labs.exercises import _lab04_batches as batches
+from edl_labs.exercises._lab04_packing import most_looks
+from edl_labs.virtual import ReplayError
+from edl_labs.virtual.bin_tree import BinTree, replay_bins
+
+
+def test_a_collate_with_pad_sequence_passes(judged):
+    def with_pad_sequence(sequences, *, pad_id, multiple):
+        width = -(-max(map(len, sequences)) // multiple) * multiple
+        rows = [torch.tensor([*s, *[pad_id] * (width - len(s))], dtype=torch.long) for s in sequences]
+        tokens = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad_id)
+        return tokens, torch.arange(width) < torch.tensor([len(s) for s in sequences])[:, None]
+
+    assert "passed" == judged("collate_pad", collate_pad=with_pad_sequence).state
+
+
+def test_a_mask_upside_down_and_other_dtypes_are_told(judged, solution):
+    def inverted(sequences, **how):
+        tokens, mask = solution["collate_pad"](sequences, **how)
+        return tokens, ~mask
+
+    def floats(sequences, **how):
+        tokens, mask = solution["collate_pad"](sequences, **how)
+        return tokens.float(), mask
+
+    assert "the mask is upside down" == judged("collate_pad", collate_pad=inverted).what
+    assert "tokens are int64, the mask is bool" == judged("collate_pad", collate_pad=floats).what
+
+
+def test_waste_is_exact():
+    assert 8 / 24 == batches.waste([3, 5, 8], [[0, 1, 2]])
+    assert 0 == batches.waste([4, 4], [[0, 1]])
+
+
+def test_mates_and_neighbours_know_their_extremes():
+    lengths = list(range(1, 101))
+    rows = [list(range(i, i + 4)) for i in range(0, 100, 4)]
+
+    assert 1 == batches.mates(rows, rows)
+    assert 0 == batches.mates(rows, [list(range(i, 100, 25)) for i in range(25)])
+    assert 0.99 < batches.neighbours_alike(lengths, rows)
+
+
+def sampler(make_batches):
+    class Sampler:
+        def __init__(self, lengths, *, batch_size, seed):
+            self.lengths, self.size, self.seed, self.epoch = lengths, batch_size, seed, 0
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+        def __len__(self):
+            return -(-len(self.lengths) // self.size)
+
+        def __iter__(self):
+            return iter(make_batches(self.lengths, self.size, random.Random(1000 * self.seed + self.epoch)))
+
+    return Sampler
+
+
+def by_noisy_length(lengths, size, rng):
+    order = sorted(range(len(lengths)), key=lambda i: lengths[i] * rng.uniform(0.87, 1.15))
+    made = [order[i : i + size] for i in range(0, len(order), size)]
+    rng.shuffle(made)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_another_way_to_bucket_passes(judged, seed):
+    assert "passed" == judged("bucket_sampler", seed=seed, BucketSampler=sampler(by_noisy_length)).state
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60))
+def test_the_reference_sampler_stays_clear_of_its_bounds(judged, seed):
+    assert "passed" == judged("bucket_sampler", seed=seed).state
+
+
+def test_a_sampler_of_small_batches_is_refused(judged):
+    def singles(lengths, size, rng):
+        return [[i] for i in rng.sample(range(len(lengths)), len(lengths))]
+
+    assert "the batches have the wrong size" == judged("bucket_sampler", BucketSampler=sampler(singles)).what
+
+
+def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
+    class Remembers:
+        def __init__(self, lengths, *, batch_size, seed):
+            self.lengths, self.size, self.rng = lengths, batch_size, random.Random(seed)
+
+        def set_epoch(self, epoch):
+            pass
+
+        def __len__(self):
+            return -(-len(self.lengths) // self.size)
+
+        def __iter__(self):
+            return iter(by_noisy_length(self.lengths, self.size, self.rng))
+
+    told = "the same seed and epoch gave another order"
+
+    assert told == judged("bucket_sampler", BucketSampler=Remembers).what
+
+
+def test_a_search_with_fresh_looks_at_the_root_passes(judged):
+    def careful(lengths, tree):
+        for index, length in enumerate(lengths):
+            if length > tree.capacity:
+                raise ValueError(f"no. {index} is too long")
+        rows = {}
+        for index in sorted(range(len(lengths)), key=lambda i: (-lengths[i], -i)):
+            node = 1
+            assert tree.room(1) >= lengths[index]
+            while node < tree.leaves:
+                node = 2 * node if tree.room(2 * node) >= lengths[index] else 2 * node + 1
+                tree.room(node)
+            tree.put(node - tree.leaves, lengths[index])
+            rows.setdefault(node, []).append(index)
+        return list(rows.values())
+
+    assert "passed" == judged("pack_sequences", pack_sequences=careful).state
+
+
+def test_best_fit_is_told_to_be_no_first_fit(judged):
+    def next_fit(lengths, tree):
+        for index, length in enumerate(lengths):
+            if length > tree.capacity:
+                raise ValueError(f"sequence {index} is too long")
+        rows = [[]]
+        for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+            if tree.room(tree.leaves + len(rows) - 1) < lengths[index]:
+                rows.append([])
+            tree.put(len(rows) - 1, lengths[index])
+            rows[-1].append(index)
+        return rows
+
+    assert "a sequence went into a later bin than it had to" == judged("pack_sequences", pack_sequences=next_fit).what
+
+
+def test_rows_that_are_not_those_of_the_tree_are_refused(judged, solution):
+    def other_rows(lengths, tree):
+        rows = solution["pack_sequences"](lengths, tree)
+        return [*rows[:-2], [*rows[-2], *rows[-1]]]
+
+    assert "the rows are not what was put into the tree" == judged("pack_sequences", pack_sequences=other_rows).what
+
+
+def test_a_forged_record_is_refused(judged, solution):
+    def forged(lengths, tree):
+        rows = solution["pack_sequences"](lengths, tree)
+        tree._recorded.insert(0, [0, 10**9])
+        return rows
+
+    assert "the tree's record cannot be replayed" == judged("pack_sequences", pack_sequences=forged).what
+
+
+def test_looks_of_the_reference_are_a_third_of_what_is_allowed(solution):
+    lengths = [random.Random(3).randint(50, 300) for _ in range(400)]
+    tree = BinTree(400, bins=400)
+    solution["pack_sequences"](lengths, tree)
+    looks = replay_bins(tree.program, 400, bins=400).looks
+
+    assert 400 * 9 == looks
+    assert 3 * looks == most_looks(400)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [None, {}, [[]], [[1, 2, 3]], [["x"]], [[0]], [[99]], [[0, 1000]], [[-1, 5]], [[True, 5, 1]], [[0, 1.5]], [3]],
+)
+def test_what_is_no_program_of_a_tree_is_refused(program):
+    with pytest.raises(ReplayError):
+        replay_bins(program, 100, bins=4)

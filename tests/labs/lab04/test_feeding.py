@@ -1,0 +1,223 @@
+"""overlap_plan, prefetcher and whose_fault: other right schedules, races, threads that stay, and look-alike loops."""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+import pytest
+
+from edl_labs.exercises import _lab04_blame, _lab04_feeding
+
+
+def test_one_stream_for_all_is_ordered_but_slower(judged):
+    def one_stream(gpu, batches, *, nbytes, slots, load, step):
+        host = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
+        inside, copied = gpu.empty(nbytes), [gpu.Event() for _ in range(slots)]
+        for batch in range(batches):
+            slot = batch % slots
+            if batch >= slots:
+                copied[slot].synchronize()
+            load(host[slot], batch)
+            gpu.copy(inside, host[slot], non_blocking=True)
+            copied[slot].record()
+            step(inside, batch)
+        gpu.synchronize()
+
+    assert "right, but slower than it could be" == judged("overlap_plan", feed=one_stream).what
+
+
+def test_waiting_on_the_host_for_the_step_before_the_last_passes_where_two_slots_are_enough(judged):
+    def with_wait_stream(gpu, batches, *, nbytes, slots, load, step):
+        host = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
+        inside = [gpu.empty(nbytes) for _ in range(slots)]
+        streams, copied = [gpu.Stream() for _ in range(slots)], [gpu.Event() for _ in range(slots)]
+        steps, done = gpu.Stream(), [gpu.Event() for _ in range(slots)]
+        for batch in range(batches):
+            slot = batch % slots
+            if batch >= slots:
+                copied[slot].synchronize()
+                streams[slot].wait_event(done[slot])
+            load(host[slot], batch)
+            gpu.copy(inside[slot], host[slot], non_blocking=True, stream=streams[slot])
+            copied[slot].record(streams[slot])
+            steps.wait_stream(streams[slot])
+            with gpu.stream(steps):
+                step(inside[slot], batch)
+                done[slot].record()
+        gpu.synchronize()
+
+    assert "passed" == judged("overlap_plan", feed=with_wait_stream).state
+
+
+def test_work_of_ones_own_and_batches_out_of_order_are_refused(judged, solution):
+    def backwards(gpu, batches, *, load, step, **how):
+        last = batches - 1
+        solution["feed"](gpu, batches, load=lambda b, i: load(b, last - i), step=lambda b, i: step(b, last - i), **how)
+
+    def nothing(gpu, batches, **how):
+        pass
+
+    told = "not every batch is loaded and stepped once, in order"
+
+    assert told == judged("overlap_plan", feed=backwards).what
+    assert told == judged("overlap_plan", feed=nothing).what
+
+
+def test_a_step_on_anothers_batch_is_refused(judged):
+    def mixed_up(gpu, batches, *, nbytes, slots, load, step):
+        host, inside = gpu.host_empty(nbytes, pin_memory=True), gpu.empty(nbytes)
+        for batch in range(batches):
+            load(host, batch)
+            if batch % 2 == 0:
+                gpu.copy(inside, host)
+            step(inside, batch)
+        gpu.synchronize()
+
+    assert "a step worked on another batch than its own" == judged("overlap_plan", feed=mixed_up).what
+
+
+def test_results_read_too_early_are_a_race(judged, solution):
+    def leaves_at_once(gpu, batches, **how):
+        wait, gpu.synchronize = gpu.synchronize, lambda: None
+        solution["feed"](gpu, batches, **how)
+        gpu.synchronize = wait
+
+    assert "the results are read before the last step is done" == judged("overlap_plan", feed=leaves_at_once).what
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_reference_comes_within_the_tolerance_and_not_below_the_ideal(solution, exercises, seed):
+    from edl_labs.exercises._lab01_programs import replayed
+
+    spec = exercises["overlap_plan"].spec
+    for case in exercises["overlap_plan"].draw_cases(seed):
+        got = spec.probe(type("Student", (), {"feed": staticmethod(solution["feed"])}), case)
+        spent_s = replayed(got["program"], _lab04_feeding.machine_of(case)).makespan_s
+
+        assert _lab04_feeding.ideal_s(case) <= spent_s <= 1.04 * _lab04_feeding.ideal_s(case)
+
+
+def test_a_prefetcher_that_counts_with_a_semaphore_passes(judged):
+    class Counted:
+        def __init__(self, source, *, depth):
+            self.things, self.room, self.over = queue.SimpleQueue(), threading.Semaphore(depth), False
+            self.thread = threading.Thread(target=self.run, args=(source,))
+            self.thread.start()
+
+        def run(self, source):
+            try:
+                for item in source:
+                    self.room.acquire()
+                    if self.over:
+                        return
+                    self.things.put((item, None))
+                self.things.put((None, StopIteration()))
+            except BaseException as error:
+                self.things.put((None, error))
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            item, error = self.things.get()
+            if error is not None:
+                raise error
+            self.room.release()
+            return item
+
+        def close(self):
+            self.over = True
+            self.room.release()
+            self.thread.join()
+
+    assert "passed" == judged("prefetcher", Prefetcher=Counted).state
+
+
+def test_a_prefetcher_that_draws_everything_first_is_told_that_it_has_no_bound(judged):
+    class Greedy:
+        def __init__(self, source, *, depth):
+            self.items = []
+            try:
+                self.items += [(item, None) for item in source]
+            except Exception as error:
+                self.items.append((None, error))
+
+        def __iter__(self):
+            for item, error in self.items:
+                if error is not None:
+                    raise error
+                yield item
+
+        def close(self):
+            pass
+
+    outcome = judged("prefetcher", Prefetcher=Greedy)
+
+    assert 0 == outcome.points
+
+
+def test_lost_and_reordered_items_are_told_apart(judged, solution):
+    class Loses(solution["Prefetcher"]):
+        def __iter__(self):
+            return (item for number, item in enumerate(super().__iter__()) if number % 3)
+
+    class Sorts(solution["Prefetcher"]):
+        def __iter__(self):
+            pair = []
+            for item in super().__iter__():
+                pair.insert(0, item)
+                if len(pair) == 2:
+                    yield from pair
+                    pair = []
+            yield from pair
+
+    assert judged("prefetcher", Prefetcher=Loses).what.startswith("items ")
+    assert "the order changed" == judged("prefetcher", Prefetcher=Sorts).what
+
+
+def test_no_thread_outlives_a_judgement(judged):
+    judged("prefetcher")
+
+    assert [] == [t.name for t in threading.enumerate() if t.name.startswith("consumer of the check")]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
+    import numpy
+
+    rng = numpy.random.default_rng(seed)
+    for verdict in _lab04_blame.VERDICTS:
+        for number in range(_lab04_blame.EACH):
+            case = _lab04_blame._drawn(rng, verdict, number)
+
+            assert verdict == solution["whose_fault"](case["timeline"])
+
+
+def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged, solution):
+    for verdict in _lab04_blame.VERDICTS:
+        assert 0 == judged("whose_fault", whose_fault=lambda timeline, verdict=verdict: verdict).points
+
+    seen = []
+
+    def one_mistake(timeline):
+        seen.append(0)
+        right = solution["whose_fault"](timeline)
+        return right if len(seen) > 1 else {"balanced": "data-bound"}.get(right, "balanced")
+
+    assert 0.9 < judged("whose_fault", whose_fault=one_mistake).points < 1
+
+
+def test_medians_do_as_well_as_means(judged):
+    from statistics import median
+
+    def with_medians(timeline):
+        times = {}
+        for span in timeline:
+            times.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+        workers = [row for row in times if row.startswith("worker")]
+        load_s = median(t for row in workers for t in times[row][1:]) / len(workers)
+        ratio = load_s / median(times["device"])
+        return "data-bound" if ratio > 1.15 else "compute-bound" if ratio < 1 / 1.15 else "balanced"
+
+    assert judged("whose_fault", whose_fault=with_medians).points >= 0.9

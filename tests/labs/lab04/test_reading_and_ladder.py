@@ -1,0 +1,184 @@
+"""read_plan, storage_format, decode_once, stage_ladder and predict_workers: other right answers, and what is told."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from edl_labs.exercises import _lab04_transforms
+from edl_labs.exercises._lab04_ladder import simulated
+from edl_labs.exercises._lab04_reading import figures, run_plan
+
+
+def test_a_plan_may_begin_with_the_last_shard(judged, solution):
+    def backwards(wanted, **disk):
+        plan = solution["read_plan"](wanted, **disk)
+        return [list(read) for shard in (4, 3, 2, 1, 0) for read in plan if read[0] == shard]
+
+    assert "passed" == judged("read_plan", read_plan=backwards).state
+
+
+def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
+    outcome = judged("read_plan", read_plan=lambda wanted, **disk: sorted(wanted, reverse=True))
+
+    assert "the plan jumps where it could read on" == outcome.what
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (lambda wanted, **disk: [(shard, start, stop + 1 << 40) for shard, start, stop in wanted], "outside its shard"),
+        (lambda wanted, **disk: [(99, 0, 1)], "no (shard, start, stop)"),
+        (lambda wanted, **disk: [(0.0, 0.0, 1.0)], "no (shard, start, stop)"),
+        (lambda wanted, **disk: [(0, 0)], "no (shard, start, stop)"),
+        (lambda wanted, **disk: [], "wanted samples were never read"),
+        (lambda wanted, **disk: wanted[1:], "wanted samples were never read"),
+    ],
+)
+def test_plans_that_are_none_are_told_why(judged, plan, told):
+    assert told in judged("read_plan", read_plan=plan).what
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_reference_plan_is_no_worse_than_any_single_other_gap(solution, exercises, seed):
+    for case in exercises["read_plan"].draw_cases(seed):
+        wanted = [tuple(part) for part in case["wanted"]]
+        best = figures(
+            run_plan(case, solution["read_plan"](wanted, seek_s=case["seek_s"], byte_per_s=case["byte_per_s"]))
+        )
+        for factor in (0.0, 0.5, 2.0, 1e9):
+            plan = solution["read_plan"](wanted, seek_s=factor * case["seek_s"], byte_per_s=case["byte_per_s"])
+            assert best["time_s"] <= figures(run_plan(case, plan))["time_s"] * (1 + 1e-9)
+
+
+def test_equally_cheap_formats_are_equally_right(judged, solution):
+    def last_of_the_cheapest(forms, access, disk):
+        costs = [solution["format_cost_s"](form, access, disk) for form in forms]
+        return [form["name"] for form, cost in zip(forms, costs, strict=True) if cost == min(costs)][-1]
+
+    assert "passed" == judged("storage_format", pick_format=last_of_the_cheapest).state
+
+
+def test_every_format_wins_for_some_access(solution, exercises):
+    picked = {
+        solution["pick_format"](case["forms"], case["access"], case["disk"])
+        for seed in range(12)
+        for case in exercises["storage_format"].draw_cases(seed)
+    }
+
+    assert {"raw files", "tar", "parquet", "lmdb"} == picked
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda access, disk: (access, {**disk, "open_s": 0.0}), "opening files was left out"),
+        (
+            lambda access, disk: (access, {**disk, "cache_bytes": 1e30}),
+            "every epoch after the first was taken to be free",
+        ),
+    ],
+)
+def test_what_a_cost_leaves_out_is_named(judged, solution, change, told):
+    def careless(form, access, disk):
+        return solution["format_cost_s"](form, *change(access, disk))
+
+    assert told == judged("storage_format", format_cost_s=careless).what
+
+
+def test_the_pairs_that_change_places_are_those_that_images_show(solution):
+    image = np.random.default_rng(7).random((8, 8))
+    examples, same = solution["EXAMPLES"], solution["same_in_either_order"]
+    always = [
+        {one, other}
+        for one, other in itertools.combinations_with_replacement(examples, 2)
+        if all(same(a, b, image) for a in examples[one] for b in examples[other] if a is not b)
+    ]
+
+    assert sorted(map(sorted, _lab04_transforms._FREE)) == sorted(map(sorted, always))
+
+
+def test_moving_offline_leaves_the_pixels_as_they_were(solution, exercises):
+    """With the random transforms held fixed, both orders of every chain give the same image."""
+    image = np.random.default_rng(3).random((16, 16))
+    square = {**solution["EXAMPLES"], "cut": [lambda x: x[1:, 1:]], "mix": [lambda x: (x + np.roll(x, 1, axis=1)) / 2]}
+    for seed in range(8):
+        for chain in exercises["decode_once"].draw_cases(seed):
+            offline = solution["move_offline"](chain)
+            functions = [square[t["kind"]][i % len(square[t["kind"]])] for i, t in enumerate(chain[1:])]
+            moved = [*[p for p in offline if p], *[p for p in range(1, len(chain)) if p not in offline]]
+            plain, changed = image, image
+            for place in range(1, len(chain)):
+                plain = functions[place - 1](plain)
+            for place in moved:
+                changed = functions[place - 1](changed)
+
+            assert np.allclose(plain, changed)
+
+
+def test_the_order_of_the_places_does_not_matter(judged, solution):
+    assert "passed" == judged("decode_once", move_offline=lambda c: tuple(reversed(solution["move_offline"](c)))).state
+
+
+def test_places_beyond_the_chain_are_refused(judged):
+    assert "there is no such place in the chain" == judged("decode_once", move_offline=lambda chain: [len(chain)]).what
+
+
+def test_a_ladder_of_more_readings_than_needed_passes(judged, solution):
+    def nervous(vw, stages, *, samples):
+        ladder = []
+        for count, (name, function) in enumerate(stages, 1):
+            times_s = []
+            for functions in ([function], [f for _, f in stages[:count]]):
+                vw.drop_cache()
+                vw.now_s()
+                began_s = vw.now_s()
+                for sample in range(samples):
+                    for one in functions:
+                        one(sample)
+                times_s.append((vw.now_s() - began_s) / samples)
+            ladder.append([name, *times_s])
+        return ladder
+
+    assert "passed" == judged("stage_ladder", stage_ladder=nervous).state
+
+
+def test_a_ladder_that_nobody_measured_is_refused(judged, solution):
+    def made_up(vw, stages, *, samples):
+        rungs = solution["stage_ladder"](vw, stages, samples=samples)
+        return [(name, 1.001 * alone, 1.001 * together) for name, alone, together in rungs]
+
+    assert "a figure lies between no two readings of the clock" == judged("stage_ladder", stage_ladder=made_up).what
+
+
+def test_a_ladder_on_a_tampered_record_is_refused(judged, solution):
+    def forged(vw, stages, *, samples):
+        rungs = solution["stage_ladder"](vw, stages, samples=samples)
+        vw._recorded[-1]["value"] = 0.5
+        return rungs
+
+    assert (
+        "the recorded program is not what this machine would have done"
+        == judged("stage_ladder", stage_ladder=forged).what
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_predicted_rates_are_bounds_that_the_model_comes_close_to(solution, exercises, seed):
+    """The bound holds on VirtualWorkers (within the ends of a run), and where one resource is short it is reached."""
+    for case in exercises["predict_workers"].draw_cases(seed):
+        for workers in (1, case["machine"]["cores"], 4 * case["machine"]["cores"]):
+            bound, _ = solution["predict_workers"](workers, case["machine"])
+            modelled = simulated(case, workers, batches=200)
+
+            assert modelled <= 1.05 * bound
+            assert 0.6 * bound <= modelled
+
+
+def test_a_limit_that_is_none_is_told_the_four(judged, solution):
+    outcome = judged("predict_workers", predict_workers=lambda w, m: (solution["predict_workers"](w, m)[0], "gpu"))
+
+    assert "'gpu' is not what stops it there" == outcome.what
+    assert "workers, cores, disk, step" in outcome.why

@@ -1,0 +1,105 @@
+"""Every number of a lecture that lab04_data_pipelines quotes, recomputed, and found in the lab's text as recomputed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from edl_labs.pipeline import fault_of_times, pad_collate, waste
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual.loader_machine import HDD, NVME, LoaderMachine
+from edl_labs.virtual.workers import VirtualWorkers
+
+LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab04_data_pipelines" / "lab04_data_pipelines.py"
+TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
+
+
+def says(*texts: str) -> list[str]:
+    """Those of `texts` that the lab does not say."""
+    return [text for text in texts if text not in TEXT]
+
+
+def test_the_disks_are_those_of_the_deck():
+    assert (150e6, 3e9) == (HDD.read_byte_per_s, NVME.read_byte_per_s)
+    assert [] == says("about 150 MB/s for a disk", "about 3000 MB/s for NVMe", "8 ms for a head", "80 µs for NVMe")
+
+
+def test_a_thousand_samples_in_order_and_scattered():
+    in_order, scattered = (HDD.read_s(1000 * 100_000, seeks=seeks) for seeks in (1, 1000))
+
+    assert ("675 ms", "8.67 s") == (seconds(in_order), seconds(scattered))
+    assert 13 == round(scattered / in_order)
+    assert [] == says("0.67 s became 8.7 s: thirteen times as long")
+
+
+def test_random_reads_on_virtual_workers_cost_what_the_disk_says():
+    vw = VirtualWorkers(LoaderMachine(disks=(HDD,)))
+    file = vw.file(1000 * 102_400)
+    for sample in reversed(range(1000)):
+        vw.read(file, offset=sample * 102_400, nbytes=102_400)
+
+    assert HDD.read_s(1000 * 102_400, seeks=1000) == pytest.approx(vw.now_s())
+
+
+@pytest.mark.parametrize(("disk", "worth", "samples"), [(HDD, "1.2 MB", 12), (NVME, "240 kB", 2)])
+def test_what_a_seek_is_worth(disk, worth, samples):
+    nbytes = disk.seek_s * disk.read_byte_per_s
+
+    assert worth == byte_count(nbytes)
+    assert samples == int(nbytes / 100_000)
+    assert [] == says("8 ms is worth 1.2 MB of reading on, twelve samples", "80 µs at 3 GB/s is worth 240 kB")
+
+
+def test_reading_two_files_in_turn_is_eight_times_as_slow():
+    def read_s(*, photos: bool, labels: bool) -> float:
+        vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
+        files = vw.file(50 * 200_000), vw.file(50 * 100_000)
+        for sample in range(50):
+            if photos:
+                vw.read(files[0], offset=200_000 * sample, nbytes=200_000)
+            if labels:
+                vw.read(files[1], offset=100_000 * sample, nbytes=100_000)
+        return vw.now_s() / 50
+
+    alone = read_s(photos=True, labels=False) + read_s(photos=False, labels=True)
+
+    assert "2.3" == f"{1e3 * alone:.1f}"
+    assert 18 == round(1e3 * read_s(photos=True, labels=True))
+    assert [] == says("the two reads cost 2.3 ms alone, and 18 ms together")
+
+
+def test_eight_cores_want_ten_workers_and_a_step_on_them_takes_half():
+    cores, cpu_s, batch_s = 8, 40e-3, 51e-3
+
+    assert "10.2" == f"{cores / cpu_s * batch_s:.1f}"
+    assert 0.56 == round((cores / (cpu_s + 8 * 4e-3)) / (cores / cpu_s), 2)
+    assert [] == says("about ten of them, since each waits a fifth", "takes 32 ms of core time from every batch")
+
+
+def test_tensor_cores_want_multiples_of_eight():
+    """Deck [002]: 16 bytes over the size of an element, so 8 numbers of FP16."""
+    batch = pad_collate([[1] * 13, [1] * 5], multiple=16 // 2)
+
+    assert (2, 16) == batch["tokens"].shape
+    assert [] == says("pad a sequence to a multiple of 8 or more")
+
+
+def test_padding_everything_wastes_most_and_sorting_least():
+    lengths = [3, 5, 8, 40]
+
+    assert 160 - 56 == waste(lengths, [[0, 1, 2, 3]]).padded_tokens
+    assert 2 + 32 == waste(lengths, [[0, 1], [2, 3]]).padded_tokens
+
+
+def test_the_loader_must_be_faster_than_the_step():
+    """Deck [003]: the I/O rate should be higher than the training rate; 90 % of the device is the aim."""
+    assert "compute-bound" == fault_of_times([1.0] * 9, [1.5] * 9, [0.0] * 9, [1.5] * 9).verdict
+    assert "data-bound" == fault_of_times([1.5] * 9, [1.0] * 9, [0.5] * 9, [1.0] * 9).verdict
+    assert [] == says("The loader's rate should be the higher of the two", "90 % of it is tuned")
+
+
+def test_the_storys_step_makes_sixteen_hundred_samples_a_second():
+    assert 1600 == 8 / 5e-3
+    assert [] == says("a device 5 ms for a batch of 8")
