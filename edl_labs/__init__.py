@@ -22,7 +22,7 @@ _HOMES = {
     "Wrong": "edl_labs.errors",
     "exercise": "edl_labs.checks.exercise",
 }
-_MODULES = ("checks", "clock", "device", "hardware", "plots", "ui", "units", "virtual")
+_MODULES = ("checks", "clock", "device", "hardware", "plots", "trace", "ui", "units", "virtual")
 __all__ = [*sorted(_HOMES), "__version__"]
 
 
