@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+from edl_labs.trace.ablate import Ablation, ablate
+from edl_labs.trace.ablated import ABLATIONS, AblatedGPU
 from edl_labs.trace.attribute import Attribution, StepShares, attribute
 from edl_labs.trace.blame import Blame
 from edl_labs.trace.charging import RULE
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.host import CAUSES
 from edl_labs.trace.live import TracedGPU
+from edl_labs.trace.loops import Loop, VirtualLoop
 from edl_labs.trace.reader import read_trace
 from edl_labs.trace.table import KINDS, Event, Total, Trace
+from edl_labs.trace.what_if import WhatIf, most_to_gain, what_if
 
 __all__ = [
+    "ABLATIONS",
     "CAUSES",
     "KINDS",
     "RULE",
+    "AblatedGPU",
+    "Ablation",
     "Attribution",
     "Blame",
     "Event",
+    "Loop",
     "StepShares",
     "Total",
     "Trace",
     "TraceError",
     "TracedGPU",
+    "VirtualLoop",
+    "WhatIf",
+    "ablate",
     "attribute",
+    "most_to_gain",
     "read_trace",
+    "what_if",
 ]

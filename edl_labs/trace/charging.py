@@ -17,7 +17,8 @@ device is no synchronisation. A moment in which it is idle goes to what the host
 operation: waiting for data, allocating, copying, launching (a runtime call and the framework's operator around it), or
 code of its own. One exception: launches and code come late because a synchronisation (or a blocking copy, or a freeing
 of memory) held the host while the device worked; up to the time that the host was held in this step or the one before,
-the idle time goes to what held it. A copy of one number to the host is part of the read that waits for it."""
+less what other idle time has used up of it, the idle time goes to what held it. A copy of one number to the host is
+part of the read that waits for it."""
 
 _LATE = ("launch", "host")
 _TOUCH_S = 2e-9
@@ -50,10 +51,13 @@ def charge(trace: Trace, host: Host, device: Device, *, bounds: list[float], hos
     holds = _holds(trace, host, device, host_steps)
     pieces = list(_busy(device, bounds[0], bounds[-1]))
     queue: list[_Hold] = []
+    place = 0
     for gap in device.gaps(bounds[0], bounds[-1]):
         for stretch in host.between(*gap):
-            while holds and holds[0].end_s <= stretch.start_s + _TOUCH_S:
-                queue.append(holds.pop(0))
+            while place < len(holds) and holds[place].end_s <= stretch.start_s + _TOUCH_S:
+                # A wait costs whatever lead the host would have without waits of other causes.
+                queue = [hold for hold in queue if hold.cause == holds[place].cause] + [holds[place]]
+                place += 1
             pieces += _idle(stretch, queue, _step(host_steps, stretch.start_s))
     return sorted(pieces)
 
@@ -67,6 +71,8 @@ def _busy(device: Device, start_s: float, end_s: float) -> Iterator[Piece]:
 
 def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Piece]:
     start_s, end_s, cause, event = stretch
+    if cause not in _LATE and cause != "sync":
+        _spend(queue, end_s - start_s)
     while cause in _LATE and start_s < end_s and queue:
         hold = queue[-1]
         if hold.step < step - 1 or hold.left_s <= 0:
@@ -82,15 +88,28 @@ def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Piece]:
         yield Piece(start_s, end_s, cause, event)
 
 
+def _spend(queue: list[_Hold], idle_s: float) -> None:
+    """Idle time with a cause of its own uses up the lead that the host would have without its waits."""
+    for hold in reversed(queue):
+        taken = min(hold.left_s, idle_s)
+        hold.left_s -= taken
+        idle_s -= taken
+
+
 def _holds(trace: Trace, host: Host, device: Device, host_steps: list[float]) -> list[_Hold]:
     found = []
     for start_s, end_s, cause, event in host.stretches:
-        waits = event >= 0 and KINDS[trace.kind[event]] in ("sync", "copy call", "alloc")
-        if waits and cause in ("sync", "copy", "alloc"):
+        if event >= 0 and cause in ("sync", "copy", "alloc") and _waits(trace, event):
             held_s = device.busy_s(start_s, end_s)
-            if held_s > 0:
-                found.append(_Hold(event, cause, end_s, held_s, _step(host_steps, start_s)))
+            found.append(_Hold(event, cause, end_s, held_s, _step(host_steps, start_s)))
     return found
+
+
+def _waits(trace: Trace, event: int) -> bool:
+    """Whether a call waits for the device; of the allocator's calls those do that give memory back."""
+    kind = KINDS[trace.kind[event]]
+    name = trace.names[trace.name[event]]
+    return kind in ("sync", "copy call") or (kind == "alloc" and "Free" in name)
 
 
 def _step(starts: list[float], moment_s: float) -> int:

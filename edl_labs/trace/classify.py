@@ -89,5 +89,5 @@ def _virtual(category: str, name: str) -> str:
     if category == "wait":
         return "queue full" if name == "queue full" else "sync"
     if category == "work":
-        return "work"
+        return "sync" if name.endswith("synchronize") else "work"
     return "copy call" if name == "item" or " to " in name else "launch"

@@ -15,7 +15,7 @@ from edl_labs.trace.classify import kind_of
 from edl_labs.trace.table import NUMBER, TableBuilder, Trace
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.core import Core
-from edl_labs.virtual.engine import COMPUTE, PER_SECOND
+from edl_labs.virtual.engine import COMPUTE, PER_SECOND, Operation
 from edl_labs.virtual.timeline import Span, timeline
 
 _OURS = (
@@ -44,15 +44,18 @@ class TracedGPU(VirtualGPU):
         super().__init__(model, **parameters)
         self.core: _NotingCore = _NotingCore(self.machine)
         self._marks: list[tuple[str, str, int, int]] = []
+        self.open: list[str] = []
         self.steps = 0
 
     @contextmanager
     def annotate(self, name: str) -> Iterator[None]:
         """Name what the host does in the block: 'dataloader', 'optimizer', or a runtime call such as 'cudaMalloc'."""
         start, line = self.core.host_ps, caller_line()
+        self.open.append(name)
         try:
             yield
         finally:
+            self.open.pop()
             self._marks.append((name, line, start, self.core.host_ps))
 
     @contextmanager
@@ -90,7 +93,7 @@ class TracedGPU(VirtualGPU):
 
     def _span(self, table: TableBuilder, span: Span, lines: _Lines) -> None:
         if span.kind in ("kernel", "copy"):
-            kind, moved = NUMBER[span.kind], self._moved(span)
+            kind, moved = NUMBER[kind_of(span.kind, span.name) or span.kind], self._moved(span)
         else:
             kind, moved = NUMBER[kind_of(span.kind, span.name) or "work"], -1
         if span.kind == "call" and span.issue is not None:
@@ -152,6 +155,7 @@ class _NotingCore(Core):
         self.moved: dict[int, int] = {}
         self.works: dict[str, dict[str, Any]] = {}
         self._engines: dict[int, int] = {}
+        self.holding = True
 
     def keep(self, entry: dict[str, Any]) -> None:
         super().keep(entry)
@@ -163,6 +167,10 @@ class _NotingCore(Core):
         elif entry["op"] in ("copy", "item"):
             # What is issued next gets the next number of the engines.
             self.moved[self.engines._issued + 1] = entry["src"][2] - entry["src"][1]
+
+    def block(self, what: str, operation: Operation) -> None:
+        if self.holding:
+            super().block(what, operation)
 
     def lines(self) -> _Lines:
         return _Lines(self._asked)

@@ -1,0 +1,9 @@
+"""Loops whose causes are known: to test a diagnosis on, and to practise on."""
+
+from __future__ import annotations
+
+from edl_labs.trace.corpus.labelled import Labelled, labelled_loops
+from edl_labs.trace.corpus.spec import LoopSpec, drawn_spec
+from edl_labs.trace.corpus.truth import true_shares
+
+__all__ = ["Labelled", "LoopSpec", "drawn_spec", "labelled_loops", "true_shares"]
