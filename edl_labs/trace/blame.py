@@ -8,8 +8,9 @@ from typing import Any
 
 from edl_labs.trace.table import DEVICE_KINDS, KINDS, Trace
 
+_CODE = "code between the calls"
 _FRAME = re.compile(r"(?P<file>[^\s(]+\.py)\((?P<line>\d+)\): (?P<function>.+)")
-_LIBRARIES = re.compile(r"(^|/)(torch|numpy|contextlib|threading|site-packages)(/|\.py)")
+_LIBRARIES = re.compile(r"(^|/)(edl_labs/trace|torch|numpy|contextlib|threading|site-packages)(/|\.py)|^<")
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,30 @@ def where(trace: Trace, event: int) -> tuple[str, str]:
     annotation that is no step.
     """
     if event < 0:
-        return "", "code between the calls"
-    name = trace.names[trace.name[event]]
+        return "", _CODE
+    name = _called(trace, event)
     if KINDS[trace.kind[event]] in DEVICE_KINDS:
         event = issuing_call(trace, event)
         if event < 0:
             return "", name
     for place in (event, *trace.ancestors(event)):
-        if trace.line[place] >= 0 and KINDS[trace.kind[place]] != "step":
-            return trace.names[trace.line[place]], name
-    return _frame(trace, event) or _annotation(trace, event), name
+        line = _line(trace, place)
+        if line:
+            return line, name
+    return _annotation(trace, event), name
+
+
+def _called(trace: Trace, event: int) -> str:
+    return _CODE if KINDS[trace.kind[event]] == "step" else trace.names[trace.name[event]]
+
+
+def _line(trace: Trace, place: int) -> str:
+    """The line that one event names: a Python frame of the user's by its own name, else where it was called from."""
+    name, kind = trace.names[trace.name[place]], KINDS[trace.kind[place]]
+    if kind == "python" and _FRAME.match(name) and not _LIBRARIES.search(name):
+        return name
+    line = trace.names[trace.line[place]] if trace.line[place] >= 0 else ""
+    return line if kind != "step" and not _LIBRARIES.search(line) else ""
 
 
 def issuing_call(trace: Trace, event: int) -> int:
@@ -53,14 +68,6 @@ def issuing_call(trace: Trace, event: int) -> int:
         object.__setattr__(trace, "_calls", _calls(trace))
     found: dict[int, int] = trace._calls  # type: ignore[attr-defined]
     return found.get(int(trace.link[event]), -1)
-
-
-def _frame(trace: Trace, event: int) -> str:
-    for place in (event, *trace.ancestors(event)):
-        name = trace.names[trace.name[place]]
-        if KINDS[trace.kind[place]] == "python" and _FRAME.match(name) and not _LIBRARIES.search(name):
-            return name
-    return ""
 
 
 def _annotation(trace: Trace, event: int) -> str:

@@ -96,7 +96,7 @@ class Events:
             return -1, -1, -1, -1
         link = _first(args, _LINKS)
         stream = args.get("stream", -1)
-        line = args.get("line")
+        line = args.get("line") or args.get("CallFrom")
         return (
             link,
             stream if type(stream) is int and abs(stream) < 2**31 else -1,

@@ -52,11 +52,14 @@ class TracedGPU(VirtualGPU):
         """Name what the host does in the block: 'dataloader', 'optimizer', or a runtime call such as 'cudaMalloc'."""
         start, line = self.core.host_ps, caller_line()
         self.open.append(name)
+        # Kept in the order of entry: of two that last equally long, the outer one comes first.
+        place = len(self._marks)
+        self._marks.append((name, line, start, start))
         try:
             yield
         finally:
             self.open.pop()
-            self._marks.append((name, line, start, self.core.host_ps))
+            self._marks[place] = (name, line, start, self.core.host_ps)
 
     @contextmanager
     def step(self) -> Iterator[int]:
