@@ -15,6 +15,8 @@ from edl_labs.trace.live import TracedGPU
 from edl_labs.trace.loops import Loop, VirtualLoop
 from edl_labs.trace.monitor import Monitor, MonitorReport
 from edl_labs.trace.reader import read_trace
+from edl_labs.trace.samplers import Samples, attach
+from edl_labs.trace.side_by_side import SideBySide, side_by_side
 from edl_labs.trace.table import KINDS, Event, Total, Trace
 from edl_labs.trace.torch_loop import TorchLoop
 from edl_labs.trace.what_if import WhatIf, most_to_gain, what_if
@@ -35,6 +37,8 @@ __all__ = [
     "Loop",
     "Monitor",
     "MonitorReport",
+    "Samples",
+    "SideBySide",
     "StepShares",
     "TorchLoop",
     "Total",
@@ -45,9 +49,11 @@ __all__ = [
     "WhatIf",
     "ablate",
     "antipatterns",
+    "attach",
     "attribute",
     "diagnose",
     "most_to_gain",
     "read_trace",
+    "side_by_side",
     "what_if",
 ]
