@@ -94,6 +94,12 @@ def draw_blamed(rng: Any, pattern: str, machine: dict[str, Any]) -> Step:
     return _BLAMED[pattern](Draw(rng, machine))
 
 
+def draw_surprise(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step in which synchronisation has the largest share, and a smaller one is worth more."""
+    draw = Draw(rng, machine)
+    return draw.load(13, 15) + draw.kernels(3, 2.4, 3.0) + draw.item() + draw.python(17, 20)
+
+
 def _gpu(draw: Draw, mixed: bool) -> Step:
     forward, backward = draw.kernels(draw.count(2, 4), 6, 14), draw.kernels(draw.count(2, 3), 10, 16)
     if mixed:

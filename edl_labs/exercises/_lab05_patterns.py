@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
-from edl_labs.exercises._lab05_loops import PATTERNS, draw_blamed, draw_machine, draw_step, machine_of
+from edl_labs.exercises._lab05_loops import PATTERNS, draw_blamed, draw_machine, draw_step, draw_surprise, machine_of
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_spans
@@ -98,9 +99,9 @@ class MostToGain:
         for pattern, mixed in steps:
             machine = draw_machine(rng)
             cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
-        # A step of two halves, each with a wait, in which the largest share is not the largest gain.
-        machine = draw_machine(rng)
-        cases.append({"step": draw_blamed(rng, "synchronisation", machine), "machine": machine})
+        for draw in (draw_surprise, partial(draw_blamed, pattern="synchronisation")):
+            machine = draw_machine(rng)
+            cases.append({"step": draw(rng, machine=machine), "machine": machine})
         return [cases[i] for i in rng.permutation(len(cases))]
 
     def probe(self, student: Any, case: Any) -> Any:

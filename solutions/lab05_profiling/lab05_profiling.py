@@ -35,7 +35,7 @@ from edl_labs.clock import clock_for
 from edl_labs.device import describe
 from edl_labs.plots import style
 from edl_labs.plots.timeline import draw_timeline
-from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
+from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 # %% [markdown]
 # ## 1. One convolution, counted four times
@@ -103,7 +103,7 @@ def self_times(rows):
 
 
 def ran_on(entry, *, cpu_flop_per_s):
-    """ "cpu" or "gpu": where the operator of a profiler's row did its work."""
+    """Where the operator of a profiler's row did its work: cpu or gpu."""
     ### BEGIN SOLUTION
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"
@@ -120,19 +120,17 @@ check("self_times")
 
 
 # %%
-def profiled_rows(batch):
-    """Rows of torch.profiler for one forward and backward pass, after a first one that nobody looks at."""
-    import torch
-    from torch.profiler import ProfilerActivity, profile
+from edl_labs.trace import TorchLoop
 
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.LazyLinear(10))
-    x = torch.randn(batch, 3, 32, 32)
-    net(x).sum().backward()
-    with profile(activities=[ProfilerActivity.CPU]) as prof:
-        net(x).sum().backward()
-    times = [(event, event.time_range) for event in prof.events()]
-    keys = ("name", "thread", "start_s", "end_s")
-    return [dict(zip(keys, (e.name, e.thread, t.start / 1e6, t.end / 1e6), strict=True)) for e, t in times]
+
+def profiled_rows(batch):
+    """Rows of torch.profiler for one forward and backward pass, after a few that nobody looks at."""
+    import torch
+    from torch.nn import Conv2d, Flatten, Linear, ReLU
+
+    net, x = torch.nn.Sequential(Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)), torch.randn(batch, 3, 32, 32)
+    recorded = TorchLoop(lambda: net(x).sum().backward()).record(1).events("operator")
+    return [{"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s} for e in recorded]
 
 
 # %%
@@ -216,21 +214,28 @@ check("read_a_sampler")
 
 
 # %%
+def frames_of(thread):
+    """The stack of a thread, from the outermost frame to the one that runs."""
+    import sys
+    import traceback
+
+    frame = sys._current_frames().get(thread.ident)
+    stack = traceback.extract_stack(frame)[3:] if frame else []
+    return [f"{f.name} (line {f.lineno})" for f in stack] or ["thread"]
+
+
+# %%
 def sampled(work, *, rate_hz, spent_s):
     """Samples of the stack of `work()`, run over and over for `spent_s` seconds in a thread of its own."""
-    import sys
     import threading
     import time
-    import traceback
 
     end_s, samples = time.monotonic() + spent_s, []
     thread = threading.Thread(target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)])
     thread.start()
     while thread.is_alive():
         time.sleep(1 / rate_hz)
-        frame = sys._current_frames().get(thread.ident)
-        stack = [f"{f.name} (line {f.lineno})" for f in traceback.extract_stack(frame)] if frame else []
-        samples.append({"stack": stack[3:] or ["thread"], "idle": False, "gil": False})
+        samples.append({"stack": frames_of(thread), "idle": False, "gil": False})
     return samples
 
 
@@ -245,7 +250,7 @@ def multiply():
 
 
 def normalize():
-    return [sum(row) for row in table[:60].tolist()]
+    return [sum(row) for row in table.tolist()]
 
 
 def both():
@@ -262,9 +267,9 @@ with once_written("read_a_sampler"):
         print(f"{row['own']:7.1%} {row['total']:7.1%} {row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}")
 
 # %% [markdown]
-# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows below a few
-# samples mean nothing. And this sampler needs the lock that the program holds, so it sees pure Python too late;
-# py-spy reads another process's memory and needs none.
+# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows of a few samples
+# mean nothing. And this sampler lives in the program: while pure Python runs, it waits for the lock, up to 5 ms.
+# py-spy reads another process's memory and needs no lock.
 #
 # Deck [000] also shows nvprof and `torch.utils.bottleneck`. The first refuses GPUs since Ampere (use `nsys` and
 # `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: traces open in
@@ -310,9 +315,8 @@ check("schedule_states")
 # %%
 with once_written("schedule_states"):
     states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
-    print(
-        "deck [000]:", " ".join({"none": "N", "warmup": "W", "record": "R", "record and save": "S"}[s] for s in states)
-    )
+    letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
+    print("deck [000]:", " ".join(letters[state] for state in states))
     recorded = sum(state.startswith("record") for state in states)
     print(f"{recorded} steps in {states.count('record and save')} traces")
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
@@ -426,9 +430,11 @@ check("layer_profiler")
 
 
 # %%
+import torch
+
+
 def small_net(width=96):
     """Three blocks of two layers each, and a head."""
-    import torch
 
     def block():
         return torch.nn.Sequential(
@@ -440,8 +446,6 @@ def small_net(width=96):
 
 # %%
 with once_written("layer_profiler"):
-    import torch
-
     net, x = small_net(), torch.randn(32 * batch_size, 96, requires_grad=True)
     net(x).sum().backward()
     with LayerProfiler(net, clock_for("cpu")) as profiler:
@@ -457,27 +461,18 @@ with once_written("layer_profiler"):
         print(f"{name:<6} forward self {times[0]} total {times[1]}   backward self {times[2]} total {times[3]}")
 
 # %%
+from edl_labs.plots.layers import draw_nested
+
 with once_written("layer_profiler"):
-    events = list(profiler.trace()["traceEvents"])[-22:]
-    depth = {event["name"]: 0 if event["name"] == "model" else 1 + event["name"].count(".") for event in events}
-    zero = min(event["ts"] for event in events)
-    spans = [
-        Span(
-            f"depth {depth[e['name']]}", "work" if e["cat"] == "forward" else "kernel", e["name"], a, a + e["dur"] / 1e6
-        )
-        for e in sorted(events, key=lambda event: depth[event["name"]])
-        for a in ((e["ts"] - zero) / 1e6,)
-    ]
-    figure, axes = style.subplots(figsize=(9, 2.8))
-    axes = draw_timeline(
-        axes, Timeline(tuple(spans)), title="One step of the network (measured here): forward, then backward"
-    )
-    axes.get_legend().remove()
+    events = profiler.trace()["traceEvents"]
+    one_step = events[-len(events) // train_steps :]
+    figure, axes = style.subplots(figsize=(9, 2.6))
+    axes = draw_nested(axes, one_step, title="One step of the network (measured here)")
 
 # %% [markdown]
-# Rows of such a picture are a *flame graph* over time: a module lies on what called it. Hooks cost too: each waits
-# for the device, which is why you profile some steps and not all, and why a profiled step is slower than a real one.
-# **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
+# Such a picture is a *flame graph* over time: each module lies below the one that called it. Hooks cost too: each
+# waits for the device, which is why you profile some steps and not all, and why a profiled step is slower than a real
+# one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
 
 # %% [markdown]
 # ## 5. 100 % of what?
@@ -553,11 +548,11 @@ def copy_of(mebibytes, line, *, pinned=True):
 
 ITEM = {"op": "item", "line": "train.py:16"}
 EXAMPLES = {
-    "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4],
+    "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4, ITEM],
     "launch": [work("load", 4, 11), *[work("python", 6, 14), work("launch", 2, 14)] * 14],
     "synchronisation": [*[work("launch", 20, 15), ITEM, work("python", 45, 17)] * 3],
     "data": [work("load", 300, 11), copy_of(1, 12), *[work("launch", 25, 13)] * 3],
-    "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3],
+    "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3, ITEM],
 }
 
 # %%
@@ -714,9 +709,9 @@ print("without items:", units.seconds(step_s([o for o in EXAMPLES["synchronisati
 
 # %% [markdown]
 # Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
-# there all along behind the wait. A share is an **upper bound**: what is removed uncovers what comes next. To know,
-# run the step again without the cause. Deck [003] calls it mock components: a loader that always returns the same
-# batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
+# there all along behind the wait. A share is about the **most** that can be gained: what is removed uncovers what
+# comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
+# returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
 #
 # Write `without(step, cause)` → the step with one cause removed, and `most_to_gain(step, machine)` → `(best,
 # speedups)`: the cause with the largest speed-up, and `{cause: speed-up}` for all five. `step_s(step, machine)` gives
@@ -784,12 +779,13 @@ check("most_to_gain")
 with once_written("most_to_gain"):
     for pattern, step in EXAMPLES.items():
         best, speedups = most_to_gain(step, MACHINE)
-        print(f"{pattern:<16}", "  ".join(f"{cause} {gain:.2f}×" for cause, gain in speedups.items()), " best:", best)
+        gains = "  ".join(f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items())
+        print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
-# Look for rows whose best cause is not the pattern's own. Deck [004] says why one should ask first: *how much could
-# be gained, and is it worth it?* Then take the biggest and cheapest, and **profile again**: after each mend another
-# cause is the largest.
+# Look for rows whose best cause is not the pattern's own: the copy was pinned already, so that nothing but a smaller
+# or a hidden copy would help there. Deck [004] says why one should ask first: *how much could be gained, and is it
+# worth it?* Then take the biggest and cheapest, and **profile again**: after each mend another cause is the largest.
 
 # %% [markdown]
 # ## 9. Six things wrong with one script
@@ -890,42 +886,55 @@ with once_written("planted"):
     rows[0].get_legend().remove()
 
 # %% [markdown]
-# What is left at the beginning is reading: four batches that must be decoded once. Which pattern is the run bound by
-# now, and what would you do next? (Read ahead, in other processes: that is the lab on input pipelines.)
+# Each of the six was small, and together they were two thirds of the run. What is left at the beginning is reading:
+# four batches that must be decoded once. Which pattern is the run bound by now, and what would you do next? (Read
+# ahead, in other processes: that is the lab on input pipelines.)
 
 # %% [markdown]
 # ## 10. Your own loop
 #
-# The same on a real loop, on this machine. It is written badly on purpose, in ways that show on a CPU too.
+# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where nothing runs
+# beside the host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you
+# did, predicts what mending each cause would gain, and *tries* the best one by running the loop without it.
+# **Predict:** what is the loop below bound by, and with which share?
 
 
 # %%
-def my_loop(steps):
-    """A training loop on the CPU. Change it: it is yours."""
-    import torch
+from edl_labs.device import best_device
+from edl_labs.trace import TorchLoop, diagnose
 
-    net, order = small_net(), np.random.default_rng(0)
+
+def batches(count):
+    """Batches made number by number, as many a home-made data set does."""
+    draw = np.random.default_rng(0)
+    while True:
+        yield torch.tensor([[float(value) for value in draw.normal(size=96)] for _ in range(count)])
+
+
+# %%
+def my_loop(device):
+    """A training loop. Change it: it is yours."""
+    net = small_net().to(device)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    for _ in range(steps):
-        with torch.profiler.record_function("dataloader"):
-            rows = [[float(v) for v in order.normal(size=96)] for _ in range(32 * batch_size)]
-            x = torch.tensor(rows)
-        loss = net(x).square().mean()
+
+    def step(x):
+        loss = net(x.to(device)).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         loss.item()
 
+    return TorchLoop(step, data=batches(32 * batch_size), device=device, name="my_loop")
+
 
 # %%
-from torch.profiler import ProfilerActivity, profile
+report = diagnose(my_loop("cuda" if best_device() == "cuda" else "cpu"), steps=train_steps)
+report
 
-my_loop(2)
-with profile(activities=[ProfilerActivity.CPU]) as prof:
-    my_loop(train_steps)
-print(f"measured on {describe('cpu').device_name}")
-table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=8, max_name_column_width=40)
-print("\n".join(line[:110] for line in table.splitlines()))
+# %% [markdown]
+# Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
+# Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
+# watched.
 
 # %% [markdown] explain="own_loop"
 # **Explain (read by your instructor).** Profile a training loop of your own (from this course, from work, or

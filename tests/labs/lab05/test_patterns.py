@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from edl_labs.exercises._lab05_loops import PATTERNS, draw_blamed, draw_machine, draw_step
+from edl_labs.exercises._lab05_loops import PATTERNS, draw_blamed, draw_machine, draw_step, draw_surprise
 from edl_labs.exercises._lab05_patterns import _longest
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_s, step_spans
@@ -87,24 +87,23 @@ def test_speed_ups_differ_in_what_is_best(solution, exercises):
     assert {"kernels", "launch", "synchronisation", "data", "copy"} == bests
 
 
-def test_the_largest_share_is_not_always_the_largest_gain(solution, exercises):
-    name = {"gpu": "kernels"}
-    surprises = 0
-    for case in exercises["most_to_gain"].draw_cases(1):
-        machine = VirtualMachine(**case["machine"])
-        bound = solution["name_the_pattern"](step_spans(case["step"], machine, count=1))
-        surprises += name.get(bound, bound) != solution["most_to_gain"](case["step"], machine)[0]
+def test_the_largest_share_is_not_always_the_largest_gain(solution):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        machine = draw_machine(rng)
+        step = draw_surprise(rng, machine)
 
-    assert surprises >= 1
+        assert "synchronisation" == solution["name_the_pattern"](spans_of(step, machine))
+        assert "data" == solution["most_to_gain"](step, VirtualMachine(**machine))[0]
 
 
 def test_a_speed_up_is_never_more_than_the_share_allows(solution):
     for seed in range(6):
         step, machine = drawn(seed, "data", draw_step, mixed=False)
         spans = spans_of(step, machine)
-        share = sum(s for (of, _), s in solution["charges"](spans).items() if of == "data") / max(
-            span["end_s"] for span in spans
-        )
+        # Launches that came late behind a load are hidden once the load is gone, so their share may go with it.
+        gone_s = sum(s for (of, _), s in solution["charges"](spans).items() if of in ("data", "launch"))
+        share = gone_s / max(span["end_s"] for span in spans)
         gain = solution["most_to_gain"](step, VirtualMachine(**machine))[1]["data"]
 
         assert gain <= 1.02 / (1 - share)

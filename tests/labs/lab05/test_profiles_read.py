@@ -105,6 +105,7 @@ def test_a_sampler_with_counters_passes(judged):
     assert "passed" == judged("read_a_sampler", sampler_table=by_counters).state
 
 
+@pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
 @pytest.mark.parametrize("seed", range(3))
 def test_torch_schedules_the_same_states(seed, solution, exercises):
     from torch.profiler import schedule
