@@ -41,6 +41,7 @@ _MODULES = (
     "plots",
     "roofline",
     "stats",
+    "trace",
     "ui",
     "units",
     "virtual",

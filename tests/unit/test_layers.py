@@ -26,6 +26,8 @@ HEAVY = ("torch", "numpy", "matplotlib", "IPython", "ipywidgets", "scipy")
 ALLOWED = {
     ("bench", "plots"): "a result shows itself in a notebook; the plot is imported when it is asked for",
     ("bench", "ui"): "the same",
+    ("trace", "plots"): "a diagnosis draws itself when asked",
+    ("trace", "ui"): "and shows itself in a notebook",
     ("virtual", "plots"): "a timeline draws itself when asked",
     ("hardware", "virtual"): "modelled recordings are made on the VirtualGPU, on the same level",
 }

@@ -1,0 +1,124 @@
+"""Diagnose loops whose causes are known: confusion matrix, error of the shares, error of the predicted gains.
+
+    python benchmarks/diagnosis.py [--mixtures 24] [--seed 0] [--no-gains] [--real]
+
+`--real` adds loops of PyTorch with an injected cause on this machine's CPU, and on its GPU where there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from edl_labs.trace import CAUSES, Ablation, VirtualLoop, attribute, most_to_gain
+from edl_labs.trace.corpus import labelled_loops
+from edl_labs.trace.corpus.labelled import STEPS
+
+_LEAST_SHARE = 0.05
+
+
+def main() -> None:
+    """Run, print, and with --json write the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--mixtures", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--no-gains", action="store_true")
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--json", type=Path)
+    wanted = parser.parse_args()
+    figures = modelled(wanted.mixtures, wanted.seed, gains=not wanted.no_gains)
+    if wanted.real:
+        figures["real"] = real()
+    if wanted.json:
+        wanted.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+def modelled(mixtures: int, seed: int, *, gains: bool) -> dict[str, Any]:
+    """The corpus on the VirtualGPU."""
+    matrix: Counter[tuple[str, str]] = Counter()
+    errors: list[float] = []
+    ablations: list[Ablation] = []
+    for item in labelled_loops(mixtures=mixtures, seed=seed):
+        found = attribute(item.loop.record(STEPS), skip=1)
+        matrix[item.dominant, found.dominant] += 1
+        errors.append(max(abs(found.shares[cause] - item.shares[cause]) for cause in CAUSES))
+        if gains:
+            ablations += _ablated(item.loop, found.shares)
+    total, right = sum(matrix.values()), sum(count for (true, said), count in matrix.items() if true == said)
+    _print_matrix(matrix)
+    print(f"loops: {total}; dominant cause right: {right} = {right / total:.1%}")
+    within = sum(error <= 0.05 for error in errors)
+    print(f"shares: largest error of a loop, median {median(errors):.4f}, worst {max(errors):.4f}; ", end="")
+    print(f"within 5 points: {within} of {total}")
+    figures: dict[str, Any] = {"loops": total, "right": right, "share_errors": errors}
+    if ablations:
+        figures["gains"] = _print_gains(ablations)
+    return figures
+
+
+def _ablated(loop: VirtualLoop, shares: Any) -> list[Ablation]:
+    """Each cause with a share worth naming: predicted from the trace, and run without it."""
+    causes = tuple(cause for cause in loop.ablations() if shares[cause] >= _LEAST_SHARE)
+    predicted = {answer.cause: answer for answer in most_to_gain(loop.record(STEPS), skip=1)}
+    times = loop.times_s(STEPS, (None, *causes))
+    return [Ablation(cause, predicted[cause], times[None], times[cause]) for cause in causes]
+
+
+def _print_gains(ablations: list[Ablation]) -> dict[str, Any]:
+    # Where less than a hundredth of the step is gained, a relative error says nothing.
+    told = [a for a in ablations if a.gain_s > 0.01 * a.before_s]
+    errors = [a.gain_error for a in told if not math.isnan(a.gain_error)]
+    within = sum(error <= 0.1 for error in errors)
+    print(
+        f"gains: {len(errors)} ablations, relative error: median {median(errors):.2g}, worst {max(errors):.2g}; ",
+        end="",
+    )
+    print(f"within 10 %: {within}")
+    for ablation in sorted(told, key=lambda a: -a.gain_error)[:3]:
+        print(
+            f"  worst: without {ablation.cause}, x{ablation.predicted.speedup:.2f} predicted, x{ablation.speedup:.2f} real"
+        )
+    return {"ablations": len(errors), "median_error": median(errors), "within_10_percent": within}
+
+
+def _print_matrix(matrix: Counter[tuple[str, str]]) -> None:
+    causes = [cause for cause in CAUSES if any(cause in pair for pair in matrix)]
+    print("true \\ said".ljust(14) + "".join(cause.rjust(9) for cause in causes))
+    for true in causes:
+        print(true.ljust(14) + "".join(str(matrix[true, said] or ".").rjust(9) for said in causes))
+
+
+def real() -> list[dict[str, Any]]:
+    """Loops of PyTorch with an injected cause, on what this machine has."""
+    import torch
+
+    from edl_labs.trace.corpus.real import injected_loops
+
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    rows = []
+    for item in [item for device in devices for item in injected_loops(device)]:
+        trace = item.loop.record(20)
+        found = attribute(trace, skip=2)
+        row = {"loop": item.loop.name, "cause": item.cause, "said": found.dominant, "share": found.shares[item.cause]}
+        if item.cause in item.loop.ablations():
+            answers = {answer.cause: answer for answer in most_to_gain(trace, skip=2)}
+            times = item.loop.times_s(20, (None, item.cause))
+            row |= {"predicted": answers[item.cause].speedup, "tried": times[None] / times[item.cause]}
+        rows.append(row)
+        print(
+            ", ".join(
+                f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()
+            )
+        )
+    if devices == ["cpu"]:
+        print("no GPU at hand: synchronisation, copies and allocation are tried on the VirtualGPU alone")
+    return rows
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Drawn training steps, as plain data that edl_labs.virtual.loop runs: one pattern each, and one line to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.virtual import VirtualMachine
+
+PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
+Step = list[dict[str, Any]]
+
+
+def draw_machine(rng: Any) -> dict[str, Any]:
+    """Parameters of a machine whose host costs differ from draw to draw, in whole nanoseconds."""
+    launch_ns = int(rng.integers(4_000, 8_001))
+    return {
+        "launch_overhead_s": launch_ns / 1e9,
+        "copy_overhead_s": round(1.3 * launch_ns) / 1e9,
+        "sync_overhead_s": round(0.6 * launch_ns) / 1e9,
+        "copy_latency_s": 1.2e-6,
+        "link_byte_per_s": float(rng.integers(12, 50)) * 1e9,
+        "pageable_byte_per_s": float(rng.integers(4, 9)) * 1e9,
+    }
+
+
+def machine_of(case: Any) -> VirtualMachine:
+    """The machine of a case."""
+    return VirtualMachine(**case["machine"])
+
+
+class Draw:
+    """Durations in units of the launch cost, with a name and a line for each operation."""
+
+    def __init__(self, rng: Any, machine: dict[str, Any]) -> None:
+        self.rng, self.machine = rng, machine
+        self._launch_s = machine["launch_overhead_s"]
+        self._line = int(rng.integers(8, 120))
+        self._file = str(rng.choice(["train.py", "main.py", "loop.py", "fit.py"]))
+
+    def new_line(self) -> str:
+        """A line further down the script."""
+        self._line += int(self.rng.integers(1, 6))
+        return f"{self._file}:{self._line}"
+
+    def seconds(self, low: float, high: float) -> float:
+        """A duration between `low` and `high` launches, in whole nanoseconds."""
+        return round(1e9 * self._launch_s * float(self.rng.uniform(low, high))) / 1e9
+
+    def load(self, low: float, high: float) -> Step:
+        """The host gets a batch."""
+        return [{"op": "load", "duration_s": self.seconds(low, high), "line": self.new_line()}]
+
+    def python(self, low: float, high: float) -> Step:
+        """The host does something else."""
+        return [{"op": "python", "duration_s": self.seconds(low, high), "line": self.new_line()}]
+
+    def item(self) -> Step:
+        """The host reads a number."""
+        return [{"op": "item", "line": self.new_line()}]
+
+    def sync(self) -> Step:
+        """The host waits for the device."""
+        return [{"op": "sync", "line": self.new_line()}]
+
+    def copy(self, low: float, high: float, *, pinned: bool = True, stream: int = 0) -> Step:
+        """A copy that lasts between `low` and `high` launches."""
+        rate = self.machine["link_byte_per_s" if pinned else "pageable_byte_per_s"]
+        nbytes = int(self.seconds(low, high) * rate) // 512 * 512 + 512
+        return [{"op": "copy", "nbytes": nbytes, "pinned": pinned, "stream": stream, "line": self.new_line()}]
+
+    def kernels(self, count: int, low: float, high: float, *, gap: tuple[float, float] | None = None) -> Step:
+        """`count` launches of one line, with Python before each where there is a gap."""
+        line, name = self.new_line(), str(self.rng.choice(["gemm", "conv", "norm", "gelu", "softmax", "update"]))
+        step: Step = []
+        for _ in range(count):
+            if gap:
+                step.append({"op": "python", "duration_s": self.seconds(*gap), "line": line})
+            step.append({"op": "launch", "name": name, "duration_s": self.seconds(low, high), "line": line})
+        return step
+
+    def count(self, low: int, high: int) -> int:
+        """A whole number from `low` to `high`."""
+        return int(self.rng.integers(low, high + 1))
+
+
+def draw_step(rng: Any, pattern: str, machine: dict[str, Any], *, mixed: bool) -> Step:
+    """A step in which `pattern` has the largest share; `mixed` adds a second one, less than two thirds as large."""
+    return _STEPS[pattern](Draw(rng, machine), mixed)
+
+
+def draw_blamed(rng: Any, pattern: str, machine: dict[str, Any]) -> Step:
+    """A step in which one line is to blame for `pattern`, and another one looks worse."""
+    return _BLAMED[pattern](Draw(rng, machine))
+
+
+def draw_surprise(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step in which synchronisation has the largest share, and a smaller one is worth more."""
+    draw = Draw(rng, machine)
+    return draw.load(13, 15) + draw.kernels(3, 2.4, 3.0) + draw.item() + draw.python(17, 20)
+
+
+def _gpu(draw: Draw, mixed: bool) -> Step:
+    forward, backward = draw.kernels(draw.count(2, 4), 6, 14), draw.kernels(draw.count(2, 3), 10, 16)
+    if mixed:
+        return draw.load(12, 18) + draw.copy(1, 3) + forward + backward + draw.item()
+    return draw.load(2, 12) + draw.copy(1, 4) + forward + backward
+
+
+def _launch(draw: Draw, mixed: bool) -> Step:
+    first = draw.kernels(draw.count(4, 6), 0.1, 0.3, gap=(0.2, 0.8))
+    second = draw.kernels(draw.count(5, 7), 0.1, 0.4, gap=(0.4, 1.2))
+    return (draw.load(3.5, 5.5) if mixed else draw.load(0.1, 0.5)) + first + second
+
+
+def _synchronisation(draw: Draw, mixed: bool) -> Step:
+    step = draw.copy(6, 10) if mixed else draw.load(0.2, 1.0)
+    for _ in range(draw.count(3, 4)):
+        wait = draw.item() if draw.rng.random() < 0.7 else draw.sync()
+        step = step + draw.kernels(draw.count(1, 2), 1.5, 3) + wait + draw.python(9, 14)
+    return step
+
+
+def _data(draw: Draw, mixed: bool) -> Step:
+    step = draw.load(60, 100) + draw.copy(2, 4)
+    if mixed:
+        return step + draw.kernels(3, 3, 6) + draw.item() + draw.python(10, 16) + draw.kernels(2, 3, 6)
+    return step + draw.kernels(draw.count(3, 6), 2, 5)
+
+
+def _copy(draw: Draw, mixed: bool) -> Step:
+    pinned = bool(draw.rng.random() < 0.5)
+    step = (draw.load(14, 20) if mixed else draw.load(0.2, 2)) + draw.copy(40, 60, pinned=pinned)
+    return step + draw.kernels(draw.count(3, 5), 2, 4) + (draw.item() if mixed else [])
+
+
+def _blamed_gpu(draw: Draw) -> Step:
+    many, longest = draw.kernels(10, 1.2, 1.5), draw.kernels(1, 15, 18)
+    return draw.load(1, 3) + draw.copy(1, 2) + many + longest + draw.kernels(3, 8, 11) + draw.kernels(2, 3, 5)
+
+
+def _blamed_launch(draw: Draw) -> Step:
+    exposed = draw.kernels(draw.count(5, 7), 0.1, 0.2, gap=(0.8, 1.2))
+    # More calls, all of them behind kernels that last longer than a launch.
+    return exposed + draw.kernels(draw.count(16, 18), 1.6, 2.0) + draw.kernels(2, 3, 4) + draw.item()
+
+
+def _blamed_synchronisation(draw: Draw) -> Step:
+    # The long wait costs nothing: the next launch comes at once. The short one is followed by Python.
+    long_wait = draw.kernels(3, 9, 12) + draw.sync() + draw.kernels(2, 2, 4)
+    return long_wait + draw.item() + draw.python(12, 18) + draw.kernels(3, 2, 4) + draw.item() + draw.python(3, 5)
+
+
+def _blamed_data(draw: Draw) -> Step:
+    # The longer load runs beside the kernels, the shorter one when everything is done.
+    busy = draw.kernels(4, 9, 12) + draw.load(22, 28) + draw.item()
+    return busy + draw.load(10, 15) + draw.copy(1, 2) + draw.kernels(2, 3, 5) + draw.load(1, 2)
+
+
+def _blamed_copy(draw: Draw) -> Step:
+    # The longer copy has a stream of its own and runs beside the kernels.
+    return draw.kernels(4, 10, 13) + draw.copy(22, 28, stream=1) + draw.copy(10, 14) + draw.copy(2, 3) + draw.item()
+
+
+_STEPS: dict[str, Callable[[Draw, bool], Step]] = {
+    "gpu": _gpu,
+    "launch": _launch,
+    "synchronisation": _synchronisation,
+    "data": _data,
+    "copy": _copy,
+}
+_BLAMED: dict[str, Callable[[Draw], Step]] = {
+    "gpu": _blamed_gpu,
+    "launch": _blamed_launch,
+    "synchronisation": _blamed_synchronisation,
+    "data": _blamed_data,
+    "copy": _blamed_copy,
+}

@@ -1,0 +1,248 @@
+"""Pictures of traces: a timeline, shares of wall time, a flame graph of self time, the depth of the launch queue."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress, subplots
+from edl_labs.plots.timeline import draw_timeline
+from edl_labs.units import percent, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from edl_labs.trace.attribute import Attribution
+    from edl_labs.trace.diagnose import Diagnosis
+    from edl_labs.trace.table import Trace
+
+# Colour and hatching: eight causes are more than six colours can tell apart.
+CAUSE_LOOKS = {
+    "compute": (BLUE, ""),
+    "communication": (BLUE, "xx"),
+    "copy": (PURPLE, ""),
+    "launch": (ORANGE, ""),
+    "sync": (RED, ""),
+    "data": (GREEN, ""),
+    "alloc": (GREY, ""),
+    "host": (GREY, "//"),
+}
+_SPAN_KINDS = {
+    "launch": "call",
+    "copy call": "call",
+    "sync": "wait",
+    "queue full": "wait",
+    "kernel": "kernel",
+    "copy": "copy",
+}
+_LEAST = 0.004
+_FLAME_ROWS = 9
+
+
+def draw_shares(axes: Axes, attribution: Attribution, *, title: str = "") -> Axes:
+    """One bar a cause: its share of wall time with the interval over steps, the largest on top."""
+    shares = attribution.shares
+    causes = sorted((cause for cause in shares if shares[cause] >= _LEAST), key=lambda cause: shares[cause])
+    for place, cause in enumerate(causes):
+        colour, hatch = CAUSE_LOOKS[cause]
+        axes.barh(place, shares[cause], color=colour, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0)
+        low, high = attribution.intervals[cause]
+        if not math.isnan(low) and high > low:
+            axes.plot([low, high], [place, place], color=TEXT, linewidth=1.5)
+        end = shares[cause] if math.isnan(high) else max(shares[cause], high)
+        axes.text(end + 0.015, place, percent(shares[cause], digits=2), va="center", color=TEXT, fontsize="small")
+    axes.set(yticks=range(len(causes)), yticklabels=causes, xlim=(0, 1.12), title=title or "share of wall time")
+    axes.xaxis.set_major_formatter(lambda value, _: percent(value) if value <= 1 else "")
+    return dress(axes)
+
+
+def draw_trace(
+    axes: Axes, trace: Trace, *, start_s: float | None = None, end_s: float | None = None, title: str = ""
+) -> Axes:
+    """The host and each row of the device between two moments; a middle step unless they are given."""
+    low, high = _middle_step(trace)
+    start_s, end_s = low if start_s is None else start_s, high if end_s is None else end_s
+    return draw_timeline(axes, _timeline(trace, start_s, end_s), end_s=end_s - start_s, title=title)
+
+
+def draw_flame(axes: Axes, trace: Trace, *, title: str = "") -> Axes:
+    """A flame graph of the host: width is time, each box lies on the one that called it, its bare part is self time."""
+    total, boxes = _flames(trace)
+    for depth, start, width, name in boxes:
+        colour = (BLUE, GREEN, ORANGE, PURPLE)[sum(map(ord, name)) % 4]
+        axes.barh(depth, width, left=start, height=0.92, color=colour, edgecolor=ON_COLOUR, linewidth=0.5)
+        room = int(width / max(total, 1e-12) * 95)
+        if room > 3:
+            text = name if len(name) <= room else name[: room - 1] + "…"
+            axes.text(
+                start + width / 2,
+                depth,
+                text,
+                ha="center",
+                va="center",
+                color=ON_COLOUR,
+                fontsize="x-small",
+                clip_on=True,
+            )
+    top = max((depth for depth, *_ in boxes), default=0)
+    axes.set(yticks=[], xlim=(0, max(total, 1e-12)), ylim=(-0.5, top + 0.5), title=title or "host: time by caller")
+    axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
+    return dress(axes)
+
+
+def draw_queue_depth(
+    axes: Axes, trace: Trace, *, start_s: float | None = None, end_s: float | None = None, title: str = ""
+) -> Axes:
+    """How many operations are issued and not yet begun; at nought the device waits for the host."""
+    low, high = _middle_step(trace)
+    start_s, end_s = low if start_s is None else start_s, high if end_s is None else end_s
+    times, depths = queue_depth(trace)
+    inside = [(t - start_s, d) for t, d in zip(times, depths, strict=True) if start_s <= t <= end_s]
+    before = [d for t, d in zip(times, depths, strict=True) if t < start_s]
+    points = [(0.0, before[-1] if before else 0), *inside]
+    points.append((end_s - start_s, points[-1][1]))
+    axes.step([t for t, _ in points], [d for _, d in points], where="post", color=ORANGE)
+    axes.set(xlim=(0, end_s - start_s), ylabel="in the queue", title=title or "launch queue")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
+    return dress(axes)
+
+
+def queue_depth(trace: Trace) -> tuple[list[float], list[int]]:
+    """(moments in seconds, depth from then on): operations whose call is over and that have not begun."""
+    from edl_labs.trace.device import device_of
+
+    changes: list[tuple[float, int]] = []
+    for operation in device_of(trace).operations:
+        if operation.call >= 0:
+            issued = min(float(trace.end_s[operation.call]), operation.start_s)
+            changes += [(issued, 1), (operation.start_s, -1)]
+    times: list[float] = []
+    depths: list[int] = []
+    depth = 0
+    for moment, change in sorted(changes, key=lambda item: (item[0], -item[1])):
+        depth += change
+        if times and times[-1] == moment:
+            depths[-1] = depth
+        else:
+            times.append(moment)
+            depths.append(depth)
+    return times, depths
+
+
+def draw_diagnosis(diagnosis: Diagnosis) -> Figure:
+    """The four pictures of a diagnosis in one figure; without a device there is no queue, and three are enough."""
+    trace, on_device = diagnosis.trace, diagnosis.attribution.on_device
+    figure, grid = subplots(2, 2, figsize=(12, 7), gridspec_kw={"width_ratios": [3, 2]})
+    step = _middle_step(trace)
+    draw_trace(grid[0][0], trace, title=_titled(trace, f"one step of {diagnosis.name}: {seconds(step[1] - step[0])}"))
+    draw_shares(grid[0][1], diagnosis.attribution, title=f"{diagnosis.verdict}: shares of wall time")
+    if on_device:
+        draw_queue_depth(grid[1][0], trace, title="launch queue in the same step: at 0 the device waits for the host")
+    else:
+        draw_gains(grid[1][0], diagnosis)
+    draw_flame(grid[1][1], trace, title="host, all steps: time by caller")
+    return figure
+
+
+def draw_gains(axes: Axes, diagnosis: Diagnosis, *, title: str = "") -> Axes:
+    """By cause the time of a step without it, as predicted, and as tried where it was."""
+    gains = [gain for gain in diagnosis.gains if gain.speedup > 1.01][::-1]
+    for place, gain in enumerate(gains):
+        colour, hatch = CAUSE_LOOKS[gain.cause]
+        axes.barh(place, gain.after_s, color=colour, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0)
+    for ablation in diagnosis.ablations:
+        places = [place for place, gain in enumerate(gains) if gain.cause == ablation.cause]
+        axes.plot([ablation.after_s] * len(places), places, "D", color=TEXT, label="tried")
+    axes.axvline(diagnosis.attribution.wall_s, color=TEXT, linestyle=":")
+    axes.set(yticks=range(len(gains)), yticklabels=[f"no {gain.cause}" for gain in gains])
+    axes.set_title(title or "a step without each cause; dotted: as it is")
+    axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
+    return dress(axes)
+
+
+def _titled(trace: Trace, text: str) -> str:
+    return f"modelled; {text}" if trace.origin == "VirtualGPU" else text
+
+
+def _middle_step(trace: Trace) -> tuple[float, float]:
+    """From the start to the end of a step in the middle, as the device sees it."""
+    from edl_labs.trace.attribute import step_bounds
+    from edl_labs.trace.device import device_of
+
+    bounds, _ = step_bounds(trace, device_of(trace))
+    middle = (len(bounds) - 1) // 2
+    return bounds[middle], max(bounds[middle + 1], bounds[middle] + 1e-9)
+
+
+def _timeline(trace: Trace, start_s: float, end_s: float) -> Any:
+    from edl_labs.virtual import Span, Timeline
+
+    shown = (trace.end_s > start_s) & (trace.start_s < end_s)
+    spans = []
+    for i in shown.nonzero()[0]:
+        event = trace.event(int(i))
+        if event.kind in ("step", "python", "annotation") or event.end_s <= event.start_s:
+            continue
+        if event.kind == "operator" and trace.parent[i] >= 0 and trace.event(int(trace.parent[i])).kind == "operator":
+            continue
+        kind = _SPAN_KINDS.get(event.kind, "work")
+        row = event.row if event.kind in _DEVICE else _host_row(trace, event.row)
+        spans.append(Span(row, kind, event.name, event.start_s - start_s, event.end_s - start_s))
+    order = {row: place for place, row in enumerate(dict.fromkeys(s.row for s in sorted(spans, key=_first)))}
+    return Timeline(tuple(sorted(spans, key=lambda span: (order[span.row], span.start_s))))
+
+
+_DEVICE = ("kernel", "copy", "communication")
+
+
+def _first(span: Any) -> tuple[bool, str]:
+    return span.kind in ("kernel", "copy"), span.row
+
+
+def _host_row(trace: Trace, row: str) -> str:
+    return row if row == "host" else f"host {row}"
+
+
+def _flames(trace: Trace) -> tuple[float, list[tuple[int, float, float, str]]]:
+    """(total seconds, boxes as depth, start, width, name), of equal paths one box."""
+    parent = trace.parent.tolist()
+    paths: dict[int, tuple[str, ...]] = {}
+    widths: dict[tuple[str, ...], float] = {}
+    for i in trace.select(*(kind for kind in _HOST_KINDS)).tolist():
+        name = "step" if trace.event(i).kind == "step" else trace.names[trace.name[i]]
+        path = (*paths.get(parent[i], ()), name)[-_FLAME_ROWS:] if parent[i] in paths else (name,)
+        paths[i] = path
+        widths[path] = widths.get(path, 0.0) + float(trace.end_s[i] - trace.start_s[i])
+    boxes: list[tuple[int, float, float, str]] = []
+    total = _stacked(widths, (), 0.0, boxes)
+    return total, boxes
+
+
+_HOST_KINDS = (
+    *("operator", "launch", "copy call", "sync", "alloc", "runtime"),
+    *("annotation", "step", "python", "work", "queue full"),
+)
+
+
+def _stacked(
+    widths: dict[tuple[str, ...], float],
+    root: tuple[str, ...],
+    start: float,
+    boxes: list[tuple[int, float, float, str]],
+) -> float:
+    """Lay out the children of each path side by side, the widest first; give the whole width."""
+    children: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for path in widths:
+        children.setdefault(path[:-1], []).append(path)
+    whole = sum(widths[path] for path in children.get(root, []))
+    pending = [(root, start)]
+    while pending:
+        above, left = pending.pop()
+        for path in sorted(children.get(above, []), key=lambda path: -widths[path]):
+            if widths[path] > whole / 1000 and len(path) <= _FLAME_ROWS:
+                boxes.append((len(path) - 1, left, widths[path], path[-1]))
+                pending.append((path, left))
+            left += widths[path]
+    return whole

@@ -1,0 +1,262 @@
+"""Habits that cost time, found by what they do in a trace, with the line that does it and what to do instead."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from edl_labs.trace.blame import where
+from edl_labs.trace.classify import EMPTY_CACHE
+from edl_labs.trace.device import Device, Operation, device_of
+from edl_labs.trace.host import READ_BYTES
+from edl_labs.trace.table import KINDS, Trace
+from edl_labs.units import seconds
+
+# A kernel shorter than this is over before the next launch arrives: typical costs of a launch in eager mode.
+TINY_KERNEL_S = 5e-6
+_MANY = 8
+_OPTIMIZER = re.compile(r"optimi[sz]er|\bstep\b.*(adam|sgd)|adam|sgd", re.IGNORECASE)
+_FUSED = re.compile(r"multi_tensor|fused|foreach", re.IGNORECASE)
+_LAYOUT = re.compile(
+    r"nchwToNhwc|nhwcToNchw|nchw.?to.?nhwc|nhwc.?to.?nchw|transpose|permute|contiguous|cvt_layout", re.IGNORECASE
+)
+_MATRIX = re.compile(r"gemm|matmul|\bmm\b|conv|cutlass|cublas|attention|flash|linear", re.IGNORECASE)
+# Names of kernels that use tensor cores, Volta to Hopper: instruction shapes, and the makers' words for them.
+_TENSOR_CORES = re.compile(
+    r"884|1688|16816|16832|tensorop|tensor_op|wgmma|gmma|hmma|imma|nvjet|sm90_xmma|flash|xmma.*(f16|bf16|tf32)|_tf32_?",
+    re.IGNORECASE,
+)
+_NO_TENSOR_CORES = re.compile(r"sgemm|dgemm|_simt_|f32f32_f32f32_f32(?!.*tf32)|fp32|ffma", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A habit found: `per_step` times in a step, at a line, costing about `cost_s` a step; what, why, what next."""
+
+    name: str
+    what: str
+    why: str
+    next: str
+    line: str
+    per_step: float
+    cost_s: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as plain data."""
+        return {"schema": 1, **asdict(self)}
+
+
+def antipatterns(trace: Trace, *, skip: int | None = None) -> tuple[Finding, ...]:
+    """The habits found in the steady state of a trace, the dearest first."""
+    seen = _Seen(trace, (1 if len(trace.steps) >= 3 else 0) if skip is None else skip)
+    found = [finding for look in _LOOKS for finding in look(seen)]
+    return tuple(sorted(found, key=lambda finding: -finding.cost_s))
+
+
+class _Seen:
+    """What the looks have in common: the steady part of a trace."""
+
+    def __init__(self, trace: Trace, skip: int) -> None:
+        self.trace = trace
+        self.start_s = trace.steps[min(skip, len(trace.steps) - 1)][0]
+        self.steps = max(len(trace.steps) - skip, 1)
+        self.device: Device = device_of(trace)
+        self.operations = [operation for operation in self.device.operations if operation.start_s >= self.start_s]
+
+    def per_step(self, count: int) -> float:
+        return count / self.steps
+
+    def events(self, *kinds: str) -> list[int]:
+        return [int(i) for i in self.trace.select(*kinds) if self.trace.start_s[i] >= self.start_s]
+
+    def name(self, event: int) -> str:
+        return self.trace.names[self.trace.name[event]]
+
+    def duration_s(self, events: list[int]) -> float:
+        return float(sum(self.trace.end_s[i] - self.trace.start_s[i] for i in events)) / self.steps
+
+    def line(self, events: list[int]) -> str:
+        lines = Counter(where(self.trace, event)[0] for event in events[:2000])
+        return lines.most_common(1)[0][0] if lines else ""
+
+    def inside(self, event: int, pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(self.name(above)) for above in self.trace.ancestors(event))
+
+    def waits_s(self, operation: Operation) -> float:
+        """How long the host is in the call that issued an operation, beyond what issuing alone takes, and behind it."""
+        call = operation.call
+        return max(min(float(self.trace.end_s[call]), operation.end_s) - operation.start_s, 0.0) if call >= 0 else 0.0
+
+
+def _times(per_step: float) -> str:
+    return "once a step" if round(per_step) == 1 else f"{per_step:.0f} times a step"
+
+
+def _host_reads(seen: _Seen) -> Iterator[Finding]:
+    reads = [operation.event for operation in seen.operations if operation.cause == "sync"]
+    calls = [i for i in seen.events("sync") if seen.name(i) not in ("copy",) and "cudaFree" not in seen.name(i)]
+    explicit = [i for i in calls if seen.name(i) != "item"]
+    where_from = reads or explicit
+    # One read at the end of a step, for a log, is the least that a loop does.
+    if seen.per_step(len(where_from)) > 1.5:
+        yield Finding(
+            "host reads",
+            f"{_times(seen.per_step(len(where_from)))} the host waits for a number, or for the device",
+            f"item(), float(), print or a comparison of a device's number ({READ_BYTES} B) empties the launch queue",
+            "keep sums on the device, and read them every some hundred steps",
+            seen.line(where_from),
+            seen.per_step(len(where_from)),
+            seen.duration_s(calls),
+        )
+
+
+def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
+    found = [operation for operation in seen.operations if operation.cause == "copy" and _held(seen, operation)]
+    if seen.per_step(len(found)) >= 0.5:
+        events = [operation.event for operation in found]
+        yield Finding(
+            "blocking copies",
+            f"{seen.per_step(len(found)):.0f} copies a step hold the host until they end",
+            "their memory is not pinned, or they are not asked for with non_blocking=True",
+            "pin_memory=True in the DataLoader, .to(device, non_blocking=True), the next batch in a side stream",
+            seen.line(events),
+            seen.per_step(len(found)),
+            seen.duration_s(events),
+        )
+
+
+def _held(seen: _Seen, operation: Operation) -> bool:
+    name = seen.name(operation.event)
+    if "Pageable" in name:
+        return True
+    if "DtoD" in name or "Device -> Device" in name or operation.end_s - operation.start_s < 20e-6:
+        return False
+    if operation.call >= 0 and seen.trace.end_s[operation.call] >= operation.end_s - 1e-6:
+        return True
+    held = seen.events("sync")
+    return any(abs(seen.trace.end_s[i] - operation.end_s) < 1e-9 and seen.name(i) == "copy" for i in held)
+
+
+def _per_parameter_optimizer(seen: _Seen) -> Iterator[Finding]:
+    launches = [i for i in seen.events("launch") if seen.inside(i, _OPTIMIZER)]
+    kernels = {operation.call: operation for operation in seen.operations}
+    mine = [kernels[i] for i in launches if i in kernels and not _FUSED.search(seen.name(kernels[i].event))]
+    short = [operation for operation in mine if operation.end_s - operation.start_s < 4 * TINY_KERNEL_S]
+    if seen.per_step(len(short)) >= 2 * _MANY:
+        calls = [operation.call for operation in short]
+        yield Finding(
+            "optimiser per parameter",
+            f"the optimiser launches {seen.per_step(len(short)):.0f} short kernels a step",
+            "one launch for each tensor and operation: with small tensors launching costs more than the update",
+            "foreach=True or fused=True",
+            seen.line(calls),
+            seen.per_step(len(short)),
+            seen.duration_s(calls),
+        )
+
+
+def _layout_conversions(seen: _Seen) -> Iterator[Finding]:
+    found = [operation.event for operation in seen.operations if _LAYOUT.search(seen.name(operation.event))]
+    if seen.per_step(len(found)) >= 2:
+        yield Finding(
+            "layout conversions",
+            f"{seen.per_step(len(found)):.0f} kernels a step only reorder data",
+            "neighbouring operators want different memory formats",
+            "model.to(memory_format=torch.channels_last), inputs too; drop needless .contiguous() calls",
+            seen.line(found),
+            seen.per_step(len(found)),
+            seen.duration_s(found),
+        )
+
+
+def _tiny_kernels(seen: _Seen) -> Iterator[Finding]:
+    kernels = [operation for operation in seen.operations if operation.cause == "compute"]
+    launches = seen.events("launch")
+    if len(kernels) < _MANY * seen.steps or not launches:
+        return
+    typical_s = median(operation.end_s - operation.start_s for operation in kernels)
+    launch_s = median(float(seen.trace.end_s[i] - seen.trace.start_s[i]) for i in launches)
+    if typical_s < max(launch_s, TINY_KERNEL_S / 2):
+        yield Finding(
+            "tiny kernels",
+            f"half of {seen.per_step(len(kernels)):.0f} kernels a step take less than a launch's {seconds(launch_s)}",
+            "the device finishes each before the next arrives",
+            "torch.compile, CUDA graphs, or a larger batch",
+            seen.line([operation.event for operation in kernels]),
+            seen.per_step(len(kernels)),
+            max(launch_s - typical_s, 0.0) * seen.per_step(len(kernels)),
+        )
+
+
+def _allocator_churn(seen: _Seen) -> Iterator[Finding]:
+    found = [i for i in seen.events("alloc") if not seen.inside(i, EMPTY_CACHE)]
+    if seen.per_step(len(found)) >= 1:
+        yield Finding(
+            "allocator churn",
+            f"{_times(seen.per_step(len(found)))} the driver is asked for memory, or given some back",
+            "sizes change from step to step, or memory is nearly full: the caching allocator cannot reuse its blocks",
+            "pad to a few sizes, allocate buffers once, or expandable_segments:True",
+            seen.line(found),
+            seen.per_step(len(found)),
+            seen.duration_s(found),
+        )
+
+
+def _empty_cache(seen: _Seen) -> Iterator[Finding]:
+    marked = [i for i in seen.events("annotation", "python", "operator") if EMPTY_CACHE.search(seen.name(i))]
+    if seen.per_step(len(marked)) >= 0.2:
+        yield Finding(
+            "needless empty_cache",
+            f"the cache of memory is emptied {_times(seen.per_step(len(marked)))}",
+            "it synchronises, gives all free blocks back, and the next step asks for them again",
+            "drop torch.cuda.empty_cache() from the loop",
+            seen.line(marked),
+            seen.per_step(len(marked)),
+            seen.duration_s(marked),
+        )
+
+
+def _no_tensor_cores(seen: _Seen) -> Iterator[Finding]:
+    found = [operation.event for operation in seen.operations if _without_tensor_cores(seen, operation)]
+    kernels_s = sum(
+        operation.end_s - operation.start_s for operation in seen.operations if operation.cause == "compute"
+    )
+    share = seen.duration_s(found) * seen.steps / kernels_s if kernels_s else 0.0
+    if share > 0.1:
+        yield Finding(
+            "no tensor cores",
+            f"matrix products without tensor cores take {share:.0%} of the kernels' time",
+            "they run in full fp32, or their sizes are no multiples of 8",
+            'torch.autocast("cuda", torch.bfloat16), or matmul.fp32_precision = "tf32"; pad sizes to 8',
+            seen.line(found),
+            seen.per_step(len(found)),
+            seen.duration_s(found),
+        )
+
+
+def _without_tensor_cores(seen: _Seen, operation: Operation) -> bool:
+    if operation.cause != "compute":
+        return False
+    name = seen.name(operation.event)
+    work = seen.trace.meta.get("kernels", {}).get(name)
+    if work:
+        # A VirtualGPU says what a kernel does: many FLOPs a byte in fp32 or fp64 are a matrix product without them.
+        dense = work["flops"] > 16 * max(work["moved_bytes"], 1)
+        return bool(dense and work["dtype"] in ("fp32", "fp64") and KINDS[seen.trace.kind[operation.event]] == "kernel")
+    return bool(_MATRIX.search(name) and _NO_TENSOR_CORES.search(name) and not _TENSOR_CORES.search(name))
+
+
+_LOOKS: tuple[Callable[[_Seen], Iterator[Finding]], ...] = (
+    _host_reads,
+    _blocking_copies,
+    _per_parameter_optimizer,
+    _layout_conversions,
+    _tiny_kernels,
+    _allocator_churn,
+    _empty_cache,
+    _no_tensor_cores,
+)

@@ -1,0 +1,152 @@
+"""From the events of a Chrome trace to the rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.trace.errors import TraceError
+from edl_labs.trace.table import NUMBER, TableBuilder, Trace
+
+_LINKS = ("correlation", "correlationId", "correlation_id", "correlationID", "Correlation ID")
+_BYTES = ("bytes", "Bytes", "size", "moved_bytes")
+_DEVICE_FROM = NUMBER["kernel"]
+_MICROSECOND = 1e-6
+# Beyond this a float cannot tell neighbouring microseconds apart.
+_FAR = 1e18
+
+
+class Events:
+    """Takes the events of a trace one by one, and builds its table."""
+
+    def __init__(self, kind_of: Callable[[str, str], str | None]) -> None:
+        self._kind_of = kind_of
+        self._table = TableBuilder()
+        self._kinds: dict[tuple[str, str], int] = {}
+        self._rows: dict[tuple[Any, Any], int] = {}
+        self._open: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
+        self._row_names: dict[tuple[Any, Any], str] = {}
+        self.seen = 0
+        self._virtual = self._torch = False
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Keep one event: complete ones, begins with their ends, names of rows, and arrows of issue."""
+        self.seen += 1
+        phase = event.get("ph")
+        if phase == "X":
+            self._complete(event)
+        elif phase == "B":
+            self._open.setdefault((event.get("pid"), event.get("tid")), []).append(event)
+        elif phase == "E":
+            self._close(event)
+        elif phase == "M":
+            self._named(event)
+        elif phase in ("s", "f") and event.get("cat") == "issue":
+            self._flow(event)
+
+    def build(self, label: str, meta: dict[str, Any]) -> Trace:
+        """The table; TraceError where there was nothing of a loop in the events."""
+        if not len(self._table):
+            raise TraceError(
+                f"{label} holds nothing of a training loop",
+                why=f"none of its {self.seen:,} events is an operator, a runtime call, a kernel or an annotation",
+                next="record it with torch.profiler, VirtualGPU or nsys, and export while the profiler has data",
+            )
+        origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
+        kept = {key: value for key, value in meta.items() if key in ("deviceProperties", "traceName", "schemaVersion")}
+        return self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept)
+
+    def _complete(self, event: dict[str, Any]) -> None:
+        category, name = event.get("cat") or "", event.get("name")
+        if type(name) is not str or type(category) is not str:
+            return
+        key = (category, name)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._number(category, name)
+        if kind < 0:
+            return
+        start, duration = event.get("ts"), event.get("dur", 0)
+        if type(start) is not float:
+            start = _number(start)
+        if type(duration) is not float:
+            duration = _number(duration)
+        if start is None or duration is None or not (-_FAR < start < _FAR and 0 <= duration < _FAR):
+            return
+        args = event.get("args")
+        link, stream, moved, line = self._details(args) if args else (-1, -1, -1, -1)
+        place = (event.get("pid"), event.get("tid"))
+        row = self._rows.get(place)
+        if row is None:
+            row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
+        if kind >= _DEVICE_FROM and stream < 0:
+            stream = row
+        self._table.add(
+            kind, self._table.name(name), row=row, start=start, end=start + duration, link=link, stream=stream,
+            moved_bytes=moved, line=line,
+        )  # fmt: skip
+
+    def _number(self, category: str, name: str) -> int:
+        kind = self._kind_of(category, name)
+        self._torch |= category in ("cpu_op", "python_function", "user_annotation")
+        return -1 if kind is None else NUMBER[kind]
+
+    def _details(self, args: dict[str, Any]) -> tuple[int, int, int, int]:
+        if type(args) is not dict:
+            return -1, -1, -1, -1
+        link = _first(args, _LINKS)
+        stream = args.get("stream", -1)
+        line = args.get("line") or args.get("CallFrom")
+        return (
+            link,
+            stream if type(stream) is int and abs(stream) < 2**31 else -1,
+            _first(args, _BYTES),
+            self._table.name(line) if type(line) is str and line else -1,
+        )
+
+    def _close(self, event: dict[str, Any]) -> None:
+        stack = self._open.get((event.get("pid"), event.get("tid")))
+        if stack:
+            begin = stack.pop()
+            first, last = _number(begin.get("ts")), _number(event.get("ts"))
+            if first is not None and last is not None:
+                self._complete({**begin, "dur": last - first})
+
+    def _named(self, event: dict[str, Any]) -> None:
+        args = event.get("args")
+        if event.get("name") == "thread_name" and isinstance(args, dict):
+            place = (event.get("pid"), event.get("tid"))
+            self._row_names[place] = f"{place[0]}/{place[1]} {args.get('name', '')}".strip()
+        elif event.get("name") == "process_name" and isinstance(args, dict):
+            self._virtual |= args.get("name") == "VirtualGPU"
+
+    def _flow(self, event: dict[str, Any]) -> None:
+        """VirtualGPU's arrows come right behind the event they start or end at: they name its link after the fact."""
+        number = event.get("id")
+        if type(number) is int:
+            self._table.link_last(number)
+
+
+def _origin(meta: dict[str, Any], *, torch: bool) -> str:
+    return "torch.profiler" if torch or "deviceProperties" in meta or "schemaVersion" in meta else "a Chrome trace"
+
+
+def _first(args: dict[str, Any], keys: tuple[str, ...]) -> int:
+    for key in keys:
+        value = args.get(key)
+        if type(value) is int and 0 <= value < 2**63:
+            return value
+        if type(value) is str and value.isascii() and value.isdigit() and len(value) < 19:
+            return int(value)
+    return -1
+
+
+def _number(value: Any) -> float | None:
+    if type(value) is str:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if type(value) not in (int, float):
+        return None
+    return float(value) if abs(value) < _FAR else None

@@ -1,0 +1,214 @@
+"""The dependency graph of a trace: what the host does in turn, what that issues, and what waits for what."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+
+from edl_labs.trace.device import Device, Operation, device_of
+from edl_labs.trace.host import Stretch, host_of
+from edl_labs.trace.table import KINDS, Trace
+
+# Device and host clocks of real traces agree to about a microsecond.
+_TOUCH_S = 1e-6
+_DEPTH = 1024
+_WIDE = re.compile(r"^synchronize$|Device|Ctx|Context|Free")
+_WAITS = ("sync", "copy call", "alloc", "queue full")
+
+
+@dataclass
+class Node:
+    """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over."""
+
+    cause: str
+    duration_s: float
+    lane: int
+    engine: str
+    lag_s: float = 0.0
+    queued: bool = False
+    after: int = -1
+    step: int = 0
+
+
+@dataclass
+class Act:
+    """A stretch of the host: takes `duration_s`, issues nodes at offsets, may wait for a node and `tail_s` beyond it.
+
+    `all_lanes`: it waits for everything issued before it, not for that node alone.
+    """
+
+    cause: str
+    duration_s: float
+    step: int
+    kind: str
+    issues: list[tuple[int, float]] = field(default_factory=list)
+    awaits: int = -1
+    tail_s: float = 0.0
+    all_lanes: bool = False
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The host's acts in order, and the nodes that they issue, in the order of issue.
+
+    `launched_lag_s` and `queued_lag_s` are how long a node starts after its launch arrives at an idle device, and after
+    the one before it: medians of the trace. `depth` is how many operations may be under way in a lane.
+    """
+
+    acts: tuple[Act, ...]
+    nodes: tuple[Node, ...]
+    steps: int
+    launched_lag_s: float
+    queued_lag_s: float
+    depth: int
+
+
+def graph_of(trace: Trace) -> Graph:
+    """The dependency graph of a trace. What waits for what across streams is told from ends that meet starts."""
+    device = device_of(trace)
+    stretches = host_of(trace).stretches
+    if stretches and stretches[-1].event < 0:
+        # Behind the last event the host does nothing; it is the device that goes on.
+        stretches = stretches[:-1]
+    starts = [start for start, _ in trace.steps]
+    order, placed = _issued(trace, device, stretches)
+    place = {number: rank for rank, number in enumerate(order)}
+    nodes = _nodes(trace, [device.operations[number] for number in order], [placed[n][1] for n in order])
+    acts = [
+        Act(
+            s.cause,
+            s.end_s - s.start_s,
+            max(bisect_right(starts, s.start_s + 1e-12) - 1, 0),
+            KINDS[trace.kind[s.event]] if s.event >= 0 else "work",
+        )
+        for s in stretches
+    ]
+    for number in order:
+        at, arrives_s = placed[number]
+        acts[at].issues.append((place[number], max(arrives_s - stretches[at].start_s, 0.0)))
+        nodes[place[number]].step = acts[at].step
+    _waits(acts, stretches, [_wide(trace, s.event) for s in stretches], [device.operations[number] for number in order])
+    launched = [node.lag_s for node in nodes if not node.queued and node.cause == "compute"]
+    queued = [node.lag_s for node in nodes if node.queued and node.after < 0]
+    depth = trace.meta.get("machine", {}).get("queue_depth", _DEPTH)
+    return Graph(
+        acts=tuple(acts),
+        nodes=tuple(nodes),
+        steps=len(starts),
+        launched_lag_s=median(launched) if launched else 0.0,
+        queued_lag_s=median(queued) if queued else 0.0,
+        depth=int(depth or 10**9),
+    )
+
+
+def _issued(
+    trace: Trace, device: Device, stretches: tuple[Stretch, ...]
+) -> tuple[list[int], dict[int, tuple[int, float]]]:
+    """The operations in the order of issue, and for each (stretch that issues it, moment of arrival)."""
+    last: dict[int, int] = {}
+    for number, stretch in enumerate(stretches):
+        if stretch.event >= 0:
+            last[stretch.event] = number
+    begins = [stretch.start_s for stretch in stretches]
+    placed = {}
+    for number, operation in enumerate(device.operations):
+        call = operation.call
+        arrives_s = min(float(trace.end_s[call]), operation.start_s) if call >= 0 else operation.start_s
+        at = last.get(call, -1) if call >= 0 else -1
+        if at < 0:
+            at = max(bisect_left(begins, arrives_s) - 1, 0)
+        placed[number] = (at, arrives_s)
+    return sorted(placed, key=lambda n: (placed[n][0], placed[n][1], device.operations[n].start_s)), placed
+
+
+def _nodes(trace: Trace, operations: list[Operation], arrivals: list[float]) -> list[Node]:
+    exclusive = _exclusive(operations)
+    lane_end: dict[int, float] = defaultdict(float)
+    engine_end: dict[str, float] = defaultdict(float)
+    ends = sorted((operation.end_s, number) for number, operation in enumerate(operations))
+    nodes = []
+    for number, operation in enumerate(operations):
+        engine = _engine(trace, operation)
+        alone = operation.cause not in ("compute", "communication") or exclusive
+        ready = max(lane_end[operation.stream], engine_end[engine] if alone else 0.0)
+        base = max(arrivals[number], ready)
+        lag_s = max(operation.start_s - base, 0.0)
+        after = _dependency(ends, operations, number, lag_s)
+        nodes.append(
+            Node(
+                operation.cause,
+                operation.end_s - operation.start_s,
+                operation.stream,
+                engine if alone else f"lane {operation.stream}",
+                0.0 if after >= 0 else lag_s,
+                queued=ready >= arrivals[number],
+                after=after,
+            )
+        )
+        lane_end[operation.stream] = max(lane_end[operation.stream], operation.end_s)
+        engine_end[engine] = max(engine_end[engine], operation.end_s)
+    return nodes
+
+
+def _engine(trace: Trace, operation: Operation) -> str:
+    if operation.cause in ("compute", "communication"):
+        return operation.cause
+    name, row = trace.names[trace.name[operation.event]], trace.rows[trace.row[operation.event]]
+    to_host = "DtoH" in name or "D2H" in row or name == "item" or "Device-to-Host" in name
+    return "copy to host" if to_host else "copy to device"
+
+
+def _exclusive(operations: list[Operation]) -> bool:
+    """Whether no two kernels of different streams ever overlap: the device then runs one at a time."""
+    until, stream = 0.0, -1
+    for operation in sorted((o for o in operations if o.cause == "compute"), key=lambda o: o.start_s):
+        if operation.start_s < until - _TOUCH_S and operation.stream != stream:
+            return False
+        if operation.end_s > until:
+            until, stream = operation.end_s, operation.stream
+    return True
+
+
+def _dependency(ends: list[tuple[float, int]], operations: list[Operation], number: int, lag_s: float) -> int:
+    """The operation of another stream that this one waited for: it ends as this one starts, late for nothing else."""
+    operation = operations[number]
+    if lag_s < _TOUCH_S / 10:
+        return -1
+    place = bisect_right(ends, (operation.start_s + _TOUCH_S / 10, len(operations)))
+    for end_s, other in reversed(ends[max(place - 4, 0) : place]):
+        meets = operation.start_s - end_s < _TOUCH_S
+        if meets and other < number and operations[other].stream != operation.stream:
+            return other
+    return -1
+
+
+def _wide(trace: Trace, event: int) -> bool:
+    """Whether a call waits for the whole device."""
+    return event >= 0 and bool(_WIDE.search(trace.names[trace.name[event]]))
+
+
+def _waits(acts: list[Act], stretches: tuple[Stretch, ...], wide: list[bool], operations: list[Operation]) -> None:
+    """Join each act that waits to the operation it waits for: the last to end before the wait does."""
+    issued = 0
+    recent: list[tuple[float, int]] = []
+    for act, stretch, all_lanes in zip(acts, stretches, wide, strict=True):
+        act.all_lanes = all_lanes
+        for number, _ in act.issues:
+            issued = max(issued, number + 1)
+            recent.append((operations[number].end_s, number))
+        if stretch.event < 0 or act.kind not in _WAITS or not recent:
+            continue
+        if act.kind == "alloc" and act.cause != "alloc":
+            continue
+        done = [entry for entry in recent if entry[0] <= stretch.end_s + _TOUCH_S]
+        bound = [entry for entry in done if entry[0] > stretch.start_s]
+        if bound:
+            end_s, act.awaits = max(bound)
+            act.tail_s = max(stretch.end_s - end_s, 0.0)
+        elif act.kind == "sync":
+            act.awaits, act.tail_s = max(recent)[1] if len(done) == len(recent) else -1, act.duration_s
+        # Everything that is over cannot hold a later wait.
+        recent = [entry for entry in recent if entry[0] > stretch.end_s - _TOUCH_S] or recent[-1:]

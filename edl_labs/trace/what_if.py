@@ -1,0 +1,86 @@
+"""What mending a cause would gain, told from a trace by running its dependency graph again."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edl_labs.errors import UsageError
+from edl_labs.trace.attribute import attribute
+from edl_labs.trace.errors import TraceError
+from edl_labs.trace.graph import Graph, graph_of
+from edl_labs.trace.host import CAUSES
+from edl_labs.trace.simulate import simulate, without
+from edl_labs.trace.table import Trace
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A step's time as it is and with a cause removed, in seconds.
+
+    `replayed_s` is the step's time when the graph runs unchanged: how far it lies from `before_s`, the time in the
+    trace, says how well the graph explains the trace. The gain is told by `replayed_s` against `after_s`.
+    """
+
+    cause: str
+    before_s: float
+    replayed_s: float
+    after_s: float
+
+    @property
+    def gain_s(self) -> float:
+        """Seconds saved in a step."""
+        return self.replayed_s - self.after_s
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast a step becomes; inf where nothing of it is left."""
+        return self.replayed_s / self.after_s if self.after_s > 0 else float("inf")
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as plain data."""
+        return {"schema": 1, **asdict(self), "gain_s": self.gain_s, "speedup": self.speedup}
+
+
+def what_if(trace: Trace, cause: str, *, skip: int | None = None, copy_speedup: float | None = None) -> WhatIf:
+    """The gain from removing a cause, by running the dependency graph of the trace again without it.
+
+    Shares of wall time are upper bounds of gains: behind a removed cause the next one waits. `skip` leaves out the
+    first steps (one, unless there are fewer than three). `copy_speedup` is how much faster pinned copies run.
+    """
+    return _compared(trace, graph_of(trace), cause, skip=skip, copy_speedup=copy_speedup)
+
+
+def most_to_gain(trace: Trace, *, skip: int | None = None, copy_speedup: float | None = None) -> tuple[WhatIf, ...]:
+    """`what_if` for every cause that can be mended, the largest gain first."""
+    graph = graph_of(trace)
+    found = [_compared(trace, graph, cause, skip=skip, copy_speedup=copy_speedup) for cause in CAUSES]
+    return tuple(sorted(found, key=lambda answer: -answer.gain_s))
+
+
+def _compared(trace: Trace, graph: Graph, cause: str, *, skip: int | None, copy_speedup: float | None) -> WhatIf:
+    if cause not in CAUSES:
+        raise UsageError(f"there is no cause {cause!r}", why=f"causes are {', '.join(CAUSES)}", next="name one of them")
+    first = _skipped(graph.steps, skip)
+    faster = pinned_speedup(trace) if copy_speedup is None else copy_speedup
+    return WhatIf(
+        cause=cause,
+        before_s=attribute(trace, skip=first).wall_s,
+        replayed_s=simulate(graph).per_step_s(first),
+        after_s=simulate(without(graph, cause, copy_speedup=faster)).per_step_s(first),
+    )
+
+
+def pinned_speedup(trace: Trace) -> float:
+    """How much faster copies from pinned memory are: what the machine's rates say, or twice, where nothing is known."""
+    machine = trace.meta.get("machine") or {}
+    if machine.get("pageable_byte_per_s"):
+        return max(float(machine["link_byte_per_s"] / machine["pageable_byte_per_s"]), 1.0)
+    return 2.0
+
+
+def _skipped(steps: int, skip: int | None) -> int:
+    first = (1 if steps >= 3 else 0) if skip is None else skip
+    if not 0 <= first < steps:
+        raise TraceError(f"no step is left after skipping {first}", why=f"there are {steps} steps", next="skip fewer")
+    return first

@@ -1,0 +1,950 @@
+# %% [markdown]
+# # Profiling: where the time goes
+#
+# A benchmark says *how long*. A profile says *where*, and it is easily misread: most profiles count some time twice,
+# show the wrong clock, or look at the wrong moment. In this lab you read profiles, write a profiler, and then do what
+# profiles are for: say what a training step waits for, who is to blame, and what mending it would be worth.
+#
+# After this lab you can
+#
+# * turn nested rows into self times, and tell on which device an operator really ran;
+# * read a sampling profiler's table, and say which steps a scheduled profiler records;
+# * measure every layer of a model, forward and backward, and write a file that a trace viewer opens;
+# * say why a utilisation of 100 % can be one busy SM;
+# * name a step's pattern, blame a line, predict what mending it gains, and mend it without changing a result.
+#
+# **About 120 minutes.** No GPU is needed: timelines come from a modelled device, and the real cells profile this
+# machine, whatever it is. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
+# deck: [000] training pipelines, [002] software perspective, [003] performance and profiling.
+
+# %% setup
+try:
+    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+
+# %% parameters
+batch_size = 8
+train_steps = 30
+sample_seconds = 2.0
+
+# %% given
+from edl_labs import units
+from edl_labs.clock import clock_for
+from edl_labs.device import describe
+from edl_labs.plots import style
+from edl_labs.plots.timeline import draw_timeline
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+# %% [markdown]
+# ## 1. One convolution, counted four times
+#
+# Deck [003] profiles a DenseNet with `torch.autograd.profiler.profile(use_cuda=True)`. The first rows of its table:
+#
+# | name | CPU time | CUDA time |
+# |---|---|---|
+# | conv2d | 9976.544 µs | 9972.736 µs |
+# | convolution | 9958.778 µs | 9958.400 µs |
+# | _convolution | 9946.712 µs | 9947.136 µs |
+# | contiguous | 6.692 µs | 6.976 µs |
+# | empty | 11.927 µs | 12.032 µs |
+# | mkldnn_convolution | 9880.452 µs | 9889.792 µs |
+#
+# **Predict:** how long did these six rows take together? And how much of it was on the GPU?
+
+# %%
+deck = {"conv2d": 9976.544, "convolution": 9958.778, "_convolution": 9946.712}
+deck |= {"contiguous": 6.692, "empty": 11.927, "mkldnn_convolution": 9880.452}
+print(f"the six rows add up to {sum(deck.values()):,.1f} µs; conv2d alone took {deck['conv2d']:,.1f} µs")
+print(f"counted {sum(deck.values()) / deck['conv2d']:.2f} times")
+rate = 3.776e9 / (deck["mkldnn_convolution"] * 1e-6)
+print(f"3.776 GFLOP in {deck['mkldnn_convolution'] / 1e3:.3f} ms: {units.flop_rate(rate)}")
+
+# %% [markdown]
+# The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
+# row's time is its **total** time, callees included. What can be added up is **self** time: a row's own time, without
+# what lies *directly* inside it. Self times: conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs. All the rest
+# is in the work.
+#
+# And the GPU? Neither the model nor its input was ever moved there. The CUDA column was measured by events around
+# each operator, on a device that had nothing to do: a second clock for the same wall time. Two signs give it away.
+# The kernel is MKL-DNN's, Intel's CPU library; and 382 GFLOP/s is a good rate for a CPU and a ridiculous one for a
+# GPU.
+#
+# Write two functions:
+#
+# * `self_times(rows)` → `{name: self seconds}`. A row is a dict with `name`, `thread`, `start_s`, `end_s`; rows come
+#   in **any order**, and those of one thread nest (they may touch, and an operator may call one of its own name).
+#   Rows of different threads have nothing to do with each other, even when they overlap. Add up what rows of one name
+#   have.
+# * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 where nobody knows), `cpu_s`
+#   and `cuda_s`. Two tests, in this order. An operator that did its work within `cuda_s` **faster than the CPU's
+#   peak** did not do it there. Otherwise the columns decide: two readings of one wall clock agree within 5 % of
+#   `cpu_s`; a launch on the host and a kernel on the device have nothing to do with each other.
+
+
+# %% solve="self_times"
+def self_times(rows):
+    """Seconds by name, without those of the rows directly inside."""
+    ### BEGIN SOLUTION
+    times, around = {}, {}
+    for row in sorted(rows, key=lambda row: (row["start_s"], -row["end_s"])):
+        stack = around.setdefault(row["thread"], [])
+        while stack and stack[-1]["end_s"] <= row["start_s"]:
+            stack.pop()
+        spent_s = row["end_s"] - row["start_s"]
+        times[row["name"]] = times.get(row["name"], 0.0) + spent_s
+        if stack:
+            times[stack[-1]["name"]] -= spent_s
+        stack.append(row)
+    return times
+    ### END SOLUTION
+
+
+def ran_on(entry, *, cpu_flop_per_s):
+    """Where the operator of a profiler's row did its work: cpu or gpu."""
+    ### BEGIN SOLUTION
+    if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
+        return "gpu"
+    return "cpu" if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"] else "gpu"
+    ### END SOLUTION
+
+
+# %% check="self_times"
+check("self_times")
+
+# %% [markdown]
+# Now on a real profile: a small network, forward and backward, on this machine's CPU. **Predict:** which operator has
+# the largest *total* time, and which the largest *self* time?
+
+
+# %%
+from edl_labs.trace import TorchLoop
+
+
+def profiled_rows(batch):
+    """Rows of torch.profiler for one forward and backward pass, after a few that nobody looks at."""
+    import torch
+    from torch.nn import Conv2d, Flatten, Linear, ReLU
+
+    net, x = torch.nn.Sequential(Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)), torch.randn(batch, 3, 32, 32)
+    recorded = TorchLoop(lambda: net(x).sum().backward()).record(1).events("operator")
+    return [{"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s} for e in recorded]
+
+
+# %%
+with once_written("self_times"):
+    rows = profiled_rows(batch_size)
+    own = self_times(rows)
+    total = {name: sum(r["end_s"] - r["start_s"] for r in rows if r["name"] == name) for name in own}
+    busy_s = sum(own.values())
+    print(f"{len(rows)} rows; totals add up to {sum(total.values()) / busy_s:.1f} times the time that passed")
+    for name in sorted(own, key=own.get, reverse=True)[:6]:
+        print(f"{name:<46} self {units.seconds(own[name]):>8}   total {units.seconds(total[name]):>8}")
+
+# %% [markdown]
+# The rows with large totals are wrappers; the rows with large self times do the work. *Sort by self time first*, then
+# climb to the callers to see whose work it is. (`prof.key_averages().table(sort_by="self_cpu_time_total")` does it.)
+
+# %% [markdown]
+# ## 2. A profiler that only looks now and then
+#
+# A *tracing* profiler (cProfile, torch.profiler) notes each call, and slows down code that calls much. A *sampling*
+# one (py-spy, scalene) looks a hundred times a second at the stack, from outside if you like. Deck [000] shows
+# py-spy:
+#
+# ```text
+# Total Samples 300
+# GIL: 24.33%, Active: 100.00%, Threads: 2
+# %Own    %Total  OwnTime  TotalTime  Function (filename:line)
+# 36.00%  36.00%  0.360s   0.360s     fit (implicit/als.py:139)
+# 26.00%  26.00%  0.260s   0.260s     fit (implicit/als.py:141)
+# 23.00%  23.00%  0.230s   0.230s     fit (implicit/als.py:160)
+# 13.00%  13.00%  0.580s   0.580s     tocsr (scipy/sparse/csc.py:151)
+#  0.00%   0.00%  0.130s   0.130s     bm25_weight (implicit/nearest_neighbours.py:149)
+# ```
+#
+# **Predict:** `tocsr` has 13 % of the samples and 0.58 s; the first `fit` has 36 % and 0.36 s. How can both be true?
+
+# %%
+own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]
+print(f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s")
+print(f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %")
+
+# %% [markdown]
+# Shares are of the **last samples** (a window: here one second, since 0.36 s are 36 % of it), seconds are of the
+# **whole run**. `tocsr` was busy earlier. A sampler's screen answers "what is it doing now?" and "what has it done?"
+# in one row.
+#
+# Write `sampler_table(samples, rate_hz=..., window=...)`. A sample is a dict: `stack` (frames from the outermost to
+# the one that runs), `idle` (the thread only waited) and `gil` (it held Python's lock). Return a dict:
+#
+# * `"active"` and `"gil"`: shares of all samples of the run that were not idle, and that held the lock;
+# * `"rows"`: for each frame on a stack of an **active** sample a dict with `own` and `total`, shares of the last
+#   `window` samples (idle ones are in the denominator, in no row), and `own_s` and `total_s`, seconds of the whole
+#   run. A sample stands for one tick of `1 / rate_hz`. A frame that is on a stack twice was still there for one tick.
+
+
+# %% solve="read_a_sampler"
+def sampler_table(samples, *, rate_hz, window):
+    """The header and the rows of a sampling profiler's screen."""
+    ### BEGIN SOLUTION
+    rows = {}
+    recent = len(samples) - window
+    for number, sample in enumerate(samples):
+        if sample["idle"]:
+            continue
+        for frame in set(sample["stack"]):
+            row = rows.setdefault(frame, dict.fromkeys(("own", "total", "own_s", "total_s"), 0.0))
+            for column in ("total", "own") if frame == sample["stack"][-1] else ("total",):
+                row[f"{column}_s"] += 1 / rate_hz
+                row[column] += (number >= recent) / window
+    active = sum(not sample["idle"] for sample in samples) / len(samples)
+    return {"active": active, "gil": sum(sample["gil"] for sample in samples) / len(samples), "rows": rows}
+    ### END SOLUTION
+
+
+# %% check="read_a_sampler"
+check("read_a_sampler")
+
+# %% [markdown]
+# A sampler takes a dozen lines of Python: a thread that looks at another one's stack. **Predict:** which share of its
+# time does the loop below spend in `multiply`, and how far off will 100 samples a second be?
+
+
+# %%
+def frames_of(thread):
+    """The stack of a thread, from the outermost frame to the one that runs."""
+    import sys
+    import traceback
+
+    frame = sys._current_frames().get(thread.ident)
+    stack = traceback.extract_stack(frame)[3:] if frame else []
+    return [f"{f.name} (line {f.lineno})" for f in stack] or ["thread"]
+
+
+# %%
+def sampled(work, *, rate_hz, spent_s):
+    """Samples of the stack of `work()`, run over and over for `spent_s` seconds in a thread of its own."""
+    import threading
+    import time
+
+    end_s, samples = time.monotonic() + spent_s, []
+    thread = threading.Thread(target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)])
+    thread.start()
+    while thread.is_alive():
+        time.sleep(1 / rate_hz)
+        samples.append({"stack": frames_of(thread), "idle": False, "gil": False})
+    return samples
+
+
+# %%
+import numpy as np
+
+table = np.random.default_rng(0).normal(size=(300, 300))
+
+
+def multiply():
+    return table @ table @ table @ table
+
+
+def normalize():
+    return [sum(row) for row in table.tolist()]
+
+
+def both():
+    multiply(), normalize()
+
+
+# %%
+with once_written("read_a_sampler"):
+    samples = sampled(both, rate_hz=100, spent_s=sample_seconds)
+    rows = sampler_table(samples, rate_hz=100, window=min(100, len(samples)))["rows"]
+    print(f"measured here: {len(samples)} samples")
+    for frame in sorted(rows, key=lambda frame: -rows[frame]["own_s"])[:5]:
+        row = rows[frame]
+        print(f"{row['own']:7.1%} {row['total']:7.1%} {row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}")
+
+# %% [markdown]
+# A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows of a few samples
+# mean nothing. And this sampler lives in the program: while pure Python runs, it waits for the lock, up to 5 ms.
+# py-spy reads another process's memory and needs no lock.
+#
+# Deck [000] also shows nvprof and `torch.utils.bottleneck`. The first refuses GPUs since Ampere (use `nsys` and
+# `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: traces open in
+# Perfetto.
+
+# %% [markdown]
+# ## 3. When to look
+#
+# A trace of a whole training run would be enormous, and its first steps tell of warming up only. `torch.profiler`
+# takes a schedule: `wait` steps of nothing, `warmup` steps in which the profiler runs and throws away what it sees,
+# `active` steps that are recorded, and that over again, `repeat` times (0: for ever). Deck [000] has
+# `schedule(wait=1, warmup=1, active=3, repeat=2)` and stops its loop at step (1 + 1 + 3) * 2; deck [002] has `wait=2,
+# warmup=2, active=5, repeat=0`.
+#
+# **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
+# When does deck [002]'s profiler stop?
+#
+# Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
+# at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
+# ends a recording. `skip_first` steps of nothing come before the first cycle.
+
+
+# %% solve="schedule_states"
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0):
+    """What a scheduled profiler does at each of the first `steps` steps."""
+
+    ### BEGIN SOLUTION
+    def state(step):
+        turn, place = divmod(step - skip_first, wait + warmup + active)
+        if turn < 0 or (repeat and turn >= repeat) or place < wait:
+            return "none"
+        if place < wait + warmup:
+            return "warmup"
+        return "record and save" if place == wait + warmup + active - 1 else "record"
+
+    return [state(step) for step in range(steps)]
+    ### END SOLUTION
+
+
+# %% check="schedule_states"
+check("schedule_states")
+
+# %%
+with once_written("schedule_states"):
+    states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
+    letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
+    print("deck [000]:", " ".join(letters[state] for state in states))
+    recorded = sum(state.startswith("record") for state in states)
+    print(f"{recorded} steps in {states.count('record and save')} traces")
+    endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
+    print(f"deck [002]: {endless.count('record and save')} traces in 900 steps, one every {2 + 2 + 5}")
+
+# %% [markdown]
+# Six steps in two traces. Note `prof.step()` at the end of each step: without it the profiler stays at step 0 for
+# ever and records nothing at all. The warm-up is there because switching the profiler on costs time that would be
+# seen.
+
+# %% [markdown]
+# ## 4. Write one: every layer, forward and backward
+#
+# "Which layer is slow?" is a question about modules, and torch has hooks for exactly that. A module's
+# `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass,
+# `register_full_backward_pre_hook` and `register_full_backward_hook` around its backward pass. Each returns a handle;
+# `handle.remove()` takes the hook away again.
+#
+# Write the class `LayerProfiler(model, clock)`:
+#
+# * `with LayerProfiler(model, clock) as profiler:` installs hooks on **every** module of `model.named_modules()`,
+#   under its name there (`"model"` for the outermost, whose name there is empty), and takes **all** of them away at
+#   the end.
+# * `profiler.table()` → `{name: {"calls", "forward_self_s", "forward_total_s", "backward_self_s",
+#   "backward_total_s"}}`, added up over all calls. Modules nest, may be called more than once, and self time leaves
+#   out the modules inside.
+# * `profiler.trace()` → `{"traceEvents": [...]}`, the trace-event format that Perfetto and chrome://tracing open. One
+#   *complete* event for each forward and each backward of a call: a dict with `name` (of the module), `cat`
+#   (`"forward"` or `"backward"`), `ph` (`"X"`), `ts` and `dur` (**microseconds**, from the clock), `pid` and `tid` (0
+#   will do).
+#
+# The model's work is kernels: they are launched, and run later. `clock.now_s()` reads the clock,
+# `clock.synchronize()` waits for the device. **Predict:** what does a profiler report that forgets to wait? The check
+# builds models whose kernels take known times on a virtual clock; every module's input requires a gradient, so every
+# hook runs.
+
+
+# %% solve="layer_profiler"
+class LayerProfiler:
+    """Seconds of every module of a model, forward and backward, while the with block runs."""
+
+    def __init__(self, model, clock):
+        ### BEGIN SOLUTION
+        self.model, self.clock = model, clock
+        self.rows, self.events, self.running, self.handles = {}, [], [], []
+        ### END SOLUTION
+
+    def __enter__(self):
+        ### BEGIN SOLUTION
+        for name, module in self.model.named_modules():
+            self._watch(name or "model", module)
+        return self
+        ### END SOLUTION
+
+    def __exit__(self, *error):
+        ### BEGIN SOLUTION
+        for handle in self.handles:
+            handle.remove()
+        ### END SOLUTION
+
+    ### BEGIN SOLUTION
+    def _watch(self, name, module):
+        phases = [f"{phase}_{kind}_s" for phase in ("forward", "backward") for kind in ("self", "total")]
+        self.rows[name] = {"calls": 0} | dict.fromkeys(phases, 0.0)
+        self.handles += [
+            module.register_forward_pre_hook(lambda *_: self._begin()),
+            module.register_forward_hook(lambda *_: self._end(name, "forward")),
+            module.register_full_backward_pre_hook(lambda *_: self._begin()),
+            module.register_full_backward_hook(lambda *_: self._end(name, "backward")),
+        ]
+
+    def _read_s(self):
+        self.clock.synchronize()
+        return self.clock.now_s()
+
+    def _begin(self):
+        self.running.append([self._read_s(), 0.0])
+
+    def _end(self, name, phase):
+        began_s, inside_s = self.running.pop()
+        total_s = self._read_s() - began_s
+        if self.running:
+            self.running[-1][1] += total_s
+        self.rows[name]["calls"] += phase == "forward"
+        self.rows[name][f"{phase}_self_s"] += total_s - inside_s
+        self.rows[name][f"{phase}_total_s"] += total_s
+        timing = {"ts": 1e6 * began_s, "dur": 1e6 * total_s, "pid": 0, "tid": 0}
+        self.events.append({"name": name, "cat": phase, "ph": "X", **timing})
+
+    ### END SOLUTION
+
+    def table(self):
+        """Calls and seconds by module."""
+        ### BEGIN SOLUTION
+        return self.rows
+        ### END SOLUTION
+
+    def trace(self):
+        """The calls as trace events."""
+        ### BEGIN SOLUTION
+        return {"traceEvents": self.events}
+        ### END SOLUTION
+
+
+# %% check="layer_profiler"
+check("layer_profiler")
+
+# %% [markdown]
+# It asks for a model and a clock, so it runs on a real one. **Predict:** of the blocks below, all of the same shape,
+# which is slowest? Does the backward pass take twice as long as the forward pass?
+
+
+# %%
+import torch
+
+
+def small_net(width=96):
+    """Three blocks of two layers each, and a head."""
+
+    def block():
+        return torch.nn.Sequential(
+            torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width)
+        )
+
+    return torch.nn.Sequential(block(), block(), block(), torch.nn.Linear(width, 10))
+
+
+# %%
+with once_written("layer_profiler"):
+    net, x = small_net(), torch.randn(32 * batch_size, 96, requires_grad=True)
+    net(x).sum().backward()
+    with LayerProfiler(net, clock_for("cpu")) as profiler:
+        for _ in range(train_steps):
+            net(x).sum().backward()
+    print(f"measured on {describe('cpu').device_name}, seconds a step:")
+    for name, row in profiler.table().items():
+        times = [
+            f"{units.seconds(row[f'{p}_{k}_s'] / row['calls']):>9}"
+            for p in ("forward", "backward")
+            for k in ("self", "total")
+        ]
+        print(f"{name:<6} forward self {times[0]} total {times[1]}   backward self {times[2]} total {times[3]}")
+
+# %%
+from edl_labs.plots.layers import draw_nested
+
+with once_written("layer_profiler"):
+    events = profiler.trace()["traceEvents"]
+    one_step = events[-len(events) // train_steps :]
+    figure, axes = style.subplots(figsize=(9, 2.6))
+    axes = draw_nested(axes, one_step, title="One step of the network (measured here)")
+
+# %% [markdown]
+# Such a picture is a *flame graph* over time: each module lies below the one that called it. Hooks cost too: each
+# waits for the device, which is why you profile some steps and not all, and why a profiled step is slower than a real
+# one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
+
+# %% [markdown]
+# ## 5. 100 % of what?
+#
+# Deck [003]: "GPU utilization should be ~100 %". What `nvidia-smi` shows is the share of the last moments in which
+# **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the time on an A100 with 108
+# SMs. What does `nvidia-smi` say? Which share of the machine works?
+#
+# Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with
+# `start_s`, `end_s` and `blocks`; all lie in a window of `window_s` that starts at 0. The first number is the
+# monitor's. The second is the share of the SMs' time in which they had work. One SM holds one block at a time, blocks
+# of a kernel take equally long, and a kernel with more blocks than SMs runs in waves (lab 1): 109 blocks on 108 SMs
+# are two waves, and nearly half of their places are empty. Kernels may run side by side, on SMs of their own.
+
+
+# %% solve="utilisation_lies"
+def utilisation(kernels, *, sm_count, window_s):
+    """(utilisation, sm_share): time with any kernel, and SM time with a block, as shares of the window."""
+    ### BEGIN SOLUTION
+    any_s = sm_s = reached_s = 0.0
+    for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
+        any_s += max(0.0, kernel["end_s"] - max(kernel["start_s"], reached_s))
+        reached_s = max(reached_s, kernel["end_s"])
+        waves = -(-kernel["blocks"] // sm_count)
+        sm_s += (kernel["end_s"] - kernel["start_s"]) * kernel["blocks"] / waves
+    return any_s / window_s, sm_s / (sm_count * window_s)
+    ### END SOLUTION
+
+
+# %% check="utilisation_lies"
+check("utilisation_lies")
+
+# %%
+with once_written("utilisation_lies"):
+    for blocks in (1, 54, 108, 109, 216):
+        kernels = [{"start_s": 0.0, "end_s": 1e-3, "blocks": blocks}]
+        said, working = utilisation(kernels, sm_count=108, window_s=1e-3)
+        print(f"{blocks:>4} blocks on 108 SMs (computed): the monitor says {said:.0%}, SMs at work {working:6.1%}")
+
+# %% [markdown]
+# One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
+# at work may wait for memory all the time. Deck [003]'s other checks, temperature and memory, say less still.)
+
+# %% [markdown]
+# ## 6. What does a step wait for?
+#
+# Deck [000] names typical patterns, and lost its pictures. Here they are, from a modelled machine: what a step waits
+# for shows in what the host does *while the device is idle*.
+#
+# | pattern | why the device is idle |
+# |---|---|
+# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
+# | `"launch"` | kernels end before the host has launched the next one |
+# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
+# | `"data"` | the next batch is not there yet |
+# | `"copy"` | the data are on their way to it |
+
+# %% given
+from edl_labs.virtual.loop import as_timeline, step_s, step_spans
+
+MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
+
+
+def work(op, spent_us, line):
+    """An operation of the host (or a kernel, for "launch") that takes so many microseconds."""
+    return {"op": op, "name": "kernel", "duration_s": spent_us * 1e-6, "line": f"train.py:{line}"}
+
+
+def copy_of(mebibytes, line, *, pinned=True):
+    """A copy of a batch to the device."""
+    return {"op": "copy", "nbytes": mebibytes << 20, "pinned": pinned, "line": f"train.py:{line}"}
+
+
+ITEM = {"op": "item", "line": "train.py:16"}
+EXAMPLES = {
+    "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4, ITEM],
+    "launch": [work("load", 4, 11), *[work("python", 6, 14), work("launch", 2, 14)] * 14],
+    "synchronisation": [*[work("launch", 20, 15), ITEM, work("python", 45, 17)] * 3],
+    "data": [work("load", 300, 11), copy_of(1, 12), *[work("launch", 25, 13)] * 3],
+    "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3, ITEM],
+}
+
+# %%
+figure, rows = style.subplots(5, 1, figsize=(9, 11))
+for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
+    spans = step_spans(step, MACHINE)
+    axes = draw_timeline(
+        axes, as_timeline(spans), title=f"{pattern} (modelled A100): {units.seconds(step_s(step, MACHINE))} a step"
+    )
+    axes.get_legend().remove()
+
+# %% [markdown]
+# Orange are calls, green is the host's own work, hatched is waiting, blue kernels, purple copies. Look at each white
+# stretch of the bottom rows, and straight up to what the host did meanwhile.
+#
+# A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
+#
+# 1. While a kernel runs, the moment belongs to `gpu`. Waiting for a busy device is not the synchronisation's fault.
+# 2. While a copy runs and no kernel does, it belongs to `copy`.
+# 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
+#    `load` spans to `data`, whatever else is true. The pieces of `call` and `python` depend on how the gap began. If
+#    a `wait` of the host ended at the very moment at which the gap began, then the wait emptied the queue and is
+#    charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to `synchronisation`). If
+#    not, the host was simply late: `launch`.
+#
+# Each charge goes to a **line** too: kernels, copies, loads, calls and Python have the line they come from; what a
+# wait is charged with goes to the wait's line.
+#
+# Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
+# sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on
+# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks only for
+# names of drawn timelines, mixtures among them; guessing earns nothing. Two helpers:
+
+
+# %% given
+def joined(spans):
+    """[start, end] of each stretch in which at least one of the spans runs, in order."""
+    stretches = []
+    for start_s, end_s in sorted((span["start_s"], span["end_s"]) for span in spans):
+        if stretches and start_s <= stretches[-1][1]:
+            stretches[-1][1] = max(stretches[-1][1], end_s)
+        else:
+            stretches.append([start_s, end_s])
+    return stretches
+
+
+def overlap_s(span, stretches):
+    """How long a span runs within stretches."""
+    return sum(max(0.0, min(end, span["end_s"]) - max(start, span["start_s"])) for start, end in stretches)
+
+
+# %% solve="name_the_pattern"
+def charges(spans):
+    """Seconds of the window by (pattern, line)."""
+    ### BEGIN SOLUTION
+    charged, of = {}, {}
+    for span in spans:
+        of.setdefault(span["kind"], []).append(span)
+    pieces = [("gpu", span, span["end_s"] - span["start_s"]) for span in of.get("kernel", [])]
+    kernels = joined(of.get("kernel", []))
+    for span in of.get("copy", []):
+        pieces.append(("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels)))
+    busy = [*joined(of.get("kernel", []) + of.get("copy", [])), [max(span["end_s"] for span in spans)]]
+    for (_, began_s), (ended_s, *_) in zip(busy, busy[1:], strict=False):
+        drained = [wait for wait in of.get("wait", []) if abs(wait["end_s"] - began_s) < 1e-9]
+        for span in of.get("load", []) + of.get("python", []) + of.get("call", []):
+            piece_s = overlap_s(span, [[began_s, ended_s]])
+            if span["kind"] == "load":
+                pieces.append(("data", span, piece_s))
+            elif drained:
+                pieces.append(("copy" if drained[0]["name"] == "copy" else "synchronisation", drained[0], piece_s))
+            else:
+                pieces.append(("launch", span, piece_s))
+    for pattern, span, piece_s in pieces:
+        charged[pattern, span["line"]] = charged.get((pattern, span["line"]), 0.0) + piece_s
+    return charged
+    ### END SOLUTION
+
+
+def name_the_pattern(spans):
+    """The pattern with the largest share of the window."""
+    ### BEGIN SOLUTION
+    shares = {}
+    for (pattern, _), charged_s in charges(spans).items():
+        shares[pattern] = shares.get(pattern, 0.0) + charged_s
+    return max(shares, key=shares.get)
+    ### END SOLUTION
+
+
+# %% check="name_the_pattern"
+check("name_the_pattern")
+
+# %%
+with once_written("name_the_pattern"):
+    for pattern, step in EXAMPLES.items():
+        spans = step_spans(step, MACHINE)
+        window_s, charged = max(span["end_s"] for span in spans), charges(spans)
+        shares = {p: sum(s for (q, _), s in charged.items() if q == p) / window_s for p in EXAMPLES}
+        print(f"{pattern:<16}", "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()))
+
+# %% [markdown]
+# Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. A step of which 6
+# % is copying does not become faster by pinned memory.
+
+# %% [markdown]
+# ## 7. Who is to blame?
+#
+# A pattern is not yet a bug report; a line is. The longest span is a bad guess. **Predict:** of the two waits in the
+# next picture, which costs more?
+
+# %%
+two_waits = [*[work("launch", 60, 20)] * 3, {"op": "sync", "line": "train.py:21"}, work("launch", 15, 22)]
+two_waits += [{"op": "item", "line": "train.py:23"}, work("python", 80, 24), work("launch", 20, 25)]
+figure, axes = style.subplots(figsize=(9, 2.6))
+spans = step_spans(two_waits, MACHINE, count=1)
+axes = draw_timeline(axes, as_timeline(spans), title="Two waits (modelled A100)")
+
+# %% [markdown]
+# The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
+# the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
+# it costs.
+#
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`; if your
+# `name_the_pattern` is not right, the reference takes its place when this one is graded.)
+
+
+# %% solve="blame"
+def blame(spans, pattern):
+    """The line that costs the step most by `pattern`."""
+    ### BEGIN SOLUTION
+    by_line = {line: charged_s for (of, line), charged_s in charges(spans).items() if of == pattern}
+    return max(by_line, key=by_line.get)
+    ### END SOLUTION
+
+
+# %% check="blame"
+check("blame")
+
+# %%
+with once_written("blame"):
+    print("two waits, synchronisation:", blame(spans, "synchronisation"))
+    for (pattern, line), charged_s in sorted(charges(spans).items(), key=lambda item: -item[1])[:5]:
+        print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
+
+# %% [markdown]
+# ## 8. What is mending it worth?
+#
+# A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
+# charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
+
+# %%
+print("as it is:     ", units.seconds(step_s(EXAMPLES["synchronisation"], MACHINE)), "a step")
+print("without items:", units.seconds(step_s([o for o in EXAMPLES["synchronisation"] if o != ITEM], MACHINE)), "a step")
+
+# %% [markdown]
+# Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
+# there all along behind the wait. A share is about the **most** that can be gained: what is removed uncovers what
+# comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
+# returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
+#
+# Write `without(step, cause)` → the step with one cause removed, and `most_to_gain(step, machine)` → `(best,
+# speedups)`: the cause with the largest speed-up, and `{cause: speed-up}` for all five. `step_s(step, machine)` gives
+# the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`. How to remove a cause:
+#
+# | cause | stands for | in the step |
+# |---|---|---|
+# | `"kernels"` | lower precision, better kernels | each launch's `duration_s` is halved |
+# | `"launch"` | a captured graph, `torch.compile` | launches in a row become one (see below) |
+# | `"synchronisation"` | numbers are read later | `item` and `sync` go |
+# | `"data"` | one cached batch | `load` goes |
+# | `"copy"` | pinned memory | each `copy` has `pinned` True |
+#
+# Launches are in a row when there is nothing between them, or only `python`. They become **one** launch that lasts as
+# long as all together, and the `python` between them goes; Python before the first or behind the last of them stays.
+
+
+# %% solve="most_to_gain"
+def without(step, cause):
+    """The step with a cause removed."""
+    ### BEGIN SOLUTION
+    if cause == "launch":
+        return captured(step)
+    gone = {"synchronisation": ("item", "sync"), "data": ("load",)}.get(cause, ())
+    changed = [dict(operation) for operation in step if operation["op"] not in gone]
+    for operation in changed:
+        if cause == "kernels" and operation["op"] == "launch":
+            operation["duration_s"] /= 2
+        if cause == "copy" and operation["op"] == "copy":
+            operation["pinned"] = True
+    return changed
+    ### END SOLUTION
+
+
+def captured(step):
+    """The step with launches joined that have nothing or only Python between them."""
+    ### BEGIN SOLUTION
+    kept, between = [], []
+    for operation in step:
+        if operation["op"] == "python":
+            between.append(operation)
+            continue
+        if operation["op"] == "launch" and kept and kept[-1]["op"] == "launch":
+            kept[-1] = {**kept[-1], "duration_s": kept[-1]["duration_s"] + operation["duration_s"]}
+        else:
+            kept += [*between, operation]
+        between = []
+    return kept + between
+    ### END SOLUTION
+
+
+def most_to_gain(step, machine):
+    """(best, speedups): the cause whose removal gains most, and what each would gain."""
+    ### BEGIN SOLUTION
+    now_s, causes = step_s(step, machine), ("kernels", "launch", "synchronisation", "data", "copy")
+    speedups = {cause: now_s / step_s(without(step, cause), machine) for cause in causes}
+    return max(speedups, key=speedups.get), speedups
+    ### END SOLUTION
+
+
+# %% check="most_to_gain"
+check("most_to_gain")
+
+# %%
+with once_written("most_to_gain"):
+    for pattern, step in EXAMPLES.items():
+        best, speedups = most_to_gain(step, MACHINE)
+        gains = "  ".join(f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items())
+        print(f"{pattern:<16}{gains}   best: {best}")
+
+# %% [markdown]
+# Look for rows whose best cause is not the pattern's own: the copy was pinned already, so that nothing but a smaller
+# or a hidden copy would help there. Deck [004] says why one should ask first: *how much could be gained, and is it
+# worth it?* Then take the biggest and cheapest, and **profile again**: after each mend another cause is the largest.
+
+# %% [markdown]
+# ## 9. Six things wrong with one script
+#
+# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on
+# a modelled GPU. Six things in it cost time and change nothing:
+
+
+# %% given
+from edl_labs.virtual.training import JobPlan, TrainingJob
+
+
+def train_slowly(job):
+    """The loss of each step."""
+    losses = []
+    for number in job.order:
+        batch = job.read(number)
+        loss = job.forward(job.to_device(batch))
+        losses.append(job.item(loss))
+        job.backward(loss)
+        for name in job.parameters:
+            job.update(name)
+        job.empty_cache()
+    return losses
+
+
+def example_job():
+    """A fresh job: 14 steps over four batches on a modelled A100."""
+    costs = {
+        "read_s": 5e-4,
+        "forward_s": 25e-6,
+        "backward_s": 50e-6,
+        "convert_s": 10e-6,
+        "update_s": 3e-6,
+        "trim_s": 3e-4,
+    }
+    sizes = {"layers": 4, "width": 5, "samples": 8, "batch_bytes": 2 << 20}
+    plan = JobPlan(seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs)
+    return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
+
+
+# %%
+job = example_job()
+losses = train_slowly(job)
+slow = job.gpu.timeline
+print(f"{units.seconds(slow.makespan_s)}, device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it")
+figure, axes = style.subplots(figsize=(9, 3))
+step_ends_s = slow.makespan_s / len(job.order)
+axes = draw_timeline(axes, slow, start_s=2 * step_ends_s, end_s=4 * step_ends_s, title="Two steps (modelled A100)")
+
+# %% [markdown]
+# **Predict:** which six, and how much faster will the run be without them? All that you need is in
+# `help(TrainingJob)`:
+#
+# | call | |
+# |---|---|
+# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data never change, and all fit into memory |
+# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device |
+# | `job.to_channels_last()` | converts the weights' layout; without it each layer converts its data, every time |
+# | `job.forward(batch)`, `job.backward(loss)` | as always |
+# | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |
+# | `job.item(loss)` | a number for the host |
+# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory is asked for again |
+#
+# Write `train(job)`, which returns the same losses as `train_slowly(job)`. Each mend counts for itself: the check
+# replays your program and looks for each of the six, on drawn sizes, and the loss curve must stay the same.
+
+
+# %% solve="planted"
+def train(job):
+    """The loss of each step, without the six inefficiencies."""
+    ### BEGIN SOLUTION
+    job.to_channels_last()
+    inside, losses = {}, []
+    for number in job.order:
+        if number not in inside:
+            inside[number] = job.to_device(job.read(number, pin_memory=True), non_blocking=True)
+        losses.append(job.forward(inside[number]))
+        job.backward(losses[-1])
+        job.update_all()
+    return [job.item(loss) for loss in losses]
+    ### END SOLUTION
+
+
+# %% check="planted"
+check("planted")
+
+# %%
+with once_written("planted"):
+    job = example_job()
+    assert np.allclose(losses, train(job)), "the loss curve changed"
+    fast = job.gpu.timeline
+    figure, rows = style.subplots(2, 1, figsize=(9, 5))
+    for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
+        share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, kernels run {share} of it"
+        axes = draw_timeline(axes, line, end_s=slow.makespan_s, title=title)
+    rows[0].get_legend().remove()
+
+# %% [markdown]
+# Each of the six was small, and together they were two thirds of the run. What is left at the beginning is reading:
+# four batches that must be decoded once. Which pattern is the run bound by now, and what would you do next? (Read
+# ahead, in other processes: that is the lab on input pipelines.)
+
+# %% [markdown]
+# ## 10. Your own loop
+#
+# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where nothing runs
+# beside the host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you
+# did, predicts what mending each cause would gain, and *tries* the best one by running the loop without it.
+# **Predict:** what is the loop below bound by, and with which share?
+
+
+# %%
+from edl_labs.device import best_device
+from edl_labs.trace import TorchLoop, diagnose
+
+
+def batches(count):
+    """Batches made number by number, as many a home-made data set does."""
+    draw = np.random.default_rng(0)
+    while True:
+        yield torch.tensor([[float(value) for value in draw.normal(size=96)] for _ in range(count)])
+
+
+# %%
+def my_loop(device):
+    """A training loop. Change it: it is yours."""
+    net = small_net().to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+    def step(x):
+        loss = net(x.to(device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    return TorchLoop(step, data=batches(32 * batch_size), device=device, name="my_loop")
+
+
+# %%
+report = diagnose(my_loop("cuda" if best_device() == "cuda" else "cpu"), steps=train_steps)
+report
+
+# %% [markdown]
+# Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
+# Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
+# watched.
+
+# %% [markdown] explain="own_loop"
+# **Explain (read by your instructor).** Profile a training loop of your own (from this course, from work, or
+# `my_loop` after you changed it) and paste the part of the report that you rely on. What does it wait for, with its
+# share? What is the *first* thing that you would change, how much faster would the loop become at best, and how would
+# you find out before writing the change? Five to ten sentences. Name one thing in the report that one could easily
+# misread.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab05_profiling")

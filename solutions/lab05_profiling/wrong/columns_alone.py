@@ -1,0 +1,6 @@
+# exercise: self_times
+# told: an operator that ran on the GPU was put on the CPU
+
+
+def ran_on(entry, *, cpu_flop_per_s):
+    return "cpu" if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"] else "gpu"

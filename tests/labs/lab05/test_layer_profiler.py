@@ -1,0 +1,114 @@
+"""layer_profiler: other right profilers pass; forged readings, work of one's own and files that are none do not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from edl_labs.exercises import _lab05_layers as layers
+
+
+@pytest.fixture(scope="module")
+def solved(solution):
+    return solution["LayerProfiler"]
+
+
+def with_trace(solved, change):
+    """The solution with another trace."""
+
+    class Changed(solved):
+        def trace(self):
+            return change(super().trace())
+
+    return Changed
+
+
+def test_every_event_of_a_trace_nests_in_the_one_around_it(solved, exercises, solution):
+    from edl_labs.checks.evidence import collect
+
+    exercise = exercises["layer_profiler"]
+    for record in collect(exercise, dict(solution), exercise.draw_cases(5)):
+        open_until = []
+        events = json.loads(record["value"]["trace"])["traceEvents"]
+        for event in sorted(events, key=lambda e: (e["ts"], -e["dur"])):
+            while open_until and open_until[-1] <= event["ts"] + 1e-6:
+                open_until.pop()
+
+            assert not open_until or event["ts"] + event["dur"] <= open_until[-1] + 1e-3
+            open_until.append(event["ts"] + event["dur"])
+
+
+def test_self_times_of_a_pass_are_the_kernels_and_their_launches(solution, exercises):
+    from edl_labs.checks.evidence import collect
+
+    exercise = exercises["layer_profiler"]
+    cases = exercise.draw_cases(6)
+    for case, record in zip(cases, collect(exercise, dict(solution), cases), strict=True):
+        forward, backward = layers._expected(case["plan"])
+        launch_s = case["launch_overhead_s"]
+        rows = record["value"]["table"]
+        for column, kernels in ((2, forward), (4, backward)):
+            spent_s = case["steps"] * sum(s + launch_s for _, s in kernels)
+
+            assert pytest.approx(spent_s) == sum(row[column] for row in rows)
+
+
+def test_extra_metadata_and_another_order_of_events_pass(judged, solved):
+    extra = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "me"}}]
+    changed = with_trace(solved, lambda trace: {"traceEvents": extra + trace["traceEvents"][::-1]})
+
+    assert "passed" == judged("layer_profiler", LayerProfiler=changed).state
+
+
+def test_a_bare_list_of_events_is_a_trace_too(judged, solved):
+    changed = with_trace(solved, lambda trace: trace["traceEvents"])
+
+    assert "passed" == judged("layer_profiler", LayerProfiler=changed).state
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda trace: None,
+        lambda trace: {"traceEvents": "none"},
+        lambda trace: {"traceEvents": [{"ph": "Q"}]},
+        lambda trace: {"traceEvents": [{**e, "ts": float("nan")} for e in trace["traceEvents"]]},
+        lambda trace: {"traceEvents": [{**e, "dur": "long"} for e in trace["traceEvents"]]},
+        lambda trace: {"traceEvents": [{k: v for k, v in e.items() if k != "pid"} for e in trace["traceEvents"]]},
+        lambda trace: {"traceEvents": [{**e, "cat": "both"} for e in trace["traceEvents"]]},
+        lambda trace: {"traceEvents": [object()]},
+    ],
+)
+def test_what_no_viewer_opens_is_told_so(change, judged, solved):
+    assert "the trace is no file that a trace viewer opens" == (
+        judged("layer_profiler", LayerProfiler=with_trace(solved, change)).what
+    )
+
+
+def test_times_that_were_read_out_of_the_model_earn_nothing(judged, solved):
+    class Forged(solved):
+        """Reads no clock: it takes durations from the machine's record, and stops time by itself."""
+
+        def _read_s(self):
+            return self.clock._gpu.core.engines.last_done / 1e12 if hasattr(self.clock, "_gpu") else 0.0
+
+    assert 0 == judged("layer_profiler", LayerProfiler=Forged).points
+
+
+def test_a_profiler_that_launches_kernels_is_refused(judged, solved):
+    class Busy(solved):
+        def __exit__(self, *error):
+            super().__exit__(*error)
+            self.model(__import__("torch").ones(2))
+
+    assert "the model's own work was not left alone" == judged("layer_profiler", LayerProfiler=Busy).what
+
+
+def test_leaf_modules_alone_are_not_every_module(judged, solved):
+    class Leaves(solved):
+        def _watch(self, name, module):
+            if not list(module.children()):
+                super()._watch(name, module)
+
+    assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith("the table has no row, or one too many")

@@ -1,0 +1,157 @@
+"""Every number of a lecture that lab05_profiling quotes, recomputed, and found in the lab's text as recomputed."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from edl_labs.authoring.source import parse
+from edl_labs.units import flop_rate
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab05_profiling" / "lab05_profiling.py"
+TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
+# Deck [003]: name, microseconds, and the place of the row around it.
+DECK = (
+    ("conv2d", 9976.544, None),
+    ("convolution", 9958.778, 0),
+    ("_convolution", 9946.712, 1),
+    ("contiguous", 6.692, 2),
+    ("empty", 11.927, 2),
+    ("mkldnn_convolution", 9880.452, 2),
+)
+
+
+def says(*texts: str) -> list[str]:
+    """Those of `texts` that the lab does not say."""
+    return [text for text in texts if text not in TEXT]
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """The names of the solution notebook."""
+    names: dict[str, object] = {}
+    for cell in parse(LAB.read_text(encoding="utf-8"), file=LAB.name):
+        if cell.role in ("setup", "parameters", "given", "solve"):
+            exec(compile(cell.source, cell.label, "exec"), names)
+    return names
+
+
+def deck_rows():
+    """The rows of deck [003] with starts that let them nest as they did."""
+    starts_us = [0.0, 1.0, 2.0, 3.0, 10.0, 22.0]
+    return [
+        {"name": name, "thread": "main", "start_s": 1e-6 * start, "end_s": 1e-6 * (start + spent)}
+        for (name, spent, _), start in zip(DECK, starts_us, strict=True)
+    ]
+
+
+def test_the_decks_six_rows_count_a_convolution_four_times():
+    total = sum(spent for _, spent, _ in DECK)
+
+    assert "39,781.1" == f"{total:,.1f}"
+    assert "3.99" == f"{total / DECK[0][1]:.2f}"
+    assert [] == says("conv2d | 9976.544 µs | 9972.736 µs", "mkldnn_convolution | 9880.452 µs | 9889.792 µs")
+
+
+def test_self_times_of_the_decks_rows(lab):
+    times = lab["self_times"](deck_rows())
+    wrappers = {name: f"{1e6 * times[name]:.1f}" for name in ("conv2d", "convolution", "_convolution")}
+
+    assert {"conv2d": "17.8", "convolution": "12.1", "_convolution": "47.6"} == wrappers
+    assert pytest.approx(9976.544e-6) == sum(times.values())
+    assert [] == says("conv2d 17.8 µs, convolution 12.1 µs, _convolution 47.6 µs")
+
+
+def test_the_decks_convolution_ran_on_a_cpu(lab):
+    flop = 2 * 16 * 64 * 112 * 112 * 3 * 7 * 7
+    entry = {"flop": float(flop), "cpu_s": 9880.452e-6, "cuda_s": 9889.792e-6}
+
+    assert "3.776" == f"{flop / 1e9:.3f}"
+    assert "382 GFLOP/s" == flop_rate(flop / 9880.452e-6)
+    assert "cpu" == lab["ran_on"](entry, cpu_flop_per_s=1e12)
+    assert [] == says("382 GFLOP/s is a good rate for a CPU")
+
+
+def test_tocsr_has_thirteen_per_cent_of_a_second_and_more_of_the_run(lab):
+    # Two seconds in which other things ran, then the window of 100 samples that deck [000] shows.
+    counts = {"als.py:139": 36, "als.py:141": 26, "als.py:160": 23, "tocsr": 13, "other": 2}
+    late = [frame for frame, count in counts.items() for _ in range(count)]
+    early = ["tocsr"] * 45 + ["bm25_weight"] * 13 + ["import"] * 142
+    samples = [{"stack": ["<module>", frame], "idle": False, "gil": n < 73} for n, frame in enumerate(early + late)]
+    table = lab["sampler_table"](samples, rate_hz=100, window=100)
+
+    assert (300, 3.0) == (len(samples), len(samples) / 100)
+    assert "24.33" == f"{100 * table['gil']:.2f}"
+    assert 1.0 == table["active"]
+    assert pytest.approx((0.13, 0.58)) == (table["rows"]["tocsr"]["own"], table["rows"]["tocsr"]["own_s"])
+    assert pytest.approx((0.0, 0.13)) == (table["rows"]["bm25_weight"]["own"], table["rows"]["bm25_weight"]["own_s"])
+    assert pytest.approx((0.36, 0.36)) == (table["rows"]["als.py:139"]["own"], table["rows"]["als.py:139"]["own_s"])
+
+
+def test_the_decks_visible_rows_are_less_than_the_run():
+    own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]
+
+    assert "1.87" == f"{sum(own_s):.2f}"
+    assert 100 == 36 + 26 + 23 + 13 + 1 + 1
+    assert [] == says("own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]")
+
+
+def test_half_of_200_samples_is_known_to_three_and_a_half_per_cent():
+    assert "3.5" == f"{100 * math.sqrt(0.25 / 200):.1f}"
+    assert [] == says("with 200 samples a 50 % is ± 3.5 %")
+
+
+def test_deck_000_records_six_steps_in_two_traces(lab):
+    states = lab["schedule_states"](11, wait=1, warmup=1, active=3, repeat=2)
+    letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
+
+    assert 10 == (1 + 1 + 3) * 2
+    assert "NWRRS" * 2 + "N" == "".join(letters[state] for state in states)
+    assert [] == says("Six steps in two traces", "stops its loop at step (1 + 1 + 3) * 2")
+
+
+def test_deck_002_records_for_ever_in_cycles_of_nine(lab):
+    states = lab["schedule_states"](900, wait=2, warmup=2, active=5, repeat=0)
+
+    assert 9 == 2 + 2 + 5
+    assert 100 == states.count("record and save")
+    assert [] == says("`wait=2, warmup=2, active=5, repeat=0`")
+
+
+@pytest.mark.parametrize(("blocks", "share"), [(1, "0.9"), (54, "50.0"), (108, "100.0"), (109, "50.5"), (216, "100.0")])
+def test_a_utilisation_of_one_hundred_per_cent_can_be_one_sm(blocks, share, lab):
+    said, working = lab["utilisation"]([{"start_s": 0.0, "end_s": 1.0, "blocks": blocks}], sm_count=108, window_s=1.0)
+
+    assert (1.0, share) == (said, f"{100 * working:.1f}")
+    assert [] == says("One block: 100 % and 0.9 %")
+
+
+def test_removing_the_items_gains_less_than_their_share(lab):
+    step, machine = lab["EXAMPLES"]["synchronisation"], lab["MACHINE"]
+    spans = lab["step_spans"](step, machine)
+    window_s = max(span["end_s"] for span in spans)
+    share = sum(s for (of, _), s in lab["charges"](spans).items() if of == "synchronisation") / window_s
+    gain = lab["most_to_gain"](step, machine)[1]["synchronisation"]
+
+    assert 70 == round(100 * share, -1)
+    assert gain < 2 < 1 / (1 - share)
+
+
+def test_the_planted_script_is_several_times_too_slow(lab):
+    jobs = [lab["example_job"]() for _ in range(2)]
+    losses = lab["train_slowly"](jobs[0])
+
+    assert losses == lab["train"](jobs[1])
+    assert jobs[0].gpu.timeline.makespan_s > 3 * jobs[1].gpu.timeline.makespan_s
+
+
+def test_a_profiler_that_does_not_wait_times_launches(lab):
+    gpu = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6))
+    start_s = gpu.now_s()
+    gpu.launch("kernel", duration_s=2e-4)
+
+    assert pytest.approx(5e-6) == gpu.now_s() - start_s
