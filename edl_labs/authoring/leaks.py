@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import io
 import json
@@ -61,7 +62,8 @@ class LeakError(EdlError):
 def secrets(labs: Iterable[Lab]) -> list[Secret]:
     """Every solution line, and every sentence of a rubric or model answer, of at least 12 characters.
 
-    What a stub of the same lab says too, or its lab.toml lists as `public_lines`, is no secret.
+    What a stub of the same lab says too, what any program might say, or what its lab.toml lists as `public_lines`, is
+    no secret.
     """
     return [secret for lab in labs for secret in _of_lab(lab)]
 
@@ -100,6 +102,7 @@ def _of_lab(lab: Lab) -> list[Secret]:
         for cell in lab.cells
         if cell.role == "solve"
         for number, text in cell.solution_lines
+        if not says_nothing(text.strip())
     ]
     for one in lab.exercises:
         parts = [*one.rubric, *(rest for line in one.rubric if (rest := line.partition(": ")[2])), one.model_answer]
@@ -112,6 +115,43 @@ def _of_lab(lab: Lab) -> list[Secret]:
         for secret in reversed(unique.values())
         if len(secret.text) >= MIN_LENGTH and secret.text not in allowed and not _holds(public, _normal(secret.text))
     ]
+
+
+def says_nothing(line: str) -> bool:
+    """Whether a line of code is one that any program might have: it hands a name on, loops over one, or tests one.
+
+    >>> says_nothing("return total"), says_nothing("return total / calls"), says_nothing("except ValueError as e:")
+    (True, False, True)
+    """
+    header = line.removeprefix("el") if line.startswith("elif ") else line
+    text = f"try:\n    pass\n{header} pass" if header.startswith(("except", "finally")) else header
+    text = f"if 0:\n    pass\n{header} pass" if header == "else:" else text
+    try:
+        node = ast.parse(f"{text} pass" if text == header and header.endswith(":") else text).body[0]
+    except (SyntaxError, IndexError):
+        return False
+    if isinstance(node, ast.Try):
+        return True
+    if isinstance(node, ast.Return):
+        return node.value is None or _plain(node.value)
+    if isinstance(node, ast.For):
+        return _plain(node.target) and _plain(node.iter)
+    if isinstance(node, ast.If | ast.While):
+        return _plain(node.test)
+    return False
+
+
+def _plain(node: ast.expr) -> bool:
+    """A name, a constant, an attribute of `self`, or such a one compared with constants."""
+    if isinstance(node, ast.Compare):
+        return _plain(node.left) and all(_plain(other) for other in node.comparators)
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not | ast.USub) and _plain(node.operand)
+    if isinstance(node, ast.Tuple | ast.List):
+        return all(isinstance(item, ast.Constant | ast.Name) for item in node.elts)
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and node.value.id == "self"
+    return isinstance(node, ast.Name | ast.Constant)
 
 
 def _public_text(lab: Lab) -> str:

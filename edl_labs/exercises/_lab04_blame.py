@@ -91,7 +91,7 @@ def loop(
         spans.append({"row": row, "kind": kind, "start_s": round(start_s, 9), "end_s": round(end_s, 9)})
 
     free_s, taken_s = [0.0] * workers, []
-    host_s = device_s = 0.0
+    main_s = device_s = 0.0
     for batch, (load, step) in enumerate(zip(load_s, step_s, strict=True)):
         worker = batch % workers
         asked_s = taken_s[batch - depth * workers] if batch >= depth * workers else 0.0
@@ -99,21 +99,21 @@ def loop(
         ready_s = begins_s + load + (first_s if batch < workers else 0.0)
         free_s[worker] = ready_s
         span(f"worker {worker}", "load", begins_s, ready_s)
-        next_s, host_s = host_s, max(host_s, ready_s)
+        next_s, main_s = main_s, max(main_s, ready_s)
         if copy_blocks:
-            host_s = max(host_s, device_s) + copy_s
+            main_s = max(main_s, device_s) + copy_s
         else:
-            device_s = max(host_s, device_s) + copy_s
-        span("host", "next", next_s, host_s)
-        taken_s.append(host_s)
-        span("host", "launch", host_s, host_s + 1e-4)
-        host_s += 1e-4
-        started_s = max(host_s, device_s)
+            device_s = max(main_s, device_s) + copy_s
+        span("host", "next", next_s, main_s)
+        taken_s.append(main_s)
+        span("host", "launch", main_s, main_s + 1e-4)
+        main_s += 1e-4
+        started_s = max(main_s, device_s)
         device_s = started_s + step
         span("device", "step", started_s, device_s)
         if not copy_blocks:
-            span("host", "item", host_s, device_s)
-            host_s = device_s
+            span("host", "item", main_s, device_s)
+            main_s = device_s
     return spans
 
 

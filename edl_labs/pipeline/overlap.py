@@ -88,14 +88,14 @@ def virtual_overlap(
     used = [gpu.Event() for _ in range(slots)]
     for batch in range(batches + prefetch):
         if batch < batches:
-            slot = batch % slots
+            turn = batch % slots
             if batch >= slots:
                 # Neither buffer may be filled again before it has been used.
-                arrived[slot].synchronize()
-                side.wait_event(used[slot])
-            gpu.host_work(load_s, writes=outside[slot])
-            gpu.copy(inside[slot], outside[slot], non_blocking=True, stream=side)
-            arrived[slot].record(side)
+                arrived[turn].synchronize()
+                side.wait_event(used[turn])
+            gpu.host_work(load_s, writes=outside[turn])
+            gpu.copy(inside[turn], outside[turn], non_blocking=True, stream=side)
+            arrived[turn].record(side)
         ready = batch - prefetch
         if ready >= 0:
             slot = ready % slots
