@@ -11,6 +11,7 @@ import typer
 from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 
 if TYPE_CHECKING:
+    from edl_labs.roofline import Machine
     from edl_labs.running.checkfile import CheckReport
     from edl_labs.running.start import StartReport
 
@@ -23,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     sandbox: Annotated[bool, typer.Option("--sandbox", help="Attempt each escape from the grading sandbox.")] = False,
+    machine: Annotated[bool, typer.Option(help="Measure this machine's ceilings: once, about 15 s.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """What machine is this, what will work on it, what will be skipped and why."""
@@ -32,16 +34,42 @@ def doctor(
 
     with Progress(quiet=True) as progress:
         report = diagnose(progress=progress)
+    found = _ceilings(quiet=as_json) if machine and report.ok else None
     if as_json:
-        emit(report.to_json())
+        emit({**report.to_json(), "machine": None if found is None else found.to_json()})
         stop(report.exit_code)
     signs = {"ok": "✓ ok", "warn": "! look", "missing": "✗ missing"}
     table("", ["thing", "state", "what"], [[row.name, signs[row.state], row.what] for row in report.rows])
     for row in report.rows:
         if row.state != "ok":
             print(f"{row.name} ({row.who}): {row.next}")
+    if found is not None:
+        _show_card(found)
     print("ready" if report.ok else "not ready: something that every lab needs is missing")
     stop(report.exit_code)
+
+
+def _ceilings(*, quiet: bool) -> Machine | None:
+    from edl_labs.errors import EdlError
+    from edl_labs.roofline import ceilings
+
+    try:
+        with Progress(quiet=quiet) as progress:
+            return ceilings(progress=progress)
+    except (EdlError, RuntimeError, MemoryError) as error:
+        # No memory left, a device in use: the rest of the report still stands.
+        print(f"ceilings could not be measured: {error}", file=sys.stderr)
+        return None
+
+
+def _show_card(machine: Machine) -> None:
+    from edl_labs.roofline.card import card
+
+    rows = [[row.name, row.measured, row.datasheet, row.share, row.note] for row in card(machine)]
+    title = f"{machine.name}: {machine.units} units, {machine.origin}"
+    table(title, ["ceiling", "measured", "datasheet", "share", "how"], rows)
+    for name, text in machine.settings.items():
+        print(f"{name}: {text}")
 
 
 def _try_escapes(*, as_json: bool) -> None:

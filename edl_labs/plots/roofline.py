@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_NAMES = 8
+# Slopes are blue and flat roofs orange; what repeats a colour has another shape.
+_SPARE = tuple(colour for colour in COLOURS if colour not in (BLUE, ORANGE, GREY))
+_MARKERS = ("o", "s", "^", "D", "v")
 _SMALLEST, _LARGEST = 30.0, 420.0
 
 
@@ -78,7 +81,7 @@ def _draw_slopes(axes: Axes, machine: Machine, top: float, low: float) -> None:
         slope = level.ceiling().rate
         axes.plot([low, top / slope], [low * slope, top], color=BLUE, linewidth=1.7 if level is machine.memory else 1.0)
         label = f"{level.name} {level.fastest}, {byte_rate(slope)}"
-        at = low * 1.3 * 1.6 ** (place % 3)
+        at = low * 1.3 * 2.4 ** (len(machine.levels) - 1 - place)
         axes.text(at, at * slope * 1.12, label, color=BLUE, fontsize=7, rotation=_angle(axes), rotation_mode="anchor")
     main = machine.memory
     for pattern, ceiling in main.bandwidth.items():
@@ -87,11 +90,11 @@ def _draw_slopes(axes: Axes, machine: Machine, top: float, low: float) -> None:
 
 
 def _draw_flats(axes: Axes, machine: Machine, roofs: dict[str, float], high: float) -> None:
-    for dtype, rate in roofs.items():
+    for rate, names in _same(roofs).items():
         ridge = rate / machine.memory.ceiling().rate
         nearest = rate / machine.levels[0].ceiling().rate
         axes.plot([nearest, high], [rate, rate], color=ORANGE, linewidth=1.7)
-        axes.text(high * 0.95, rate * 1.06, f"{dtype} {flop_rate(rate)}", color=ORANGE, fontsize=7, ha="right")
+        axes.text(high * 0.95, rate * 1.06, f"{names} {flop_rate(rate)}", color=ORANGE, fontsize=7, ha="right")
         axes.plot([ridge], [rate], "o", color=ORANGE, markersize=4, markerfacecolor="none")
         axes.annotate(
             f"ridge {ridge:.3g}", (ridge, rate), (0, 5), textcoords="offset points", fontsize=7, color=TEXT, ha="right"
@@ -106,17 +109,19 @@ def _draw_point(axes: Axes, one: Placed, colours: dict[str, str], *, index: int,
     low, high = (point.work.total_flops / limit for limit in (point.high_s, point.low_s))
     down, up = max(0.0, point.flop_per_s - low), max(0.0, high - point.flop_per_s)
     axes.errorbar([x], [point.flop_per_s], yerr=[[down], [up]], color=colour, linewidth=1.2, capsize=2, fmt="none")
-    drawn = axes.scatter([x], [point.flop_per_s], s=area, color=colour, alpha=0.75, linewidths=0, zorder=3)
+    marker = _MARKERS[list(colours).index(point.module) // len(_SPARE) % len(_MARKERS)]
+    look: dict[str, Any] = {"color": colour, "alpha": 0.75, "linewidths": 0, "zorder": 3}
+    drawn = axes.scatter([x], [point.flop_per_s], s=area, marker=marker, **look)
     drawn.set_gid(f"point-{index}")
 
 
 def _name_points(axes: Axes, shown: Sequence[Placed]) -> None:
     for place, one in enumerate(shown):
         name = f"{one.point.module}.{one.point.name}" if one.point.module else one.point.name
-        offset = (9, -10 - 9 * (place % 2))
-        axes.annotate(
-            name, (_intensity(one), one.point.flop_per_s), offset, textcoords="offset points", fontsize=7, color=TEXT
-        )
+        is_left = place % 2 == 1
+        offset, side = ((-9, -3), "right") if is_left else ((9, -3), "left")
+        spot = (_intensity(one), one.point.flop_per_s)
+        axes.annotate(name, spot, offset, textcoords="offset points", fontsize=7, color=TEXT, ha=side)
 
 
 def _say_where(axes: Axes, placed: Sequence[Placed]) -> None:
@@ -127,7 +132,9 @@ def _legend(axes: Axes, colours: dict[str, str]) -> None:
     if len(colours) < 2:
         return
     handles: list[Any] = [
-        axes.scatter([], [], s=40, color=colour, label=module or "(model)") for module, colour in colours.items()
+        axes.scatter([], [], s=40, color=colour, marker=_MARKERS[place // len(_SPARE) % len(_MARKERS)], label=module)
+        for place, (module, colour) in enumerate(colours.items())
+        if module
     ]
     legend = axes.legend(handles=handles, fontsize=7, loc="lower right", frameon=False)
     for text in legend.get_texts():
@@ -135,11 +142,16 @@ def _legend(axes: Axes, colours: dict[str, str]) -> None:
 
 
 def _module_colours(shown: Sequence[Placed]) -> dict[str, str]:
-    spare = [colour for colour in COLOURS if colour not in (BLUE, ORANGE, GREY)]
     modules = sorted({one.point.module for one in shown})
-    return {
-        module: spare[place % len(spare)] if place < 3 * len(spare) else GREY for place, module in enumerate(modules)
-    }
+    return {module: _SPARE[place % len(_SPARE)] for place, module in enumerate(modules)}
+
+
+def _same(roofs: dict[str, float]) -> dict[float, str]:
+    """Dtypes by rate: those of one rate share a roof and its label."""
+    named: dict[float, str] = {}
+    for dtype, rate in roofs.items():
+        named[rate] = f"{named[rate]}, {dtype}" if rate in named else dtype
+    return named
 
 
 def _intensity(one: Placed) -> float:

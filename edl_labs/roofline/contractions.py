@@ -67,7 +67,7 @@ def _linear(args: Any, kwargs: Any, out: Any) -> int:
 
 def _trilinear(args: Any, kwargs: Any, out: Any) -> int:
     # nn.Bilinear: each output feature is x·W·y.
-    (rows, _, left), features, right = args[0], args[1][1], args[1][-1]
+    rows, left, features, right = math.prod(args[0][:-1]), args[0][-1], args[1][0], args[2][-1]
     return 2 * rows * features * right * (left + 1)
 
 

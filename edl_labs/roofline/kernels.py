@@ -130,7 +130,7 @@ def _product(dtype: str, left: Any, right: Any, *, device: str) -> Callable[[], 
         return lambda: torch._int_mm(left, across)
     if dtype == "fp8":
         one = torch.ones((), device=device)
-        options = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+        options: dict[str, Any] = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
         return lambda: torch._scaled_mm(left, across, **options)
     out = torch.empty((left.shape[0], right.shape[0]), dtype=left.dtype, device=device)
     straight = across.contiguous()

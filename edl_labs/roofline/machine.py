@@ -134,7 +134,8 @@ class Machine:
     def of(cls, entry: str | Accelerator) -> Machine:
         """The machine that the datasheet promises for an accelerator of the hardware table, dense, such as 'H200'."""
         chip = accelerator(entry) if isinstance(entry, str) else entry
-        memory = MemoryLevel("DRAM", math.inf, {"read": Ceiling(chip.memory_bandwidth_byte_per_s, note="datasheet")})
+        kind = "HBM" if chip.memory_kind.startswith("HBM") else "DRAM"
+        memory = MemoryLevel(kind, math.inf, {"read": Ceiling(chip.memory_bandwidth_byte_per_s, note="datasheet")})
         return cls(
             chip.name,
             (memory,),

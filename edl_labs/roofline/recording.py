@@ -63,7 +63,7 @@ class Recorder(TorchDispatchMode):
         self._names = modules
         self._kinds: dict[Any, str] = {}
         self._stack: list[str] = [""]
-        self._since = [torch.autograd._get_sequence_nr()]  # type: ignore[attr-defined]
+        self._since = [torch.autograd._get_sequence_nr()]
         self._owners = [""]
 
     def __enter__(self) -> Recorder:
@@ -111,7 +111,7 @@ class Recorder(TorchDispatchMode):
     def _module(self) -> str:
         if not self.is_backward or len(self._stack) > 1:
             return self._stack[-1]
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        node = torch._C._current_autograd_node()
         if node is None:
             return ""
         return self._owners[max(0, bisect_right(self._since, node._sequence_nr()) - 1)]
@@ -127,7 +127,7 @@ class Recorder(TorchDispatchMode):
         self._changed()
 
     def _changed(self) -> None:
-        self._since.append(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+        self._since.append(torch.autograd._get_sequence_nr())
         self._owners.append(self._stack[-1])
 
 

@@ -62,11 +62,13 @@ def briefs(value: Any) -> Iterator[Brief]:
 
 
 def _unique(*values: Any) -> list[Brief]:
-    # A transposed view of the same memory is the same bytes.
-    found: dict[tuple[int, int], Brief] = {}
+    # A view that starts at the same place, transposed or shorter, is the same bytes.
+    found: dict[int, Brief] = {}
     for value in values:
         for brief in (value,) if isinstance(value, Brief) else briefs(value):
-            found.setdefault((brief.place, math.prod(brief.shape)), brief)
+            known = found.setdefault(brief.place, brief)
+            if known is not brief and unique_bytes(brief) > unique_bytes(known):
+                found[brief.place] = brief
     return list(found.values())
 
 

@@ -187,9 +187,63 @@ with once_written("ridge_and_bound"):
         light = flop / bound_s / 125e12
         print(f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8} {units.percent(light)} of the peak")
 
+# %%
+from edl_labs import roofline
+from edl_labs.plots import style
+from edl_labs.plots.roofline import roofline as draw_roofline
+from edl_labs.roofline import Machine, Point, work
+
+with once_written("intensity"):
+    slide_machine = Machine.simple("V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9)
+    at_best = []
+    for name, op in table.items():
+        needed = work.Work(work_of(op)[0], 0, work_of(op)[1], "fp16", name)
+        best_s = roofline.bound(slide_machine, needed).time_s
+        at_best.append(Point(name, needed, best_s, best_s, best_s))
+    figure, axes = style.subplots(figsize=(9, 4.6))
+    axes = draw_roofline(axes, slide_machine, at_best)
+
 # %% [markdown]
 # At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
 # For the others, a chip with twice the FLOP/s changes nothing at all.
+
+# %% [markdown]
+# ## 4. The roofs of your machine
+#
+# A datasheet says what a chip could do. What can yours? `roofline.ceilings()` measures it for some seconds: it reads,
+# copies and adds (*triad*: a = b + s·c) data of ever larger size, so that each level of memory shows itself, and it
+# multiplies matrices of many shapes in each dtype. On a GPU it does the same there, and compares with the datasheet.
+# The result is kept, so a second call is quick; `refresh=True` measures again.
+#
+# **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
+# where is its ridge? Write three numbers down. (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.)
+
+# %%
+machine = roofline.ceilings(budget_s=ceilings_s)
+print(machine.name)
+for level in machine.levels:
+    rates = (
+        f"{pattern} {units.byte_rate(one.rate)} ± {units.percent(one.half_width, digits=2)}"
+        for pattern, one in level.bandwidth.items()
+    )
+    print(f"{level.name:>6}: {', '.join(rates)}")
+for dtype, peak in machine.matmul.items():
+    doubt = units.percent(peak.half_width, digits=2)
+    ridge = machine.ridge_flop_per_byte(dtype)
+    print(f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.1f} FLOP/B")
+
+# %%
+figure, axes = style.subplots(figsize=(9, 4.6))
+axes = draw_roofline(axes, machine, [])
+
+# %% [markdown]
+# Look at the intervals first (±). Wide ones say that something else was running: close it, measure again.
+#
+# Each level further away is slower, and the main memory is the slowest slope: the *same* loop runs at several speeds,
+# depending on where its data lie. A pure read is often faster than a copy, because writing a line of a cache may first
+# fetch it; so a roof for reading is no roof for copying. Now compare ridges: with a small one, as most processors have,
+# memory and arithmetic are in balance early, and a layer that is memory-bound on a V100 may be compute-bound here. *An
+# operation is not memory-bound. An operation on a machine is.*
 
 # %% [markdown]
 # ## 5. How large must a batch be?
@@ -234,8 +288,6 @@ with once_written("minibatch_crossover"):
         print(f"N = {n:>7}: compute-bound from M = {batch_at_ridge(n, n, ridge=20, itemsize=4):.1f}")
 
 # %%
-from edl_labs.plots import style
-
 figure, axes = style.subplots(figsize=(9, 3.6))
 batches = [2**power for power in range(14)]
 for n in (64, 213, 1024):
@@ -342,11 +394,11 @@ check("count_a_model")
 
 # %%
 import torch
-from edl_labs import roofline
 from torch import nn
 from torch.nn import functional as F
 
 
+# %%
 class Block(nn.Module):
     def __init__(self, width, *, heads, hidden):
         super().__init__()
@@ -382,6 +434,70 @@ with once_written("count_a_model"):
 # Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` counts 0 for fused attention on a CPU,
 # since nobody told it about that operator, and some tools count a multiply-add as one. *Check a counter on something
 # that you can count by hand*, once.
+
+# %% [markdown]
+# ## 8. Your operators under your roofs
+#
+# Below are seven operators with their work, as the library counts it. **Predict, for each, its fraction of light**: 1.0
+# is on the roof, 0.5 takes twice as long as it must. Change the numbers in the cell *before* you run the next one. Then
+# add one operator of your own to both dicts.
+
+# %%
+predicted = {"product": 0.5, "small product": 0.5, "matrix × vector": 0.5, "conv 3×3": 0.5}
+predicted |= {"relu": 0.5, "layer norm": 0.5, "gelu by hand": 0.5}
+
+# %%
+from edl_labs.bench import measure
+from edl_labs.clock import clock_for
+from edl_labs.device import best_device
+from edl_labs.roofline import AboveRoof, place
+
+# %%
+with torch.device(best_device()):
+    big, rows = torch.randn(64 * width, width), 64 * width
+    a, v, tiny = torch.randn(4 * width, 4 * width), torch.randn(4 * width), torch.randn(32, 32)
+    image, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+operators = {
+    "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
+    "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
+    "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
+    "conv 3×3": (lambda: F.conv2d(image, filters, padding=1), work.conv2d(8, 64, 64, height=56, width=56, padding=1)),
+    "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
+    "layer norm": (lambda: F.layer_norm(big, (width,)), work.norm(rows, width, affine=False)),
+    "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), work.elementwise(big.numel(), operations=5)),
+}
+
+# %%
+clock, points = clock_for(best_device()), []
+for name, (run, needed) in operators.items():
+    time = measure(run, budget_s=measure_s, clock=clock, name=name)
+    interval = (time.low_s, time.high_s) if time.low_s > 0 and time.high_s < math.inf else ()
+    level = machine.level_of(needed.moved_bytes).name
+    point = Point(name, needed, time.median_s, *interval, level=level)
+    try:
+        found = place(machine, point)
+        light = f"predicted {predicted.get(name, math.nan):.2f}, is {found.fraction_of_light:.2f} of light"
+        print(f"{name:<16} {light}, limited by {found.bound.where}")
+        points.append(point)
+    except AboveRoof as refused:
+        print(refused)
+
+# %%
+figure, axes = style.subplots(figsize=(9, 5.4))
+axes = draw_roofline(axes, machine, points)
+
+# %%
+from edl_labs.ui.roofline_widget import RooflineExplorer
+
+RooflineExplorer(machine, points)
+
+# %% [markdown]
+# Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
+# its roof is refused, with the assumption that broke: a roof is only a roof if nothing lies above it.
+#
+# The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
+# small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
+# do, so that most of its bytes need not move; and the large product, which is as near to the light as anything gets.
 
 # %% [markdown] explain="why_not_on_the_roof"
 # **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of

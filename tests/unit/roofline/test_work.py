@@ -27,18 +27,19 @@ def test_a_product_reads_both_factors_and_writes_the_result_once(m, n, k, batch)
 
 @given(m=SIZES, n=SIZES, k=SIZES)
 def test_fused_work_never_moves_more(m, n, k):
-    pairs = [
-        (work.gemm(m, n, k, accumulate=True, fused=fused), work.linear(m, n, k, bias=True, fused=fused))
-        + (
+    def works(*, fused):
+        return [
+            work.gemm(m, n, k, accumulate=True, fused=fused),
+            work.linear(m, n, k, bias=True, fused=fused),
             work.softmax(m, n, fused=fused),
             work.norm(m, n, fused=fused),
             work.elementwise(m, operations=3, fused=fused),
-        )
-        + (work.attention(1, 2, m, head_dim=n, keys=k, fused=fused),)
-        for fused in (True, False)
-    ]
+            work.attention(1, 2, m, head_dim=n, keys=k, fused=fused),
+        ]
 
-    assert all(fused.moved_bytes < apart.moved_bytes for fused, apart in zip(*pairs, strict=True))
+    pairs = zip(works(fused=True), works(fused=False), strict=True)
+
+    assert all(fused.moved_bytes < apart.moved_bytes for fused, apart in pairs)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

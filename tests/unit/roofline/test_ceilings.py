@@ -1,0 +1,220 @@
+"""Ceilings are exact on a scripted clock, hold together on this machine, and last on disk as long as the device."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.roofline import Machine, ceilings, levels, measuring, remembered
+from edl_labs.roofline.card import card, card_json
+from edl_labs.roofline.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel, tf32
+from edl_labs.roofline.rounds import best_of, block_rate, ceiling, measure_all
+
+
+class Scripted:
+    """A clock that moves when kernels say so."""
+
+    name, resolution_s, read_cost_s = "scripted", 1e-9, 0.0
+
+    def __init__(self):
+        self.time_s = 0.0
+
+    def now_s(self):
+        return self.time_s
+
+    def synchronize(self):
+        return None
+
+    def kernel(self, name, amount, rate, *, slow=lambda n: 1.0):
+        calls = iter(range(10**9))
+
+        def run():
+            self.time_s += amount / rate * slow(next(calls))
+
+        return Kernel(name, amount, run)
+
+
+def test_a_rate_is_amount_over_time():
+    clock = Scripted()
+
+    assert 5e9 == pytest.approx(block_rate(clock.kernel("k", 1e6, 5e9), clock))
+
+
+def test_the_fastest_candidate_is_the_ceiling_and_none_is_an_error():
+    clock = Scripted()
+    kernels = [clock.kernel("slow", 1e6, 1e9), clock.kernel("fast", 1e6, 3e9)]
+
+    assert "fast" == best_of(kernels, clock).name
+    with pytest.raises(EdlError):
+        best_of([], clock)
+
+
+def test_bursts_of_other_work_do_not_lower_a_ceiling():
+    clock = Scripted()
+    burst = clock.kernel("burst", 1e6, 1e9, slow=lambda n: 3.0 if n % 7 < 3 else 1.0)
+    found = measure_all({"calm": clock.kernel("calm", 1e6, 2e9), "burst": burst}, clock, until_s=2.0)
+
+    assert 2e9 == pytest.approx(found["calm"].rate)
+    assert found["calm"].low <= found["calm"].rate <= found["calm"].high
+    assert found["burst"].rate > 0.5e9
+
+
+def test_measuring_ends_at_its_time():
+    clock = Scripted()
+    measure_all(
+        {"noisy": clock.kernel("noisy", 1e6, 1e9, slow=lambda n: 1 + n % 5)}, clock, until_s=clock.now_s() + 0.5
+    )
+
+    assert clock.now_s() < 1.5
+
+
+def test_a_ceiling_lies_inside_its_interval_and_holds_the_fastest_round():
+    found = ceiling([1.0, 9.0, 10.0, 9.5, 9.8, 2.0, 9.9, 9.7])
+
+    assert 9.8 <= found.rate <= found.high
+    assert 10.0 <= found.high
+
+
+def test_a_sweep_shows_its_steps_and_noise_is_none():
+    flat = [(2**n, 100.0 + 5 * (n % 3)) for n in range(10)]
+    stairs = [(2**n, 100.0 if n < 4 else 60.0 if n < 7 else 20.0) for n in range(10)]
+
+    assert [] == levels.steps(flat)
+    assert [2**3, 2**6] == levels.steps(stairs)
+
+
+def cache(tmp_path, index, **facts):
+    folder = tmp_path / "cpu0" / "cache" / f"index{index}"
+    folder.mkdir(parents=True)
+    for name, text in facts.items():
+        (folder / name).write_text(text)
+
+
+def test_caches_are_read_as_the_system_tells_them(tmp_path):
+    cache(tmp_path, 0, level="1", type="Data", size="32K", shared_cpu_list="0")
+    cache(tmp_path, 1, level="1", type="Instruction", size="64K", shared_cpu_list="0")
+    cache(tmp_path, 2, level="2", type="Unified", size="1024K", shared_cpu_list="0,8")
+    cache(tmp_path, 3, level="3", type="Unified", size="32M", shared_cpu_list="0-7")
+
+    assert [("L1", 4 * 32 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)] == levels.host_caches(4, root=str(tmp_path))
+    assert [] == levels.host_caches(4, root=str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("pattern", STREAMS)
+@pytest.mark.parametrize("size", [32 << 10, 1 << 20])
+def test_memory_kernels_move_what_they_say_and_run(pattern, size):
+    workers = Workers(2)
+    try:
+        for kernel in memory_kernels(pattern, size, device="cpu", workers=workers):
+            kernel.run()
+            assert kernel.amount >= 0.9 * size
+    finally:
+        workers.close()
+
+
+@pytest.mark.parametrize("dtype", ["fp64", "fp32", "bf16", "int8"])
+def test_products_are_of_random_values_and_count_their_flops(dtype):
+    kernel = product_kernel(dtype, (32, 32, 32), device="cpu")
+
+    assert 2 * 32**3 == kernel.amount
+    assert 1 < len(torch.unique(kernel.run().float()))
+
+
+def test_tf32_is_set_back():
+    before = torch.backends.cuda.matmul.allow_tf32
+    with tf32(allowed=not before):
+        assert torch.backends.cuda.matmul.allow_tf32 is not before
+
+    assert before == torch.backends.cuda.matmul.allow_tf32
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("EDL_LABS_CACHE", str(tmp_path_factory.mktemp("cache")))
+    patch.setattr(measuring, "_CPU_SIDES", (256,))
+    patch.setattr(measuring, "_largest_bytes", lambda told: 64 << 20)
+    yield ceilings("cpu", budget_s=0.5, dtypes=["float32"])
+    patch.undo()
+
+
+def test_this_machine_holds_together(machine):
+    assert "measured" == machine.origin
+    assert math.inf == machine.memory.capacity_bytes
+    assert machine.levels[0].capacity_bytes < machine.levels[-1].capacity_bytes
+    for nearer, farther in zip(machine.levels, machine.levels[1:], strict=False):
+        assert all(
+            nearer.bandwidth[p].rate >= farther.bandwidth[p].rate for p in nearer.bandwidth if p in farther.bandwidth
+        )
+    assert set(STREAMS) == {pattern for pattern, _, _ in machine.sweep}
+    assert ["fp32"] == list(machine.matmul)
+    assert 0 < machine.latency_s < 1e-2
+    assert "dense: no 2:4 sparsity" == machine.settings["sparsity"]
+
+
+def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine):
+    again = ceilings("cpu", budget_s=0.5, dtypes=["fp32"])
+
+    assert machine.to_json() == again.to_json()
+    assert machine.to_json() == Machine.from_json(json.loads(json.dumps(machine.to_json()))).to_json()
+
+
+def test_another_driver_or_thread_count_is_another_machine(machine):
+    from dataclasses import replace
+
+    here = remembered.path_for(machine.stamp, asked=["fp32"])
+
+    assert here == remembered.path_for(machine.stamp, asked=["fp32"])
+    assert here != remembered.path_for(replace(machine.stamp, driver="999.1"), asked=["fp32"])
+    assert here != remembered.path_for(replace(machine.stamp, threads=64), asked=["fp32"])
+    assert here != remembered.path_for(machine.stamp, asked=["fp16"])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "machine"}', "null"])
+def test_a_broken_file_is_measured_again_not_believed(tmp_path, text):
+    path = tmp_path / "ceilings-x.json"
+    path.write_text(text)
+
+    assert remembered.read(path) is None
+
+
+def test_a_folder_that_cannot_be_written_keeps_nothing(machine, tmp_path):
+    (tmp_path / "file").write_text("")
+    remembered.write(tmp_path / "file" / "ceilings.json", machine)
+
+    assert remembered.read(tmp_path / "file" / "ceilings.json") is None
+
+
+def test_the_card_says_each_ceiling_beside_the_datasheet(machine):
+    rows = {row.name: row for row in card(Machine.of("H200"))}
+
+    assert ("989 TFLOP/s", "989 TFLOP/s", "100 %") == (
+        rows["bf16 products"].measured,
+        rows["bf16 products"].datasheet,
+        rows["bf16 products"].share,
+    )
+    assert "206 FLOP/B" == rows["ridge bf16"].measured
+    assert {"–"} == {row.datasheet for row in card(machine)}
+    assert "ridge fp32" in {row["name"] for row in card_json(machine)["rows"]}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ceilings("cuda:99") if not torch.cuda.is_available() else ceilings("tpu"),
+        lambda: ceilings("cpu", dtypes=[]),
+        lambda: ceilings("cpu", dtypes=["float80"]),
+        lambda: ceilings("cpu", budget_s=0),
+        lambda: ceilings("cpu", budget_s=1, dtypes=["fp8"], refresh=True),
+    ],
+)
+def test_bad_input_is_told_what_why_and_next(call, monkeypatch):
+    monkeypatch.setattr(measuring, "_sweep", lambda *a, **k: {})
+    with pytest.raises((EdlError, UsageError)) as caught:
+        call()
+
+    assert all((caught.value.what, caught.value.why, caught.value.next))

@@ -1,0 +1,312 @@
+"""What is counted in a run equals torch's counter and formulas, module by module, and leaves the model as it was."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from edl_labs.errors import EdlError, UsageError
+from edl_labs.roofline import count, work
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*nested tensors.*")
+
+
+def torch_counts(model, *inputs, backward=True):
+    with FlopCounterMode(display=False) as counter:
+        out = model(*inputs)
+        if backward:
+            out.sum().backward()
+    return counter.get_total_flops()
+
+
+def block(features=32, heads=4, **options):
+    return nn.TransformerEncoderLayer(features, heads, 64, batch_first=True, **options)
+
+
+VISION = (
+    *("alexnet", "resnet18", "mobilenet_v2", "mobilenet_v3_small", "squeezenet1_1", "shufflenet_v2_x0_5"),
+    *("densenet121", "efficientnet_b0", "mnasnet0_5", "regnet_y_400mf", "googlenet", "convnext_tiny"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*VISION, "swin_t", "vit_b_16"])
+def test_models_of_torchvision_count_as_torch_does(name):
+    models = pytest.importorskip("torchvision.models")
+    options = {"init_weights": False, "aux_logits": False} if name == "googlenet" else {}
+    model = getattr(models, name)(**options).eval()
+    x = torch.randn(1, 3, 224 if name == "vit_b_16" else 96, 224 if name == "vit_b_16" else 96)
+
+    counted = count(model, x)
+
+    assert torch_counts(model, x) == counted.contraction_flops
+    assert {} == dict(counted.uncounted)
+    assert counted.other_flops > 0
+    assert counted.fused_bytes < counted.moved_bytes
+
+
+MODELS = {
+    "mlp": (lambda: nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 8)), (4, 32)),
+    "convolutions": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, 2)),
+        (2, 3, 16, 16),
+    ),
+    "transposed": (lambda: nn.ConvTranspose2d(3, 6, 3, stride=2), (2, 3, 9, 9)),
+    "grouped 1d": (lambda: nn.Conv1d(8, 8, 5, groups=4), (2, 8, 30)),
+    "3d": (lambda: nn.Conv3d(2, 4, 3), (1, 2, 6, 6, 6)),
+    "encoder layer": (block, (2, 10, 32)),
+    "encoder": (lambda: nn.TransformerEncoder(block(dropout=0.0), 2, enable_nested_tensor=False), (2, 10, 32)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("backward", [True, False])
+def test_small_models_count_as_torch_does(name, backward):
+    make, shape = MODELS[name]
+    model, x = make(), torch.randn(shape)
+
+    assert torch_counts(model, x, backward=backward) == count(model, x, backward=backward).contraction_flops
+
+
+def test_the_fused_layer_of_evaluation_counts_as_the_layer_it_replaces():
+    layer, x = block().eval(), torch.randn(2, 10, 32)
+    counted = count(layer, x, backward=False)
+
+    assert "_transformer_encoder_layer_fwd" in {row.operator for row in counted.rows}
+    assert torch_counts(block().train(), x, backward=False) == counted.contraction_flops
+    assert counted.other_flops > 0
+
+
+def test_padded_sequences_count_by_their_own_length():
+    encoder = nn.TransformerEncoder(block(), 1).eval()
+    x, mask = torch.randn(2, 8, 32), torch.zeros(2, 8, dtype=torch.bool)
+    mask[1, 5:] = True
+    counted = count(encoder, x, backward=False, src_key_padding_mask=mask)
+    per_token = 2 * (4 * 32 * 32 + 2 * 32 * 64)
+
+    assert (8 + 5) * per_token + 4 * 32 * (8**2 + 5**2) == counted.contraction_flops
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_attention_on_the_cpu_counts_by_its_formula(grad):
+    q, k, v = (torch.randn(2, 3, n, 8, requires_grad=grad) for n in (10, 20, 20))
+    counted = count(nn.functional.scaled_dot_product_attention, q, k, v, backward=grad)
+    forward = work.attention(2, 3, 10, head_dim=8, keys=20)
+
+    assert forward.contraction_flops == counted.direction("forward").contraction_flops
+    assert forward.other_flops == counted.direction("forward").other_flops
+    if grad:
+        assert 2.5 * forward.contraction_flops == counted.direction("backward").contraction_flops
+
+
+def test_recurrent_layers_count_their_gates():
+    lstm, x = nn.LSTM(6, 5), torch.randn(7, 3, 6)
+    forward = 2 * 7 * 3 * 4 * 5 * (6 + 5)
+
+    assert forward == count(lstm, x, backward=False).contraction_flops
+    assert 3 * forward == count(lstm, x).contraction_flops
+
+
+@pytest.mark.parametrize(
+    ("call", "inputs", "flops"),
+    [
+        (torch.mv, (torch.randn(5, 7), torch.randn(7)), 2 * 5 * 7),
+        (torch.dot, (torch.randn(9), torch.randn(9)), 2 * 9),
+        (torch.addmv, (torch.randn(5), torch.randn(5, 7), torch.randn(7)), 2 * 5 * 7),
+        (torch.addbmm, (torch.randn(5, 4), torch.randn(3, 5, 7), torch.randn(3, 7, 4)), 2 * 3 * 5 * 7 * 4),
+        (nn.Bilinear(4, 6, 5, bias=False), (torch.randn(3, 4), torch.randn(3, 6)), 2 * 3 * 5 * 6 * 5),
+        (
+            lambda a, b: torch.einsum("bij,bjk->ik", a, b),
+            (torch.randn(2, 3, 4), torch.randn(2, 4, 5)),
+            2 * 2 * 3 * 4 * 5,
+        ),
+    ],
+)
+def test_what_torch_does_not_count_is_counted_by_formula(call, inputs, flops):
+    assert flops == count(call, *inputs, backward=False).contraction_flops
+
+
+def moved(call, *inputs):
+    return count(call, *inputs, backward=False).moved_bytes
+
+
+def test_bytes_are_those_of_unique_operands():
+    x, y = torch.randn(20, 30), torch.randn(30, 40)
+    image, kernel = torch.randn(2, 3, 10, 10), torch.randn(4, 3, 3, 3)
+
+    assert 4 * (20 * 30 + 30 * 40 + 20 * 40) == moved(torch.mm, x, y)
+    assert 4 * (20 * 30 + 20 * 20) == moved(lambda a: a @ a.t(), x)
+    assert 4 * (image.numel() + kernel.numel() + 2 * 4 * 8 * 8) == moved(nn.functional.conv2d, image, kernel)
+    assert 2 * 2 * 600 == moved(torch.relu, x.to(torch.bfloat16))
+    assert 4 * 3 * 600 == moved(lambda a: a.add_(torch.ones(20, 30)), x.clone()) - 4 * 600
+    assert 4 * (30 + 600 + 600) == moved(lambda a, b: a + b.expand(20, 30), x, torch.randn(30))
+    assert 4 * (600 + 600) == moved(lambda a: a[0].expand(20, 30) + a, x)
+
+
+def test_views_and_reservations_cost_nothing_and_lookups_what_they_give_back():
+    x, table = torch.randn(20, 30), nn.Embedding(1000, 16)
+
+    assert 0 == moved(lambda a: a.t().reshape(30, 20)[1:].unsqueeze(0).expand(4, 29, 20), x)
+    assert 0 == moved(lambda a: torch.empty_like(a), x)
+    assert 8 * 5 + 2 * 4 * 5 * 16 == moved(table, torch.arange(5))
+
+
+def test_the_decks_linear_layer_has_the_decks_intensity():
+    layer = nn.Linear(1024, 4096, bias=False, dtype=torch.bfloat16)
+    counted = count(layer, torch.randn(512, 1024, dtype=torch.bfloat16), backward=False)
+
+    assert 315.08 == pytest.approx(counted.work().intensity_flop_per_byte, abs=0.01)
+    assert ("bf16", work.linear(512, 1024, 4096, dtype="bf16").moved_bytes) == (counted.dtype, counted.fused_bytes)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(16, 64, bias=False), nn.Linear(64, 16, bias=False)
+        self.norm = nn.LayerNorm(16)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(self.norm(x))))
+
+
+def test_each_module_gets_its_share_of_both_directions():
+    model = nn.Sequential(nn.Linear(8, 16, bias=False), Residual(), Residual())
+    by_module = count(model, torch.randn(10, 8)).by_module()
+    product = 2 * 10 * 16 * 64
+
+    assert {3 * product} == {
+        by_module[f"{place}.{name}"].contraction_flops for place in (1, 2) for name in ("up", "down")
+    }
+    assert 2 * 3 * product == by_module["1"].contraction_flops
+    assert 2 * (2 * 10 * 8 * 16) == by_module["0"].contraction_flops
+    assert 0 == by_module["2.norm"].contraction_flops < by_module["2.norm"].other_flops
+    assert list(by_module)[:3] == ["", "0", "1"]
+
+
+def test_modules_add_up_to_the_whole_and_depth_limits_names():
+    counted = count(nn.Sequential(Residual(), Residual()), torch.randn(10, 16))
+    shallow = counted.by_module(depth=1)
+
+    assert {"", "0", "1"} == set(shallow)
+    assert counted.moved_bytes == shallow[""].moved_bytes
+    assert counted.moved_bytes == sum(row.moved_bytes for row in counted.by_operator())
+
+
+def test_a_module_used_twice_counts_twice():
+    shared = nn.Linear(8, 8, bias=False)
+    counted = count(nn.Sequential(shared, shared), torch.randn(4, 8), backward=False)
+
+    assert 2 * 2 * 4 * 8 * 8 == counted.by_module()["0"].contraction_flops
+
+
+def test_recomputed_activations_count_in_the_backward_pass():
+    from torch.utils.checkpoint import checkpoint
+
+    class Checkpointed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(16, 16, bias=False), nn.ReLU(), nn.Linear(16, 16, bias=False))
+
+        def forward(self, x):
+            return checkpoint(self.inner, x, use_reentrant=False)
+
+    counted = count(Checkpointed(), torch.randn(4, 16, requires_grad=True))
+    product = 2 * 4 * 16 * 16
+
+    # torch stops recomputing before the last product: nothing that it gives is needed again.
+    assert (2 * product, 5 * product) == tuple(counted.direction(d).contraction_flops for d in ("forward", "backward"))
+    assert 4 * product == counted.by_module()["inner.0"].contraction_flops
+
+
+def test_the_model_is_as_it_was():
+    model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Dropout(0.5))
+    model[0].weight.grad = torch.ones(8, 8)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    count(model, torch.ones(16, 8))
+
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert torch.equal(torch.ones(8, 8), model[0].weight.grad)
+    assert model[0].bias.grad is None
+    assert torch.equal(expected, torch.rand(3))
+
+
+def test_a_model_on_meta_counts_the_same_without_computing():
+    model, x = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 8)), torch.randn(4, 32)
+    real, meta = count(model, x), count(model.to("meta"), x.to("meta"))
+
+    assert real.contraction_flops == meta.contraction_flops
+    assert real.moved_bytes == meta.moved_bytes
+
+
+class NeedsValues(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum().item() > 0 else x
+
+
+@pytest.mark.parametrize(
+    ("call", "why", "next_step"),
+    [
+        (lambda: count(NeedsValues(), torch.ones(3, device="meta")), "", "count it on the CPU"),
+        (lambda: count(nn.Linear(3, 3), torch.ones(3, device="meta")), "", "bring both to one device"),
+        (lambda: count(nn.Linear(3, 3), torch.ones(2, 4)), "mat1 and mat2", "inputs that model"),
+        (lambda: count(nn.Linear(3, 3)), "missing 1 required positional argument", "inputs that model"),
+    ],
+)
+def test_a_model_that_cannot_run_is_explained(call, why, next_step):
+    with pytest.raises(EdlError) as caught:
+        call()
+
+    assert "cannot be run to be counted" in caught.value.what
+    assert why in caught.value.why
+    assert next_step in caught.value.next
+
+
+def test_what_is_no_model_or_direction_is_refused():
+    with pytest.raises(UsageError):
+        count(3)
+    with pytest.raises(UsageError):
+        count(torch.relu, torch.ones(3)).direction("sideways")
+
+
+def test_integers_have_no_ceiling_and_the_count_is_plain_data():
+    counted = count(lambda x: x + 1, torch.arange(5), backward=False)
+
+    assert ("int64", 0.0) == (counted.rows[0].dtype, counted.other_flops)
+    with pytest.raises(EdlError):
+        _ = counted.rows[0].work
+    assert 80 == json.loads(json.dumps(counted.to_json()))["moved_bytes"]
+
+
+def test_an_operation_without_a_formula_is_named():
+    counted = count(lambda x: torch.fft.fft(x), torch.randn(8), backward=False)
+
+    assert {"_fft_r2c"} == set(counted.uncounted)
+    assert "other FLOPs unknown for _fft_r2c" in str(counted)
+
+
+def test_a_dict_of_results_and_keywords_are_followed():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+
+        def forward(self, x, *, scale):
+            return {"a": self.a(x) * scale, "b": [self.b(x)]}
+
+    counted = count(Two(), torch.randn(2, 4), scale=2.0)
+
+    assert 2 * 2 * (2 * 2 * 4 * 4) == counted.contraction_flops
+
+
+def test_inference_mode_counts_too():
+    with torch.inference_mode():
+        counted = count(nn.Linear(4, 8), torch.randn(2, 4), backward=False)
+
+    assert 2 * 2 * 4 * 8 == counted.contraction_flops

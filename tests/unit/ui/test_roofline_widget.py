@@ -1,0 +1,89 @@
+"""The roofline explorer names operations under the pointer, filters, and falls back to a picture and to words."""
+
+from __future__ import annotations
+
+import base64
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from edl_labs.roofline import AboveRoof, Machine, Point, bound, work
+from edl_labs.ui.roofline_widget import ALL, RooflineExplorer
+
+MACHINE = Machine.simple("m", peak_flop_per_s={"fp32": 1e12, "fp16": 2e12}, bandwidth_byte_per_s=20e9)
+
+
+@pytest.fixture(autouse=True)
+def off_screen():
+    import matplotlib
+
+    matplotlib.use("Agg")
+
+
+def point(name, done, module):
+    return Point(name, done, 2 * bound(MACHINE, done).light_s, module=module)
+
+
+POINTS = [
+    point("mm", work.gemm(256, 256, 256), "layers.0.mlp"),
+    point("add <&>", work.elementwise(10**6, inputs=2), "layers.0"),
+    point("softmax", work.softmax(512, 512, dtype="fp16"), "layers.1"),
+    point("embedding", work.embedding(100, 64), ""),
+]
+
+
+def titles(svg):
+    return [element.text for element in ET.fromstring(svg).iter() if element.tag.endswith("title")]
+
+
+def test_every_point_tells_its_story_under_the_pointer():
+    found = [text for text in titles(RooflineExplorer(MACHINE, POINTS).svg()) if text]
+
+    assert {"layers.0.mlp.mm", "layers.0.add <&>", "layers.1.softmax"} <= {text.splitlines()[0] for text in found}
+    assert any("50 % of the speed of light" in text for text in found)
+
+
+def test_a_module_filters_with_all_inside_it_and_a_dtype_alone():
+    explorer = RooflineExplorer(MACHINE, POINTS)
+
+    assert {"mm", "add <&>"} == {p.name for p in explorer.chosen(module="layers.0")}
+    assert ["softmax"] == [p.name for p in explorer.chosen(dtype="fp16")]
+    assert 1 == len([text for text in titles(explorer.svg(module="layers.0.mlp")) if text and "speed of light" in text])
+    assert [ALL, "layers.0", "layers.0.mlp", "layers.1"] == explorer.modules
+
+
+def test_the_menus_redraw_the_picture():
+    explorer = RooflineExplorer(MACHINE, POINTS)
+    box = explorer.widget()
+    menu, picture = box.children[0].children[0], box.children[1]
+    before = picture.value
+    menu.value = "layers.1"
+
+    assert "layers.1.softmax" in picture.value
+    assert "layers.0.mlp.mm" in before
+    assert "layers.0.mlp.mm" not in picture.value
+
+
+def test_an_empty_choice_still_draws_the_machine():
+    assert [] == [
+        t for t in titles(RooflineExplorer(MACHINE, POINTS).svg(module="layers.1", dtype="fp32")) if t and "light" in t
+    ]
+
+
+def test_a_page_without_a_kernel_has_picture_and_words(monkeypatch):
+    explorer = RooflineExplorer(MACHINE, POINTS)
+
+    def broken():
+        raise RuntimeError("no kernel")
+
+    monkeypatch.setattr(explorer, "widget", broken)
+    bundle = explorer._repr_mimebundle_()
+
+    assert {"text/plain", "text/html", "image/png"} == set(bundle)
+    assert b"\x89PNG" == base64.b64decode(bundle["image/png"])[:4]
+    assert bundle["text/plain"].startswith("you are here: ")
+
+
+def test_a_point_above_its_roof_is_refused_at_once():
+    with pytest.raises(AboveRoof):
+        RooflineExplorer(MACHINE, [Point("mm", work.gemm(256, 256, 256), 1e-9)])
