@@ -95,13 +95,14 @@ def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
     class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
+            self.loss_weight = case["loss_weight"]
             self.first, self.last = torch.nn.Linear(_INPUTS, _HIDDEN), torch.nn.Linear(_HIDDEN, _OUTPUTS)
 
         def forward(self, x: Any) -> Any:
             return through(self.last(through(torch.tanh(through(self.first(through(x)))))))
 
         def loss(self, x: Any, y: Any) -> Any:
-            return case["loss_weight"] * (self(x) - y).square().mean()
+            return self.loss_weight * (self(x) - y).square().mean()
 
     model = Network()
     with torch.no_grad():

@@ -1,0 +1,132 @@
+"""Click the bits of a number, and see its value, its neighbours and the step between them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.errors import UsageError
+from edl_labs.numerics.formats import FORMATS, float_format
+from edl_labs.ui.still import LiveOrStill, png
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_BITS = 32
+
+
+class FormatExplorer(LiveOrStill):
+    """One bit pattern of a format: buttons to flip its bits in a notebook; elsewhere a picture and text.
+
+    `fmt` is a name, a torch dtype or a `FloatFormat` of up to 32 bits; `value` is what it starts with.
+    """
+
+    def __init__(self, fmt: Any = "fp16", value: float = 1.0) -> None:
+        self.fmt = float_format(fmt)
+        if self.fmt.bits > _MOST_BITS:
+            raise UsageError(
+                f"{self.fmt.name} has {self.fmt.bits} bits",
+                why=f"more than {_MOST_BITS} buttons fit no page",
+                next='FormatExplorer("fp32"), or a smaller format',
+            )
+        self.bits = int(self.fmt.encode(float(value)))
+
+    @property
+    def value(self) -> float:
+        """What the pattern means."""
+        return float(self.fmt.decode(self.bits))
+
+    def flip(self, place: int) -> float:
+        """Flip one bit, counted from 0 at the right, and return the new value."""
+        if not 0 <= place < self.fmt.bits:
+            raise UsageError(
+                f"no bit {place!r}",
+                why=f"{self.fmt.name} has bits 0 to {self.fmt.bits - 1}",
+                next="count from the right",
+            )
+        self.bits ^= 1 << place
+        return self.value
+
+    def neighbours(self) -> tuple[float, float]:
+        """The values just below and just above, NaN where there is none."""
+        value, step = self.value, self.fmt.ulp(self.value)
+        if not math.isfinite(value) or math.isnan(step):
+            return math.nan, math.nan
+        return self._below(value, step), -self._below(-value, step) if self.fmt.signed else self._above(value, step)
+
+    def figure(self) -> Figure:
+        """The bits above, the staircase of steps below, with the value on it."""
+        from edl_labs.plots import style
+        from edl_labs.plots.numerics import draw_bits, draw_spacing
+
+        figure, (top, bottom) = style.subplots(2, 1, figsize=(8, 4.2), height_ratios=[1, 3.2])
+        draw_bits(top, self.fmt, self.bits)
+        draw_spacing(bottom, self.fmt, value=self.value)
+        return figure
+
+    def widget(self) -> Any:
+        """The live picture (an ipywidgets.VBox): a format menu, a box for a value, one button a bit."""
+        import ipywidgets
+
+        names = [name for name, fmt in FORMATS.items() if fmt.bits <= _MOST_BITS]
+        options = names if self.fmt.name in names else [self.fmt.name, *names]
+        menu = ipywidgets.Dropdown(options=options, value=self.fmt.name, description="format")
+        box = ipywidgets.FloatText(value=self.value, description="value")
+        row, text = ipywidgets.HBox(layout={"flex_flow": "row wrap"}), ipywidgets.HTML()
+        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        own = self.fmt
+
+        def redraw() -> None:
+            row.children = [self._button(ipywidgets, place, redraw) for place in reversed(range(self.fmt.bits))]
+            text.value = f"<pre>{self!r}</pre>"
+            picture.value = png(self.figure())
+
+        def choose(change: Any) -> None:
+            value = self.value
+            self.fmt = own if change["new"] == own.name else float_format(change["new"])
+            self.bits = int(self.fmt.encode(value if math.isfinite(value) else 1.0))
+            redraw()
+
+        def enter(change: Any) -> None:
+            self.bits = int(self.fmt.encode(float(change["new"])))
+            redraw()
+
+        menu.observe(choose, "value")
+        box.observe(enter, "value")
+        redraw()
+        return ipywidgets.VBox([ipywidgets.HBox([menu, box]), row, text, picture])
+
+    def _button(self, ipywidgets: Any, place: int, redraw: Any) -> Any:
+        fmt = self.fmt
+        is_sign = fmt.signed and place == fmt.bits - 1
+        colour = "#808080" if is_sign else "#3b7dc4" if place < fmt.mantissa_bits else "#c2641a"
+        button = ipywidgets.Button(
+            description=str(self.bits >> place & 1),
+            tooltip=f"bit {place}",
+            layout={"width": "2.2em", "padding": "0"},
+            style={"button_color": colour, "text_color": "#ffffff"},
+        )
+
+        def click(_: Any) -> None:
+            self.flip(place)
+            redraw()
+
+        button.on_click(click)
+        return button
+
+    def _below(self, value: float, step: float) -> float:
+        # Just below a power of two the step is half as wide.
+        for candidate in (value - step / 2, value - step):
+            if float(self.fmt.round(candidate)) == candidate != value:
+                return candidate
+        return math.nan
+
+    def _above(self, value: float, step: float) -> float:
+        return value + step if float(self.fmt.round(value + step)) == value + step else math.nan
+
+    def __repr__(self) -> str:
+        below, above = self.neighbours()
+        digits = f"{self.bits:0{self.fmt.bits}b}"
+        cuts = (int(self.fmt.signed), int(self.fmt.signed) + self.fmt.exponent_bits)
+        fields = " ".join(filter(None, (digits[: cuts[0]], digits[cuts[0] : cuts[1]], digits[cuts[1] :])))
+        return f"{self.fmt.name}  {fields}  =  {self.value:.9g}\n  neighbours {below:.9g} and {above:.9g}"

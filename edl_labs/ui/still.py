@@ -1,0 +1,43 @@
+"""Things that are a widget in a live notebook and a picture anywhere else."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class LiveOrStill:
+    """Shows `widget()` where there is a kernel to talk to, and the picture of `figure()` with `repr` elsewhere."""
+
+    def figure(self) -> Figure:
+        """The still picture."""
+        raise NotImplementedError
+
+    def widget(self) -> Any:
+        """The live picture."""
+        raise NotImplementedError
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        # A page that has no live kernel drops the widget and shows the picture.
+        still = {"text/plain": repr(self), "image/png": b64encode(png(self.figure())).decode()}
+        return {**self._live(), **still}
+
+    def _live(self) -> dict[str, Any]:
+        try:
+            return dict(self.widget()._repr_mimebundle_())
+        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
+            return {}
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as the bytes of a PNG; the figure is closed."""
+    import matplotlib.pyplot as plt
+
+    buffer = BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    plt.close(figure)
+    return buffer.getvalue()
