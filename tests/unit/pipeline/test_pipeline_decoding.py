@@ -264,3 +264,19 @@ def test_errors_of_workers_survive_the_way_to_the_main_process() -> None:
 
     assert str(error) == str(pickle.loads(pickle.dumps(error)))
     assert isinstance(error, EdlError)
+
+
+def test_an_error_that_only_sounds_like_a_limit_stays_what_it_is() -> None:
+    def fail() -> None:
+        raise RuntimeError("the server timed out")
+
+    for workers in (0, 1):
+        with pytest.raises(RuntimeError, match="the server timed out"):
+            list(feed(Odd(fail), batch_size=4, workers=workers, limit_s=20))
+
+
+def test_throughput_is_measured_for_each_number_of_workers_and_each_step() -> None:
+    runs = pipeline.too_many_workers(Odd(lambda: None), batch_size=2, workers=(0, 1), seconds=0.05)
+
+    assert [0, 1] == [run.workers for run in runs["no step"]]
+    assert all(run.sample_per_s > 0 for run in runs["no step"])
