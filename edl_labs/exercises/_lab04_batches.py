@@ -138,7 +138,7 @@ def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
 def waste(lengths: list[int], batches: list[list[int]]) -> float:
     """The share of a run's positions that hold padding, exactly."""
     asked = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
-    return 1 - sum(lengths[i] for batch in batches for i in batch) / asked
+    return (asked - sum(lengths[i] for batch in batches for i in batch)) / asked
 
 
 def mates(one: list[list[int]], other: list[list[int]]) -> float:

@@ -214,6 +214,12 @@ def _again(loader: Iterable[Any]) -> Callable[[], Iterable[Any]]:
     return lambda: loader
 
 
+def _close(batches: Any) -> None:
+    # Workers that are still at work would slow the next run.
+    if hasattr(batches, "close"):
+        batches.close()
+
+
 class _Run:
     """Three runs with the same clock, number of batches and limits."""
 
@@ -234,6 +240,7 @@ class _Run:
             now = self.clock.now_s()
             times.append(now - last)
             last = now
+        _close(batches)
         if len(times) < 2:
             raise UsageError(
                 f"the loader gives {len(times)} batches",
@@ -263,6 +270,7 @@ class _Run:
                 break
             waits.append(self.clock.now_s() - start)
             works.append(self._step(step, batch))
+        _close(batches)
         skip = min(len(waits) - 1, max(1, len(waits) // 3))
         return waits[skip:], works[skip:]
 

@@ -28,15 +28,19 @@ class Stage:
 
 
 class ImageDataset:
-    """A map-style data set over a store of JPEGs: read, decode, crop, flip, normalise; float32 (3, crop, crop).
+    """A map-style data set over a store of JPEGs: read, decode, crop, flip; uint8 (3, crop, crop).
 
     Crops and flips are drawn from `seed`, the epoch and the sample, so that workers need no generator of their own.
+    With `normalise` samples are float32, four times the bytes to make and to hand over; a device does it in passing.
     """
 
-    def __init__(self, store: Store, *, decoder: str = "pillow", crop: int = 224, seed: int = 0) -> None:
+    def __init__(
+        self, store: Store, *, decoder: str = "pillow", crop: int = 224, normalise: bool = False, seed: int = 0
+    ) -> None:
         if store.kind != "image":
             raise UsageError(f"the store holds {store.kind}", why="an ImageDataset decodes JPEGs", next="write images")
         self.store, self.decoder, self.crop, self.seed, self.epoch = store, find(decoder), crop, seed, 0
+        self.normalise = normalise
 
     def __len__(self) -> int:
         return len(self.store)
@@ -44,7 +48,9 @@ class ImageDataset:
     def __getitem__(self, sample: int) -> Any:
         name = f"sample {sample} of {self.store.folder.name}"
         image = self.decoder(self.store.read(sample), sample=name)
-        return augmented(image, crop=self.crop, seed=(self.seed, self.epoch, sample), sample=name)
+        return augmented(
+            image, crop=self.crop, seed=(self.seed, self.epoch, sample), normalise=self.normalise, sample=name
+        )
 
 
 def find(name: str) -> Decoder:
@@ -52,8 +58,10 @@ def find(name: str) -> Decoder:
     return decoder(name)
 
 
-def augmented(image: Any, *, crop: int, seed: tuple[int, ...], sample: str = "the image") -> Any:
-    """A random crop, flipped half of the time, as normalised float32 (3, crop, crop)."""
+def augmented(
+    image: Any, *, crop: int, seed: tuple[int, ...], normalise: bool = False, sample: str = "the image"
+) -> Any:
+    """A random crop, flipped half of the time, (3, crop, crop): uint8, or float32 with `normalise`."""
     import numpy as np
 
     height, width = image.shape[:2]
@@ -64,7 +72,10 @@ def augmented(image: Any, *, crop: int, seed: tuple[int, ...], sample: str = "th
     part = image[top : top + crop, left : left + crop]
     if rng.random() < 0.5:
         part = part[:, ::-1]
-    scaled = part.transpose(2, 0, 1).astype(np.float32)
+    part = np.ascontiguousarray(part.transpose(2, 0, 1))
+    if not normalise:
+        return part
+    scaled = part.astype(np.float32)
     # The means and deviations that image models are trained with (ImageNet), in levels.
     scaled -= np.array([123.7, 116.3, 103.5], dtype=np.float32)[:, None, None]
     scaled *= np.array([1 / 58.4, 1 / 57.1, 1 / 57.4], dtype=np.float32)[:, None, None]
@@ -72,7 +83,7 @@ def augmented(image: Any, *, crop: int, seed: tuple[int, ...], sample: str = "th
 
 
 def collate(samples: Sequence[Any]) -> Any:
-    """A batch as one float32 tensor (n, 3, crop, crop)."""
+    """A batch as one tensor (n, 3, crop, crop)."""
     import numpy as np
     import torch
 
@@ -91,12 +102,13 @@ def image_stages(
     crop: int = 224,
     step: Callable[[Any], Any] | None = None,
     device: str = "cpu",
+    normalise: bool = False,
 ) -> list[Stage]:
     """The stages of `store` that there are here: no open in a shard, no pin and no copy without an accelerator."""
     chosen = find(decoder)
 
     def transform(image: Any) -> Any:
-        return augmented(image, crop=crop, seed=(0,))
+        return augmented(image, crop=crop, seed=(0,), normalise=normalise)
 
     stages = [Stage("open", _opened(store)), Stage("read", _read_file)] if store.format == "raw" else []
     if not stages:

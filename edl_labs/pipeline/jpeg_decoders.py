@@ -29,7 +29,7 @@ class Decoder:
         return self._called(lambda: _DECODERS[self.name](data, None), sample)
 
     def scaled(self, data: bytes, at_least: tuple[int, int], *, sample: str = "the image") -> Any:
-        """The image at a fraction of its size (some eighths), the smallest there is not below `at_least` (height, width).
+        """The image at some eighths of its size, the smallest that is not below `at_least` (height, width).
 
         The decoder leaves coefficients out instead of computing pixels that a resize throws away (Pillow's draft mode).
         """

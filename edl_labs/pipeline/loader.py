@@ -134,7 +134,10 @@ def _guarded(loader: Any, notes: Any, limit_s: float) -> Iterator[Any]:
                 yield batch
                 number += 1
         except (RuntimeError, ConnectionError, EOFError, TookTooLong) as error:
-            raise _explained(error, number, notes, limit_s) from error
+            explained = _explained(error, number, notes, limit_s)
+            if explained is error:
+                raise
+            raise explained from error
     finally:
         if iterator is not None and hasattr(iterator, "_shutdown_workers"):
             with suppress(RuntimeError):
@@ -145,13 +148,13 @@ def _explained(error: BaseException, number: int, notes: Any, limit_s: float) ->
     busy = sorted(sample for sample in notes if sample >= 0)
     names = ", ".join(map(str, busy)) or "none"
     text = str(error)
-    if "timed out" in text or isinstance(error, TookTooLong):
+    if text.startswith("DataLoader timed out") or isinstance(error, TookTooLong):
         return TookTooLong(
             f"batch {number} did not come within {limit_s:g} s; workers were busy with sample {names}",
             why="that sample takes too long, or its worker waits for a lock, a disk or a network",
             next="read that sample with workers=0 to see it alone, or raise limit_s",
         )
-    if "exited unexpectedly" in text or "killed by signal" in text or isinstance(error, (ConnectionError, EOFError)):
+    if text.startswith("DataLoader worker") or isinstance(error, (ConnectionError, EOFError)):
         return WorkerDied(
             f"a worker died while it made batch {number}; workers were busy with sample {names}",
             samples=busy,
@@ -215,6 +218,26 @@ def run_loader(
         prefetch=prefetch,
         start_method=start_method,
     )
+    first_s, ends, waits = _watched(source, begin, step=step, warm=warm, seconds=seconds)
+    rates = _rates(ends, batch_size, max(1, workers))
+    estimate = stats.median_interval(rates)
+    total = (len(ends) - 1) * batch_size / (ends[-1] - ends[0])
+    return LoaderRun(
+        workers=workers,
+        batch_size=batch_size,
+        sample_per_s=total,
+        low_per_s=max(0.0, min(estimate.low, total)),
+        high_per_s=max(estimate.high, total),
+        first_batch_s=first_s,
+        batches=len(ends),
+        waited_share=sum(waits[1:]) / (ends[-1] - ends[0]),
+    )
+
+
+def _watched(
+    source: Any, begin: float, *, step: Callable[[Any], Any] | None, warm: int, seconds: float
+) -> tuple[float, list[float], list[float]]:
+    """Time to the first batch, and after `warm` batches the ends of steps and the waits before them."""
     ends: list[float] = []
     waits: list[float] = []
     first_s = 0.0
@@ -232,20 +255,8 @@ def run_loader(
             if len(ends) > 8 and ends[-1] - ends[0] > seconds:
                 break
     finally:
-        source.close()  # type: ignore[attr-defined]
-    rates = _rates(ends, batch_size, max(1, workers))
-    estimate = stats.median_interval(rates)
-    total = (len(ends) - 1) * batch_size / (ends[-1] - ends[0])
-    return LoaderRun(
-        workers=workers,
-        batch_size=batch_size,
-        sample_per_s=total,
-        low_per_s=max(0.0, min(estimate.low, total)),
-        high_per_s=max(estimate.high, total),
-        first_batch_s=first_s,
-        batches=len(ends),
-        waited_share=sum(waits[1:]) / (ends[-1] - ends[0]),
-    )
+        source.close()
+    return first_s, ends, waits
 
 
 def _rates(ends: list[float], batch_size: int, workers: int) -> list[float]:

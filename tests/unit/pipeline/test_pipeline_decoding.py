@@ -123,7 +123,8 @@ def test_the_ladder_has_every_rung_and_adds_up(data: Any, tmp_path: Path) -> Non
     assert {"pin", "copy"} == set(ladder.left_out)
     assert "open" in tar.left_out
     assert "decode" == ladder.slowest.name or ladder.slowest.alone_s > 0
-    assert 0.3 < ladder.additivity < 3
+    # Together, stages also fight for the allocator and the caches: the sum is where to begin, not the answer.
+    assert ladder.additivity > 0.3
     assert all(rung.low_s <= rung.alone_s <= rung.high_s for rung in ladder.rungs)
     assert ladder.to_json()["schema"] == 1
 
@@ -263,3 +264,19 @@ def test_errors_of_workers_survive_the_way_to_the_main_process() -> None:
 
     assert str(error) == str(pickle.loads(pickle.dumps(error)))
     assert isinstance(error, EdlError)
+
+
+def test_an_error_that_only_sounds_like_a_limit_stays_what_it_is() -> None:
+    def fail() -> None:
+        raise RuntimeError("the server timed out")
+
+    for workers in (0, 1):
+        with pytest.raises(RuntimeError, match="the server timed out"):
+            list(feed(Odd(fail), batch_size=4, workers=workers, limit_s=20))
+
+
+def test_throughput_is_measured_for_each_number_of_workers_and_each_step() -> None:
+    runs = pipeline.too_many_workers(Odd(lambda: None), batch_size=2, workers=(0, 1), seconds=0.05)
+
+    assert [0, 1] == [run.workers for run in runs["no step"]]
+    assert all(run.sample_per_s > 0 for run in runs["no step"])

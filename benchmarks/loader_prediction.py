@@ -1,0 +1,185 @@
+"""A loader's throughput, predicted from its stages and then measured: 12 configurations, and what a tuned one reaches.
+
+The prediction sees the stages in processes of their own, the processor time of handing over a batch, and how
+processes slow each other; never the DataLoader that it predicts. Rounds are interleaved: each predicts anew, then
+measures. The error of a configuration is the median over rounds of measured over predicted, less one.
+
+Run with `python benchmarks/loader_prediction.py [--json] [--rounds N]`; exit status 1 means that a target is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import warnings
+from collections import defaultdict
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from edl_labs.bench import measure
+from edl_labs.device import describe
+from edl_labs.pipeline import (
+    ImageDataset,
+    LoaderModel,
+    busy_step,
+    cache_state,
+    collate,
+    feed,
+    image_set,
+    measure_contention,
+    measure_handoff,
+    run_loader,
+    sleeping_step,
+    usable_cores,
+    whose_fault,
+    write,
+)
+
+LARGEST_ERROR, LEAST_SHARE = 0.10, 0.90
+BATCH = 16
+# (decoder, format, size of images, what is handed over)
+FAMILIES = (
+    ("simplejpeg", "raw", (375, 500), "uint8"),
+    ("pillow", "npy", (300, 400), "uint8"),
+)
+WORKERS = (0, 1, 2)
+STEPS_S = (0.0, 30e-3)
+
+
+def family(folder: Path, decoder: str, format: str, size: tuple[int, int]) -> ImageDataset:
+    """The data set of one family of configurations, warm."""
+    data = image_set(128, size=size, folder=folder)
+    store = write(data, folder / f"{format}-{size[0]}", format=format)
+    list(store.scan())
+    return ImageDataset(store, decoder=decoder)
+
+
+def model_of(dataset: ImageDataset, *, step_s: float, costs: dict[str, Any]) -> LoaderModel:
+    """The prediction's model from what was measured of the stages."""
+    contention = costs["contention"]
+    worker_s = 1 / contention.rates[1]
+    return LoaderModel(BATCH, worker_s, costs["handoff_s"], costs["main_s"], step_s, contention=contention)
+
+
+def alone_s(step_s: float) -> float:
+    """What a step that asks to sleep for `step_s` takes on this machine: longer, by the time to wake up."""
+    if not step_s:
+        return 0.0
+    step = sleeping_step(step_s)
+    return measure(lambda: step(None), budget_s=10 * step_s, detect=False).median_s
+
+
+def costs_of(dataset: ImageDataset) -> dict[str, Any]:
+    """What the stages take: a batch in one process, in several at once, and handing it over."""
+    turn = count()
+
+    def batch() -> Any:
+        start = next(turn) * BATCH
+        return collate([dataset[(start + n) % len(dataset)] for n in range(BATCH)])
+
+    handoff_s, main_s = measure_handoff(batch(), batches=80)
+    contention = measure_contention(batch, seconds=0.6, rounds=2)
+    return {"handoff_s": handoff_s, "main_s": main_s, "contention": contention}
+
+
+def one_round(datasets: dict[tuple, ImageDataset], rows: dict[tuple, list[tuple[float, float, str]]]) -> None:
+    """Predict, then measure, every configuration once."""
+    for key, dataset in datasets.items():
+        costs = costs_of(dataset)
+        for step_s in STEPS_S:
+            model = model_of(dataset, step_s=alone_s(step_s), costs=costs)
+            for workers in WORKERS:
+                step = sleeping_step(step_s) if step_s else None
+                run = run_loader(dataset, batch_size=BATCH, workers=workers, step=step, collate=collate, seconds=1.2)
+                place = (*key[:3], workers, step_s)
+                rows[place].append((model.sample_per_s(workers), run.sample_per_s, model.limit(workers)))
+
+
+def tuned(dataset: ImageDataset) -> dict[str, dict[str, Any]]:
+    """A tuned pipeline with a step that takes no CPU, and with one that does: the share of min(both mocks) reached."""
+    workers = usable_cores()
+
+    def loader() -> Any:
+        batches = [[(n * BATCH + k) % len(dataset) for k in range(BATCH)] for n in range(200)]
+        return feed(dataset, batches=batches, workers=workers, collate=collate, prefetch=4)
+
+    period_s = whose_fault(loader, lambda batch: None, batches=60).loader_s
+    found = {}
+    for name, factor, make in (
+        ("sleeping, 1.5x", 1.5, sleeping_step),
+        ("sleeping, 0.7x", 0.7, sleeping_step),
+        ("on the CPU, 1.0x", 1.0, busy_step),
+    ):
+        faults = [whose_fault(loader, make(factor * period_s), batches=50) for _ in range(3)]
+        share = median(1 / fault.interference for fault in faults)
+        shares = [1 / fault.interference for fault in faults]
+        found[name] = {"share": share, "shares": shares, "verdict": faults[-1].verdict, **faults[-1].to_json()}
+    return found
+
+
+def main() -> int:
+    """Measure, print the tables, and say whether the targets are met."""
+    import torch
+
+    warnings.filterwarnings("ignore", category=UserWarning, module="torch")
+    torch.set_num_threads(1)
+    rounds = int(sys.argv[sys.argv.index("--rounds") + 1]) if "--rounds" in sys.argv else 3
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        datasets = {key: family(folder, *key[:3]) for key in FAMILIES}
+        states = [str(cache_state(dataset.store.paths)) for dataset in datasets.values()]
+        rows: dict[tuple, list[tuple[float, float, str]]] = defaultdict(list)
+        for _ in range(rounds):
+            one_round(datasets, rows)
+        shares = tuned(next(iter(datasets.values())))
+    table = []
+    for (decoder, layout, size, workers, step_s), seen in rows.items():
+        error = median(measured / predicted for predicted, measured, _ in seen) - 1
+        table.append(
+            {
+                "decoder": decoder,
+                "format": layout,
+                "size": f"{size[0]}x{size[1]}",
+                "workers": workers,
+                "step_s": step_s,
+                "predicted_per_s": median(p for p, _, _ in seen),
+                "measured_per_s": median(m for _, m, _ in seen),
+                "limit": seen[-1][2],
+                "error": error,
+                "errors": [measured / predicted - 1 for predicted, measured, _ in seen],
+            }
+        )
+    bad = [row for row in table if abs(row["error"]) > LARGEST_ERROR]
+    slow = [name for name, row in shares.items() if name.startswith("sleeping") and row["share"] < LEAST_SHARE]
+    if "--json" in sys.argv:
+        stamp = describe("cpu").to_dict()
+        print(json.dumps({"rows": table, "tuned": shares, "cache": states, "rounds": rounds, "stamp": stamp}, indent=1))
+    else:
+        show(table, shares, states)
+    return 1 if bad or slow else 0
+
+
+def show(table: list[dict[str, Any]], shares: dict[str, dict[str, Any]], states: list[str]) -> None:
+    """The tables as text."""
+    print(*states, sep="\n")
+    for row in table:
+        print(
+            f"{row['decoder']:11} {row['format']:4} {row['size']:8} workers {row['workers']}  "
+            f"step {row['step_s'] * 1e3:3.0f} ms  "
+            f"predicted {row['predicted_per_s']:6.0f}/s  measured {row['measured_per_s']:6.0f}/s  "
+            f"{row['error']:+6.1%}  ({row['limit']}; rounds {', '.join(f'{e:+.0%}' for e in row['errors'])})"
+        )
+    within = sum(abs(row["error"]) <= LARGEST_ERROR for row in table)
+    print(f"{within} of {len(table)} configurations within {LARGEST_ERROR:.0%}")
+    for name, row in shares.items():
+        print(
+            f"tuned pipeline, step {name}: {row['share']:.1%} of min(mock loader, mock trainer), {row['verdict']} "
+            f"(runs {', '.join(f'{share:.0%}' for share in row['shares'])})"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
