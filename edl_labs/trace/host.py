@@ -40,7 +40,9 @@ class Host:
         """The stretches from `start_s` to `end_s`, cut to it."""
         place = max(bisect_right(self._starts, start_s) - 1, 0)
         found = []
-        for stretch in self.stretches[place:]:
+        # By index: a slice would copy the rest of the trace for each gap.
+        for number in range(place, len(self.stretches)):
+            stretch = self.stretches[number]
             if stretch.start_s >= end_s:
                 break
             low, high = max(stretch.start_s, start_s), min(stretch.end_s, end_s)
@@ -61,7 +63,8 @@ def host_of(trace: Trace) -> Host:
     stretches = _flat(trace, main, causes)
     for row in others:
         stretches = _over(stretches, _flat(trace, row, causes))
-    return Host(tuple(_filled(stretches, trace.span_s)))
+    filled = _filled(stretches, trace.span_s)
+    return Host(tuple(filled if trace.on_device else _joined(filled)))
 
 
 def tiny_reads(trace: Trace) -> set[int]:
@@ -163,6 +166,17 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
         until(starts[i])
         stack.append(i)
     until(float("inf"))
+    return found
+
+
+def _joined(stretches: list[Stretch]) -> list[Stretch]:
+    """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
+    found = stretches[:]
+    for place in range(1, len(stretches) - 1):
+        before, stretch, behind = stretches[place - 1 : place + 2]
+        short = stretch.end_s - stretch.start_s < TINY_OPERATOR_S
+        if short and stretch.cause == "host" and before.cause == behind.cause == "launch":
+            found[place] = stretch._replace(cause="launch", event=behind.event)
     return found
 
 
