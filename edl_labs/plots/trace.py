@@ -72,7 +72,7 @@ def draw_flame(axes: Axes, trace: Trace, *, title: str = "") -> Axes:
 
     total, boxes = _flames(trace)
     # Twelve small characters fit an inch.
-    characters = 12 * axes.figure.get_figwidth() * axes.get_position().width
+    characters = 12 * axes.figure.bbox.width / axes.figure.dpi * axes.get_position().width
     for depth, start, width, name in boxes:
         colour = (BLUE, GREEN, ORANGE, PURPLE)[sum(map(ord, name)) % 4]
         axes.barh(depth, width, left=start, height=0.92, color=colour, edgecolor=ON_COLOUR, linewidth=0.5)

@@ -85,6 +85,7 @@ def _causes(trace: Trace) -> list[str | None]:
     parent = trace.parent
     kinds, names, links = trace.kind.tolist(), trace.name.tolist(), trace.link.tolist()
     fixed = [_named_cause(name) for name in trace.names]
+    calls: dict[int, int] = {}
     for i, number in enumerate(kinds):
         kind, name = KINDS[number], trace.names[names[i]]
         above = found[parent[i]] if parent[i] >= 0 else None
@@ -97,12 +98,25 @@ def _causes(trace: Trace) -> list[str | None]:
         elif kind == "copy call":
             found.append("sync" if links[i] in reads or name == "item" else "copy")
         elif kind == "sync":
-            found.append("alloc" if above == "alloc" else "copy" if name == "copy" else "sync")
+            copied = name == "copy" or (name.startswith("cudaStream") and _behind_copy(trace, i, calls, found))
+            found.append("alloc" if above == "alloc" else "copy" if copied else "sync")
         elif kind == "work":
             found.append(_work(name, above))
         else:
             found.append({"alloc": "alloc"}.get(kind, "launch"))
+        if kind in ("launch", "copy call", "sync", "alloc"):
+            calls[int(trace.row[i])] = i
     return found
+
+
+def _behind_copy(trace: Trace, sync: int, calls: dict[int, int], causes: list[str | None]) -> bool:
+    """Whether a synchronisation is the second half of a blocking copy, as PyTorch makes them: right behind its call."""
+    last = calls.get(int(trace.row[sync]), -1)
+    if last < 0 or KINDS[trace.kind[last]] != "copy call" or causes[last] != "copy":
+        return False
+    around = int(trace.parent[sync])
+    together = around >= 0 and around == trace.parent[last] and KINDS[trace.kind[around]] == "operator"
+    return bool(together or trace.start_s[sync] - trace.end_s[last] < 2e-6)
 
 
 def _named_cause(name: str) -> str | None:
