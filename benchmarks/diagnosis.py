@@ -81,7 +81,7 @@ def _print_gains(ablations: list[Ablation]) -> dict[str, Any]:
     print(f"within 10 %: {within}")
     for ablation in sorted(told, key=lambda a: -a.gain_error)[:3]:
         print(
-            f"  worst: without {ablation.cause}, x{ablation.predicted.speedup:.2f} predicted, x{ablation.speedup:.2f} real"
+            f"  worst: without {ablation.cause}, x{ablation.predicted.speedup:.2f} told, x{ablation.speedup:.2f} real"
         )
     return {"ablations": len(errors), "median_error": median(errors), "within_10_percent": within}
 

@@ -36,7 +36,7 @@ class NameThePattern(_lab05_patterns.NameThePattern):
     """What a step mostly waits for, from its timeline: one of five patterns."""
 
 
-@exercise("blame")
+@exercise("blame", uses=("name_the_pattern",))
 class Blame(_lab05_patterns.Blame):
     """The line of the script that costs a step most by a given pattern."""
 

@@ -68,11 +68,15 @@ def draw_trace(
 
 def draw_flame(axes: Axes, trace: Trace, *, title: str = "") -> Axes:
     """A flame graph of the host: width is time, each box lies on the one that called it, its bare part is self time."""
+    from matplotlib.ticker import MaxNLocator
+
     total, boxes = _flames(trace)
+    # Twelve small characters fit an inch.
+    characters = 12 * axes.figure.bbox.width / axes.figure.dpi * axes.get_position().width
     for depth, start, width, name in boxes:
         colour = (BLUE, GREEN, ORANGE, PURPLE)[sum(map(ord, name)) % 4]
         axes.barh(depth, width, left=start, height=0.92, color=colour, edgecolor=ON_COLOUR, linewidth=0.5)
-        room = int(width / max(total, 1e-12) * 95)
+        room = int(width / max(total, 1e-12) * characters)
         if room > 3:
             text = name if len(name) <= room else name[: room - 1] + "…"
             axes.text(
@@ -87,6 +91,7 @@ def draw_flame(axes: Axes, trace: Trace, *, title: str = "") -> Axes:
             )
     top = max((depth for depth, *_ in boxes), default=0)
     axes.set(yticks=[], xlim=(0, max(total, 1e-12)), ylim=(-0.5, top + 0.5), title=title or "host: time by caller")
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     return dress(axes)
 
@@ -177,18 +182,22 @@ def _middle_step(trace: Trace) -> tuple[float, float]:
 
 
 def _timeline(trace: Trace, start_s: float, end_s: float) -> Any:
+    from edl_labs.trace.classify import DATA
     from edl_labs.virtual import Span, Timeline
 
+    rows = list(dict.fromkeys(trace.rows[trace.row[i]] for i in trace.select(*_HOST_KINDS)))
     shown = (trace.end_s > start_s) & (trace.start_s < end_s)
     spans = []
     for i in shown.nonzero()[0]:
         event = trace.event(int(i))
-        if event.kind in ("step", "python", "annotation") or event.end_s <= event.start_s:
+        waits_for_data = event.kind == "annotation" and DATA.search(event.name) is not None
+        unseen = event.kind in ("step", "python", "annotation") and not waits_for_data
+        if unseen or event.end_s <= event.start_s:
             continue
         if event.kind == "operator" and trace.parent[i] >= 0 and trace.event(int(trace.parent[i])).kind == "operator":
             continue
         kind = _SPAN_KINDS.get(event.kind, "work")
-        row = event.row if event.kind in _DEVICE else _host_row(trace, event.row)
+        row = event.row if event.kind in _DEVICE else _host_row(rows, event.row)
         spans.append(Span(row, kind, event.name, event.start_s - start_s, event.end_s - start_s))
     order = {row: place for place, row in enumerate(dict.fromkeys(s.row for s in sorted(spans, key=_first)))}
     return Timeline(tuple(sorted(spans, key=lambda span: (order[span.row], span.start_s))))
@@ -201,18 +210,29 @@ def _first(span: Any) -> tuple[bool, str]:
     return span.kind in ("kernel", "copy"), span.row
 
 
-def _host_row(trace: Trace, row: str) -> str:
-    return row if row == "host" else f"host {row}"
+def _host_row(rows: list[str], row: str) -> str:
+    """The threads of the host by number: their names are too long for the margin."""
+    return "host" if len(rows) == 1 or row == "host" else f"thread {rows.index(row) + 1}"
 
 
 def _flames(trace: Trace) -> tuple[float, list[tuple[int, float, float, str]]]:
     """(total seconds, boxes as depth, start, width, name), of equal paths one box."""
+    from edl_labs.trace.table import NUMBER
+
     parent = trace.parent.tolist()
+    stepped = bool(len(trace.select("step")))
     paths: dict[int, tuple[str, ...]] = {}
     widths: dict[tuple[str, ...], float] = {}
     for i in trace.select(*(kind for kind in _HOST_KINDS)).tolist():
-        name = "step" if trace.event(i).kind == "step" else trace.names[trace.name[i]]
-        path = (*paths.get(parent[i], ()), name)[-_FLAME_ROWS:] if parent[i] in paths else (name,)
+        if trace.kind[i] == NUMBER["step"]:
+            path: tuple[str, ...] = ("step",)
+        elif parent[i] in paths or not stepped:
+            path = (*paths.get(parent[i], ()), trace.names[trace.name[i]])
+        else:
+            # What is around the steps or beside them is not the loop.
+            continue
+        if len(path) > _FLAME_ROWS:
+            continue
         paths[i] = path
         widths[path] = widths.get(path, 0.0) + float(trace.end_s[i] - trace.start_s[i])
     boxes: list[tuple[int, float, float, str]] = []

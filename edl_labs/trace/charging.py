@@ -100,7 +100,7 @@ def _holds(trace: Trace, host: Host, device: Device, host_steps: list[float]) ->
     found = []
     for start_s, end_s, cause, event in host.stretches:
         if event >= 0 and cause in ("sync", "copy", "alloc") and _waits(trace, event):
-            held_s = device.busy_s(start_s, end_s)
+            held_s = device.work_s(start_s, end_s)
             found.append(_Hold(event, cause, end_s, held_s, _step(host_steps, start_s)))
     return found
 

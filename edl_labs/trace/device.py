@@ -44,12 +44,12 @@ class Device:
         starts = [busy.start_s for busy in self.busy]
         sums = [0.0]
         for busy in self.busy:
-            sums.append(sums[-1] + busy.end_s - busy.start_s)
+            sums.append(sums[-1] + (busy.end_s - busy.start_s if busy.cause != "sync" else 0.0))
         object.__setattr__(self, "_starts", starts)
         object.__setattr__(self, "_sums", sums)
 
-    def busy_s(self, start_s: float, end_s: float) -> float:
-        """How long the device is busy between two moments."""
+    def work_s(self, start_s: float, end_s: float) -> float:
+        """How long the device is at work between two moments; bringing a number to the host is no work."""
         return max(self._until(end_s) - self._until(start_s), 0.0)
 
     def gaps(self, start_s: float, end_s: float) -> list[tuple[float, float]]:
@@ -70,6 +70,8 @@ class Device:
         if not place:
             return 0.0
         last = self.busy[place - 1]
+        if last.cause == "sync":
+            return self._sums[place - 1]
         return self._sums[place - 1] + min(moment_s, last.end_s) - last.start_s
 
     _starts: list[float] = None  # type: ignore[assignment]

@@ -40,7 +40,9 @@ class Host:
         """The stretches from `start_s` to `end_s`, cut to it."""
         place = max(bisect_right(self._starts, start_s) - 1, 0)
         found = []
-        for stretch in self.stretches[place:]:
+        # By index: a slice would copy the rest of the trace for each gap.
+        for number in range(place, len(self.stretches)):
+            stretch = self.stretches[number]
             if stretch.start_s >= end_s:
                 break
             low, high = max(stretch.start_s, start_s), min(stretch.end_s, end_s)
@@ -61,7 +63,8 @@ def host_of(trace: Trace) -> Host:
     stretches = _flat(trace, main, causes)
     for row in others:
         stretches = _over(stretches, _flat(trace, row, causes))
-    return Host(tuple(_filled(stretches, trace.span_s)))
+    filled = _filled(stretches, trace.span_s)
+    return Host(tuple(filled if trace.on_device else _joined(filled)))
 
 
 def tiny_reads(trace: Trace) -> set[int]:
@@ -82,6 +85,7 @@ def _causes(trace: Trace) -> list[str | None]:
     parent = trace.parent
     kinds, names, links = trace.kind.tolist(), trace.name.tolist(), trace.link.tolist()
     fixed = [_named_cause(name) for name in trace.names]
+    calls: dict[int, int] = {}
     for i, number in enumerate(kinds):
         kind, name = KINDS[number], trace.names[names[i]]
         above = found[parent[i]] if parent[i] >= 0 else None
@@ -94,12 +98,25 @@ def _causes(trace: Trace) -> list[str | None]:
         elif kind == "copy call":
             found.append("sync" if links[i] in reads or name == "item" else "copy")
         elif kind == "sync":
-            found.append("alloc" if above == "alloc" else "copy" if name == "copy" else "sync")
+            copied = name == "copy" or (name.startswith("cudaStream") and _behind_copy(trace, i, calls, found))
+            found.append("alloc" if above == "alloc" else "copy" if copied else "sync")
         elif kind == "work":
             found.append(_work(name, above))
         else:
             found.append({"alloc": "alloc"}.get(kind, "launch"))
+        if kind in ("launch", "copy call", "sync", "alloc"):
+            calls[int(trace.row[i])] = i
     return found
+
+
+def _behind_copy(trace: Trace, sync: int, calls: dict[int, int], causes: list[str | None]) -> bool:
+    """Whether a synchronisation is the second half of a blocking copy, as PyTorch makes them: right behind its call."""
+    last = calls.get(int(trace.row[sync]), -1)
+    if last < 0 or KINDS[trace.kind[last]] != "copy call" or causes[last] != "copy":
+        return False
+    around = int(trace.parent[sync])
+    together = around >= 0 and around == trace.parent[last] and KINDS[trace.kind[around]] == "operator"
+    return bool(together or trace.start_s[sync] - trace.end_s[last] < 2e-6)
 
 
 def _named_cause(name: str) -> str | None:
@@ -163,6 +180,17 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
         until(starts[i])
         stack.append(i)
     until(float("inf"))
+    return found
+
+
+def _joined(stretches: list[Stretch]) -> list[Stretch]:
+    """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
+    found = stretches[:]
+    for place in range(1, len(stretches) - 1):
+        before, stretch, behind = stretches[place - 1 : place + 2]
+        short = stretch.end_s - stretch.start_s < TINY_OPERATOR_S
+        if short and stretch.cause == "host" and before.cause == behind.cause == "launch":
+            found[place] = stretch._replace(cause="launch", event=behind.event)
     return found
 
 

@@ -11,8 +11,9 @@ _SLACK_S = 2e-9
 def nest(row: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, *, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(parent, self time) of events that are sorted by start, outer ones first.
 
-    An event's parent is the innermost event of its row that has not ended when it starts; time is the parent's own
-    where no child runs. A child that outlasts its parent takes only their common time. `flat` events have no parent.
+    An event's parent is the innermost event of its row that contains it (where none does, the innermost that has not
+    ended when it starts, of which it takes their common time). Time is the parent's own where no child runs. `flat`
+    events have no parent.
     """
     count = len(row)
     parent, own = [-1] * count, (end_s - start_s).tolist()
@@ -26,7 +27,8 @@ def nest(row: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, *, flat: np.nd
         while stack and ends[stack[-1]] <= begin:
             stack.pop()
         if stack:
-            above = stack[-1]
+            # Annotations begin inside the frame that opens them, and outlast it.
+            above = next((j for j in reversed(stack) if ends[j] >= ends[i] - _SLACK_S), stack[-1])
             parent[i] = above
             # Children that overlap each other are counted once.
             fresh = min(ends[i], ends[above]) - max(starts[i], covered[above])

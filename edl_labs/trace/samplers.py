@@ -15,6 +15,7 @@ from typing import Any
 from edl_labs.errors import UsageError
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
+_IDLE = "nothing ran in it meanwhile: busy threads alone are sampled, and one that waits is not busy"
 _PR_SET_PTRACER, _ANYONE = 0x59616D61, -1
 
 
@@ -101,7 +102,8 @@ def _sampled(tool: str, pid: int, duration_s: float, rate_hz: int) -> Samples:
             return Samples({}, refused=f"py-spy did not end within {duration_s + 30:.0f} s")
         if not out.exists():
             return Samples({}, refused=why_not(done.stderr))
-        return Samples(parse_raw(out.read_text(encoding="utf-8", errors="replace")))
+        stacks = parse_raw(out.read_text(encoding="utf-8", errors="replace"))
+        return Samples(stacks, refused="" if stacks else _IDLE)
 
 
 def why_not(stderr: str) -> str:

@@ -111,6 +111,8 @@ def _scalene(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
     tool = find_tool("scalene")
     if tool is None:
         return 0.0, {}, "not installed; next: pip install 'edl-labs[profile]'"
+    # Scalene gives a name without this ending one.
+    out = out.with_suffix(".json")
     taken_s, error = _run([tool, "run", "--cpu-only", "-o", str(out), str(path)], timeout_s)
     try:
         files = json.loads(out.read_text(encoding="utf-8"))["files"]

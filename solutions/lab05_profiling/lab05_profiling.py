@@ -271,6 +271,51 @@ with once_written("read_a_sampler"):
 # mean nothing. And this sampler lives in the program: while pure Python runs, it waits for the lock, up to 5 ms.
 # py-spy reads another process's memory and needs no lock.
 #
+# The real py-spy, attached to this very notebook while a thread of it works. Looking into another process must be
+# permitted; where it is not, the reason is shown.
+
+# %%
+import threading
+import time
+
+from edl_labs.trace import attach
+
+stop_s = time.monotonic() + sample_seconds + 3
+worker = threading.Thread(target=lambda: [both() for _ in iter(lambda: time.monotonic() < stop_s, False)])
+worker.start()
+seen = attach(duration_s=sample_seconds)
+print(seen.refused or f"measured here: {seen.total} samples from outside")
+for frame, share in list(seen.own().items())[:4] if not seen.refused else []:
+    print(f"{share:7.1%}  {frame[:90]}")
+worker.join()
+
+# %% [markdown]
+# And three profilers on one program, of which one half makes many tiny calls and the other half none. **Predict:**
+# which profiler says that `add` and `many_calls` take most, and why?
+
+# %%
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from edl_labs.trace import side_by_side
+
+PROGRAM = f"""
+def add(a, b): return a + b
+def many_calls(total=0):
+    for i in range(40_000): total = add(total, i)
+def no_calls(total=0):
+    for i in range(120_000): total = total + i
+for _ in range({int(40 * sample_seconds)}): many_calls(), no_calls()
+"""
+with TemporaryDirectory() as folder:
+    (script := Path(folder) / "program.py").write_text(PROGRAM)
+    print(side_by_side(script))
+
+# %% [markdown]
+# cProfile notes every call and every return, and bills that to code that calls: compare its seconds with the plain
+# run's, and its shares with the samplers'. Samplers are nearer to the truth about shares, but they do not count calls
+# (and scalene takes seconds to start, which count in its run here).
+#
 # Deck [000] also shows nvprof and `torch.utils.bottleneck`. The first refuses GPUs since Ampere (use `nsys` and
 # `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: traces open in
 # Perfetto.
@@ -886,9 +931,9 @@ with once_written("planted"):
     rows[0].get_legend().remove()
 
 # %% [markdown]
-# Each of the six was small, and together they were two thirds of the run. What is left at the beginning is reading:
-# four batches that must be decoded once. Which pattern is the run bound by now, and what would you do next? (Read
-# ahead, in other processes: that is the lab on input pipelines.)
+# None of the six looks like much in the script; together they were seven tenths of the run. What is left at the
+# beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
+# you do next? (Read ahead, in other processes: that is the lab on input pipelines.)
 
 # %% [markdown]
 # ## 10. Your own loop

@@ -22,6 +22,7 @@ VERBS = (
     "build",
     "test",
     "run",
+    "record",
     "leaks",
     "publish",
     "grade",

@@ -52,7 +52,8 @@ def _launch(device: str, size: int) -> TorchLoop:
 
 
 def _data(device: str, size: int) -> TorchLoop:
-    left, right = _matrices(device, size)
+    # Small, so that waiting outlasts computing on any machine.
+    left, right = _matrices(device, max(size // 8, 1))
 
     class Slow:
         def __iter__(self) -> Iterator[Any]:

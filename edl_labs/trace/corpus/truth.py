@@ -75,7 +75,8 @@ def _share_out(sums: dict[str, int], records: _Records, low: int, high: int, van
     """Charge one idle gap: what the host did in it, and of its late launches and code what its waits made late."""
     left = dict(vanishing)
     place = max(bisect_left(records.host, (low, 0, "")) - 1, 0)
-    for start, end, cause in records.host[place:]:
+    for number in range(place, len(records.host)):
+        start, end, cause = records.host[number]
         if start >= high:
             break
         if end <= low:

@@ -102,6 +102,17 @@ def test_small_operators_are_overhead_on_a_cpu(duration_us: float, cause: str) -
     assert pytest.approx(1 - duration_us / 100) == shares["host"]
 
 
+def test_the_way_between_small_operators_is_overhead_too() -> None:
+    events = cpu_step(8.0)
+    for number, event in enumerate(events[1:]):
+        event["ts"] = 12.0 * number
+    shares = attribute(read_trace(events)).shares
+
+    # Ten operators of 8 µs with 4 µs between them, then code to the end of the step.
+    assert pytest.approx(0.116) == shares["launch"]
+    assert pytest.approx(0.884) == shares["host"]
+
+
 def test_large_operators_are_computing_on_a_cpu() -> None:
     import torch
 
