@@ -90,7 +90,8 @@ def loop(
     def span(row: str, kind: str, start_s: float, end_s: float) -> None:
         spans.append({"row": row, "kind": kind, "start_s": round(start_s, 9), "end_s": round(end_s, 9)})
 
-    free_s, taken_s = [0.0] * workers, []
+    free_s = [0.0] * workers
+    taken_s: list[float] = []
     main_s = device_s = 0.0
     for batch, (load, step) in enumerate(zip(load_s, step_s, strict=True)):
         worker = batch % workers

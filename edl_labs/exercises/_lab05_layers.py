@@ -233,7 +233,7 @@ def _events(text: str) -> list[tuple[str, str, float, float]]:
 def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
     start, spent = event.get("ts"), event.get("dur")
     for key, value in (("ts", start), ("dur", spent)):
-        if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
             raise _no_trace(f"a complete event needs a number from 0 as its {key}, not {str(value)[:20]!r}")
     if not all(type(event.get(key)) in (int, str) for key in ("pid", "tid")):
         raise _no_trace("a complete event needs a pid and a tid, which name its process and its row")
