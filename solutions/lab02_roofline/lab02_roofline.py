@@ -201,7 +201,7 @@ with once_written("intensity"):
         best_s = roofline.bound(slide_machine, needed).time_s
         at_best.append(Point(name, needed, best_s, best_s, best_s))
     figure, axes = style.subplots(figsize=(9, 4.6))
-    axes = draw_roofline(axes, slide_machine, at_best)
+    axes = draw_roofline(axes, slide_machine, at_best, title="The slide's table on a V100, at best (computed)")
 
 # %% [markdown]
 # At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
@@ -457,14 +457,15 @@ with torch.device(best_device()):
     big, rows = torch.randn(64 * width, width), 64 * width
     a, v, tiny = torch.randn(4 * width, 4 * width), torch.randn(4 * width), torch.randn(32, 32)
     image, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+conv, by_hand = work.conv2d(8, 64, 64, height=56, width=56, padding=1), work.elementwise(big.numel(), operations=5)
 operators = {
     "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
     "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
     "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
-    "conv 3×3": (lambda: F.conv2d(image, filters, padding=1), work.conv2d(8, 64, 64, height=56, width=56, padding=1)),
+    "conv 3×3": (lambda: F.conv2d(image, filters, padding=1), conv),
     "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
     "layer norm": (lambda: F.layer_norm(big, (width,)), work.norm(rows, width, affine=False)),
-    "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), work.elementwise(big.numel(), operations=5)),
+    "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), by_hand),
 }
 
 # %%
@@ -497,7 +498,8 @@ RooflineExplorer(machine, points)
 #
 # The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
 # small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
-# do, so that most of its bytes need not move; and the large product, which is as near to the light as anything gets.
+# do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
+# as anything gets.
 
 # %% [markdown] explain="why_not_on_the_roof"
 # **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
