@@ -16,7 +16,7 @@ from edl_labs.exercises import (
 )
 
 
-@exercise("encode_decode")
+@exercise("encode_decode", digits=17)
 class EncodeDecode(_lab03_formats.EncodeDecode):
     """Codes to numbers and numbers to codes, in any format of sign, exponent and mantissa."""
 
@@ -36,7 +36,7 @@ class AutocastDtype(_lab03_autocast.AutocastDtype):
     """In which dtype an operator's result comes out of autocast, on CPU and on CUDA."""
 
 
-@exercise("static_scale", uses=("where_it_breaks",))
+@exercise("static_scale", uses=("where_it_breaks",), digits=17)
 class StaticScale(_lab03_limits.StaticScale):
     """The smallest loss scale that saves 99 % of a histogram of gradients, or a refusal."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 from edl_labs.errors import UsageError
@@ -100,9 +101,9 @@ def alignment(sizes: Mapping[str, int], dtype: Any, *, rule_bytes: int = 16) -> 
     """
     multiple = alignment_multiple(dtype, rule_bytes=rule_bytes)
     for name, size in sizes.items():
-        if type(size) is not int or size < 1:
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
             raise UsageError(f"{name} is {size!r}", why="a size is a whole number from 1", next='{"outputs": 4096}')
-    return Alignment(_short(dtype), rule_bytes, tuple(AlignedSize(str(n), s, multiple) for n, s in sizes.items()))
+    return Alignment(_short(dtype), rule_bytes, tuple(AlignedSize(str(n), int(s), multiple) for n, s in sizes.items()))
 
 
 def alignment_table() -> tuple[tuple[str, int, int], ...]:

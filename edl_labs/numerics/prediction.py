@@ -191,11 +191,14 @@ class _Pricing:
 def _aligned(kernel: tracing.Kernel) -> bool:
     """Whether the sizes that lie contiguously in the product's operands are multiples of 16 bytes.
 
-    For a matrix product they are the last two sizes of each operand, for a convolution its channels.
+    For a matrix product they are the last two sizes of each operand, for a convolution its channels, for fused
+    attention the size of a head.
     """
     multiple = alignment_multiple(kernel.ran_in if kernel.ran_in in _LOW_BYTES else "fp32")
     matrices = [shape for shape in (*kernel.shapes, *kernel.out_shapes) if len(shape) >= 2]
-    if "conv" in kernel.name:
+    if "attention" in kernel.name:
+        sizes = [shape[-1] for shape in matrices[:3]]  # queries, keys and values lie by head
+    elif "conv" in kernel.name:
         sizes = [size for shape in matrices[1:2] for size in shape[:2]]  # the weight: outputs, inputs of a group
     else:
         sizes = [size for shape in matrices for size in shape[-2:]]

@@ -91,7 +91,7 @@ def trace(model: Any, inputs: Any, *, device_type: str = "cuda", autocast: Any =
             # The copy on the device is made before anyone watches: its casts and copies are not the model's.
             weights = _on_device(dict(model.named_parameters()) | dict(model.named_buffers()), mode, device_type)
             given = _on_device(tuple(inputs), mode, device_type)
-            with _autocast(device_type, autocast), _Functions(calls, path), _Kernels(calls, path):
+            with _without_cudnn(), _autocast(device_type, autocast), _Functions(calls, path), _Kernels(calls, path):
                 torch.func.functional_call(model, weights, given)
     except UsageError:
         raise
@@ -123,6 +123,8 @@ class _Functions(TorchFunctionMode):
         self._calls.append(call)
         result = func(*args, **(kwargs or {}))
         call.out = _floating(result)
+        if call.operator == "scaled_dot_product_attention":
+            call.kernels = [_fused_attention(call, args, kwargs, result)]
         if not call.kernels or not call.out:
             self._calls.remove(call)
         return result
@@ -144,6 +146,24 @@ class _Kernels(TorchDispatchMode):
                 self._calls.append(Call(_spelled(func), _where(self._path), _floating((args, kwargs))))
             self._calls[-1].kernels.append(_kernel(func, name, args, kwargs, result))
         return result
+
+
+def _fused_attention(call: Call, args: Any, kwargs: Any, result: Any) -> Kernel:
+    """Attention as one kernel in the dtype that comes out.
+
+    The GPU chooses the kernel; without one torch falls back to plain products in fp32, which no GPU would run.
+    """
+    given, made = _tensors((args, kwargs)), _tensors(result)
+    elements = sum(tensor.numel() for tensor in (*given[:3], *made[:1]))
+    return Kernel(
+        name="scaled_dot_product_attention",
+        dtypes=call.out[:1],
+        shapes=tuple(tuple(tensor.shape) for tensor in given),
+        out_shapes=tuple(tuple(tensor.shape) for tensor in made),
+        flop=sum(kernel.flop for kernel in call.kernels),
+        moved_bytes=elements * made[0].element_size(),
+        out_dtype=call.out[0],
+    )
 
 
 def _kernel(func: Any, name: str, args: Any, kwargs: Any, result: Any) -> Kernel:
@@ -179,6 +199,17 @@ def _autocast(device_type: str, dtype: Any) -> Iterator[None]:
             torch.clear_autocast_cache()
         torch.set_autocast_enabled(device_type, before[0])
         torch.set_autocast_dtype(device_type, before[1])
+
+
+@contextmanager
+def _without_cudnn() -> Iterator[None]:
+    """cuDNN's recurrent layers want their weights in one piece of real memory; torch's own take them as they are."""
+    before = torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.enabled = before
 
 
 @contextmanager

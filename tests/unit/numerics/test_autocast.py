@@ -109,6 +109,40 @@ def test_pointwise_work_on_mixed_inputs_runs_in_the_wider_dtype() -> None:
     assert ("fp16+fp32", "fp32", "fp32") == (row.given, row.ran_in, row.out)
 
 
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(8, 24)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(*self.qkv(x).chunk(3, dim=-1))
+
+
+@pytest.mark.parametrize("device_type", ["cpu", "cuda"])
+def test_attention_runs_low_as_a_gpus_fused_kernel_does(device_type: str) -> None:
+    row = autocast_table(Attention(), X, device_type=device_type)["scaled_dot_product_attention"]
+
+    assert row.given == row.ran_in == row.out
+    assert row.out in ("fp16", "bf16")
+
+
+@pytest.mark.parametrize("device_type", ["cpu", "cuda"])
+def test_recurrent_layers_are_followed_too(device_type: str) -> None:
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(8, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.lstm(x)[0]
+
+    enabled = torch.backends.cudnn.enabled
+    row = autocast_table(Recurrent(), X, device_type=device_type, dtype=torch.bfloat16)["lstm"]
+
+    assert "bf16" == row.ran_in
+    assert enabled == torch.backends.cudnn.enabled
+
+
 def test_neither_the_model_nor_autocast_is_changed() -> None:
     model = Mixed()
     before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -15,7 +15,7 @@ def gradients() -> dict[str, torch.Tensor]:
     return training_gradients()
 
 
-def test_unscaled_about_half_of_the_gradients_flush_to_zero_in_fp16(gradients) -> None:
+def test_unscaled_a_large_part_of_the_gradients_flushes_to_zero_in_fp16(gradients) -> None:
     plain, scaled = (underflow_report(gradients, "fp16", scale=scale) for scale in (1.0, 2.0**16))
 
     assert 0.2 < plain.flushed < 0.8
