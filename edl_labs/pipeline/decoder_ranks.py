@@ -49,11 +49,12 @@ class DecoderRanks:
 
     @property
     def surely_moved(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (a, b) with a faster alone and b faster in the loader, rounds apart in both: no noise can say that."""
+        """Pairs (a, b), a faster alone and b faster in the loader in every round; none from a single round."""
+        spread = [row for row in self.rows if row.alone_low_per_s < row.alone_high_per_s]
         return tuple(
             (a.name, b.name)
-            for a in self.rows
-            for b in self.rows
+            for a in spread
+            for b in spread
             if a.alone_low_per_s > b.alone_high_per_s and b.loader_low_per_s > a.loader_high_per_s
         )
 

@@ -435,7 +435,8 @@ with once_written("predict_workers"):
         axes.plot(numbers, [simulated_rate(n, setting) for n in numbers], "o", ms=3, label="VirtualWorkers")
         axes.set(xlabel="workers", title=f"step on {'a device' if not threads else '8 of the 8 cores'} (modelled)")
     panes[0].set_ylabel("batches/s")
-    panes[0].legend()
+    with style.look():
+        panes[0].legend()
 
 # %% [markdown]
 # On the left, workers help until the cores are used up: about ten of them, since each waits a fifth of its time. On the
@@ -642,7 +643,8 @@ for method in dict.fromkeys(point.method for point in points):
     right.plot(wasted, [point.sample_per_s for point in own], "o-", ms=3, label=method)
 left.set(xlabel="padding, % of all positions", ylabel="randomness within a batch", title="computed")
 right.set(xlabel="padding, % of all positions", ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
-legend = left.legend()
+with style.look():
+    left.legend()
 
 # %% [markdown]
 # Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Large
@@ -915,7 +917,7 @@ fastest = min(
     decoders(), key=lambda name: measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s
 )
 versions = [("naive", large, "pillow", 0), (fastest, large, fastest, 0), ("resized once", small, fastest, 0)]
-versions += [(f"{n} workers", small, fastest, n) for n in dict.fromkeys((1, max(2, usable_cores())))]
+versions += [(f"workers: {n}", small, fastest, n) for n in dict.fromkeys((1, max(2, usable_cores())))]
 
 # %%
 story = []
@@ -935,10 +937,11 @@ bars = axes.barh(names, measured, label="measured here")
 told = [(row, value) for row, value in enumerate(predicted) if value is not None]
 axes.plot([value for _, value in told], [row for row, _ in told], "D", color=style.ORANGE, label="predicted")
 axes.axvline(min(8 / 5e-3, alone), color=style.GREY, ls="--", label="ceiling")
-axes.bar_label(bars, fmt=" %.0f")
+axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
 axes.invert_yaxis()
 axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")
-legend = axes.legend(loc="lower right")
+with style.look():
+    axes.legend(loc="upper right")
 
 # %% [markdown]
 # Read it with the whole lab in mind: what was bought by doing less work (a better decoder, work done once), and what by
