@@ -231,9 +231,9 @@ def _events(text: str) -> list[tuple[str, str, float, float]]:
 
 
 def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
-    start, spent = event.get("ts"), event.get("dur")
-    for key, value in (("ts", start), ("dur", spent)):
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+    for key in ("ts", "dur"):
+        value: Any = event.get(key)
+        if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
             raise _no_trace(f"a complete event needs a number from 0 as its {key}, not {str(value)[:20]!r}")
     if not all(type(event.get(key)) in (int, str) for key in ("pid", "tid")):
         raise _no_trace("a complete event needs a pid and a tid, which name its process and its row")
@@ -242,7 +242,7 @@ def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
         raise _no_trace(
             f'a complete event needs a name, and here the cat "forward" or "backward", not {str(phase)[:20]!r}'
         )
-    return str(phase), name, float(start), float(spent)  # type: ignore[arg-type]
+    return str(phase), name, float(event["ts"]), float(event["dur"])
 
 
 def _no_trace(why: str) -> Wrong:

@@ -52,7 +52,7 @@ def _launch(device: str, size: int) -> TorchLoop:
 
 
 def _data(device: str, size: int) -> TorchLoop:
-    # Small, so that waiting outlasts computing on any machine.
+    # Too small for a second thread: waking threads on a busy machine would outlast the wait.
     left, right = _matrices(device, max(size // 8, 1))
 
     class Slow:
@@ -61,17 +61,17 @@ def _data(device: str, size: int) -> TorchLoop:
                 time.sleep(0.01)
                 yield left
 
-    return TorchLoop(lambda batch: batch @ right, Slow(), device=device, name=f"data on {device}")
+    return TorchLoop(lambda batch: batch + right, Slow(), device=device, name=f"data on {device}")
 
 
 def _host(device: str, size: int) -> TorchLoop:
-    left, right = _matrices(device, size)
+    left, right = _matrices(device, max(size // 8, 1))
 
     def step() -> None:
         sum(number * number for number in range(100_000))
-        left @ right
+        left + right
 
-    return TorchLoop(step, device=device, without={"host": lambda: left @ right}, name=f"host on {device}")
+    return TorchLoop(step, device=device, without={"host": lambda: left + right}, name=f"host on {device}")
 
 
 def _sync(device: str, size: int) -> TorchLoop:

@@ -12,6 +12,7 @@ SMALL = (
     ("batch_size = 8", "batch_size = 2"),
     ("train_steps = 30", "train_steps = 4"),
     ("_seconds = 2.0", "_seconds = 0.4"),
+    ("compare_profilers = True", "compare_profilers = False"),
 )
 
 
