@@ -106,7 +106,10 @@ def _draw_point(axes: Axes, one: Placed, colours: dict[str, str], *, index: int,
     share = one.lost_s / worst if worst else 0.0
     area = _SMALLEST + (_LARGEST - _SMALLEST) * share
     colour = colours[point.module]
-    low, high = (point.work.total_flops / limit for limit in (point.high_s, point.low_s))
+    # A measurement with too few blocks bounds its time on no side: there is no end to draw a bar to.
+    bounded = point.low_s > 0 and math.isfinite(point.high_s)
+    ends_s = (point.high_s, point.low_s) if bounded else (point.time_s, point.time_s)
+    low, high = (point.work.total_flops / limit_s for limit_s in ends_s)
     down, up = max(0.0, point.flop_per_s - low), max(0.0, high - point.flop_per_s)
     axes.errorbar([x], [point.flop_per_s], yerr=[[down], [up]], color=colour, linewidth=1.2, capsize=2, fmt="none")
     marker = _MARKERS[list(colours).index(point.module) // len(_SPARE) % len(_MARKERS)]

@@ -91,6 +91,15 @@ def test_bars_are_the_interval_of_the_time():
     ] == pytest.approx(ends)
 
 
+def test_a_time_without_an_interval_is_drawn_without_bars():
+    done = work.gemm(512, 512, 512)
+    time_s = bound(MACHINE, done).light_s * 2
+    axes = drawn([Point("gemm", done, time_s, 0.0, math.inf)])
+    ends = [float(line.get_ydata()[0]) for line in axes.lines if line.get_marker() == "_"]
+
+    assert [done.total_flops / time_s] * 2 == pytest.approx(ends)
+
+
 def test_names_modules_and_where_you_are_are_in_words():
     axes = drawn(POINTS)
 
