@@ -27,13 +27,30 @@ def test_secrets_are_solution_lines_rubrics_and_model_answers(known: list[leaks.
     texts = {secret.text for secret in known}
 
     assert {
-        *(LINE, "return twice_as_long_s"),
+        LINE,
         *("1 point: says that nothing is kept", "says that nothing is kept"),
         *("2 points: names the allocator as what could be kept", "names the allocator as what could be kept"),
         "Nothing is kept between the runs, so that both pay the same. The allocator could keep its blocks.",
         *("Nothing is kept between the runs, so that both pay the same.", "The allocator could keep its blocks."),
     } == texts
     assert [f"solutions/{kit.LAB}/{kit.LAB}.py:24"] == [f"{s.file}:{s.line}" for s in known if s.text == LINE]
+
+
+@pytest.mark.parametrize(
+    ("line", "nothing"),
+    [
+        *(("return total", True), ("for span in spans:", True), ("if workers == 0:", True), ("return -1.0", True)),
+        *(
+            ("except BaseException as error:", True),
+            ("if not self.rows:", True),
+            ('if kind in ("conv", "pool"):', True),
+        ),
+        *(("return total / calls", False), ("for row in sorted(rows):", False), ("if size > 2 * limit:", False)),
+        *(("main_s = max(main_s, device_s)", False), ("return self.clock.now_s()", False), ("def f(:", False)),
+    ],
+)
+def test_a_line_that_any_program_might_have_gives_nothing_away(line: str, nothing: bool) -> None:
+    assert nothing == leaks.says_nothing(line)
 
 
 def test_short_lines_and_lines_of_the_stub_are_no_secrets(course: Course) -> None:
