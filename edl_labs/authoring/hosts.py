@@ -43,7 +43,10 @@ def repository(root: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError("course.toml cannot be read", why=str(error), next="mend the line") from None
-    found = data.get("course", {}).get("repository", "")
+    about = data.get("course", {})
+    if not isinstance(about, dict):
+        raise UsageError("course.toml: course is no table", why=f"it is {about!r}", next="write [course]")
+    found = about.get("repository", "")
     parts = str(found).removeprefix("https://github.com/").removesuffix(".git").strip("/").split("/")
     if found and len(parts) != 2:
         why = "badges need the owner and the name of a repository"

@@ -126,9 +126,12 @@ def says_nothing(line: str) -> bool:
     header = line.removeprefix("el") if line.startswith("elif ") else line
     text = f"try:\n    pass\n{header} pass" if header.startswith(("except", "finally")) else header
     text = f"if 0:\n    pass\n{header} pass" if header == "else:" else text
+    opens = header.endswith(":")
     try:
-        node = ast.parse(f"{text} pass" if text == header and header.endswith(":") else text).body[0]
-    except (SyntaxError, IndexError):
+        (node,) = ast.parse(f"{text} pass" if text == header and opens else text).body
+    except (SyntaxError, ValueError):
+        return False
+    if isinstance(node, ast.Try | ast.For | ast.If | ast.While) and not opens:
         return False
     if isinstance(node, ast.Try):
         return True

@@ -69,6 +69,7 @@ def grade(
             only=only or (),
             fresh=fresh,
             level=level,
+            on_gpu=bool(backend) and gpus > 0,
             progress=tell,
         )
     if as_json:

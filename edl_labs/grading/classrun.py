@@ -41,12 +41,13 @@ def grade(
     level: Level | None = None,
     limits: Limits | None = None,
     budget: Budget | None = None,
+    on_gpu: bool = False,
     progress: ProgressHook | None = None,
 ) -> ClassReport:
     """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
 
     `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
-    was graded. NothingToDo when nobody handed in.
+    was graded; `on_gpu` enters what units on machines with a GPU worked out. NothingToDo when nobody handed in.
     """
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
@@ -57,7 +58,7 @@ def grade(
     began = time.monotonic()
     jobs = max(1, min(jobs or _cores(), len(students)))
     with _alone(course.grading(assignment)):
-        grader = Grader(course, known, seed=seed, level=level, limits=limits, budget=budget, fresh=fresh)
+        grader = Grader(course, known, seed=seed, level=level, limits=limits, budget=budget, fresh=fresh, on_gpu=on_gpu)
         with grader, Writer(course, known) as writer:
             rows = _run(grader, writer, students, jobs=jobs, progress=progress)
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))

@@ -38,7 +38,8 @@ class Graded:
 class Grader:
     """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
 
-    `gpu` is the number of the one GPU that kernels see; none see any otherwise.
+    `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
+    graded on a GPU elsewhere, and grades nothing.
     """
 
     def __init__(
@@ -52,8 +53,10 @@ class Grader:
         budget: Budget | None = None,
         fresh: bool = False,
         gpu: int | None = None,
+        on_gpu: bool = False,
     ) -> None:
         self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
+        self.on_gpu = on_gpu or gpu is not None
         self.level, self.limits, self.budget = level or best_level(), limits or Limits(), budget or Budget()
         self.folder = course.grading(assignment.name)
         self.seed = class_seed(self.folder, seed=seed)
@@ -122,6 +125,11 @@ class Grader:
             return self._pool
 
     def _new_pool(self) -> KernelPool:
+        if self.on_gpu and self._gpu is None:
+            why = "this class is graded on GPUs, and none was leased here"
+            raise EdlError(
+                "the submission was not graded", why=why, next="grade again with the same --backend and --gpus"
+            )
         try:
             preload = preload_of(self.assignment)
             return KernelPool(level=self.level, limits=self.limits, preload=preload, gpu=self._gpu)
@@ -130,19 +138,21 @@ class Grader:
             return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
     def _session(self) -> Session:
-        if not hasattr(self._local, "session"):
-            judge = Judge()
-            with self._lock:
-                self._judges.append(judge)
-            self._local.session = Session(
+        session: Session | None = getattr(self._local, "session", None)
+        secrets = self._secrets()
+        if session is None or session.secrets is not secrets:
+            if session is None:
+                self._local.judge = Judge()
+                with self._lock:
+                    self._judges.append(self._local.judge)
+            session = self._local.session = Session(
                 self.assignment,
-                self._secrets(),
+                secrets,
                 new_kernel=self.new_kernel,
-                judge=judge,
+                judge=self._local.judge,
                 budget=self.budget,
                 seed=self.seed,
             )
-        session: Session = self._local.session
         return session
 
     def _secrets(self) -> Secrets:
@@ -156,13 +166,14 @@ class Grader:
                         seed=self.seed,
                         folder=self.folder / "references",
                         new_kernel=lambda: pool.kernel(files=self.assignment.files),
+                        on_gpu=self.on_gpu,
                     )
                 )
             return self._shared
 
     def key(self, submission: Submission) -> str:
         """The name of a submission's result."""
-        limits = repr((asdict(self.limits), asdict(self.budget)))
+        limits = repr((asdict(self.limits), asdict(self.budget))) + ("/gpu" if self.on_gpu else "")
         return result_key(
             submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
         )

@@ -23,6 +23,7 @@ from edl_labs.grading.files import write_atomically
 from edl_labs.grading.graded_run import Budget, Run, Secret
 from edl_labs.grading.judge_process import Judge
 from edl_labs.grading.plan import Plan, PlannedCell, solution_plan
+from edl_labs.grading.replay import Replay
 from edl_labs.grading.session import Session
 
 if TYPE_CHECKING:
@@ -83,10 +84,11 @@ class Secrets(Mapping[str, Secret]):
 
 
 def reference(
-    assignment: Assignment, *, seed: int, folder: Path, new_kernel: Callable[[], SandboxKernel]
+    assignment: Assignment, *, seed: int, folder: Path, new_kernel: Callable[[], SandboxKernel], on_gpu: bool = False
 ) -> dict[str, Secret]:
     """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
-    key = hashlib.sha256(f"{assignment.digest}/{seed}/{_versions()}".encode()).hexdigest()[:32]
+    where = f"{_versions()}{'/gpu' if on_gpu else ''}"
+    key = hashlib.sha256(f"{assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
         stored = plain.decode(path.read_bytes(), max_bytes=1 << 30)
@@ -127,7 +129,7 @@ def _evidence(
 ) -> dict[str, list[Any]]:
     with _Collector() as collector:
         session = Session(assignment, cases, new_kernel=new_kernel, judge=collector, budget=Budget(deaths=0))
-        run = session.grade(plan)
+        run = Replay(session, plan).run()
     return {e.name: _values(assignment, e.name, collector.records, run) for e in assignment.exercises}
 
 

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.checks.exercise import Exercise
+from edl_labs.errors import EdlError
 from edl_labs.grading.graded_run import Event, Run, keep
 from edl_labs.grading.judge_process import unjudged
 from edl_labs.grading.kernel.errors import KernelDied, Violation
@@ -77,9 +78,9 @@ class Replay:
         index = 0
         with self.session.new_kernel() as kernel:
             started_cpu_s = kernel.stats().cpu_s
+            if self.session.assignment.own_exercises:
+                self._set_up(kernel)
             try:
-                if self.session.assignment.own_exercises:
-                    kernel.ask(SETUP, b"", timeout_s=self.session.budget.cell_s)
                 for index in range(self.last + 1):
                     if time.monotonic() > self.deadline:
                         return index if index > done else done
@@ -91,6 +92,13 @@ class Replay:
                 return max(done, index + 1)
             finally:
                 self._account(kernel, started_cpu_s)
+
+    def _set_up(self, kernel: SandboxKernel) -> None:
+        """Show the kernel the course's exercises. No student's code has run yet, so what fails here is not theirs."""
+        try:
+            kernel.ask(SETUP, b"", timeout_s=self.session.budget.cell_s)
+        except (KernelDied, Violation) as end:
+            raise EdlError("a kernel ended before it was given the notebook", why=str(end), next="grade again") from end
 
     def _step(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
         cell = self.plan.cells[index]

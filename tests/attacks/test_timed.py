@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome
 from edl_labs.grading.gradebook import Writer
 from edl_labs.grading.plan import make_plan
+from edl_labs.grading.reference import reference
 from edl_labs.grading.result import make_result
 from edl_labs.grading.session import Session
 from edl_labs.grading.submission import parse
 from edl_labs.grading.timed import timing
 from tests.attacks.bench import Bench
+from tests.attacks.conftest import SEED
 
 FAST = "def longest(values):\n    return max(values)"
 SLOW = "import time\ndef longest(values):\n    time.sleep(0.03)\n    return max(values)"
@@ -100,3 +103,10 @@ def test_undecided_mark_is_no_zero_in_the_gradebook(bench: Bench):
     Writer._set_grade(object.__new__(Writer), grade, result, {})
 
     assert (None, True) == (grade.auto_score, grade.needs_manual_grade)
+
+
+def test_the_reference_of_a_timed_exercise_is_of_the_classs_own_cases(bench: Bench, tmp_path: Path):
+    session = timed(bench)
+    known = reference(session.assignment, seed=SEED, folder=tmp_path, new_kernel=session.new_kernel)
+
+    assert bench.session.secrets["longest"].wants == known["longest"].wants

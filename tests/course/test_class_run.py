@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from edl_labs.errors import NothingToDo, UsageError
-from edl_labs.grading import classrun
+from edl_labs.grading import classrun, preload
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading import preload
+from edl_labs.grading.graded_run import Budget
 from edl_labs.grading.kernel import pool as kernel_pool
 from edl_labs.grading.report import ClassProgress, ClassReport
-from edl_labs.grading.graded_run import Budget
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 FULL = float(sum(POINTS[name] for name in SOLUTIONS))
@@ -256,3 +255,22 @@ from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
 grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
 """
+
+
+def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkeypatch: pytest.MonkeyPatch):
+    from edl_labs.errors import EdlError
+    from edl_labs.grading import grader
+
+    numbered(course, 0)
+    right, tries = grader.reference, []
+
+    def wrong_at_first(*given: object, **options: object) -> object:
+        tries.append(1)
+        if len(tries) == 1:
+            raise EdlError("the solution's kernel ended")
+        return right(*given, **options)
+
+    monkeypatch.setattr(grader, "reference", wrong_at_first)
+
+    assert ["graded"] == [row.state for row in run(course).rows]
+    assert 2 == len(tries)

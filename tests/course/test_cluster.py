@@ -86,7 +86,9 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
 
     plain, course = a_class("plain", 8), a_class("spread", 8)
     grade(LAB, course=CourseFolder(plain.root), seed=SEED)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "node_ip_address": "127.0.0.2", "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "node_ip_address": "127.0.0.2", "include_dashboard": False}
+    )
     try:
         second = cluster.add_node(num_cpus=1, node_ip_address="127.0.0.3")
         cluster.wait_for_nodes()
@@ -145,6 +147,7 @@ def test_specifications_of_before_gpus_still_read(tmp_path: Path):
 
 def test_the_leased_gpu_is_the_one_that_the_cluster_names():
     assert 3 == leased_gpu({"CUDA_VISIBLE_DEVICES": "3"})
+    assert 2 == leased_gpu({"CUDA_VISIBLE_DEVICES": "0", "SLURM_JOB_GPUS": "2,3"})
     for said in ("", "GPU-8f", "none"):
         with pytest.raises(UsageError, match="no GPU was leased"):
             leased_gpu({"CUDA_VISIBLE_DEVICES": said})
@@ -153,3 +156,12 @@ def test_the_leased_gpu_is_the_one_that_the_cluster_names():
 def test_an_unknown_backend_is_refused_with_those_there_are():
     with pytest.raises(UsageError, match="local, ray, slurm"):
         make_backend("cloud", jobs=1)
+
+
+def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a_class: Callable[[str, int], Course]):
+    course = a_class("gpu", 1)
+    plain = grade(LAB, course=CourseFolder(course.root), seed=SEED)
+    on_gpu = grade(LAB, course=CourseFolder(course.root), seed=SEED, on_gpu=True)
+
+    assert ["graded", "failed"] == [plain.rows[0].state, on_gpu.rows[0].state]
+    assert "none was leased here" in on_gpu.rows[0].remarks[0]

@@ -28,7 +28,18 @@ from tests.course.course_fixture import LAB, SECOND_LAB, Course, add_second_lab,
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 STUDENTS = 200
 FIRST = ("José", "Ann", "Łukasz", "李", "Zoë", "Mary Jane", "D'Arcy", "Ümit", "Renée", "Nguyễn")
-LAST = ("Álvarez", "O'Neil, Jr", "Müller", "小龍", "van der Berg", "Smith-Jones", "=SUM(A1)", "Ōta", "Ibn Sīnā", "Åkesson")
+LAST = (
+    "Álvarez",
+    "O'Neil, Jr",
+    "Müller",
+    "小龍",
+    "van der Berg",
+    "Smith-Jones",
+    "=SUM(A1)",
+    "Ōta",
+    "Ibn Sīnā",
+    "Åkesson",
+)
 FULL = {"area": 2.0, "box_area": 2.0, "halves": 2.0, "longest": 1.0}
 
 FORGED = "area = lambda *a: 1\nimport edl_labs.checks as c\nc.check = lambda name: print(2.0)\nprint('area 2.0')"
@@ -93,9 +104,7 @@ class Someone:
 def make_students() -> list[Someone]:
     drawn = random.Random(7)
     return [
-        Someone(
-            n, f"{FIRST[n % 10]}{n}", LAST[(n // 10) % 10], drawn.choice(KINDS), drawn.random() < 0.1
-        )
+        Someone(n, f"{FIRST[n % 10]}{n}", LAST[(n // 10) % 10], drawn.choice(KINDS), drawn.random() < 0.1)
         for n in range(STUDENTS)
     ]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from edl_labs.errors import UsageError
+from edl_labs.grading import preload
 from edl_labs.grading.classrun import grade
 from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading import preload
 from edl_labs.grading.term.book import class_marks, open_book
 from edl_labs.grading.term.collect import collect
 from edl_labs.grading.term.export import export

@@ -56,9 +56,9 @@ def spread(
     Merge afterwards with `edl_labs.grading.classrun.grade`, which finds the results, and grades here what is missing.
     """
     known = course.assignment(assignment)
-    with Grader(course, known, seed=seed, level=level) as grader:
+    with Grader(course, known, seed=seed, level=level, on_gpu=gpu) as grader:
         missing = [student for student in students if _missing(grader, student)]
-        if missing:
+        if missing and not gpu:
             grader.prepare()
         own = str(exercises_folder()) if known.own_exercises else ""
         about = (str(course.root.resolve()), assignment)

@@ -79,13 +79,16 @@ def run_unit(path: Path) -> int:
 
 
 def leased_gpu(environment: Mapping[str, str]) -> int:
-    """The number of the GPU that Ray or Slurm leased to this process, as CUDA_VISIBLE_DEVICES says."""
-    said = environment.get("CUDA_VISIBLE_DEVICES", "")
-    first = said.split(",")[0].strip()
-    if not first.isdigit():
-        why = f"CUDA_VISIBLE_DEVICES is {said!r}, which names none by number"
-        raise UsageError("no GPU was leased to this unit", why=why, next="ask for one with --gpus 1, or for none")
-    return int(first)
+    """The number of the GPU that Ray or Slurm leased to this process, as its device node is called.
+
+    Slurm counts the devices that a job sees from 0, and says in variables of its own which ones they are.
+    """
+    for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES"):
+        first = environment.get(name, "").split(",")[0].split("-")[0].strip()
+        if first.isdigit():
+            return int(first)
+    why = f"CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES', '')!r}, which names none by number"
+    raise UsageError("no GPU was leased to this unit", why=why, next="ask for one with --gpus 1, or for none")
 
 
 def main() -> None:

@@ -34,7 +34,7 @@ def test_without_a_repository_there_are_no_badges(tmp_path: Path):
     assert "" == repository(tmp_path)
 
 
-@pytest.mark.parametrize("text", ['[course]\nrepository = "name"\n', "[course"])
+@pytest.mark.parametrize("text", ['[course]\nrepository = "name"\n', "[course", 'course = "x"\n'])
 def test_a_repository_that_is_none_is_refused(tmp_path: Path, text: str):
     (tmp_path / "course.toml").write_text(text)
     with pytest.raises(UsageError, match=r"course\.toml"):

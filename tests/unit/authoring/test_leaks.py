@@ -46,6 +46,7 @@ def test_secrets_are_solution_lines_rubrics_and_model_answers(known: list[leaks.
             ('if kind in ("conv", "pool"):', True),
         ),
         *(("return total / calls", False), ("for row in sorted(rows):", False), ("if size > 2 * limit:", False)),
+        *(("if n: total = n * 2", False), ("return x; y = f(x)", False), ("for i in rows: total += i * scale", False)),
         *(("main_s = max(main_s, device_s)", False), ("return self.clock.now_s()", False), ("def f(:", False)),
     ],
 )
