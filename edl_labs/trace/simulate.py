@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from edl_labs.trace.graph import Act, Graph, Node
 
 
 @dataclass(frozen=True)
 class Run:
-    """When each step's work was over, in seconds from the beginning, on the host and on the device together."""
+    """When each step's work was over, in seconds from the beginning: on host and device together, on the host alone."""
 
     step_ends_s: tuple[float, ...]
+    host_ends_s: tuple[float, ...]
 
     def per_step_s(self, skip: int) -> float:
         """The mean time of a step, the first `skip` left out."""
-        first = self.step_ends_s[skip - 1] if skip else 0.0
+        # The last step ends with its host: what the host did behind the device's work before is not counted again.
+        first = max(self.step_ends_s[skip - 1], self.host_ends_s[skip - 1]) if skip else 0.0
         return (self.step_ends_s[-1] - first) / (len(self.step_ends_s) - skip)
 
 
@@ -43,7 +46,7 @@ def simulate(graph: Graph) -> Run:
         if act.awaits >= 0:
             now = max(now, (last if act.all_lanes else done[act.awaits]) + act.tail_s)
         host_ends[act.step] = max(host_ends[act.step], now)
-    return Run(tuple(_steps(device_ends, host_ends, bool(graph.nodes))))
+    return Run(tuple(_steps(device_ends, host_ends, bool(graph.nodes))), tuple(accumulate(host_ends, max)))
 
 
 def without(graph: Graph, cause: str, *, copy_speedup: float = 1.0) -> Graph:

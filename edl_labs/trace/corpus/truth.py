@@ -136,11 +136,13 @@ def _bounds(records: _Records, skip: int) -> tuple[int, int]:
     ends = [0] * len(records.steps)
     for (_, end, _), step in zip(records.work, records.step_of_work, strict=True):
         ends[step] = max(ends[step], end)
-    return ends[skip - 1], max(ends[-1], max(end for _, end, _ in records.host))
+    # Where the host begins the step later than the device ends the one before, the step begins with the host.
+    first = max(records.steps[skip], ends[skip - 1]) if skip else records.steps[0]
+    return first, max(ends[-1], max(end for _, end, _ in records.host))
 
 
 def _gap_ends(records: _Records) -> list[tuple[int, int, int]]:
-    """Idle times as (kernel, start, end): in front of each kernel by its number, elsewhere with the number -1."""
+    """Idle times as (kernel, start, end): in front of a kernel by its number, at the end by the next, else by -1."""
     found = []
     done, before = 0, dict[int, int]()
     for start, end, _ in sorted(records.work):
@@ -154,7 +156,8 @@ def _gap_ends(records: _Records) -> list[tuple[int, int, int]]:
         idle_from = before.pop(start, start)
         if end > start and (idle_from < start or is_kernel):
             found.append((kernel if is_kernel else -1, min(idle_from, start), start))
-    found.append((-1, done, max(done, max(end for _, end, _ in records.host))))
+    # What follows the last kernel stands in front of the next step's first.
+    found.append((kernel + 1, done, max(done, max(end for _, end, _ in records.host))))
     return found
 
 

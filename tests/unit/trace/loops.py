@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from edl_labs.trace import Trace, TracedGPU
 
 QUIET = {"context_init_s": 0.0, "module_load_s": 0.0}
@@ -35,3 +37,10 @@ def run(
                 if reads and number % (kernels // reads) == 0:
                     gpu.item(loss)
     return gpu
+
+
+def held_then_busy(gpu: TracedGPU, state: Any) -> None:
+    """A step that waits for its kernel, and then has as much of its own to do."""
+    gpu.launch("gemm", duration_s=5e-3)
+    gpu.synchronize()
+    gpu.host_work(5e-3)

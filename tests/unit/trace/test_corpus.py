@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.trace import attribute
+from edl_labs.trace import VirtualLoop, attribute
 from edl_labs.trace.corpus import drawn_spec, labelled_loops, true_shares
 from edl_labs.trace.corpus.labelled import STEPS
+from tests.unit.trace.loops import held_then_busy
 
 
 @pytest.mark.parametrize("cause", ["compute", "copy", "launch", "sync", "data", "alloc", "host"])
@@ -20,6 +21,14 @@ def test_single_causes_have_their_true_shares(cause: str, seed: int) -> None:
 
 def test_truth_sums_to_one() -> None:
     assert pytest.approx(1.0) == sum(true_shares(drawn_spec(7).loop(), steps=5).values())
+
+
+@pytest.mark.parametrize("skip", [0, 1])
+def test_truth_and_attribution_begin_and_end_alike(skip: int) -> None:
+    loop = VirtualLoop(held_then_busy)
+    true = true_shares(loop, steps=4, skip=skip)
+
+    assert true == pytest.approx(attribute(loop.record(4), skip=skip).shares, abs=1e-3)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from edl_labs.trace import ABLATIONS, TracedGPU, TraceError, VirtualLoop, ablate
 from edl_labs.trace.corpus import drawn_spec
 from edl_labs.trace.graph import graph_of
 from edl_labs.trace.simulate import simulate
-from tests.unit.trace.loops import QUIET, traced
+from tests.unit.trace.loops import QUIET, held_then_busy, traced
 
 
 @pytest.mark.parametrize("seed", range(40, 46))
@@ -41,6 +41,14 @@ def test_predictions_hold_on_mixtures(seed: int, cause: str) -> None:
     found = ablate(drawn_spec(seed).loop(), cause, steps=6)
 
     assert found.after_s == pytest.approx(found.predicted.after_s, rel=0.1)
+
+
+@pytest.mark.parametrize("steps", [3, 12])
+def test_code_behind_a_synchronisation_counts_once_a_step(steps: int) -> None:
+    found = ablate(VirtualLoop(held_then_busy), "host", steps=steps)
+
+    assert pytest.approx(found.predicted.before_s) == found.predicted.replayed_s
+    assert pytest.approx(found.gain_s, rel=1e-3) == found.predicted.gain_s
 
 
 def test_a_share_is_an_upper_bound_of_a_gain() -> None:
