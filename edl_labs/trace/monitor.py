@@ -82,15 +82,22 @@ class Monitor:
                 batch = next(iterator)
             except StopIteration:
                 return
-            ready = now()
+            # A read inside the loader is a read, not a wait for data.
+            data_s = now() - begun - self._reading_s
             yield batch
             ended = now()
-            self._data_s.append(ready - begun)
+            self._data_s.append(data_s)
             self._step_s.append(ended - begun)
             self._read_s.append(self._reading_s)
             begun = ended
 
     def __enter__(self) -> Monitor:
+        if self._kept:
+            raise UsageError(
+                "this Monitor is already watching",
+                why="entered twice, it would leave the reads of tensors changed for good",
+                next="leave it first, or use a Monitor of its own for each `with`",
+            )
         torch = sys.modules.get("torch")
         for name in _READS if torch is not None else ():
             self._kept[name] = getattr(torch.Tensor, name)  # type: ignore[union-attr]

@@ -77,6 +77,32 @@ def test_tensors_are_as_before_when_it_ends() -> None:
     assert before is torch.Tensor.item
 
 
+def test_a_read_inside_the_loader_counts_once() -> None:
+    gpu = VirtualGPU("A100-80GB", clock_read_cost_s=0.0)
+    monitor = Monitor(clock=gpu.clock)
+
+    def loader() -> Iterator[int]:
+        for number in range(10):
+            with monitor.read():
+                gpu.host_work(1.0)
+            yield number
+
+    for _ in monitor(loader()):
+        gpu.host_work(0.25)
+
+    assert {"data": 0.0, "reads": 0.8, "rest": 0.2} == pytest.approx(monitor.report().shares)
+
+
+def test_a_monitor_entered_twice_is_refused() -> None:
+    import torch
+
+    before = torch.Tensor.item
+    with Monitor() as watch, pytest.raises(UsageError, match="already watching"):
+        watch.__enter__()
+
+    assert before is torch.Tensor.item
+
+
 def test_too_few_steps_are_told() -> None:
     with pytest.raises(UsageError, match="only 0 steps"):
         Monitor().report()
