@@ -14,6 +14,8 @@ _DEVICE_FROM = NUMBER["kernel"]
 _MICROSECOND = 1e-6
 # Beyond this a float cannot tell neighbouring microseconds apart.
 _FAR = 1e18
+# Lanes of further devices count from here: numbers that no stream has.
+_OTHER_DEVICES = 1 << 30
 
 
 class Events:
@@ -24,6 +26,8 @@ class Events:
         self._table = TableBuilder()
         self._kinds: dict[tuple[str, str], int] = {}
         self._rows: dict[tuple[Any, Any], int] = {}
+        self._streams: dict[int, Any] = {}
+        self._lanes: dict[tuple[Any, int], int] = {}
         self._open: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
         self._row_names: dict[tuple[Any, Any], str] = {}
         self.seen = 0
@@ -79,12 +83,21 @@ class Events:
         row = self._rows.get(place)
         if row is None:
             row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
-        if kind >= _DEVICE_FROM and stream < 0:
-            stream = row
+        if kind >= _DEVICE_FROM:
+            stream = self._lane(args, event.get("pid"), stream, row)
         self._table.add(
             kind, self._table.name(name), row=row, start=start, end=start + duration, link=link, stream=stream,
             moved_bytes=moved, line=line,
         )  # fmt: skip
+
+    def _lane(self, args: Any, place: Any, stream: int, row: int) -> int:
+        """The number of a stream, its own where two devices have streams of one number; the row where it has none."""
+        if stream < 0:
+            return row
+        device = place if place is not None else str(args.get("device"))
+        if self._streams.setdefault(stream, device) == device:
+            return stream
+        return self._lanes.setdefault((device, stream), _OTHER_DEVICES + len(self._lanes))
 
     def _number(self, category: str, name: str) -> int:
         kind = self._kind_of(category, name)

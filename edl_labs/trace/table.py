@@ -135,8 +135,18 @@ class Trace:
 
     @cached_property
     def steps(self) -> tuple[tuple[float, float], ...]:
-        """(start, end) in seconds of each step, as the host sees it; the whole trace where none is marked."""
-        found = [(float(self.start_s[i]), float(self.end_s[i])) for i in self.select("step")]
+        """(start, end) in seconds of each step, as the host sees it; the whole trace where none is marked.
+
+        Steps are the profiler's own (ProfilerStep#3) where there are any, else those marked by name, the outer ones.
+        """
+        marks = self.select("step")
+        profilers = [i for i in marks if self.names[self.name[i]].startswith("ProfilerStep")]
+        found: list[tuple[float, float]] = []
+        for i in profilers or marks:
+            start, end = float(self.start_s[i]), float(self.end_s[i])
+            # A mark inside another is no step of its own.
+            if not found or start >= found[-1][1] or end > found[-1][1]:
+                found.append((start, end))
         return tuple(found) if found else ((0.0, self.span_s),)
 
     def ancestors(self, index: int) -> Iterator[int]:

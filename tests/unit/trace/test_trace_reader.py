@@ -176,3 +176,32 @@ def test_virtual_gpus_own_file_gives_the_same_shares(tmp_path: Path) -> None:
 
     assert "VirtualGPU" == foreign.origin
     assert own.shares["sync"] == pytest.approx(foreign.shares["sync"], abs=0.01)
+
+
+def marks(*names: str) -> list[dict[str, Any]]:
+    """Four steps of 1 ms, marked by each of the names, each within the one before."""
+    return [
+        {"ph": "X", "cat": "user_annotation", "name": f"{name}{number}", "pid": 1, "tid": 1,
+         "ts": 1000.0 * number + 10 * depth, "dur": 1000.0 - 20 * depth}
+        for number in range(4) for depth, name in enumerate(names)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "names", [("ProfilerStep#", "iteration "), ("step ", "ProfilerStep#"), ("step ", "iteration ")]
+)
+def test_a_step_mark_inside_a_step_is_no_step(names: tuple[str, ...]) -> None:
+    assert 4 == len(read_trace(marks(*names)).steps)
+
+
+def kernels(**changes: Any) -> list[dict[str, Any]]:
+    """Ten kernels, by turns on the device 0 and 1, each on its stream 7."""
+    return [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "pid": number % 2, "tid": 7, "ts": 10.0 * number, "dur": 5.0,
+         "args": {"device": number % 2, "stream": 7}, **changes}
+        for number in range(10)
+    ]  # fmt: skip
+
+
+def test_streams_of_two_devices_are_two_lanes() -> None:
+    assert 2 == len(set(read_trace(kernels()).stream.tolist()))
