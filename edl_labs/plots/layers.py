@@ -28,7 +28,7 @@ def draw_nested(axes: Axes, events: Iterable[Mapping[str, Any]], *, title: str =
         _draw(axes, event, begin - start_s, end - begin, depth=len(around), whole_s=whole_s)
         around.append(end)
         deepest = max(deepest, len(around))
-    axes.set(xlim=(0, whole_s), ylim=(max(deepest, 1) - 0.5, -0.5), yticks=[], title=title)
+    axes.set(xlim=(0, whole_s or 1e-6), ylim=(max(deepest, 1) - 0.5, -0.5), yticks=[], title=title)
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     dress(axes)
     _legend(axes, {event.get("cat") for _, _, event in spans})
@@ -38,7 +38,7 @@ def draw_nested(axes: Axes, events: Iterable[Mapping[str, Any]], *, title: str =
 def _draw(axes: Axes, event: Any, begin_s: float, spent_s: float, *, depth: int, whole_s: float) -> None:
     colour = _COLOURS.get(event.get("cat"), ORANGE)
     axes.barh(depth, spent_s, left=begin_s, height=0.9, color=colour, edgecolor=ON_COLOUR, linewidth=0.6)
-    if spent_s / whole_s * _CHARACTERS > len(event["name"]) + 1:
+    if whole_s and spent_s / whole_s * _CHARACTERS > len(event["name"]) + 1:
         place = begin_s + spent_s / 2, depth
         axes.text(*place, event["name"], color=ON_COLOUR, ha="center", va="center", fontsize="x-small", clip_on=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.trace.loops import Loop
-from edl_labs.trace.what_if import WhatIf, what_if
+from edl_labs.trace.what_if import WhatIf, finite, what_if
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Ablation:
 
     def to_json(self) -> dict[str, Any]:
         """The comparison as plain data."""
-        real = {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": self.speedup}
+        speedup = finite(self.speedup)
+        real = {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": speedup}
         return {"schema": 1, "cause": self.cause, "predicted": self.predicted.to_json(), "real": real}
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class Attribution:
             "dominant": self.dominant,
             "shares": dict(self.shares),
             "level": self.level,
-            "intervals": {cause: list(ends) for cause, ends in self.intervals.items()},
+            "intervals": {c: [None if isnan(end) else end for end in ends] for c, ends in self.intervals.items()},
             "blames": {cause: [blame.to_json() for blame in found] for cause, found in self.blames.items()},
         }
 
@@ -88,6 +89,12 @@ def attribute(trace: Trace, *, skip: int = 0, level: float = 0.95, seed: int = 0
     pieces = charge(trace, host, device, bounds=bounds, host_steps=host_steps)
     steps = _steps(pieces, bounds)
     table = np.array([[step.seconds[cause] for cause in CAUSES] for step in steps])
+    if not table.sum() > 0:
+        raise TraceError(
+            "the steps take no time",
+            why="every event in them lasts 0 s, so that no cause has a share",
+            next="record a loop that does something, with times in the trace",
+        )
     shares = table.sum(0) / table.sum()
     return Attribution(
         steps=tuple(steps),

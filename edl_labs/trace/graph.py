@@ -70,7 +70,7 @@ def graph_of(trace: Trace) -> Graph:
     """The dependency graph of a trace. What waits for what across streams is told from ends that meet starts."""
     device = device_of(trace)
     stretches = host_of(trace).stretches
-    if stretches and stretches[-1].event < 0:
+    if len(stretches) > 1 and stretches[-1].event < 0:
         # Behind the last event the host does nothing; it is the device that goes on.
         stretches = stretches[:-1]
     starts = [start for start, _ in trace.steps]

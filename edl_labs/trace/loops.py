@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from edl_labs.trace.ablated import ABLATIONS, AblatedGPU
-from edl_labs.trace.attribute import attribute
+from edl_labs.trace.attribute import attribute, step_bounds
+from edl_labs.trace.device import device_of
 from edl_labs.trace.live import TracedGPU
 from edl_labs.trace.table import Trace
 
@@ -31,6 +32,12 @@ class Loop(Protocol):
 
     def ablations(self) -> tuple[str, ...]:
         """The causes that this loop can run without."""
+
+
+def _step_s(trace: Trace, *, skip: int) -> float:
+    """Seconds a step; none where nothing but the cause left out took time."""
+    bounds, _ = step_bounds(trace, device_of(trace), skip=skip)
+    return round(attribute(trace, skip=skip).wall_s, 15) if bounds[-1] > bounds[0] else 0.0
 
 
 def _nothing(gpu: TracedGPU) -> Any:
@@ -63,7 +70,7 @@ class VirtualLoop:
         found: dict[str | None, float] = {}
         for cause in causes:
             gpu = AblatedGPU(self.machine, without=cause, **self.parameters) if cause else self._gpu()
-            found[cause] = round(attribute(self._run(gpu, steps), skip=min(1, steps - 1)).wall_s, 15)
+            found[cause] = _step_s(self._run(gpu, steps), skip=min(1, steps - 1))
         return found
 
     def ablations(self) -> tuple[str, ...]:

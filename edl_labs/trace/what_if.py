@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,7 +40,12 @@ class WhatIf:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as plain data."""
-        return {"schema": 1, **asdict(self), "gain_s": self.gain_s, "speedup": self.speedup}
+        return {"schema": 1, **asdict(self), "gain_s": self.gain_s, "speedup": finite(self.speedup)}
+
+
+def finite(value: float) -> float | None:
+    """The number, or None (in JSON: null) for inf and nan, which JSON does not know."""
+    return value if math.isfinite(value) else None
 
 
 def what_if(trace: Trace, cause: str, *, skip: int | None = None, copy_speedup: float | None = None) -> WhatIf:

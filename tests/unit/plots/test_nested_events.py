@@ -45,3 +45,7 @@ def test_names_that_do_not_fit_are_left_out(axes):
 
 def test_no_events_draw_an_empty_picture(axes):
     assert axes is draw_nested(axes, [])
+
+
+def test_events_of_no_time_are_drawn(axes):
+    assert 1 == len(draw_nested(axes, [event("a", 5, 0)]).patches)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.trace import TorchLoop, TracedGPU, VirtualLoop, attribute, diagnose, read_trace
+from edl_labs.trace import TorchLoop, TracedGPU, TraceError, VirtualLoop, attribute, diagnose, read_trace
+from edl_labs.trace.torch_loop import no_host_reads
 from tests.unit.trace.loops import run
 
 
@@ -134,3 +136,46 @@ def test_python_lines_are_named_where_they_are_recorded() -> None:
 def test_data_that_are_used_up_are_told() -> None:
     with pytest.raises(UsageError, match="at an end"):
         TorchLoop(lambda batch: None, iter([1])).record(4)
+
+
+def test_work_of_a_device_alone_is_diagnosed() -> None:
+    kernels = [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 10.0 * i, "dur": 5.0} for i in range(10)]
+
+    assert 0.5 < diagnose(read_trace(kernels)).shares["compute"]
+
+
+def test_a_loop_that_takes_no_time_is_refused() -> None:
+    with pytest.raises(TraceError, match="no time"):
+        diagnose(lambda gpu: None)
+
+
+def test_a_trace_of_no_time_is_refused() -> None:
+    with pytest.raises(TraceError, match="no time"):
+        attribute(read_trace([{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 5.0, "dur": 0.0}]))
+
+
+def test_a_loop_of_one_cause_takes_no_time_without_it() -> None:
+    assert 0.0 == VirtualLoop(lambda gpu, state: gpu.data_wait(1e-3)).times_s(3, ("data",))["data"]
+
+
+def test_numbers_without_a_value_are_null_in_the_report() -> None:
+    operators = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0.0, "dur": 5e3}]
+    plain = json.loads(json.dumps(diagnose(read_trace(operators)).to_json(), allow_nan=False))
+
+    assert plain["gains"][0]["speedup"] is None
+
+
+def test_a_read_that_waits_for_nothing_gives_its_own_line_s_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    def scalar(value: Any, dtype: torch.dtype) -> Any:
+        return SimpleNamespace(device=torch.device("cuda"), shape=(), dtype=dtype, value=value)
+
+    monkeypatch.setattr(torch.Tensor, "item", lambda tensor: tensor.value)
+    read: list[Any] = []
+    with no_host_reads():
+        for loss in (0.5, 0.25):
+            read.append(torch.Tensor.item(scalar(loss, torch.float32)))
+            read.append(torch.Tensor.item(scalar(3, torch.int64)))
+
+    assert [0.5, 3, 0.5, 3] == read
