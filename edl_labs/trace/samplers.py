@@ -16,7 +16,7 @@ from edl_labs.errors import UsageError
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _IDLE = "nothing ran in it meanwhile: busy threads alone are sampled, and one that waits is not busy"
-_PR_SET_PTRACER, _ANYONE = 0x59616D61, -1
+_PR_SET_PTRACER, _ANYONE, _NOBODY = 0x59616D61, -1, 0
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,13 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
     if tool is None:
         return Samples({}, refused="py-spy is not installed; next: pip install 'edl-labs[profile]'")
     target = os.getpid() if pid is None else pid
-    if target == os.getpid():
-        _allow_children()
-    return _sampled(tool, target, duration_s, rate_hz)
+    if target != os.getpid():
+        return _sampled(tool, target, duration_s, rate_hz)
+    _let_look(_ANYONE)
+    try:
+        return _sampled(tool, target, duration_s, rate_hz)
+    finally:
+        _let_look(_NOBODY)
 
 
 def find_tool(name: str) -> str | None:
@@ -124,9 +128,9 @@ def _forbidden() -> str:
     return "containers drop SYS_PTRACE; next: start it with --cap-add SYS_PTRACE, or run the program under py-spy"
 
 
-def _allow_children() -> None:
-    """Let a child look at this process, where Linux's Yama would allow parents alone."""
+def _let_look(who: int) -> None:
+    """Let anyone, so a child too, look at this process where Linux's Yama would allow parents alone; or nobody more."""
     if sys.platform == "linux" and _YAMA.exists():
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(_ANYONE), 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(who), 0, 0, 0)

@@ -55,12 +55,12 @@ class SideBySide:
 
 def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_s: float = 120.0) -> SideBySide:
     """Run a program plainly and under each tool that is at hand; a tool that is not says why in `missing`."""
-    path = Path(script)
+    path = Path(script).resolve()
     if not path.is_file():
         raise UsageError(f"there is no program {path.name}", why="the file is missing", next="give a .py file's path")
     shares: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}
-    took_s = {"plain": _run([sys.executable, str(path)], timeout_s)[0]}
+    took_s = {"plain": _plain_s(path, timeout_s)}
     for tool, look in (("cProfile", _c_profile), ("py-spy", _py_spy), ("scalene", _scalene)):
         with tempfile.TemporaryDirectory() as folder:
             taken_s, found, reason = look(path, Path(folder) / "out", rate_hz, timeout_s)
@@ -71,11 +71,22 @@ def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_
     return SideBySide(path.name, shares, took_s, missing)
 
 
+def _plain_s(path: Path, timeout_s: float) -> float:
+    taken_s, error, code = _run([sys.executable, str(path)], timeout_s)
+    if code != 0:
+        raise UsageError(
+            f"{path.name} does not run to its end",
+            why=(error.strip().splitlines() or [f"it ended with status {code}"])[-1],
+            next="mend the program, or give it longer with timeout_s, and compare again",
+        )
+    return taken_s
+
+
 _Look = tuple[float, dict[str, float], str]
 
 
 def _c_profile(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
-    taken_s, error = _run([sys.executable, "-m", "cProfile", "-o", str(out), str(path)], timeout_s)
+    taken_s, error, _ = _run([sys.executable, "-m", "cProfile", "-o", str(out), str(path)], timeout_s)
     if not out.exists():
         return taken_s, {}, error
     found: dict[str, float] = defaultdict(float)
@@ -96,7 +107,7 @@ def _py_spy(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
     if tool is None:
         return 0.0, {}, "not installed; next: pip install 'edl-labs[profile]'"
     command = [tool, "record", "--format", "raw", "-o", str(out), "-r", str(rate_hz), "--", sys.executable, str(path)]
-    taken_s, error = _run(command, timeout_s)
+    taken_s, error, _ = _run(command, timeout_s)
     if not out.exists():
         return taken_s, {}, why_not(error)
     found: dict[str, float] = defaultdict(float)
@@ -113,7 +124,7 @@ def _scalene(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
         return 0.0, {}, "not installed; next: pip install 'edl-labs[profile]'"
     # Scalene gives a name without this ending one.
     out = out.with_suffix(".json")
-    taken_s, error = _run([tool, "run", "--cpu-only", "-o", str(out), str(path)], timeout_s)
+    taken_s, error, _ = _run([tool, "run", "--cpu-only", "-o", str(out), str(path)], timeout_s)
     try:
         files = json.loads(out.read_text(encoding="utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -126,8 +137,8 @@ def _scalene(path: Path, out: Path, rate_hz: int, timeout_s: float) -> _Look:
     return taken_s, dict(found), ""
 
 
-def _run(command: list[str], timeout_s: float) -> tuple[float, str]:
-    """(seconds, what it wrote to stderr) of a run; output is dropped."""
+def _run(command: list[str], timeout_s: float) -> tuple[float, str, int]:
+    """(seconds, what it wrote to stderr, its status) of a run; output is dropped. The status is -1 without an end."""
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -141,8 +152,8 @@ def _run(command: list[str], timeout_s: float) -> tuple[float, str]:
                 cwd=folder,
             )
         except subprocess.TimeoutExpired:
-            return timeout_s, f"it did not end within {timeout_s:.0f} s"
-    return time.perf_counter() - begun, done.stderr
+            return timeout_s, f"it did not end within {timeout_s:.0f} s", -1
+    return time.perf_counter() - begun, done.stderr, done.returncode
 
 
 def _normal(found: dict[str, float]) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,31 @@ def test_no_time_is_refused() -> None:
 def test_no_program_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no program"):
         side_by_side(tmp_path / "none.py")
+
+
+def test_a_program_that_fails_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("raise ValueError('too short')")
+    with pytest.raises(UsageError, match="too short"):
+        side_by_side(program)
+
+
+def test_a_program_is_found_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program.py").write_text("def work():\n    return sum(range(100_000))\n\nwork()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(import_module("edl_labs.trace.side_by_side"), "find_tool", lambda name: None)
+
+    assert "cProfile" in side_by_side("program.py").shares
+
+
+def test_leave_to_look_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[int] = []
+    monkeypatch.setattr(module, "_let_look", said.append)
+    monkeypatch.setattr(module, "find_tool", lambda name: "py-spy")
+    monkeypatch.setattr(module, "_sampled", lambda *_: Samples({}))
+    attach()
+
+    assert [-1, 0] == said
 
 
 @pytest.mark.slow
