@@ -218,11 +218,18 @@ def _product(dtype: str, device: str, clock: Clock) -> Kernel:
     best = product_kernel(dtype, _PROBE, device=device)
     rate = block_rate(best, clock)
     shapes = [(side, side, side) for side in _CPU_SIDES] if device == "cpu" else _GPU_SHAPES
-    for m, n, k in shapes:
-        if 2.0 * m * n * k / rate > _LONGEST_PRODUCT_S:
+    for place, (m, n, k) in enumerate(shapes):
+        # The probe may be all launch: only a real shape tells how long the next one takes.
+        if place and 2.0 * m * n * k / rate > _LONGEST_PRODUCT_S:
             break
-        kernel = product_kernel(dtype, (m, n, k), device=device)
-        now = block_rate(kernel, clock, blocks=2)
+        try:
+            kernel = product_kernel(dtype, (m, n, k), device=device)
+            now = block_rate(kernel, clock, blocks=2)
+        except RuntimeError:
+            # Out of memory, most likely: the shapes before it stand. Without any, the dtype has no ceiling.
+            if not place:
+                raise
+            break
         if now > rate:
             best, rate = kernel, now
     return best

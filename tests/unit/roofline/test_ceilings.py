@@ -218,3 +218,37 @@ def test_bad_input_is_told_what_why_and_next(call, monkeypatch):
         call()
 
     assert all((caught.value.what, caught.value.why, caught.value.next))
+
+
+def launched(monkeypatch, *, launch_s, fails_from=math.inf):
+    """A device of 60 TFLOP/s on which each product waits `launch_s` first, and has no room from a size on."""
+    clock = Scripted()
+
+    def kernel(dtype, shape, *, device):
+        if shape[0] >= fails_from:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        flops = 2.0 * math.prod(shape)
+        return clock.kernel(f"{shape[0]}", flops, flops / (launch_s + flops / 60e12))
+
+    monkeypatch.setattr(measuring, "product_kernel", kernel)
+    return clock
+
+
+@pytest.mark.parametrize("launch_us", [8, 10, 20])
+def test_a_slow_launch_does_not_lower_the_peak_of_products(monkeypatch, launch_us):
+    clock = launched(monkeypatch, launch_s=launch_us * 1e-6)
+
+    assert 60e12 == pytest.approx(block_rate(measuring._product("fp32", "cuda", clock), clock), rel=0.01)
+
+
+def test_a_shape_without_room_leaves_the_smaller_ones(monkeypatch):
+    clock = launched(monkeypatch, launch_s=1e-6, fails_from=8192)
+
+    assert "4096" == measuring._product("fp32", "cuda", clock).name
+
+
+def test_a_dtype_that_no_real_shape_has_room_for_says_so(monkeypatch):
+    clock = launched(monkeypatch, launch_s=1e-6, fails_from=2048)
+
+    with pytest.raises(EdlError, match="out of memory"):
+        measuring._products("cuda", ("fp32",), clock)
