@@ -136,8 +136,8 @@ def saved_activations(
 ) -> SavedActivations:
     """What autograd keeps for `model(*inputs)`: after the forward pass, and at the peak of the backward pass after it.
 
-    `loss` makes one number of the output (its sum unless given). Gradients of the parameters are left as they were.
-    Checkpointing shows in the peak of the backward pass, because that is when a segment is computed again. What
+    `loss` makes one number of the output (its sum unless given). Gradients of parameters and inputs are left as they
+    were. Checkpointing shows in the peak of the backward pass, because that is when a segment is computed again. What
     `checkpoint(use_reentrant=False)` computes again is out of hooks' sight and shows in `live_peak_bytes` alone.
 
     >>> from torch import nn
@@ -200,14 +200,15 @@ def _backward(value: torch.Tensor, parameters: list[torch.nn.Parameter], inputs:
             why="autograd saves tensors only for outputs that depend on something with requires_grad",
             next="give a model with trainable parameters, outside torch.no_grad()",
         )
-    before = [parameter.grad for parameter in parameters]
-    given = [x for x in inputs if isinstance(x, torch.Tensor) and x.is_leaf]
-    kept = [x.grad for x in given]
+    kept = [(leaf, leaf.grad) for leaf in [*parameters, *_tensors(inputs)] if leaf.is_leaf]
+    # backward() would add to a gradient in place: what is kept must be out of its reach.
+    for leaf, _ in kept:
+        leaf.grad = None
     try:
         value.backward()
     finally:
-        for tensor, gradient in zip([*parameters, *given], [*before, *kept], strict=True):
-            tensor.grad = gradient
+        for leaf, gradient in kept:
+            leaf.grad = gradient
 
 
 def _sum(output: Any) -> torch.Tensor:

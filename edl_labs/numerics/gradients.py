@@ -20,8 +20,8 @@ _BATCH = 8
 def recorded_gradients(model: Any, loss: Callable[[], torch.Tensor]) -> dict[str, torch.Tensor]:
     """The gradients of one backward pass of `loss()`: 'layer output' of each leaf module and 'name' of each parameter.
 
-    `loss` runs the model and returns one number. Gradients of the parameters are left in place, as `backward` leaves
-    them.
+    `loss` runs the model and returns one number. Gradients of the parameters are left in place; those of an earlier
+    pass are dropped first.
     """
     outputs: dict[str, torch.Tensor] = {}
     handles = [
@@ -40,6 +40,8 @@ def recorded_gradients(model: Any, loss: Callable[[], torch.Tensor]) -> dict[str
             why="a backward pass starts from one number that depends on the parameters",
             next="return the loss as a tensor, outside torch.no_grad()",
         )
+    for parameter in model.parameters():
+        parameter.grad = None
     value.backward()
     kept = {f"{name} output": tensor.grad for name, tensor in outputs.items() if tensor.grad is not None}
     grads = {name: parameter.grad for name, parameter in model.named_parameters() if parameter.grad is not None}

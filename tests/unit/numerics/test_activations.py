@@ -70,6 +70,15 @@ def test_gradients_are_left_as_they_were() -> None:
     assert [None] * 5 == [tensor.grad for tensor in (*layers.parameters(), x)]
 
 
+def test_gradients_that_were_there_keep_their_values() -> None:
+    layers, x = tower(2), batch()
+    for leaf in (*layers.parameters(), x):
+        leaf.grad = torch.ones_like(leaf)
+    saved_activations(layers, x)
+
+    assert all(torch.equal(torch.ones_like(leaf), leaf.grad) for leaf in (*layers.parameters(), x))
+
+
 def test_forward_alone_counts_without_a_backward_pass() -> None:
     found = saved_activations(tower(4), batch(), backward=False)
 

@@ -54,3 +54,10 @@ def test_outputs_and_parameters_are_named() -> None:
 def test_a_loss_without_a_gradient_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to differentiate"):
         recorded_gradients(nn.Linear(2, 2), lambda: torch.zeros(()))
+
+
+def test_a_second_pass_gives_the_same_gradients_not_their_sum() -> None:
+    model = nn.Linear(4, 3)
+    first, second = (recorded_gradients(model, lambda: model(torch.ones(2, 4)).sum()) for _ in range(2))
+
+    assert torch.equal(first["weight"], second["weight"])
