@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -131,11 +132,11 @@ def tensor_core_kernel(name: str) -> KernelKind:
 
 
 def kernel_report(kernels: Mapping[str, float] | Iterable[str]) -> KernelReport:
-    """How much of the kernels' time tensor cores took; `kernels` maps names to seconds, or lists names.
+    """How much of the kernels' time tensor cores took; `kernels` maps names to seconds, or names each launch.
 
     From a profile: `{e.key: e.self_device_time_total * 1e-6 for e in prof.key_averages()}`.
     """
-    times = dict(kernels) if isinstance(kernels, Mapping) else dict.fromkeys(kernels, 1.0)
+    times = dict(kernels) if isinstance(kernels, Mapping) else Counter(kernels)
     return KernelReport(tuple((tensor_core_kernel(name), float(time)) for name, time in times.items()))
 
 

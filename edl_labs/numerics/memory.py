@@ -168,8 +168,9 @@ def training_state(model: Any, optimizer: Any = None) -> dict[str, int]:
     import torch
 
     def held(tensors: Any) -> int:
-        storages = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}
-        return sum(storages.values())
+        # Not data_ptr(): meta tensors have no address.
+        storages = [t.untyped_storage() for t in tensors if t is not None]
+        return sum({storage._cdata: storage.nbytes() for storage in storages}.values())
 
     parameters = list(model.parameters())
     state = [] if optimizer is None else [v for s in optimizer.state.values() for v in s.values()]

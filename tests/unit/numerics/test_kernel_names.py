@@ -114,3 +114,7 @@ def test_a_letter_before_a_digit_takes_the_deck_in() -> None:
 
 def test_no_kernels_took_no_time() -> None:
     assert 0.0 == kernel_report([]).tensor_core_share
+
+
+def test_each_launch_in_a_list_counts() -> None:
+    assert 0.9 == kernel_report([*["nvjet_tst_128x256"] * 9, "relu"]).tensor_core_share

@@ -99,3 +99,9 @@ def test_what_is_no_recipe_is_refused_with_the_reason(make, text: str) -> None:
         make()
 
     assert text in str(caught.value)
+
+
+def test_a_model_of_shapes_alone_holds_each_of_its_tensors() -> None:
+    model = nn.Sequential(nn.Linear(4, 4, device="meta"), nn.Linear(4, 4, device="meta"))
+
+    assert 160 == training_state(model)["weights"]
