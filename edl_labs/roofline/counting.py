@@ -125,7 +125,8 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     """The FLOPs and bytes of one run of `model(*inputs, **keywords)`, and of its backward pass.
 
     The model runs as it is, where it is, in its own mode: dropout, batch norm and the device's choice of kernels count
-    as they run. Its buffers, gradients and random numbers are afterwards as before. Without `backward` (or where
+    as they run. Its buffers, gradients (the inputs' too) and random numbers are afterwards as before; parameters that
+    a function holds without being a Module are out of sight, and their gradients stay. Without `backward` (or where
     nothing requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's
     FlopCounterMode where that has a formula. EdlError where the model cannot run on these inputs.
 

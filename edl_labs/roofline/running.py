@@ -26,7 +26,7 @@ def record(
 ) -> Recorded:
     """One forward and, if wanted and possible, one backward pass of `model`, recorded."""
     recorder = Recorder(modules)
-    with _as_before(model), _explained(model, inputs):
+    with _as_before(model, (inputs, keywords)), _explained(model, inputs):
         with nullcontext() if backward else torch.no_grad(), recorder:
             out = model(*inputs, **keywords)
         results = [tensor for tensor in tensors(out) if tensor.requires_grad and tensor.dtype.is_floating_point]
@@ -69,12 +69,16 @@ def _unique_bytes(found: list[torch.Tensor]) -> int:
 
 
 @contextmanager
-def _as_before(model: Any) -> Iterator[None]:
-    """Buffers, gradients and random numbers of `model` are afterwards what they were before."""
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if isinstance(model, torch.nn.Module) else []
-    gradients = [(parameter, parameter.grad) for parameter in _parameters(model)]
-    for parameter, _ in gradients:
-        parameter.grad = None
+def _as_before(model: Any, given: Any) -> Iterator[None]:
+    """Buffers, gradients (those of leaves among the inputs too) and random numbers are afterwards as before."""
+    modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
+    # By name as well as by value: a forward pass may put another tensor in a buffer's place.
+    named = [(module, dict(module._buffers)) for module in modules]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()] if modules else []
+    leaves = [*_parameters(model), *(tensor for tensor in tensors(given) if tensor.is_leaf)]
+    gradients = [(leaf, leaf.grad) for leaf in leaves]
+    for leaf, _ in gradients:
+        leaf.grad = None
     devices = sorted({p.device.index or 0 for p in _parameters(model) if p.device.type == "cuda"})
     try:
         with torch.random.fork_rng(devices=devices):
@@ -83,8 +87,11 @@ def _as_before(model: Any) -> Iterator[None]:
         with torch.no_grad():
             for buffer, saved in buffers:
                 buffer.copy_(saved)
-        for parameter, gradient in gradients:
-            parameter.grad = gradient
+        for module, kept in named:
+            module._buffers.clear()
+            module._buffers.update(kept)
+        for leaf, gradient in gradients:
+            leaf.grad = gradient
 
 
 @contextmanager

@@ -22,12 +22,15 @@ def moved_bytes(name: str, args: Any, kwargs: Any, out: Any) -> int:
     """Bytes read and written by one operation, from its briefed arguments and results.
 
     Two arguments that are the same memory count once; of an expanded tensor only the elements that exist; a result that
-    is a view of an argument costs nothing. Look-ups read the rows they return, not the table.
+    is a view of an argument costs nothing. Look-ups read the rows they return, not the table. What `out=` names is
+    written, not read.
     """
-    inputs, outputs = _unique(args, kwargs), _unique(out)
+    outputs = _unique(out)
+    read = {key: value for key, value in kwargs.items() if not _is_among(value, outputs)}
+    inputs = _unique(args, read)
     if name in _SCATTERS:
         return _scattered(args)
-    if not name.endswith("_") and outputs and _is_view(inputs, outputs):
+    if not name.endswith("_") and len(read) == len(kwargs) and outputs and _is_view(inputs, outputs):
         return 0
     if name in _LOOKS_UP and inputs:
         return _looked_up(inputs, outputs)
@@ -75,6 +78,11 @@ def _unique(*values: Any) -> list[Brief]:
 def _is_view(inputs: list[Brief], outputs: list[Brief]) -> bool:
     places = [brief.place for brief in inputs]
     return all(brief.place in places for brief in outputs)
+
+
+def _is_among(value: Any, outputs: list[Brief]) -> bool:
+    given = _unique(value)
+    return bool(given) and _is_view(outputs, given)
 
 
 def _looked_up(inputs: list[Brief], outputs: list[Brief]) -> int:

@@ -310,3 +310,39 @@ def test_inference_mode_counts_too():
         counted = count(nn.Linear(4, 8), torch.randn(2, 4), backward=False)
 
     assert 2 * 2 * 4 * 8 == counted.contraction_flops
+
+
+def test_what_out_names_is_written_not_read():
+    x, out = torch.randn(1000), torch.empty(1000)
+
+    assert 8000 == moved(lambda a: torch.add(a, a, out=out), x)
+    assert 8000 == moved(lambda a: torch.add(a, a, out=a), x)
+    assert 4 * 1000 + 12 == moved(lambda a: torch.max(a, 0, out=(torch.empty(()), torch.tensor(0))), x)
+
+
+class Counting(nn.Module):
+    """Puts a new tensor in its buffer's place at each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x):
+        self.calls = self.calls + 1
+        return x * 2
+
+
+def test_a_buffer_that_the_forward_pass_replaces_is_put_back():
+    model = Counting()
+    count(model, torch.ones(3))
+
+    assert 0.0 == model.calls.item()
+
+
+def test_gradients_of_inputs_are_as_they_were():
+    fresh, used = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    used.grad = torch.ones(3)
+    count(lambda x, *, scale: x * scale, fresh, scale=used)
+
+    assert fresh.grad is None
+    assert torch.equal(torch.ones(3), used.grad)
