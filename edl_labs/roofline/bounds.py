@@ -110,17 +110,15 @@ def bound(
         low_s=max(compute[2], moving[2], machine.latency_s),
         high_s=max(compute[1], moving[1], machine.latency_s),
         intensity_flop_per_byte=work.intensity_flop_per_byte,
-        ridge_flop_per_byte=roof(machine, work).rate / slope.rate,
+        ridge_flop_per_byte=_ridge(machine, work, slope),
         total_flops=work.total_flops,
         measured_s=None if time_s is None else float(time_s),
     )
 
 
 def roof(machine: Machine, work: Work) -> Ceiling:
-    """The flat roof over `work`: the peak of contractions, or of other arithmetic where that is all there is."""
-    if work.contraction_flops == 0 and machine.vector:
-        return _vector(machine, work.dtype)
-    return machine.peak(work.dtype)
+    """The flat roof over `work`: that of the unit which takes longer, for contractions or for other arithmetic."""
+    return _busiest(machine, work)[0]
 
 
 @dataclass(frozen=True)
@@ -161,11 +159,8 @@ def diagnose(
     if parallel_items is not None:
         check_sizes(parallel_items=parallel_items)
     ridge, intensity = found.ridge_flop_per_byte, found.intensity_flop_per_byte
-    limiter = "compute" if found.compute_s >= found.memory_s else "memory"
-    steps = [
-        f"{machine.name}: {machine.units} units, {ridge:.4g} FLOP per byte of {found.level} in {work.dtype}",
-        f"{work.name or 'the work'}: {intensity:.4g} FLOP/B, {'above' if intensity >= ridge else 'below'} that",
-    ]
+    limiter = "compute" if work.total_flops and found.compute_s >= found.memory_s else "memory"
+    steps = list(_intensity_steps(machine, work, found))
     if parallel_items is not None:
         enough = parallel_items >= machine.units
         steps.append(f"{parallel_items} independent pieces {'fill' if enough else 'leave idle some of'} the units")
@@ -174,6 +169,39 @@ def diagnose(
         limiter = "latency"
         steps.append(f"the smallest operation takes {seconds(machine.latency_s)}, this one {seconds(found.light_s)}")
     return Diagnosis(limiter, intensity, ridge, parallel_items, machine.units, tuple(steps), found)
+
+
+def _intensity_steps(machine: Machine, work: Work, found: Bound) -> tuple[str, str]:
+    has, name = f"{machine.name}: {machine.units} units", work.name or "the work"
+    if not work.total_flops:
+        return has, f"{name}: no arithmetic, bytes of {found.level} alone"
+    flops, share = _busiest(machine, work)[1], ""
+    if flops < work.total_flops and work.moved_bytes:
+        # The other unit works at the same time: its FLOPs do not keep this one busy.
+        share = f", {flops / work.moved_bytes:.4g} of them on the unit that takes longest"
+    side = "above" if found.compute_s >= found.memory_s else "below"
+    return (
+        f"{has}, {found.ridge_flop_per_byte:.4g} FLOP per byte of {found.level} in {work.dtype}",
+        f"{name}: {found.intensity_flop_per_byte:.4g} FLOP/B{share}, {side} that",
+    )
+
+
+def _ridge(machine: Machine, work: Work, slope: Ceiling) -> float:
+    """The intensity from which arithmetic limits; 0 where there is none to do and the dtype has no ceiling."""
+    if not work.total_flops and work.dtype not in machine.matmul:
+        return 0.0
+    return roof(machine, work).rate / slope.rate
+
+
+def _busiest(machine: Machine, work: Work) -> tuple[Ceiling, float]:
+    """The ceiling of the unit that takes longest, and the FLOPs it does."""
+    if not machine.vector:
+        return machine.peak(work.dtype), work.total_flops
+    other = _vector(machine, work.dtype), work.other_flops
+    if not work.contraction_flops:
+        return other
+    main = machine.peak(work.dtype), work.contraction_flops
+    return max(main, other, key=lambda unit: unit[1] / unit[0].rate)
 
 
 def _compute_s(machine: Machine, work: Work) -> tuple[float, float, float]:

@@ -162,3 +162,29 @@ def test_bad_input_is_told_what_why_and_next(call):
         call()
 
     assert all((caught.value.what, caught.value.why, caught.value.next))
+
+
+@pytest.mark.parametrize(
+    ("done", "limiter", "words"),
+    [
+        (
+            Work(1e9, 1e12, 1e10, "bf16"),
+            "compute",
+            "100.1 FLOP/B, 100 of them on the unit that takes longest, above that",
+        ),
+        (Work(7e12, 1e12, 1e12, "bf16"), "memory", "8 FLOP/B, 1 of them on the unit that takes longest, below that"),
+        (Work(1e13, 1e9, 1e10, "bf16"), "compute", "above that"),
+    ],
+)
+def test_the_diagnosis_names_the_ridge_of_the_unit_that_takes_longest(done, limiter, words):
+    found = diagnose(Machine.of("H200"), done)
+
+    assert limiter == found.limiter
+    assert words in found.steps[1]
+
+
+def test_bytes_alone_need_no_ceiling_for_arithmetic():
+    found = diagnose(DECK, Work(0, 0, 3e9, "bf16"))
+
+    assert (0.01, 0.0) == pytest.approx((found.bound.time_s, found.ridge_flop_per_byte))
+    assert ("memory", "the work: no arithmetic, bytes of memory alone") == (found.limiter, found.steps[1])
