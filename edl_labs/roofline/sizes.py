@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from edl_labs.errors import UsageError
 
@@ -36,7 +37,7 @@ def check_size(name: str, size: object, *, least: int = 1) -> None:
 
 def check_amount(name: str, value: object) -> None:
     """UsageError unless `value` is a finite number that is not negative."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not 0 <= value < math.inf:  # type: ignore[operator]
         raise UsageError(
             f"{name} is {repr(value)[:40]}",
@@ -47,7 +48,7 @@ def check_amount(name: str, value: object) -> None:
 
 def check_rate(name: str, value: object) -> None:
     """UsageError unless `value` is a finite number above 0."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    number = isinstance(value, Real) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:  # type: ignore[operator]
         raise UsageError(
             f"{name} is {repr(value)[:40]}",

@@ -13,6 +13,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from edl_labs.errors import UsageError
@@ -41,7 +42,10 @@ class Work:
 
     def __post_init__(self) -> None:
         for field in ("contraction_flops", "other_flops", "moved_bytes"):
-            check_amount(field, getattr(self, field))
+            value = getattr(self, field)
+            check_amount(field, value)
+            # Numbers of numpy would not survive JSON.
+            object.__setattr__(self, field, int(value) if isinstance(value, Integral) else float(value))
         object.__setattr__(self, "dtype", dtype_name(self.dtype))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -155,3 +156,10 @@ def test_bad_input_is_told_what_why_and_next(call):
         call()
 
     assert all((caught.value.what, caught.value.why, caught.value.next))
+
+
+def test_sizes_of_numpy_count_as_numbers():
+    found = work.gemm(np.int64(4), np.int64(5), np.int64(6))
+
+    assert work.gemm(4, 5, 6) == found
+    assert 240 == json.loads(json.dumps(found.to_json()))["contraction_flops"]
