@@ -37,7 +37,7 @@ def roofline(
     in a log-log picture and are told in words alone. `dtypes` limits the flat roofs (those of the points, or all).
     """
     placed = place_all(machine, points)
-    shown = [one for one in placed if one.point.work.total_flops and math.isfinite(_intensity(one))]
+    shown = drawn(placed)
     roofs = _roofs(machine, shown, dtypes)
     low, high = _span(machine, shown, roofs)
     _draw_slopes(axes, machine, max(roofs.values()), low)
@@ -56,8 +56,14 @@ def roofline(
     return dress(axes)
 
 
+def drawn(placed: Iterable[Placed]) -> list[Placed]:
+    """Those that have a place in the picture, in their order: with FLOPs and with bytes."""
+    return [one for one in placed if one.point.work.total_flops and math.isfinite(_intensity(one))]
+
+
 def _roofs(machine: Machine, shown: Sequence[Placed], dtypes: Sequence[str] | None) -> dict[str, float]:
-    used = [one.point.work.dtype for one in shown]
+    # Arithmetic of a dtype that no product is done in has no flat roof here.
+    used = [one.point.work.dtype for one in shown if one.point.work.dtype in machine.matmul]
     wanted = list(dict.fromkeys(dtypes if dtypes is not None else used or machine.matmul))
     missing = [dtype for dtype in wanted if dtype not in machine.matmul]
     if missing or not wanted:

@@ -59,14 +59,15 @@ class RooflineExplorer:
         """The picture as SVG in which each point carries its story, shown under the pointer."""
         import matplotlib.pyplot as plt
 
+        from edl_labs.plots.roofline import drawn
+
         figure = self.figure(module=module, dtype=dtype)
         buffer = StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
         plt.close(figure)
         text = buffer.getvalue()
         kept = set(self.chosen(module=module, dtype=dtype))
-        shown = [placed for placed in self.placed if placed.point in kept and placed.point.work.total_flops]
-        for index, placed in enumerate(shown):
+        for index, placed in enumerate(drawn(one for one in self.placed if one.point in kept)):
             mark = f'<g id="point-{index}">'
             text = text.replace(mark, f"{mark}<title>{escape(_story(placed))}</title>", 1)
         return text[text.index("<svg") :]

@@ -130,3 +130,13 @@ def test_the_look_fits_light_and_dark():
 
     assert 0.0 == axes.figure.patch.get_alpha() == axes.patch.get_alpha()
     assert {style.TEXT, style.BLUE, style.ORANGE} >= {text.get_color() for text in axes.texts}
+
+
+def test_a_dtype_that_only_other_arithmetic_has_draws_the_roofs_of_products():
+    import dataclasses
+
+    machine = dataclasses.replace(MACHINE, vector={"fp64": Ceiling(1e11)})
+    done = work.elementwise(10**7, dtype="fp64")
+    axes = roofline(style.subplots()[1], machine, [Point("add", done, 2 * bound(machine, done).light_s)])
+
+    assert any("fp32 1 TFLOP/s" in text for text in texts(axes))

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from edl_labs.roofline import AboveRoof, Machine, Point, bound, work
+from edl_labs.roofline import AboveRoof, Machine, Point, Work, bound, work
 from edl_labs.ui.roofline_widget import ALL, RooflineExplorer
 
 MACHINE = Machine.simple("m", peak_flop_per_s={"fp32": 1e12, "fp16": 2e12}, bandwidth_byte_per_s=20e9)
@@ -87,3 +87,10 @@ def test_a_page_without_a_kernel_has_picture_and_words(monkeypatch):
 def test_a_point_above_its_roof_is_refused_at_once():
     with pytest.raises(AboveRoof):
         RooflineExplorer(MACHINE, [Point("mm", work.gemm(256, 256, 256), 1e-9)])
+
+
+def test_a_point_that_moves_nothing_shifts_no_title():
+    still = point("still", Work(1e12, 0, 0), "")
+    story = titles(RooflineExplorer(MACHINE, [still, POINTS[0]]).svg())
+
+    assert ["layers.0.mlp.mm"] == [text.splitlines()[0] for text in story if text and "speed of light" in text]
