@@ -24,6 +24,10 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     place = 2
     while place + 9 <= len(data) and data[place] == 0xFF:
         marker = data[place + 1]
+        if marker == 0xFF:
+            # Any number of these may stand before a marker, to fill up.
+            place += 1
+            continue
         if marker in _FRAMES:
             return int.from_bytes(data[place + 5 : place + 7], "big"), int.from_bytes(
                 data[place + 7 : place + 9], "big"

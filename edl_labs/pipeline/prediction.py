@@ -6,11 +6,16 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from threading import BrokenBarrierError
 from typing import Any, cast
 
-from edl_labs.errors import UsageError
+from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.limits import too_long
+
+# What something that takes no time is taken to take: far less than anything does.
+_NOTHING_S = 1e-12
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class LoaderModel:
     def bounds(self, workers: int) -> dict[str, float]:
         """Samples a second that each part allows: 'workers', 'cores' and 'main'; without workers 'main' alone."""
         if workers == 0:
-            return {"main": self.batch_size / (self.worker_s + self.step_s)}
+            return {"main": self.batch_size / (self.worker_s + self.step_s or _NOTHING_S)}
         cores = self.contention.cores
         each, own = self.worker_s + self.handoff_s, self.main_s + (self.step_s if self.step_on_cpu else 0.0)
         slept = 0.0 if self.step_on_cpu else self.step_s
@@ -60,9 +65,9 @@ class LoaderModel:
         # How busy the cores are depends on the rate, and the rate on how busy they are: a few rounds settle it.
         for _ in range(40):
             bounds = {
-                "workers": self.batch_size * workers / (each * slow),
-                "cores": self.batch_size * cores / ((each + own) * slow),
-                "main": self.batch_size / (own * slow + slept or 1e-12),
+                "workers": self.batch_size * workers / (each * slow or _NOTHING_S),
+                "cores": self.batch_size * cores / ((each + own) * slow or _NOTHING_S),
+                "main": self.batch_size / (own * slow + slept or _NOTHING_S),
             }
             rate = min(bounds.values()) / self.batch_size * slow
             slow = (slow + self.contention.slowdown(min(workers, rate * each) + min(1.0, rate * own))) / 2
@@ -131,28 +136,49 @@ def usable_cores() -> int:
 def _together(work: Callable[[], Any], processes: int, seconds: float) -> float:
     context = multiprocessing.get_context("fork")
     gate, counts = context.Barrier(processes + 1), context.Array("d", processes, lock=False)
+    failures = context.SimpleQueue()
 
     def run(place: int) -> None:
-        work()
-        gate.wait(60)
-        begin = time.perf_counter()
-        done = _counted(work, begin + seconds)
-        counts[place] = done / (time.perf_counter() - begin)
+        try:
+            work()
+            gate.wait(60)
+            begin = time.perf_counter()
+            done = _counted(work, begin + seconds)
+            counts[place] = done / (time.perf_counter() - begin)
+        except BrokenBarrierError:
+            return
+        except BaseException as error:
+            # The reason goes first: whoever the gate lets go finds it.
+            failures.put(f"{type(error).__name__}: {error}"[:200])
+            gate.abort()
+            raise SystemExit(1) from None
 
     children = [context.Process(target=run, args=(place,), daemon=True) for place in range(processes)]
     try:
         for child in children:
             child.start()
-        gate.wait(60)
+        with suppress(BrokenBarrierError):
+            gate.wait(60)
         for child in children:
-            child.join(seconds + 60)
-            if child.is_alive() or child.exitcode:
-                raise too_long("a process of the contention measurement", seconds + 60)
+            child.join(0 if gate.broken else seconds + 60)
+        if gate.broken or any(child.exitcode != 0 for child in children):
+            raise _failed(failures, children, seconds + 60)
     finally:
         for child in children:
             if child.is_alive():
                 child.kill()
     return float(sum(counts))
+
+
+def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:
+    codes = [child.exitcode for child in children if child.exitcode]
+    if failures.empty() and not codes:
+        return too_long("a process of the contention measurement", limit_s)
+    return UsageError(
+        "the work failed in a process of the contention measurement",
+        why=f"the process ended with exit code {codes[0]}" if failures.empty() else failures.get(),
+        next="call the work once by itself to see its error",
+    )
 
 
 def _counted(work: Callable[[], Any], until: float) -> int:

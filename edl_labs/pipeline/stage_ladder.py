@@ -12,6 +12,9 @@ from edl_labs.errors import UsageError
 from edl_labs.pipeline.images import Stage, left_out
 from edl_labs.units import seconds
 
+# What one stage gave is held for the next: open files, whose number is limited, and decoded images, which are large.
+_HELD = 48
+
 
 @dataclass(frozen=True)
 class Rung:
@@ -89,7 +92,8 @@ def measure_ladder(
 ) -> Ladder:
     """The `Ladder` of `stages` over `samples` (what the first stage takes), each stage for `budget_s` twice.
 
-    A stage alone gets what the stages before it gave, made beforehand; a stage of a batch gets batches of `batch_size`.
+    A stage alone gets what the stages before it gave, made beforehand, of at most 48 samples (or batches) spread over
+    all; a stage of a batch gets batches of `batch_size`.
     """
     if not stages or not samples:
         raise UsageError("there is nothing to measure", why="stages and samples are needed", next="image_stages(store)")
@@ -114,8 +118,14 @@ def measure_ladder(
                 stage.where,
             )
         )
-        given = [stage.fn(value) for value in given]
+        given = [stage.fn(value) for value in _spread(given)]
     return Ladder(tuple(rungs), batch_size, cache, left_out(stages))
+
+
+def _spread(values: list[Any]) -> list[Any]:
+    """The values, or as many as may be held, from all over them."""
+    count = min(len(values), _HELD)
+    return [values[n * len(values) // count] for n in range(count)]
 
 
 def _batches(values: Sequence[Any], batch_size: int) -> list[list[Any]]:

@@ -17,6 +17,7 @@ from edl_labs.pipeline import (
     BrokenSample,
     ImageDataset,
     LoaderModel,
+    Stage,
     TookTooLong,
     WorkerDied,
     agreement,
@@ -35,6 +36,7 @@ from edl_labs.pipeline import (
     run_loader,
     write,
 )
+from edl_labs.pipeline.jpeg import jpeg_size
 from edl_labs.virtual import VirtualWorkers
 
 
@@ -79,6 +81,14 @@ def test_a_truncated_image_is_named_by_every_decoder(name: str, cut: float, data
 
     with pytest.raises(BrokenSample, match="sample 7"):
         decoder(name)(broken, sample="sample 7")
+
+
+def test_fill_bytes_before_markers_are_read_as_the_decoders_read_them(data: Any) -> None:
+    content = data.samples[0]
+    filled = content[:2] + b"\xff\xff\xff" + content[2:]
+
+    assert (96, 128) == jpeg_size(filled)
+    assert (96, 128, 3) == decoder("pillow")(filled, sample="filled").shape
 
 
 @pytest.mark.parametrize("name", sorted(decoders()))
@@ -127,6 +137,24 @@ def test_the_ladder_has_every_rung_and_adds_up(data: Any, tmp_path: Path) -> Non
     assert ladder.additivity > 0.3
     assert all(rung.low_s <= rung.alone_s <= rung.high_s for rung in ladder.rungs)
     assert ladder.to_json()["schema"] == 1
+
+
+def test_a_ladder_holds_a_few_dozen_open_files_however_many_samples_there_are() -> None:
+    class File:
+        there = most = 0
+
+        def __init__(self) -> None:
+            File.there += 1
+            File.most = max(File.most, File.there)
+
+        def __del__(self) -> None:
+            File.there -= 1
+
+    stages = [Stage("open", lambda _: File()), Stage("read", lambda _: b""), Stage("collate", len, per_batch=True)]
+    ladder = measure_ladder(stages, range(400), batch_size=64, budget_s=0.005)
+
+    assert 3 == len(ladder.rungs)
+    assert 0 < File.most < 60
 
 
 def test_an_epoch_from_workers_is_the_same_as_without(data: Any, tmp_path: Path) -> None:
@@ -226,6 +254,56 @@ def test_contention_is_fitted_from_processes() -> None:
     assert {1, 2} == set(found.rates)
     assert 0 <= found.sigma < 3
     assert 0.5 == pytest.approx(fit_contention({1: 10.0, 2: 20 / 1.5, 3: 15.0}, cores=3).sigma)
+
+
+def fails_later() -> None:
+    global calls
+    calls += 1
+    if calls > 1:
+        raise ValueError("no such file")
+
+
+def fails_at_once() -> None:
+    raise ValueError("no such file")
+
+
+calls = 0
+
+
+@pytest.mark.parametrize("work", [fails_at_once, fails_later])
+def test_work_that_fails_in_a_process_says_so_at_once(work: Any) -> None:
+    begin = time.monotonic()
+    with pytest.raises(UsageError, match="the work failed") as error:
+        measure_contention(work, processes=(2,), seconds=0.05, rounds=1)
+
+    assert "ValueError: no such file" == error.value.why
+    assert time.monotonic() - begin < 20
+
+
+def test_a_process_that_crashes_is_not_said_to_be_slow() -> None:
+    def crashes() -> None:
+        global calls
+        calls += 1
+        if calls > 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(UsageError, match="the work failed") as error:
+        measure_contention(crashes, processes=(), seconds=0.05, rounds=1)
+
+    assert "the process ended with exit code -9" == error.value.why
+
+
+def test_costs_of_nothing_hold_nothing_back() -> None:
+    model = LoaderModel(1, 0.0, main_s=1e-3)
+
+    assert 1000 == pytest.approx(model.sample_per_s(2))
+    assert 1e9 < LoaderModel(1, 0.0).sample_per_s(0)
+
+
+@pytest.mark.parametrize(("samples", "batch_size"), [([], 2), ([1, 2], 0)])
+def test_a_loader_that_has_no_batches_to_run_is_refused(samples: list[int], batch_size: int) -> None:
+    with pytest.raises(UsageError, match=f"on {len(samples)} samples with batch_size={batch_size}"):
+        run_loader(samples, batch_size=batch_size, workers=0)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 6])
