@@ -46,7 +46,7 @@ class Fault:
     @property
     def interference(self) -> float:
         """How many times longer the loop takes than its slower side alone: 1 where they overlap and share nothing."""
-        return self.loop_s / max(self.loader_s, self.step_s)
+        return _over(self.loop_s, max(self.loader_s, self.step_s))
 
     @property
     def overlap(self) -> float:
@@ -89,7 +89,7 @@ def whose_fault(
     The loader alone (mock trainer), the step alone on one batch (mock loader), then both; the first batch of each, in
     which workers start, and the first third of the loop, in which the queue runs empty, do not count. `loader` is
     something to iterate over again, or a function that makes one. Each run ends after a third of `budget_s`; a batch
-    that does not come within `limit_s` is TookTooLong.
+    that does not come within `limit_s` is TookTooLong. The step has no such limit: one that hangs hangs this too.
     """
     if batches < 6:
         raise UsageError(f"{batches} batches", why="an interval needs some", next="give 60")

@@ -64,6 +64,12 @@ def test_noise_across_a_border_is_inconclusive() -> None:
     assert "inconclusive" == fault_of_times(times, [1.0] * 12, [0.5] * 12, [1.0] * 12).verdict
 
 
+def test_a_loop_that_takes_no_time_is_told_as_plain_data() -> None:
+    told = fault_of_times([0.0] * 9, [0.0] * 9, [0.0] * 9, [0.0] * 9).to_json()
+
+    assert ("balanced", 1.0, 1.0) == (told["verdict"], told["interference"], told["overlap"])
+
+
 @pytest.mark.parametrize("where", ["main", "other"])
 def test_a_loader_that_hangs_is_named_and_ends_in_time(where: str) -> None:
     class Hangs:
