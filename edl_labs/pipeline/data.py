@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -158,14 +159,13 @@ def _beside(place: Path, suffix: str) -> Path:
 
 def _replace(path: Path, content: bytes) -> None:
     # Another process may write the same file: each writes its own, and the last one stays.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    # In a folder of its own, as a temporary file would be for its owner alone, whatever the umask says.
+    private = Path(tempfile.mkdtemp(dir=path.parent, prefix=".part-"))
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        (private / path.name).write_bytes(content)
+        os.replace(private / path.name, path)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def _images(count: int, height: int, width: int, quality: int, seed: int) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -141,15 +142,22 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
         return _same(data, folder, format)
     folder.parent.mkdir(parents=True, exist_ok=True)
     refuse_full(folder.parent, data.nbytes + len(data) * _SLACK_EACH // 10 + _SLACK, where=f"{folder.name} as {format}")
-    part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".part-{folder.name}-"))
+    private = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".part-{folder.name}-"))
+    # Temporary folders are for their owner alone; what is made inside is for whom the umask says.
+    part = private / "store"
     try:
         with disk_errors(f"{folder.name} as {format}"):
+            part.mkdir()
             format_writers.WRITERS[format](data, part, shard_bytes)
             (part / _META).write_text(json.dumps(_meta(data, format)), encoding="utf-8")
             os.replace(part, folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not folder.exists():
+            raise
+        # Another process wrote the folder in the meantime.
+        return _same(data, folder, format)
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
     return Store(folder)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,54 @@ def test_every_format_gives_back_what_was_written(format: str, which: int, cache
         assert data.samples[1] == pickle.loads(pickle.dumps(store)).read(1, verify=True)
         assert store.nbytes >= data.nbytes
     assert [] == [p for p in tmp_path.iterdir() if p.name.startswith(".part")]
+
+
+@pytest.fixture
+def other_writer_first(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes another process be the first to write a store: at the last moment, before the folder is moved."""
+    move = os.replace
+
+    def first(data: Any) -> None:
+        def replace(part: Any, folder: Any) -> None:
+            monkeypatch.setattr(os, "replace", move)
+            write(data, folder)
+            move(part, folder)
+
+        monkeypatch.setattr(os, "replace", replace)
+
+    return first
+
+
+def test_a_store_that_another_process_was_first_to_write_is_used(
+    cache: Path, tmp_path: Path, other_writer_first: Any
+) -> None:
+    data = sets(cache)[0]
+    other_writer_first(data)
+
+    assert list(data.samples) == list(write(data, tmp_path / "s").scan())
+    assert ["s"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_store_of_other_data_that_was_there_first_is_refused(
+    cache: Path, tmp_path: Path, other_writer_first: Any
+) -> None:
+    images, tokens, _ = sets(cache)
+    other_writer_first(tokens)
+
+    with pytest.raises(UsageError, match="already holds something else"):
+        write(images, tmp_path / "s")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no modes here")
+def test_others_may_read_stores_and_data_as_the_umask_says(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        write(image_set(2, size=(20, 30), folder=tmp_path / "data"), tmp_path / "store")
+    finally:
+        os.umask(before)
+    paths = [tmp_path / "store", *tmp_path.glob("*/*")]
+
+    assert {(True, 0o750), (False, 0o640)} == {(p.is_dir(), stat.S_IMODE(p.stat().st_mode)) for p in paths}
 
 
 def test_data_sets_are_the_same_again_and_damage_is_made_good(cache: Path) -> None:
