@@ -45,11 +45,11 @@ class LoaderExplorer:
 
     def describe(self, found: WorkersReplay, *, workers: int, decode_s: float, step_s: float) -> str:
         """One line about a setting: what was set, how fast it is, and how much of the loop waits for data."""
+        setting = f"{workers} workers, decode {seconds(decode_s)}, step {seconds(step_s)}"
+        if not found.makespan_s:
+            return f"{setting}: no time passes, and nothing waits"
         share = percent(sum(found.waited_s) / found.makespan_s, digits=2)
-        return (
-            f"{workers} workers, decode {seconds(decode_s)}, step {seconds(step_s)}: "
-            f"{found.batch_per_s:.0f} batches/s, {share} of the loop waits for data"
-        )
+        return f"{setting}: {found.batch_per_s:.0f} batches/s, {share} of the loop waits for data"
 
     def figure(self, settings: tuple[tuple[int, float, float], ...] = SETTINGS) -> Figure:
         """The picture of some settings (workers, decode_s, step_s), one below the other."""

@@ -40,6 +40,13 @@ def test_a_slider_redraws_the_picture():
     assert before != box.children[-1].value
 
 
+def test_a_setting_in_which_no_time_passes_is_described_as_that():
+    explorer = LoaderExplorer(batches=3)
+    setting = {"workers": 2, "decode_s": 0.0, "step_s": 0.0}
+
+    assert explorer.describe(explorer.replay(**setting), **setting).endswith("no time passes, and nothing waits")
+
+
 @pytest.mark.parametrize("arguments", [{"cores": 0}, {"batches": 1}, {"batches": 10**6}])
 def test_what_no_picture_holds_is_refused(arguments):
     with pytest.raises(UsageError):
