@@ -108,7 +108,7 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
             place, length = action
             faults = _faults(tree, known, place, length, before)
             tree.put(place, length)
-        except (UsageError, TypeError, ValueError, IndexError) as error:
+        except (UsageError, TypeError, ValueError, LookupError) as error:
             raise ReplayError(
                 f"action {index} cannot be done: {getattr(error, 'what', 'it is malformed')}",
                 why="only what a BinTree recorded can be replayed",
