@@ -14,6 +14,8 @@ from edl_labs.checks.student import Missing, Student
 from edl_labs.errors import PlainDataError
 
 MAX_TEXT = 2000
+# Records after which no further case is run.
+LAST = frozenset({"stub", "missing", "interrupted"})
 
 
 def collect(
@@ -34,7 +36,7 @@ def collect(
     with _standing_in(namespace, references or {}):
         for case in cases:
             records.append(_one(exercise, namespace, case))
-            if records[-1].keys() & {"stub", "missing", "interrupted"}:
+            if records[-1].keys() & LAST:
                 break
     return records
 

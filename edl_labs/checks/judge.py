@@ -13,6 +13,7 @@ from edl_labs.errors import Wrong
 
 SCHEMA = 1
 STATES = ("not attempted", "wrong", "partly", "passed")
+_INCOMPARABLE = "the result could not be compared"
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,7 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
     try:
         value = _value(exercise, record)
-        form = getattr(exercise.spec, "form", want)
-        problem = None if getattr(exercise.spec, "loose", False) else difference(value, form)
+        problem = _form_problem(exercise, value, want)
         if problem:
             raise Wrong(
                 f"the result has the wrong form: {problem}",
@@ -94,10 +94,25 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
         return 0.0, wrong
     except Exception as error:
         return 0.0, Wrong(
-            "the result could not be compared",
+            _INCOMPARABLE,
             why=f"it has a form that the comparison cannot read ({type(error).__name__})",
             next="return the numbers, lists or arrays that the text above the cell asks for",
         )
+
+
+def _form_problem(exercise: Exercise, value: Any, want: Any) -> str:
+    if getattr(exercise.spec, "loose", False):
+        return ""
+    return difference(value, getattr(exercise.spec, "form", want))
+
+
+def is_of_form(exercise: Exercise, outcome: Outcome, got: list[Any], want: list[Any]) -> bool:
+    """Whether the first case that was not right failed by its form (an exception, another type), not by its value."""
+    index = outcome.case_index
+    if index is None or outcome.what == _INCOMPARABLE:
+        return index is not None
+    record = got[index] if index < len(got) else {}
+    return "value" not in record or bool(_form_problem(exercise, record["value"], want[index]))
 
 
 def _award(result: Any) -> float:

@@ -6,38 +6,38 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
-from edl_labs.checks.evidence import collect
-from edl_labs.checks.exercise import load_lab
-from edl_labs.checks.judge import Outcome, judge
-from edl_labs.checks.progress import remember
+from edl_labs.checks.evidence import LAST, collect
+from edl_labs.checks.exercise import Exercise, load_lab
+from edl_labs.checks.judge import Outcome, is_of_form, judge
+from edl_labs.checks.progress import latest_lab, remember
 from edl_labs.checks.public import LabFacts, lab_of
-from edl_labs.checks.quiet import quiet
+from edl_labs.checks.quiet import Printed, quiet
 from edl_labs.checks.score import Score
 from edl_labs.errors import EdlError
 
 _HINTS_SHOWN: dict[str, int] = {}
+_MAX_LINES = 20
 
 
-def check(name: str, namespace: dict[str, Any] | None = None) -> Score:
+def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
     """Checks one exercise of this notebook and shows what came of it; returns the points as a number.
 
     Never raises and never stops a notebook. `namespace` is the calling notebook's own unless given.
     """
     names = namespace if namespace is not None else _callers_names()
     with quiet() as printed:
-        outcome = _outcome(name, names)
-    outcome = replace(outcome, printed=printed.text)
+        outcome = _outcome(name, names, printed)
     remember(outcome)
     _show(outcome)
     return outcome.score
 
 
-def hint(name: str, number: int | None = None) -> Any:
+def hint(name: str = "", number: int | None = None) -> Any:
     """The next hint of an exercise, each a little closer to the answer; `number` (from 1) shows that one again."""
     from edl_labs.ui.outcome import Hint
 
     try:
-        hints = lab_of(name).exercise(name).hints
+        hints = lab_of(name, recent=latest_lab()).exercise(name).hints
     except EdlError as error:
         return Hint(str(name), 0, 0, str(error))
     if not hints:
@@ -49,12 +49,12 @@ def hint(name: str, number: int | None = None) -> Any:
     return Hint(name, shown, len(hints), hints[shown - 1])
 
 
-def _outcome(name: str, names: dict[str, Any]) -> Outcome:
+def _outcome(name: str, names: dict[str, Any], printed: Printed) -> Outcome:
     try:
-        lab = lab_of(name)
-        return _judged(lab, name, names)
+        lab = lab_of(name, recent=latest_lab())
+        return _judged(lab, name, names, printed)
     except EdlError as error:
-        return Outcome(str(name), "", "not attempted", 0.0, 0.0, error.what, error.why, error.next)
+        return Outcome(str(name or "check()"), "", "not attempted", 0.0, 0.0, error.what, error.why, error.next)
     except BaseException as error:  # a check must never stop a notebook, whatever is broken
         return Outcome(
             str(name),
@@ -68,7 +68,7 @@ def _outcome(name: str, names: dict[str, Any]) -> Outcome:
         )
 
 
-def _judged(lab: LabFacts, name: str, names: dict[str, Any]) -> Outcome:
+def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed) -> Outcome:
     known = lab.exercise(name)
     if known.kind == "explain":
         return Outcome(
@@ -79,22 +79,45 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any]) -> Outcome:
         )
     exercise = next(e for e in load_lab(lab.lab) if e.name == name)
     cases, wants = lab.golden(name)
-    outcome = judge(exercise, cases, collect(exercise, names, cases), wants, points=known.points)
-    return _builds_on(lab, outcome, exercise.uses, names)
+    records, texts = _collected(exercise, names, cases, printed)
+    outcome = judge(exercise, cases, records, wants, points=known.points)
+    outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
+    if outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
+        return outcome
+    broken = [used for used in exercise.uses if _outcome(used, names, printed).state != "passed"]
+    return _builds_on(outcome, broken[0]) if broken else outcome
 
 
-def _builds_on(lab: LabFacts, outcome: Outcome, uses: tuple[str, ...], names: dict[str, Any]) -> Outcome:
-    """Says so when an exercise that this one builds on is not right: its mistake is not this one's."""
-    if outcome.state in ("passed", "not attempted"):
-        return outcome
-    broken = [used for used in uses if _outcome(used, names).state != "passed"]
-    if not broken:
-        return outcome
-    first = broken[0]
+def _collected(
+    exercise: Exercise, names: dict[str, Any], cases: list[Any], printed: Printed
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The records of the cases, and what each of them printed."""
+    records: list[dict[str, Any]] = []
+    texts: list[str] = []
+    printed.take()
+    for case in cases:
+        records += collect(exercise, names, [case])
+        texts.append(printed.take())
+        if records[-1].keys() & LAST:
+            break
+    return records, texts
+
+
+def _printed(texts: list[str], failing: int | None) -> str:
+    """What the failing case printed; when none failed, the first lines of all."""
+    if failing is not None:
+        return texts[failing] if failing < len(texts) else ""
+    lines = "".join(texts).splitlines(keepends=True)
+    return "".join(lines[:_MAX_LINES]) + ("…" if len(lines) > _MAX_LINES else "")
+
+
+def _builds_on(outcome: Outcome, first: str) -> Outcome:
+    """Says that `first`, which this exercise builds on, is not right: its mistake is not this one's."""
+    mend = f'mend {first} first (when this is graded, a right {first} takes its place): check("{first}")'
     return replace(
         outcome,
         why=f"{outcome.why}; it builds on {first}, which is not right yet".lstrip("; "),
-        next=f'mend {first} first (when this is graded, a right {first} takes its place): check("{first}")',
+        next=f"{outcome.next}; but {mend}" if outcome.next else mend,
     )
 
 

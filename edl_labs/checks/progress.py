@@ -13,10 +13,16 @@ _WIDGETS: list[tuple[str, Any]] = []
 
 def remember(outcome: Outcome) -> None:
     """Keep an outcome as the latest of its exercise in this process."""
+    _LATEST.pop((outcome.lab, outcome.name), None)
     _LATEST[outcome.lab, outcome.name] = outcome
     for lab, widget in _WIDGETS:
         if lab == outcome.lab:
             widget.value = Progress(lab).html()
+
+
+def latest_lab() -> str:
+    """The lab whose check was asked for most recently in this process; empty when none was."""
+    return next((lab for lab, _ in reversed(_LATEST) if lab), "")
 
 
 class Progress:

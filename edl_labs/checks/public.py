@@ -90,19 +90,34 @@ def _read(path: Path, _changed: int) -> LabFacts:
     return LabFacts(data["lab"], data["title"], data["minutes"], exercises, data["goldens"], data["locked"])
 
 
-def lab_of(name: str) -> LabFacts:
-    """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has."""
+def lab_of(name: str, *, recent: str = "") -> LabFacts:
+    """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has.
+
+    When no name is near, the error lists the exercises of the lab `recent`.
+    """
     import difflib
 
     names: list[str] = []
+    recent_names: list[str] = []
     for path in sorted((exercises_folder() / "goldens").glob("*.json")):
         found = facts(path.stem)
         names += [e.name for e in found.exercises]
+        recent_names = [e.name for e in found.exercises] if found.lab == recent else recent_names
         if any(e.name == name for e in found.exercises):
             return found
-    near = difflib.get_close_matches(str(name), names, n=1)
+    near = difflib.get_close_matches(str(name), recent_names, n=1) or difflib.get_close_matches(str(name), names, n=1)
     raise UsageError(
-        f"there is no exercise called {name!r}",
-        why=f"the exercises are {', '.join(names) or 'not built yet'}",
-        next=f'did you mean check("{near[0]}")?' if near else "take the name from the cell's title",
+        f"there is no exercise called {name!r}" if name else "the name of an exercise is missing",
+        why=""
+        if near
+        else f"{recent} has {', '.join(recent_names)}"
+        if recent_names
+        else "each exercise has its own name",
+        next=f'did you mean check("{near[0]}")?' if near else _how_to_name(names),
     )
+
+
+def _how_to_name(names: list[str]) -> str:
+    if not names:
+        return "edl-labs build writes what this finds"
+    return "take the name from the cell's title; Progress(\"...\") with the notebook's name lists those of a lab"

@@ -19,9 +19,25 @@ MAX_KEPT = 20_000
 
 
 class Printed:
-    """What was written while `quiet` was on, after it is off; cut to its first 20,000 characters."""
+    """What was written while `quiet` was on, after it is off; cut to its first 20,000 characters.
+
+    `take()` gives what was written so far, and `text` then begins anew: so a case's output is told from the next one's.
+    """
 
     text = ""
+
+    def __init__(self, sink: io.StringIO, file: IO[bytes]) -> None:
+        self._sink, self._file = sink, file
+
+    def take(self) -> str:
+        """What was written since the last call."""
+        text = self._sink.getvalue() + _read(self._file)
+        self._sink.seek(0)
+        self._sink.truncate()
+        # Descriptors 1 and 2 share this file's offset.
+        os.ftruncate(self._file.fileno(), 0)
+        os.lseek(self._file.fileno(), 0, os.SEEK_SET)
+        return text
 
 
 class _Sink(io.StringIO):
@@ -40,16 +56,17 @@ class _Sink(io.StringIO):
 @contextmanager
 def quiet() -> Iterator[Printed]:
     """Catches all output of the block; `.text` of the value holds it afterwards."""
-    printed, sink = Printed(), _Sink()
+    sink = _Sink()
     with ExitStack() as stack:
-        file = stack.enter_context(tempfile.TemporaryFile())
+        file = stack.enter_context(tempfile.TemporaryFile(buffering=0))
+        printed = Printed(sink, file)
         stack.enter_context(_descriptors(file))
         stack.enter_context(_streams(sink))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.enter_context(_logging_off())
         yield printed
-        printed.text = sink.getvalue() + _read(file)
+        printed.text = printed.take()
 
 
 @contextmanager

@@ -15,9 +15,19 @@ SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○
 _CODE = "font-family:var(--jp-code-font-family,monospace);font-size:.92em;white-space:pre-wrap;margin:.2em 0"
 
 
+def number_text(points: float) -> str:
+    """A number of points as people read it: two decimals at most."""
+    return f"{round(points, 2):g}"
+
+
+def ratio_text(points: float, most: float) -> str:
+    """Points out of how many: `1.17 / 2`."""
+    return f"{number_text(points)} / {number_text(most)}"
+
+
 def points_text(points: float, most: float) -> str:
     """Points as people write them: `2 / 3 points`."""
-    return f"{points:g} / {most:g} point{'' if most == 1 else 's'}"
+    return f"{ratio_text(points, most)} point{'' if most == 1 else 's'}"
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -34,7 +44,7 @@ def outcome_text(outcome: Outcome) -> str:
             f"  case {(outcome.case_index or 0) + 1} of {outcome.cases_total}:\n    {_indent(outcome.case_text)}"
         )
     if outcome.printed.strip():
-        lines.append(f"  your code printed: {_indent(_cut(outcome.printed))}")
+        lines.append(f"  {_printed_title(outcome).lower()}: {_indent(_cut(outcome.printed))}")
     return "\n".join(lines)
 
 
@@ -56,14 +66,14 @@ def outcome_html(outcome: Outcome) -> str:
         title = f"Case {(outcome.case_index or 0) + 1} of {outcome.cases_total}"
         rows.append(_details(title, outcome.case_text, is_open=True))
     if outcome.printed.strip():
-        rows.append(_details("Your code printed", _cut(outcome.printed), is_open=False))
+        rows.append(_details(_printed_title(outcome), _cut(outcome.printed), is_open=False))
     body = "".join(rows)
     return f'<div style="border-left:4px solid {colour};padding:.4em .8em;margin:.3em 0">{body}</div>'
 
 
 def score_html(progress: Progress) -> str:
     """One line under the report: the lab so far."""
-    so_far = f"{escape(progress.facts.title)} so far: {progress.points:g} / {progress.max_points:g} points"
+    so_far = f"{escape(progress.facts.title)} so far: {ratio_text(progress.points, progress.max_points)} points"
     return f'<span style="opacity:.75">{so_far}</span>'
 
 
@@ -107,6 +117,10 @@ def show_outcome(outcome: Outcome) -> None:
     except Exception:
         pass
     print(outcome_text(outcome))
+
+
+def _printed_title(outcome: Outcome) -> str:
+    return "Your code printed" if outcome.case_index is None else "Your code printed in this case"
 
 
 def _prose(text: str) -> str:

@@ -61,7 +61,54 @@ def test_an_exercise_that_cannot_be_checked_scores_nothing_and_explains(name: An
 def test_a_near_name_is_offered(capsys) -> None:
     check("dubble", {})
 
-    assert 'did you mean check("double")?' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert 'did you mean check("double")?' in out
+    assert "quadruple" not in out
+
+
+def test_a_name_near_none_lists_those_of_the_lab_that_was_checked_last(capsys) -> None:
+    check("zzzz", {})
+    assert "quadruple" not in capsys.readouterr().out
+
+    check("double", {})
+    check("zzzz", {})
+    assert f"why:  {course.LAB} has double, quadruple, why" in capsys.readouterr().out
+
+
+def test_without_a_name_check_and_hint_say_what_is_missing(capsys) -> None:
+    assert 0.0 == check()
+    out = capsys.readouterr().out
+    assert "what: the name of an exercise is missing" in out
+    assert "next: take the name from the cell's title" in out
+    assert "the name of an exercise is missing" in hint().text
+
+
+def test_only_the_prints_of_the_failing_case_are_shown(numbers: Path, capsys) -> None:
+    seen: list[float] = []
+
+    def double(x: float) -> float:
+        seen.append(x)
+        print("case", len(seen))
+        os.write(1, b"from C %d\n" % len(seen))
+        return 2 * x if len(seen) != 2 else 0.0
+
+    outcome = check("double", {"double": double}).outcome
+
+    assert "case 2\nfrom C 2\n" == outcome.printed
+    assert "your code printed in this case: case 2" in capsys.readouterr().out
+
+
+def test_prints_of_right_answers_are_cut_to_their_first_lines() -> None:
+    outcome = check("double", {"double": lambda x: [print("x") for _ in range(100)] and 2 * x}).outcome
+
+    assert "x\n" * 20 + "…" == outcome.printed
+
+
+@pytest.mark.parametrize(("points", "text"), [(1 / 3, "0.33"), (1.1667, "1.17"), (2.0, "2"), (0.5, "0.5")])
+def test_people_read_two_decimals_at_most(points: float, text: str) -> None:
+    from edl_labs.ui.outcome import points_text
+
+    assert f"{text} / 2 points" == points_text(points, 2)
 
 
 def noisy(x: float) -> float:
@@ -94,9 +141,18 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
     score = check("quadruple", {"double": lambda x: 3 * x, "quadruple": lambda x: 9 * x})
 
     assert 0 == score
-    assert 'mend double first (when this is graded, a right double takes its place): check("double")' in (
-        capsys.readouterr().out
-    )
+    assert (
+        'next: hint("quadruple"); but mend double first '
+        '(when this is graded, a right double takes its place): check("double")'
+    ) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("quadruple", [lambda x: "four", lambda x: 1 / 0, lambda x: None])
+def test_a_mistake_of_form_is_not_put_on_what_is_built_on(quadruple: Any) -> None:
+    outcome = check("quadruple", {"double": lambda x: 3 * x, "quadruple": quadruple}).outcome
+
+    assert "double first" not in outcome.next
+    assert "builds on" not in outcome.why
 
 
 def test_hints_escalate_and_stay_at_the_last() -> None:
