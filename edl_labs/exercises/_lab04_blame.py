@@ -36,7 +36,8 @@ class WhoseFault:
         host = _billed(case["timeline"])
         raise Wrong(
             f"this loop is not {got}",
-            why=f"workers: {_workers(case['timeline'])}; the host spent {seconds(host['next'])} in next and "
+            why=f"workers: {_workers(case['timeline'])}, each one's first batch does not count; "
+            f"the host spent {seconds(host['next'])} in next and "
             f"{seconds(host['else'])} elsewhere",
             next=_NEXT[got],
         )
@@ -58,7 +59,7 @@ class WhoseFault:
 
 
 _NEXT = {
-    "data-bound": "what would the device's rate be if batches were free? Is the loader really slower than that?",
+    "data-bound": "each worker's first batch does not count: is the loader slower than the device would be alone?",
     "compute-bound": "what would the loader's rate be if steps were free? Several workers make several batches at once",
     "balanced": "compare the two rates in the steady state, without the first batches",
 }

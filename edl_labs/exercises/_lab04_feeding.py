@@ -134,7 +134,8 @@ def _judge_data(run: Replay, case: Any) -> None:
         roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
         raise Wrong(
             _RACES.get(roles, "two operations touch the same bytes in no order"),
-            why=f"{races[0]}",
+            why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
+            "bytes, and no event, stream or wait of the host puts one before the other",
             next="record an event behind the one, and let a stream or the host wait for it before the other",
         )
     right = _serial(case)
@@ -152,6 +153,20 @@ _RACES = {
     frozenset(("step", "results")): "the results are read before the last step is done",
     frozenset(("copy",)): "two copies use one buffer in no order",
 }
+
+
+def _in_words(program: Any, index: int) -> str:
+    """An operation as the student knows it: what it does, and for which batch."""
+    entry = program[index]
+    role = _role(entry)
+    if role == "results":
+        return "reading the results after feed returned"
+    before = sum(other["op"] == entry["op"] for other in program[:index])
+    copies, steps = (sum(other["op"] == op for other in program) for op in ("copy", "launch"))
+    # The check's own copy of the results comes last.
+    if role == "copy" and copies - 1 != steps:
+        return f"copy number {before}"
+    return {"load": "loading", "copy": "copying", "step": "the step of"}.get(role, role) + f" batch {before}"
 
 
 def _role(entry: dict[str, Any]) -> str:

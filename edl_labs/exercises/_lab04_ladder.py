@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
-from edl_labs.units import percent, seconds
+from edl_labs.units import byte_count, percent, seconds
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.loader_machine import Disk, LoaderMachine
 from edl_labs.virtual.workers import VirtualWorkers
@@ -18,6 +18,8 @@ TOLERANCE = 0.03
 LIMITS = ("workers", "cores", "disk", "step")
 _PAGE = 4096
 _READINGS = 400
+# Stands for an answer that is no pair.
+_NO_PAIR = -1.0
 
 
 class StageLadder:
@@ -33,7 +35,11 @@ class StageLadder:
         vw = VirtualWorkers(_machine(case))
         stages = stages_of(vw, case)
         rungs = student.stage_ladder(vw, stages, samples=case["samples"])
-        plain = [[str(name), float(alone_s), float(cumulative_s)] for name, alone_s, cumulative_s in rungs]
+        try:
+            plain = [[str(name), float(alone_s), float(cumulative_s)] for name, alone_s, cumulative_s in rungs]
+        except (TypeError, ValueError):
+            # No list of triples: judged as a ladder without rungs.
+            plain = []
         return {"rungs": plain, "program": json.dumps(vw.program, separators=(",", ":"))}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -57,8 +63,14 @@ class StageLadder:
         return {"rungs": want["rungs"]}
 
     def show(self, case: Any) -> str:
-        rows = [f"  {stage['name']}: {stage}" for stage in case["stages"]]
+        rows = [f"  {stage['name']}: {_told(stage)}" for stage in case["stages"]]
         return "\n".join([f"{case['samples']} samples, a seek takes {seconds(case['seek_s'])}", *rows])
+
+
+def _told(stage: Any) -> str:
+    if stage["kind"] == "read":
+        return f"read, {byte_count(stage['bytes'])} a sample"
+    return f"cpu, {seconds(min(stage['cpu_s']), digits=2)} to {seconds(max(stage['cpu_s']), digits=2)} a sample"
 
 
 def _machine(case: Any) -> LoaderMachine:
@@ -98,13 +110,13 @@ def _replayed(case: Any, text: Any) -> WorkersReplay:
 
 def _wrong_rung(case: Any, rung: Any, *, which: str, mine: float, right: Any) -> Wrong:
     good = right[1] if which == "alone" else right[2]
-    why = f"{which}, {rung[0]} takes {seconds(good)} a sample; yours is {mine:.6g} s"
+    why = f"{which}, {rung[0]} takes {seconds(good)} a sample; yours is {seconds(mine)}"
     if close(mine, good * case["samples"], rtol=TOLERANCE):
         return Wrong("that is the time of all samples", why=why, next="seconds per sample: divide")
     if which == "alone" and close(mine, right[2], rtol=TOLERANCE):
         return Wrong("a stage alone was measured with those before it", why=why, next="run that stage only")
     stage = next(stage for stage in case["stages"] if stage["name"] == rung[0])
-    if mine < good and stage["kind"] == "read" and which == "alone":
+    if mine < good and stage["kind"] == "read" and (which == "alone" or stage is case["stages"][0]):
         return Wrong(
             "a warm figure is given for a cold one",
             why=why,
@@ -128,7 +140,7 @@ def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
                 raise Wrong(
                     "a figure lies between no two readings of the clock",
                     why=f"{name}: {seconds(time_s)} a sample; no two readings are {case['samples']} times that apart",
-                    next="read the clock before all samples and after them, subtract, divide by the samples",
+                    next="one pair of readings around all samples, their difference divided by the samples",
                 )
 
 
@@ -166,19 +178,28 @@ class PredictWorkers:
 
     def probe(self, student: Any, case: Any) -> Any:
         answers = [student.predict_workers(workers, dict(case["machine"])) for workers in case["workers"]]
-        return [[rate, limit] for rate, limit in answers]
+        return [
+            list(answer) if isinstance(answer, tuple | list) and len(answer) == 2 else [_NO_PAIR, type(answer).__name__]
+            for answer in answers
+        ]
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != len(want):
             raise Wrong("each number of workers has one answer", why="some are missing", next="return (rate, limit)")
         for workers, (rate, limit), (right, why) in zip(case["workers"], got, want, strict=True):
+            if rate == _NO_PAIR:
+                raise Wrong(
+                    "predict_workers gives two things",
+                    why=f"for {_workers_text(workers)} it returned {limit}, not a pair",
+                    next="return batch_per_s, limit",
+                )
             if not close(rate, right, rtol=1e-6):
-                raise _wrong_rate(case["machine"], workers, rate, right)
+                raise _wrong_rate(case["machine"], workers, rate, right, why)
             if limit != why:
                 known = limit if limit in LIMITS else f"{limit[:40]!r}"
                 raise Wrong(
                     f"{known} is not what stops it there",
-                    why=f"{workers} workers, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
+                    why=f"{_workers_text(workers)}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
                     next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
                 )
 
@@ -186,13 +207,26 @@ class PredictWorkers:
         return f"workers {case['workers']}, machine = {case['machine']}"
 
 
-def _wrong_rate(machine: Any, workers: int, rate: float, right: float) -> Wrong:
+def _workers_text(workers: int) -> str:
+    return "1 worker" if workers == 1 else f"{workers} workers"
+
+
+def _wrong_rate(machine: Any, workers: int, rate: float, right: float, limit: str) -> Wrong:
     m = machine
     one = m["cpu_s"] + m["wait_s"] + m["disk_s"]
-    why = f"{workers} workers make {right:.6g} batches/s; yours is {rate:.6g}"
+    why = f"with {_workers_text(workers)}, {right:.4g} batches/s are right (limit: {limit}); yours is {rate:.4g}"
     alike = {
         "a step on cores was taken to cost the loader nothing": min(
             max(1, workers) / one, m["cores"] / m["cpu_s"], 1 / m["disk_s"], 1 / m["step_s"]
+        ),
+        "a step was taken to need one core only": min(
+            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_s"]), 1 / m["disk_s"], 1 / m["step_s"]
+        ),
+        "the step's cores were taken away for the whole time": min(
+            max(1, workers) / one,
+            (m["cores"] - m["step_threads"]) / m["cpu_s"],
+            1 / m["disk_s"],
+            1 / m["step_s"],
         ),
         "the number of cores was left out": min(max(1, workers) / one, 1 / m["disk_s"], 1 / m["step_s"]),
         "the disk was taken to serve every worker at full speed": min(
@@ -212,7 +246,7 @@ def _wrong_rate(machine: Any, workers: int, rate: float, right: float) -> Wrong:
     return Wrong(
         "the rate is wrong",
         why=why,
-        next=f"a bound for each resource; yours is off by {percent(abs(rate / right - 1))}",
+        next=f"work out the bound of {limit!r} again; yours is off by {percent(abs(rate / right - 1))}",
     )
 
 

@@ -127,12 +127,19 @@ def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
         raise Wrong(
             "not every sequence is packed exactly once", why="an index is missing or doubled", next="count them"
         )
+    empty = sum(not row for row in rows)
+    if empty:
+        raise Wrong(
+            "empty rows came back",
+            why=f"{empty} of {len(rows)} rows hold no sequence",
+            next="leave out rows that stayed empty",
+        )
     told = sorted(tuple(sorted(case["lengths"][i] for i in row)) for row in rows)
     if told != sorted(tuple(sorted(row)) for row in run.bins):
         raise Wrong(
             "the rows are not what was put into the tree",
-            why=f"{len(rows)} rows came back, the tree has {len(run.bins)}",
-            next="return, for each bin, the indices of what was put there",
+            why=f"{len(rows)} rows came back, {len(run.bins)} rows of the tree were filled",
+            next="return, for each row that was filled, the indices of what was put there",
         )
 
 
@@ -145,22 +152,22 @@ def _judge_packing(case: Any, run: PackedBins) -> None:
         )
     if run.skipped is not None:
         raise Wrong(
-            "a sequence went into a later bin than it had to",
-            why=f"at put {run.skipped} an earlier bin had room",
-            next="first fit: the leftmost bin with room, not the fullest and not the emptiest",
+            "a sequence went into a later row than it had to",
+            why=f"at put {run.skipped} an earlier row had room",
+            next="first fit: the first row with room, not the fullest and not the emptiest",
         )
     if run.unproven is not None:
         raise Wrong(
-            "the looks do not show that no earlier bin had room",
+            "the looks do not show that no earlier row had room",
             why=f"before put {run.unproven}, what was seen of the tree leaves it open",
-            next="decide by what tree.room() says: a node with too little room rules out all bins below it",
+            next="decide by what tree.room() says: a node with too little room rules out all rows below it",
         )
     count, most = len(case["lengths"]), most_looks(len(case["lengths"]))
     if run.looks > most:
         raise Wrong(
             "too many comparisons",
             why=f"{run.looks:,} looks for {count} sequences; {most:,} are allowed, 3 n log2 n",
-            next="one look at a node rules out all bins below it: walk down from the root instead of along the bins",
+            next="one look at a node rules out all rows below it: walk down from the root instead of along the rows",
         )
 
 

@@ -30,7 +30,7 @@ class Prefetcher:
         try:
             make = student.Prefetcher
             return _bounded(
-                lambda: _seen(make(source.items(), depth=case["depth"]), source, case, before), who=id(make)
+                lambda: _seen(make(source.items(), depth=case["depth"]), source, case, before), source, who=id(make)
             )
         finally:
             source.let_go.set()
@@ -42,7 +42,7 @@ class Prefetcher:
         if got["threads_left"]:
             raise Wrong(
                 "a thread goes on after close()",
-                why=f"{got['taken']} items were taken, then close() was called",
+                why=f"{_items(got['taken'])} taken, then close() was called",
                 next="a thread that waits at a full queue must be told to stop, and close() waits until it did",
             )
         if case["take"] < 0 and not got["source_closed"]:
@@ -61,7 +61,7 @@ class _Source:
     """What the thread draws from: it notes how far it got, and ends when the check lets go."""
 
     def __init__(self, case: Any) -> None:
-        self.case, self.given, self.closed = case, 0, False
+        self.case, self.given, self.closed, self.closing = case, 0, False, False
         self.let_go = threading.Event()
 
     def items(self) -> Iterator[int]:
@@ -75,7 +75,7 @@ class _Source:
             self.closed = True
 
 
-def _bounded(work: Any, *, who: int) -> Any:
+def _bounded(work: Any, source: _Source, *, who: int) -> Any:
     """What `work()` gives, run where it can be left behind: a consumer that hangs is an answer too."""
     box: list[Any] = []
 
@@ -94,6 +94,7 @@ def _bounded(work: Any, *, who: int) -> Any:
             "threads_left": 0,
             "source_closed": False,
             "hangs": True,
+            "closing": source.closing,
         }
     kind, value = box[0]
     if kind == "error":
@@ -114,6 +115,7 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     except tuple(_ERRORS.values()) as raised:
         error, message = type(raised).__name__, str(raised.args[0]) if raised.args else ""
     given = _settled(source)
+    source.closing = True
     prefetcher.close()
     prefetcher.close()
     return {
@@ -125,6 +127,7 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         "threads_left": _left(before),
         "source_closed": source.closed,
         "hangs": False,
+        "closing": False,
     }
 
 
@@ -150,10 +153,16 @@ def _left(before: set[Any]) -> int:
 
 
 def _judge_items(case: Any, got: Any, want: Any) -> None:
+    if got["hangs"] and got["closing"]:
+        raise Wrong(
+            "close() never returned: the thread waits at a full queue",
+            why="close() waits for a thread that waits in put(), and nobody takes anything any more",
+            next="put with a timeout, and look between two attempts whether close() was called",
+        )
     if got["hangs"]:
         raise Wrong(
             "the consumer waits for ever",
-            why="nothing came for seconds: the queue is empty and its thread has gone",
+            why="nothing came for seconds, and close() was not called yet",
             next="how does the consumer learn that the source has ended, or failed?",
         )
     if got["items"] == want["items"]:
@@ -170,6 +179,10 @@ def _judge_items(case: Any, got: Any, want: Any) -> None:
             next="what is in the queue when the source ends comes first, and then the end",
         )
     raise Wrong("the items changed", why=f"first {got['items'][:5]}", next="hand on what the source gives, and no more")
+
+
+def _items(count: int) -> str:
+    return "1 item was" if count == 1 else f"{count} items were"
 
 
 def _judge_error(case: Any, got: Any, want: Any) -> None:

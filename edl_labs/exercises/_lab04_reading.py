@@ -47,8 +47,8 @@ class ReadPlan:
     def show(self, case: Any) -> str:
         parts = ", ".join(str(tuple(part)) for part in case["wanted"][:4])
         return (
-            f"{len(case['wanted'])} samples out of {len(case['shard_bytes'])} shards on a {case['disk']}: a seek takes "
-            f"{seconds(case['seek_s'])}, {byte_count(case['byte_per_s'])} a second\nwanted: {parts}, …"
+            f"{len(case['wanted'])} samples out of {len(case['shard_bytes'])} shards on one disk ({case['disk']}): a "
+            f"seek takes {seconds(case['seek_s'])}, {byte_count(case['byte_per_s'])} a second\nwanted: {parts}, …"
         )
 
 
@@ -230,7 +230,8 @@ def _terms(form: Any, access: Any, disk: Any) -> dict[str, float]:
 
 
 def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
-    why = f"for {form['name']}, {seconds(right)} is right; yours is {mine:.6g} s"
+    digits = 3 if seconds(right) != seconds(mine) else 7
+    why = f"for {form['name']}, {seconds(right, digits=digits)} is right; yours is {seconds(mine, digits=digits)}"
     for told, value in _terms(form, case["access"], case["disk"]).items():
         if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
             return Wrong(told, why=why, next="read that row of the table again")

@@ -1,5 +1,5 @@
 # exercise: pack_sequences
-# told: the looks do not show that no earlier bin had room
+# told: the looks do not show that no earlier row had room
 
 
 def pack_sequences(lengths, tree):

@@ -1,5 +1,5 @@
 # exercise: stage_ladder
-# told: the stages together take longer than that
+# told: a warm figure is given for a cold one
 
 
 def stage_ladder(vw, stages, *, samples):

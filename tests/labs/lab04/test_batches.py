@@ -143,7 +143,7 @@ def test_best_fit_is_told_to_be_no_first_fit(judged):
             rows[-1].append(index)
         return rows
 
-    assert "a sequence went into a later bin than it had to" == judged("pack_sequences", pack_sequences=next_fit).what
+    assert "a sequence went into a later row than it had to" == judged("pack_sequences", pack_sequences=next_fit).what
 
 
 def test_rows_that_are_not_those_of_the_tree_are_refused(judged, solution):
