@@ -10,8 +10,25 @@ from edl_labs.errors import Wrong
 
 def pair(got: Any, names: str) -> None:
     """Nothing, when `got` holds two answers; otherwise Wrong, which says which."""
+    if not isinstance(got, list):
+        raise Wrong("two answers are asked for", why=f"{say(got)} came back", next=f"return {names}")
     if len(got) != 2:
         raise Wrong("two answers are asked for", why=f"{len(got)} came back", next=f"return {names}")
+
+
+def two_numbers(got: Any, names: str) -> None:
+    """Nothing, when `got` is a pair of numbers; otherwise Wrong, which names them."""
+    pair(got, names)
+    for value, name in zip(got, names.split(", "), strict=True):
+        if type(value) not in (int, float):
+            raise Wrong(
+                f"{name} is no number", why=f"{say(value)} came back", next=f"return {names}, two plain numbers"
+            )
+
+
+def tidy(value: float) -> float:
+    """A drawn figure at four significant digits, so that a person can read it."""
+    return float(f"{value:.4g}")
 
 
 def need(value: Any, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
-from edl_labs.exercises._lab02_answers import pair, say
+from edl_labs.exercises._lab02_answers import pair, say, tidy
 
 _LEVELS = ("L2", "HBM")
 
@@ -59,9 +59,9 @@ def _bounded(rng: Any, limiter: str, *, flop: float | None = None) -> dict[str, 
     return {
         "machine": {"peak_flop_per_s": peak, "bandwidth_byte_per_s": bandwidth},
         "work": {
-            "flop": peak[dtype] * spent_s["compute"] if flop is None else flop,
+            "flop": tidy(peak[dtype] * spent_s["compute"]) if flop is None else flop,
             "dtype": dtype,
-            "moved_bytes": {level: bandwidth[level] * spent_s[level] for level in _LEVELS},
+            "moved_bytes": {level: tidy(bandwidth[level] * spent_s[level]) for level in _LEVELS},
         },
         "dtype": str(rng.choice(["fp32", "fp16"])),
         "level": str(rng.choice(_LEVELS)),
@@ -183,9 +183,15 @@ class Amdahl:
             raise _speedup_mistake(case, got, want)
 
 
+def _shares(drawn: list[float]) -> list[float]:
+    """Shares of three decimals that still add up to 1."""
+    first = [round(share, 3) for share in drawn[:-1]]
+    return [*first, round(max(0.0, 1 - sum(first)), 3)]
+
+
 def _profile(rng: Any) -> dict[str, Any]:
     names = [f"class {letter}" for letter in "ABCDE"[: int(rng.integers(2, 6))]]
-    times, flops = rng.dirichlet([2.0] * len(names)).tolist(), rng.dirichlet([0.4] * len(names)).tolist()
+    times, flops = (_shares(rng.dirichlet([weight] * len(names)).tolist()) for weight in (2.0, 0.4))
     rows = zip(names, flops, times, strict=True)
     changed = [name for name in names[1:] if rng.random() < 0.6] or [names[0]]
     factors = {name: float(rng.choice([0.5, 1.5, 2.0, 4.0, 10.0, math.inf])) for name in changed}

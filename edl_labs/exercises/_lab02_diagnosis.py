@@ -10,8 +10,11 @@ from edl_labs.exercises._lab02_work import OPERATIONS
 
 LIMITERS = ("latency", "math", "memory")
 _CLEAR = 1.15
-# Six of each; half of the latency-limited ones lie above the ridge, and two memory-limited ones above a V100's ridge.
-_QUOTA = {("latency", True): 3, ("latency", False): 3, ("math", False): 6, ("memory", True): 2, ("memory", False): 4}
+# Tiles along the two sides of a product that make as many blocks as there are SMs.
+_GRIDS = {80: (8, 10), 108: (9, 12), 132: (11, 12)}
+# Six of each, with those of `_edges`. Half of the latency-limited ones lie above the ridge, and two memory-limited
+# ones above a V100's ridge.
+_QUOTA = {("latency", True): 3, ("latency", False): 3, ("math", False): 5, ("memory", True): 2, ("memory", False): 3}
 _TEMPTING_FLOP_PER_BYTE = 150
 # SMs, FP16 tensor FLOP/s, bytes per second: V100, A100 of 40 and 80 GB, H100, H200 (datasheets, dense).
 _MACHINES = (
@@ -34,6 +37,7 @@ class Diagnose:
             if wanted.get(kind):
                 wanted[kind] -= 1
                 cases.append(case)
+        cases += _edges(rng)
         return [cases[i] for i in rng.permutation(len(cases))]
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -66,14 +70,29 @@ _IF = {
     "memory": "that needs a block for each SM, and an intensity below the ridge",
 }
 _NEXT = {
-    "latency": "count the blocks again: whole tiles along both sides of the output",
+    "latency": "count the blocks again: whole tiles along both sides, the last perhaps not full; one an SM is enough",
     "math": "count the blocks first; then compare FLOP/B with this machine's ridge, not another's",
     "memory": "count the blocks first; then compare FLOP/B with this machine's ridge, not another's",
 }
 
 
+def _machine(rng: Any) -> dict[str, Any]:
+    drawn = _MACHINES[int(rng.integers(len(_MACHINES)))]
+    return {**drawn, "tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
+
+
+def _edges(rng: Any) -> list[dict[str, Any]]:
+    """As many blocks as SMs, some of them not full: a product (math) and a ReLU (memory)."""
+    wide, plain = _machine(rng), _machine(rng)
+    rows, columns = _GRIDS[wide["sms"]]
+    product = {"kind": "gemm", "itemsize": 2, "k": int(rng.integers(4096, 8192))}
+    product |= {"m": 256 * rows - int(rng.integers(1, 200)), "n": 128 * columns - int(rng.integers(1, 100))}
+    relu = {"kind": "relu", "elements": 1024 * plain["sms"] - int(rng.integers(1, 1000)), "itemsize": 2}
+    return [{"layer": product, "machine": wide}, {"layer": relu, "machine": plain}]
+
+
 def _draw(rng: Any) -> dict[str, Any]:
-    machine = {**_MACHINES[int(rng.integers(len(_MACHINES)))], "tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
+    machine = _machine(rng)
     kind = str(rng.choice(["gemm", "gemm", "gemm", "linear", "linear", "relu", "layer_norm"]))
     layer = {"kind": kind, **(OPERATIONS[kind](rng) if kind in ("relu", "layer_norm") else {}), "itemsize": 2}
     powers = [int(2 ** float(rng.uniform(4, 13.5))) for _ in range(3)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
-from edl_labs.exercises._lab02_answers import pair, say
+from edl_labs.exercises._lab02_answers import pair, say, tidy
 
 HIDERS = ("weight gradient", "backward")
 SCALINGS = ("strong", "weak", "none")
@@ -47,6 +47,12 @@ class NetworkRoofline:
             if not close(got[name], want[name]):
                 raise _step_mistake(case, name, got[name], want)
 
+    def show(self, case: Any) -> str:
+        rows = [
+            f"{name} = {value:g}" if type(value) is float else f"{name} = {value!r}" for name, value in case.items()
+        ]
+        return "\n".join([*rows, "overlap = True, and then False (step_s)"])
+
 
 def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> dict[str, Any]:
     """A step in which the network takes a third of the backward pass (hidden) or three times as long."""
@@ -64,7 +70,7 @@ def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> d
         "itemsize": itemsize,
         "weights": weights,
         "node_flop_per_s": rate,
-        "link_byte_per_s": sent / (longer * backward_s) if nodes > 1 else 10e9,
+        "link_byte_per_s": tidy(sent / (longer * backward_s)) if nodes > 1 else 10e9,
         "behind": str(rng.choice(HIDERS)),
     }
 
@@ -97,6 +103,10 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
 def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
     backward_s = 4 * case["weights"] * case["batch"] / case["nodes"] / case["node_flop_per_s"]
     send_s = want["added_s"] - 1.5 * backward_s
+    half = "the forward pass was left out, or the backward pass counted as one product"
+    # The second is what one product gives where sending ends later than that.
+    one = [want[name] - backward_s / 2, *([backward_s / 2 + send_s] if name == "overlapped_s" else [])]
+    asked = f"with overlap={name == 'overlapped_s'}"
     known = [
         (want["added_s"], name == "overlapped_s", "with overlap, times were added", "which of the two ends later?"),
         (
@@ -107,15 +117,16 @@ def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
         ),
         (got, case["nodes"] == 1 and got > want[name], "a single node was made to send", "to whom?"),
         (want[name] * case["nodes"], True, "the batch was not split", "each node has its share of it"),
-        (want[name] - backward_s / 2, True, "the forward pass was left out", "a step is forward, backward and sending"),
+        *(
+            (value, True, half, "a step is forward, backward (two products for each weight) and sending")
+            for value in one
+        ),
         (1.5 * backward_s, True, "the network was left out", "how long does one node send?"),
-        (want[name] - backward_s / 2, True, "the backward pass was given half its work", "two products for each"),
-        (backward_s + send_s, name == "added_s", "forward and backward were taken as equal", "two products for each"),
     ]
     for value, applies, what, then in known:
         if applies and value and close(got, value) and not close(value, want[name]):
-            return Wrong(what, why=f"{name.removesuffix('_s')}: {say(got)} s came back", next=then)
-    why = f"{name.removesuffix('_s')}: {say(got / want[name])} times what it should be"
+            return Wrong(what, why=f"{asked}, {say(got)} s came back", next=then)
+    why = f"{asked}, it is {say(got / want[name])} times what it should be"
     return Wrong(
         "the time of a step is wrong", why=why, next="compute forward, backward and sending apart; then combine"
     )
@@ -126,7 +137,7 @@ class ScalingPlan:
 
     def cases(self, rng: Any) -> list[Any]:
         kinds = ["strong", "weak", "none"] * 3
-        return [_job(rng, kind) for kind in kinds] + [_job(rng, "all")]
+        return [_job(rng, kind) for kind in [*kinds, "all", "equal"]]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.plan(dict(case["job"]), dict(case["cluster"]))
@@ -157,7 +168,7 @@ def _job(rng: Any, kind: str) -> dict[str, Any]:
         }
         ridge = batch * float(2 ** rng.uniform(-4, 4))
         cluster = {"nodes": nodes, "node_flop_per_s": float(rng.integers(5, 400)) * 1e12}
-        cluster["link_byte_per_s"] = cluster["node_flop_per_s"] / ridge
+        cluster["link_byte_per_s"] = tidy(cluster["node_flop_per_s"] / ridge)
         case = {"job": job, "cluster": cluster}
         strong, weak = (_most(case, grow=grow) for grow in (False, True))
         if strong and weak and _kind(strong, weak, nodes) == kind:
@@ -198,6 +209,8 @@ def _scaling_mistake(case: Any, got: str, want: str) -> Wrong:
         what, why = "more than one node is of use here", f"{want} scaling with two nodes is efficient enough"
     elif got == "weak":
         what, why = "weak scaling does not reach further here", "look at largest_batch, and at the efficiency"
+    elif _most(case, grow=False) == _most(case, grow=True):
+        what, why = "strong scaling does not reach further here", "both reach equally far: then the answer is weak"
     else:
         what, why = "strong scaling does not reach further here", "with P nodes, a node has a P-th of the batch left"
     return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
@@ -212,7 +225,7 @@ def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
             f"{say(nodes)} came back; the cluster has {case['cluster']['nodes']}",
         )
     elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
-        what, why = "the batch has outgrown its limit", "weak scaling multiplies the batch by the number of nodes"
+        what, why = "the batch has outgrown its limit", "P is not allowed when batch × P exceeds largest_batch"
     elif nodes > want[1]:
         what, why = "the efficiency is too low with that many nodes", f"at least {job['least_efficiency']} is asked for"
     else:

@@ -6,13 +6,15 @@ from typing import Any
 
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
-from edl_labs.exercises._lab02_answers import pair, say
+from edl_labs.exercises._lab02_answers import say, two_numbers
 
 _CONTRACTIONS = ("gemm", "matvec", "linear", "conv")
 
 
 class Intensity:
     """`student.work_of(op)` gives `(flop, moved_bytes)` of one operation."""
+
+    loose = True  # `two_numbers` names what is asked for
 
     def cases(self, rng: Any) -> list[Any]:
         deck = [
@@ -27,7 +29,7 @@ class Intensity:
         return student.work_of(dict(case))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        pair(got, "flop, moved_bytes")
+        two_numbers(got, "flop, moved_bytes")
         if close(got[0], want[1], rtol=1e-9) and close(got[1], want[0], rtol=1e-9):
             raise Wrong("the two answers are swapped", why="FLOPs come first", next="return flop, moved_bytes")
         if not close(got[0], want[0], rtol=1e-9):
@@ -110,6 +112,12 @@ def _windows(case: Any) -> list[float]:
     return [(window - 1) * once, image * _places(case) ** 2 * window - once]
 
 
+def _padding(case: Any) -> int:
+    """Elements of the border around all images."""
+    wide = case["size"] + 2 * case["padding"]
+    return int(case["batch"] * case["channels"] * (wide**2 - case["size"] ** 2))
+
+
 def _flop_mistake(case: Any, ratio: float) -> Wrong:
     kind = case["kind"]
     window = case.get("kernel", 1) ** 2
@@ -148,6 +156,9 @@ def _byte_mistake(case: Any, got: float) -> Wrong:
     if forgotten:
         what = f"the {' or the '.join(forgotten)} was left out"
         return Wrong(what, why="all that is read and all that is written moves", next="list each operand of the table")
+    if case.get("padding") and close(got, (total + _padding(case)) * size, rtol=1e-9):
+        why = "the padding is not in memory, so nobody reads it"
+        return Wrong("the padding was counted as input", why=why, next="the input is size × size, without its border")
     if any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case)):
         why = "windows overlap: what one has brought into the caches, the next can use"
         return Wrong("the input was read once for every place of the window", why=why, next="count each operand once")

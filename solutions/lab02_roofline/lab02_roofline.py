@@ -12,9 +12,10 @@
 # * say how much a change can win before you make it;
 # * treat the network as one more roof, and plan on how many nodes to train.
 #
-# **About 90 minutes.** No GPU is needed: you measure the machine that you have. In each section, *write your prediction
-# down* before you run the next cell. Lecture slides are quoted by their deck: [001] course introduction, [002] software
-# perspective, [004] deep learning, hopefully faster.
+# **About 110 minutes.** No GPU is needed: you measure the machine that you have. In each section, *write your
+# prediction down* before you run the next cell. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
+# time. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [004] deep
+# learning, hopefully faster.
 
 # %% setup
 try:
@@ -230,7 +231,7 @@ for level in machine.levels:
 for dtype, peak in machine.matmul.items():
     doubt = units.percent(peak.half_width, digits=2)
     ridge = machine.ridge_flop_per_byte(dtype)
-    print(f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.1f} FLOP/B")
+    print(f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.3g} FLOP/B")
 
 # %%
 figure, axes = style.subplots(figsize=(9, 4.6))
@@ -240,10 +241,11 @@ axes = draw_roofline(axes, machine, [])
 # Look at the intervals first (±). Wide ones say that something else was running: close it, measure again.
 #
 # Each level further away is slower, and the main memory is the slowest slope: the *same* loop runs at several speeds,
-# depending on where its data lie. A pure read is often faster than a copy, because writing a line of a cache may first
-# fetch it; so a roof for reading is no roof for copying. Now compare ridges: with a small one, as most processors have,
-# memory and arithmetic are in balance early, and a layer that is memory-bound on a V100 may be compute-bound here. *An
-# operation is not memory-bound. An operation on a machine is.*
+# depending on where its data lie. A roof for reading is no roof for copying, and either may be higher. A copy's rate
+# counts the bytes of both directions; writing a line of a cache may first fetch it, which slows the copy, but a single
+# stream of reads may not keep the memory busy, and then the read is the slower one. Now compare ridges: with a small
+# one, as most processors have, memory and arithmetic are in balance early, and a layer that is memory-bound on a V100
+# may be compute-bound here. *An operation is not memory-bound. An operation on a machine is.*
 
 # %% [markdown]
 # ## 5. How large must a batch be?
@@ -477,7 +479,7 @@ for name, (run, needed) in operators.items():
     point = Point(name, needed, time.median_s, *interval, level=level)
     try:
         found = place(machine, point)
-        light = f"predicted {predicted.get(name, math.nan):.2f}, is {found.fraction_of_light:.2f} of light"
+        light = f"predicted {predicted.get(name, math.nan):.2f}, is {found.fraction_of_light:.2g} of light"
         print(f"{name:<16} {light}, limited by {found.bound.where}")
         points.append(point)
     except AboveRoof as refused:
@@ -691,9 +693,10 @@ with once_written("network_roofline"):
 # `node_flop_per_s` and `link_byte_per_s`. Sending overlaps with the backward pass. *Efficiency* is the examples per
 # second of one node among P, over those of one node alone.
 #
-# Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P,
-# not beyond `largest_batch`). Return the kind that reaches further, `"weak"` if they are equal, and `("none", 1)` if
-# neither gets beyond one node. You may use `step_s`; if yours is not right, the reference takes its place.
+# Find the largest P with at least that efficiency, for strong scaling (batch as it is) and for weak scaling (batch × P;
+# P is not allowed when batch × P exceeds `largest_batch`). Return the kind that reaches further, `"weak"` if they are
+# equal, and `("none", 1)` if neither gets beyond one node. You may use `step_s`; if yours is not right, the reference
+# takes its place.
 
 
 # %% solve="scaling_plan"

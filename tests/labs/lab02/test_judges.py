@@ -18,6 +18,8 @@ SEEDS = (1, 2, 3)
         (lambda flop, moved: (3 * flop, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (math.nan, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (flop, math.inf), "the bytes of a linear are wrong"),
+        (lambda flop, moved: None, "two answers are asked for"),
+        (lambda flop, moved: (flop, None), "moved_bytes is no number"),
     ],
 )
 def test_wrong_counts_are_told_what_they_are(judged, solution, change, told):
@@ -220,6 +222,17 @@ def test_wrong_steps_are_told_what_they_are(judged, solution, change, told):
     assert told == judged("network_roofline", step_s=changed).what
 
 
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_wrong_step_says_with_which_overlap(judged, solution, overlap):
+    def wrong(batch, **job):
+        return solution["step_s"](batch, **job) * (1.3 if job["overlap"] == overlap else 1.0)
+
+    outcome = judged("network_roofline", step_s=wrong)
+
+    assert f"with overlap={overlap}" in outcome.why
+    assert "overlap = True, and then False" in outcome.case_text
+
+
 def test_a_single_node_sends_nothing(judged, solution):
     def sends(batch, *, nodes, **job):
         extra = job["itemsize"] * job["weights"] / job["link_byte_per_s"] if nodes == 1 else 0.0
@@ -243,6 +256,15 @@ def test_wrong_plans_are_told_what_they_are(judged, solution, change, told):
         return change(*solution["plan"](job, cluster))
 
     assert told == judged("scaling_plan", plan=changed).what
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_tie_is_weak(exercises, solution, seed):
+    job, cluster = exercises["scaling_plan"].draw_cases(seed)[-1].values()
+    how, nodes = solution["plan"](job, cluster)
+
+    assert ("weak", nodes) == (how, solution["plan"]({**job, "largest_batch": job["batch"]}, cluster)[1])
+    assert nodes > 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)

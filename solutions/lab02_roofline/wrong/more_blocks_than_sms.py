@@ -1,0 +1,6 @@
+# exercise: diagnose
+# told: this layer is not limited by latency
+
+
+def diagnose(layer, machine, *, rightly=diagnose):  # noqa: F821
+    return rightly(layer, {**machine, "sms": machine["sms"] + 1})
