@@ -16,6 +16,7 @@ from edl_labs.virtual.layers import timed_model
 PHASES = ("forward", "backward")
 _END = "profiler closed"
 _MAX_EVENTS = 5000
+_RETURNED = "a hook returned a value, which replaces the module's input or output; hooks must return None"
 
 
 class LayerProfiler:
@@ -42,7 +43,12 @@ class LayerProfiler:
         model = timed_model(case["plan"], gpu)
 
         def train() -> None:
-            model(torch.ones(2, requires_grad=True)).sum().backward()
+            try:
+                model(torch.ones(2, requires_grad=True)).sum().backward()
+            except (AttributeError, TypeError, RuntimeError) as error:
+                if _replaced(error):
+                    raise TypeError(f"{_RETURNED} ({str(error)[:80]})") from error
+                raise
 
         profiler = student.LayerProfiler(model, gpu.clock)
         with profiler as inside:
@@ -72,6 +78,15 @@ class LayerProfiler:
     def show(self, case: Any) -> str:
         lines = [f"launch_overhead_s = {1e6 * case['launch_overhead_s']:.1f} µs, {case['steps']} steps; own kernels:"]
         return "\n".join(lines + list(_shown("model", case["plan"], 1)))
+
+
+def _replaced(error: BaseException) -> bool:
+    """Whether the model or torch failed on a value that a hook must have returned."""
+    place, names = error.__traceback__, [""]
+    while place is not None:
+        names.append(place.tb_frame.f_globals.get("__name__", ""))
+        place = place.tb_next
+    return names[-1].split(".")[0] in ("torch", "edl_labs") and "argument" not in str(error)
 
 
 def _case(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:

@@ -158,7 +158,8 @@ def _s(span: Any) -> float:
 
 def _shown(spans: Any) -> str:
     lines = [
-        f"{1e6 * s['start_s']:8.1f} to {1e6 * s['end_s']:8.1f} µs {s['row']:<10}{s['kind']:<8}{s['name']:<9}{s['line']}"
+        f"{1e6 * s['start_s']:8.1f} to {1e6 * s['end_s']:8.1f} µs "
+        f"{s['row']:<10} {s['kind']:<7} {s['name']:<12} {s['line']}"
         for s in spans
     ]
     return "\n".join(lines)
@@ -181,7 +182,7 @@ def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
     if type(said) in (int, float) and said > 1.0001 * right:
         return Wrong(
             f"removing {cause} gains less than that",
-            why=f"{said:.3g} came back: what is removed may have been hidden, or something else takes its place",
+            why=f"{said:.3g} came back: {_TOO_MUCH.get(cause, _UNCOVERED)}",
             next="simulate the changed step with step_s; shares and sums are only upper bounds",
         )
     return Wrong(
@@ -191,6 +192,8 @@ def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
     )
 
 
+_UNCOVERED = "what is removed may have been hidden, or something else takes its place"
+_TOO_MUCH = {"launch": "Python before the first or behind the last launch stays; only what lies between them goes"}
 _IF = {
     "gpu": "a step is bound by its GPU when kernels run for more of the window than any other share lasts",
     "launch": "a step is bound by launches when the device waits for calls and Python, and nobody waits for it",
@@ -221,7 +224,7 @@ _BLAME = {
 }
 _REMOVED = {
     "kernels": "each kernel takes half its time",
-    "launch": "launches with only Python between them become one, which lasts as long as they did together",
+    "launch": "launches with only Python between them become one; Python before the first or behind the last stays",
     "synchronisation": "items and syncs go, and nothing else",
     "data": "loads go",
     "copy": "each copy is pinned, on the stream it was on",

@@ -10,7 +10,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import replayed, written
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.replay import Replay
-from edl_labs.virtual.training import JobPlan, TrainingJob
+from edl_labs.virtual.training import JobPlan, Loss, TrainingJob
 
 MENDS = ("reading", "copying", "host reads", "optimizer", "memory", "layout")
 DRAWS = 2
@@ -19,7 +19,7 @@ DRAWS = 2
 class Planted:
     """`train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it."""
 
-    form: ClassVar[Any] = {"losses": [0.0], "program": ""}
+    form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": ""}
 
     def cases(self, rng: Any) -> list[Any]:
         draws = [_draw(rng) for _ in range(DRAWS)]
@@ -28,10 +28,18 @@ class Planted:
     def probe(self, student: Any, case: Any) -> Any:
         job = job_of(case)
         losses = list(student.train(job))
-        return {"losses": losses, "program": written(job.gpu.program)}
+        unread = sum(isinstance(loss, Loss) for loss in losses)
+        numbers = [0.0 if isinstance(loss, Loss) else loss for loss in losses]
+        return {"losses": numbers, "unread": unread, "program": written(job.gpu.program)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         plan = plan_of(case)
+        if got["unread"]:
+            raise Wrong(
+                "the losses that came back are still on the device",
+                why=f"{got['unread']} of {len(got['losses'])} are objects of forward, and numbers are asked for",
+                next="call job.item on each loss, after the loop",
+            )
         _judge_losses(got["losses"], want["losses"])
         run = replayed(got["program"], machine_of(case))
         _judge_work(run, plan)
@@ -185,7 +193,7 @@ def _host_reads(run: Replay, plan: JobPlan) -> None:
         raise Wrong(
             "the host reads the loss while the device should be working",
             why=f"{early} times before the last launch; each read lets the device run dry",
-            next="who needs the number at that moment? Keep what is on the device, and read it later",
+            next="nobody needs the number yet, nor one step later: keep losses on the device, read them after the loop",
         )
 
 

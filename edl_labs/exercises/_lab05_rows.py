@@ -11,6 +11,8 @@ from edl_labs.units import seconds
 _CHAIN = ("aten::conv2d", "aten::convolution", "aten::_convolution")
 _NAMES = ("aten::linear", "aten::addmm", "aten::copy_", "aten::relu", "aten::to", "aten::_to_copy", "aten::add")
 _THREADS = ("main", "backward")
+# Cases of so few samples are shown whole.
+_FEW = 10
 
 
 class SelfTimes:
@@ -38,7 +40,7 @@ class SelfTimes:
             raise _self_time_symptom(case, mine, rights, name=wrong[0])
         for entry, said, right in zip(case["entries"], got["ran"], want["ran"], strict=False):
             if said != right:
-                raise _device_symptom(entry, str(said), right)
+                raise _device_symptom(entry, str(said), right, peak=case["cpu_flop_per_s"])
         if len(got["ran"]) != len(want["ran"]):
             raise Wrong("ran_on has one answer for each operator", why="it is asked once for each", next="return it")
 
@@ -48,14 +50,16 @@ class SelfTimes:
             f"  {row['thread']:<9}{1e6 * row['start_s']:9.3f} to {1e6 * row['end_s']:9.3f} µs  {row['name']}"
             for row in rows
         ]
-        return "\n".join(["rows (shuffled when you get them):", *lines])
+        asked = [f"  flop {e['flop']:<9.3g} cpu_s {e['cpu_s']:<9.3g} cuda_s {e['cuda_s']:.3g}" for e in case["entries"]]
+        head = f"ran_on, with cpu_flop_per_s = {case['cpu_flop_per_s']:.3g}:"
+        return "\n".join([head, *asked, "self_times, rows (shuffled when you get them):", *lines])
 
 
 class ReadASampler:
     """`sampler_table(samples, rate_hz=, window=)` gives shares of the window and seconds of the run for each frame."""
 
     def cases(self, rng: Any) -> list[Any]:
-        return [_samples(rng) for _ in range(4)]
+        return [_few_samples(rng), *(_samples(rng) for _ in range(3))]
 
     def probe(self, student: Any, case: Any) -> Any:
         samples = [{**sample, "stack": list(sample["stack"])} for sample in case["samples"]]
@@ -87,11 +91,15 @@ class ReadASampler:
 
     def show(self, case: Any) -> str:
         idle = sum(sample["idle"] for sample in case["samples"])
-        last = case["samples"][-1]["stack"]
-        return (
+        head = (
             f"{len(case['samples'])} samples at {case['rate_hz']} Hz, {idle} of them idle; the window is the last "
-            f"{case['window']}; the last stack is {' > '.join(last)}"
+            f"{case['window']}"
         )
+        if len(case["samples"]) > _FEW:
+            return f"{head}; the last stack is {' > '.join(case['samples'][-1]['stack'])}"
+        marks = [("idle " if s["idle"] else "") + ("gil " if s["gil"] else "") for s in case["samples"]]
+        stacks = [" > ".join(sample["stack"]) for sample in case["samples"]]
+        return "\n".join([f"{head}:", *(f"  {mark:<5}{stack}" for mark, stack in zip(marks, stacks, strict=True))])
 
 
 def _profile(rng: Any) -> dict[str, Any]:
@@ -202,8 +210,9 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     )
 
 
-def _device_symptom(entry: Any, said: str, right: str) -> Wrong:
-    rate = f"{entry['flop']:.3g} FLOP, {seconds(entry['cpu_s'])} CPU, {seconds(entry['cuda_s'])} CUDA"
+def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
+    columns = ", ".join(f"{key} {entry[key]:.3g}" for key in ("flop", "cpu_s", "cuda_s"))
+    rate = f"{columns}, cpu_flop_per_s {peak:.3g}"
     if said not in ("cpu", "gpu"):
         return Wrong(f"{said[:30]!r} is no device", why='there are "cpu" and "gpu"', next="return one of them")
     if right == "cpu":
@@ -236,6 +245,21 @@ def _samples(rng: Any) -> dict[str, Any]:
         stack = stacks[min(int(rng.exponential(1.3)), len(stacks) - 1)]
         samples.append({"idle": idle, "gil": not idle and bool(rng.random() < 0.35), "stack": stack})
     return {"samples": samples, "rate_hz": int(rng.choice([50, 100, 200])), "window": window}
+
+
+def _few_samples(rng: Any) -> dict[str, Any]:
+    """A run of eight samples that one can count by hand, with all that longer runs have."""
+    root, again, late, leaf = _frames(rng, 4)
+    early = [[root, leaf], [root, leaf], [root, again, leaf, again]]
+    recent = [[root, late], [root], [root, leaf]]
+    samples = [
+        {"idle": False, "gil": bool(rng.random() < 0.5), "stack": part[i]}
+        for part in (early, recent)
+        for i in rng.permutation(3)
+    ]
+    samples.insert(int(rng.integers(0, 4)), {"idle": True, "gil": False, "stack": [root, leaf]})
+    samples.insert(int(rng.integers(5, 8)), {"idle": True, "gil": False, "stack": [root, late]})
+    return {"samples": samples, "rate_hz": int(rng.choice([50, 100, 200])), "window": 4}
 
 
 def _frames(rng: Any, count: int) -> list[str]:

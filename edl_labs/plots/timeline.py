@@ -23,6 +23,8 @@ KINDS = {
 }
 _HEIGHT = 0.7
 _RESOLUTION = 1500
+# A picture is about 700 pixels wide; what is thinner than one is drawn as wide as one.
+_PIXELS = 700
 _NAMED = 60
 _CHARACTERS = 90
 
@@ -33,6 +35,7 @@ def draw_timeline(
     """Draw the spans between `start_s` and `end_s` (the end, unless given), one line a row, with names where they fit.
 
     Spans too short for the picture are drawn together, so that a timeline of any length takes bounded time and memory.
+    No bar is thinner than about a pixel, and thin bars lie on top of others.
     """
     stop_s = max(timeline.makespan_s if end_s is None else end_s, start_s + 1e-12)
     shown = [span for span in timeline.spans if span.end_s > start_s and span.start_s < stop_s]
@@ -57,15 +60,21 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
     finest_s = (stop_s - start_s) / _RESOLUTION
     for kind, (colour, hatch, _) in KINDS.items():
         bars = list(_merged([span for span in spans if span.kind == kind], finest_s))
-        if bars:
+        pixel_s = (stop_s - start_s) / _PIXELS
+        wide = [(start, width) for start, width in bars if width >= pixel_s]
+        # What begins at the right edge is moved to its left, or it would be cut off.
+        thin = [(min(start, stop_s - pixel_s), pixel_s) for start, width in bars if width < pixel_s]
+        if wide:
             axes.broken_barh(
-                bars,
+                wide,
                 (place - _HEIGHT / 2, _HEIGHT),
                 facecolor=colour,
                 edgecolor=ON_COLOUR if hatch else colour,
                 hatch=hatch,
                 linewidth=0.0 if hatch else 0.4,
             )
+        if thin:
+            axes.broken_barh(thin, (place - _HEIGHT / 2, _HEIGHT), facecolor=colour, linewidth=0.0, zorder=1.5)
     for span in _fitting(spans, stop_s - start_s):
         axes.text(
             (max(span.start_s, start_s) + min(span.end_s, stop_s)) / 2,
@@ -88,10 +97,10 @@ def _merged(spans: list[Span], finest_s: float) -> Iterable[tuple[float, float]]
             if tiny and span.start_s - stop < finest_s:
                 stop = max(stop, span.end_s)
                 continue
-            yield start, max(stop - start, finest_s / 2)
+            yield start, stop - start
         start, stop = span.start_s, span.end_s
     if start is not None and stop is not None:
-        yield start, max(stop - start, finest_s / 2)
+        yield start, stop - start
 
 
 def _fitting(spans: list[Span], width_s: float) -> list[Span]:

@@ -119,3 +119,17 @@ def test_leaf_modules_alone_are_not_every_module(judged, solved):
                 super()._watch(name, module)
 
     assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith("the table has no row, or one too many")
+
+
+@pytest.mark.parametrize("method", ["_begin", "_end"])
+def test_a_hook_that_returns_a_value_is_told_what_that_does(method, judged, solved):
+    class Returning(solved):
+        pass
+
+    def returning(self, *given):
+        getattr(solved, method)(self, *given)
+        return 1
+
+    setattr(Returning, method, returning)
+
+    assert layers._RETURNED in judged("layer_profiler", LayerProfiler=Returning).what

@@ -108,3 +108,15 @@ def test_cheaper_kernels_of_ones_own_are_no_mend(judged):
 @pytest.mark.parametrize("value", [[], [float("nan")], None, "losses", [0.0] * 10**5])
 def test_absurd_losses_earn_nothing(value, judged):
     assert 0 == judged("planted", train=lambda job: value).points
+
+
+def test_losses_left_on_the_device_are_told_which_call_reads_them(judged):
+    def unread(job):
+        losses = []
+        for number in job.order:
+            losses.append(job.forward(job.to_device(job.read(number))))
+            job.backward(losses[-1])
+            job.update_all()
+        return losses
+
+    assert "job.item" in judged("planted", train=unread).next

@@ -87,9 +87,24 @@ def test_joining_short_spans_keeps_long_gaps():
         *(Span("stream 0", "kernel", "k", i * 1e-6, i * 1e-6 + 5e-7) for i in range(1000)),
         Span("stream 0", "kernel", "k", 1.0, 2.0),
     )
-    (bars,) = drawn(Timeline(spans)).collections
+    collections = drawn(Timeline(spans)).collections
 
-    assert 2 == len(bars.get_paths())
+    assert 2 == sum(len(bars.get_paths()) for bars in collections)
+
+
+def test_thin_spans_have_the_width_of_a_pixel_inside_the_picture_and_lie_on_top():
+    spans = (
+        *(Span("copy D2H", "copy", "c", at, at + 1e-6) for at in (0.0, 0.5, 1.0 - 1e-6)),
+        Span("host", "call", "launch", 0.2, 0.2 + 1e-6),
+        Span("host", "wait", "wait", 0.2 + 1e-6, 0.9),
+    )
+    axes = drawn(Timeline(spans))
+    wait, call, copies = sorted(axes.collections, key=lambda bars: (bars.get_zorder(), len(bars.get_paths())))
+    edges = [(path.vertices[:, 0].min(), path.vertices[:, 0].max()) for path in copies.get_paths()]
+
+    assert [1, 3] == [len(call.get_paths()), len(edges)]
+    assert all(high - low > 1e-3 and 0 <= low and high <= 1 + 1e-9 for low, high in edges)
+    assert wait.get_zorder() < call.get_zorder()
 
 
 def luminance(colour):
