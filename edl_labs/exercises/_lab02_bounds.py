@@ -170,7 +170,7 @@ class Amdahl:
 
     def cases(self, rng: Any) -> list[Any]:
         table = {"tensor contraction": (99.80, 61.0), "normalization": (0.17, 25.5), "element-wise": (0.03, 13.5)}
-        deck = {name: {"flop_share": f / 100, "time_share": t / 100} for name, (f, t) in table.items()}
+        deck = {name: {"flop_share": round(f / 100, 6), "time_share": t / 100} for name, (f, t) in table.items()}
         free = {"normalization": math.inf, "element-wise": math.inf}
         asked = [{"tensor contraction": math.inf}, free, {"tensor contraction": 8.0}]
         return [{"classes": deck, "faster": faster} for faster in asked] + [_profile(rng) for _ in range(6)]
