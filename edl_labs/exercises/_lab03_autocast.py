@@ -14,6 +14,8 @@ BINARY = ("linear", "matmul", "conv2d", "add", "cat", "mse_loss")
 # In the linear algebra of one operator, float64 never meets another dtype: torch refuses that.
 _MIXED = BINARY
 _LOW = ("float16", "bfloat16")
+_OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
+_IN_THE_TABLE = ("linear", "layer_norm", "batch_norm", "gelu", "relu", "softmax")
 # What "it keeps its first input's dtype", "it is always float32" and the like get right, at most.
 CHANCE = 0.7
 
@@ -39,7 +41,7 @@ class AutocastDtype:
             why = (
                 f"{case['op']} of {' and '.join(case['inputs'])}, autocast to {case['dtype']} on {case['device_type']}"
             )
-            raise Wrong(_mistake(case, got), why=why, next=_next(case))
+            raise Wrong(_mistake(case, got), why=why, next=_next(case, got))
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers above what a single simple rule gets."""
@@ -48,6 +50,8 @@ class AutocastDtype:
 
 
 def _mistake(case: Any, got: str) -> str:
+    if got in _OTHER_NAMES or got.startswith("torch."):
+        return f"{got[:40]!r} is not how this lab writes a dtype"
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return f"{got[:40]!r} is no dtype that comes out of autocast"
     if got in _LOW and got not in (case["dtype"], *case["inputs"]):
@@ -57,12 +61,16 @@ def _mistake(case: Any, got: str) -> str:
     return f"{case['op']} does not come out in {got} here"
 
 
-def _next(case: Any) -> str:
+def _next(case: Any, got: str) -> str:
+    if got not in ("float16", "bfloat16", "float32", "float64"):
+        return "write it as 'float32', 'float16', 'bfloat16' or 'float64'"
     if case["op"] in ("layer_norm", "softmax", "sum", "exp"):
         return "is this operator on the list of this device type? The two lists differ"
     if len(set(case["inputs"])) > 1:
         return "when nothing is cast, two dtypes meet as they do without autocast"
-    return "look the operator up in the table above, on this device, with a short and with a float32 input"
+    if case["op"] in _IN_THE_TABLE:
+        return "look the operator up in the table above, on this device, with a short and with a float32 input"
+    return 'it is not in the table: call it on small tensors under torch.autocast("cpu", dtype=...) and look at .dtype'
 
 
 def _kinds(rng: Any, op: str) -> list[str]:

@@ -18,7 +18,9 @@ class BytesPerParameter:
         plain = [(precision, "adam") for precision in PRECISIONS]
         plain += [("fp32", "adam 8 bit"), ("deck 002", "adam 8 bit"), ("fp32", "momentum"), ("bf16", "momentum")]
         drawn = [(str(rng.choice(PRECISIONS)), str(rng.choice(OPTIMIZERS))) for _ in range(10)]
-        return [_recipe(*one) for one in plain] + [_spread(rng, *one, index) for index, one in enumerate(drawn)]
+        spread = [_spread(rng, *one, index) for index, one in enumerate(drawn)]
+        # What comes and goes is whole even where everything else is split.
+        return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4)]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.bytes_per_parameter(dict(case))
@@ -32,6 +34,8 @@ class BytesPerParameter:
         if not close(got[1], want[1], rtol=1e-9):
             why = f"resident {got[0]:g} is right, and a peak of {got[1]:g} came back for {_words(case)}"
             then = "a copy that autocast makes lives only while the forward and backward pass need it"
+            if case["zero_stage"] and case["gpus"] > 1:
+                then = "what comes and goes is never split: each GPU has all of it while it lasts"
             raise Wrong("the peak is wrong", why=why, next=then)
 
     def show(self, case: Any) -> str:

@@ -34,10 +34,10 @@ class EncodeDecode:
         return [_case(rng, fmt) for fmt in formats]
 
     def probe(self, student: Any, case: Any) -> Any:
-        fmt = case["format"]
+        fmt, decode, encode = case["format"], student.decode, student.encode
         return {
-            "decoded": [student.decode(code, dict(fmt)) for code in case["codes"]],
-            "encoded": [student.encode(value, dict(fmt)) for value in case["values"]],
+            "decoded": [_called("decode", decode, code, fmt) for code in case["codes"]],
+            "encoded": [_called("encode", encode, value, fmt) for value in case["values"]],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -56,6 +56,23 @@ class EncodeDecode:
     def show(self, case: Any) -> str:
         """The format; which of its codes or values went wrong stands in the message."""
         return ", ".join(f"{name} = {value!r}" for name, value in case["format"].items())
+
+
+def _called(name: str, function: Any, given: Any, fmt: dict[str, Any]) -> Any:
+    """A call of the student's function; what it raises says for which code or value."""
+    try:
+        return function(given, dict(fmt))
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.args = (f"{error} in {name}({_call_text(given)}, fmt) with fmt {fmt['name']}",)
+        raise
+
+
+def _call_text(given: Any) -> str:
+    if isinstance(given, float) and not math.isfinite(given):
+        return f'float("{given}")'
+    return repr(given)
 
 
 def draw_format(rng: Any, *, has_inf: bool) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class StaticScale:
     def cases(self, rng: Any) -> list[Any]:
         # What is asked for: "few" is a histogram that fits easily, "tight" just fits, "wide" cannot.
         kinds = ["few", "few", "large", "tight", "tight", "wide", "wide", "few", "lumps", "lumps", "at one per cent"]
+        # These fill the format to its end, and empty bins lie above.
+        kinds += ["flat", "flat"]
         return [_histogram(rng, kind, dict(_TARGETS[i % 3])) for i, kind in enumerate(kinds)]
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -61,9 +63,8 @@ class StaticScale:
             )
         if got["refused"] and not want["refused"]:
             why = f"a power of two fits this histogram into {case['format']['name']}"
-            raise Wrong(
-                "a histogram that fits was refused", why=why, next="is the share counted of values, or of bins?"
-            )
+            then = "may the scale be below 1? Do empty bins count? Is the share one of values, or of bins?"
+            raise Wrong("a histogram that fits was refused", why=why, next=then)
         if not close(got["scale"], want["scale"], rtol=1e-12):
             raise _scale_mistake(got["scale"], want["scale"])
 
@@ -129,7 +130,7 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
 def _histogram(rng: Any, kind: str, fmt: dict[str, Any]) -> dict[str, Any]:
     """Counts by bin of log2 magnitude, placed against the format's range as `kind` says."""
     width = largest_exponent(fmt) - (1 - fmt["bias"] - fmt["mantissa_bits"])
-    span = {"wide": width + int(rng.integers(3, 9)), "tight": width - 1}.get(
+    span = {"wide": width + int(rng.integers(3, 9)), "tight": width - 1, "flat": width}.get(
         kind, int(rng.integers(5, max(6, width - 3)))
     )
     start = int(rng.integers(-60, -20)) if kind != "large" else int(rng.integers(largest_exponent(fmt) - 3, 20))
@@ -141,6 +142,8 @@ def _histogram(rng: Any, kind: str, fmt: dict[str, Any]) -> dict[str, Any]:
         # Most values in one bin, and nearly all bins hold a few: a share of bins is not a share of values.
         counts = [40 if count else 0 for count in counts]
         counts[6 + int(rng.integers(2, span - 1))] = int(rng.integers(20_000, 60_000))
+    if kind == "flat":
+        counts = [int(rng.integers(300, 400)) if count else 0 for count in counts]
     if kind == "at one per cent":
         counts = [0] * len(exponents)
         counts[6], counts[8], counts[6 + span - 1] = 10, 40, 950

@@ -35,6 +35,8 @@ class DynamicScale:
             problem = _mistake(mine, right, got[: number - 1], clean)
             if problem:
                 what, then = problem
+                if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
+                    then = "NaN is not infinite, isinf says False; torch.isfinite(grad).all() sees both"
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
@@ -54,9 +56,11 @@ def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, An
     factor = float(scaler.scale(torch.tensor(1.0)))
     for one, gradient in zip(parameters, step["gradients"], strict=True):
         one.grad = (torch.tensor(gradient, dtype=torch.float64) * factor).to(torch.float16).float()
-    seen, refused = [], False
+    seen, refused, in_place = [], False, True
     if step["unscale"]:
+        before = [one.grad.detach() for one in parameters]
         scaler.unscale_(optimizer)
+        in_place = all(one.grad.data_ptr() == own.data_ptr() for one, own in zip(parameters, before, strict=True))
         seen = [value for one in parameters for value in one.grad.tolist()]
     if step["unscale"] == "twice":
         refused = _refuses(scaler, optimizer)
@@ -65,7 +69,16 @@ def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, An
     moved = [-float(value) for one in parameters for value in one.detach().flatten()]
     skipped = all(value == 0 for value in moved)
     after = float(scaler.scale(torch.tensor(1.0)))
-    return {"before": factor, "after": after, "moved": moved, "skipped": skipped, "seen": seen, "refused": refused}
+    return {
+        "before": factor,
+        "after": after,
+        "moved": moved,
+        "skipped": skipped,
+        "seen": seen,
+        "refused": refused,
+        "in_place": in_place,
+        "borrowed": isinstance(scaler, torch.amp.GradScaler),
+    }
 
 
 def _refuses(scaler: Any, optimizer: Any) -> bool:
@@ -80,6 +93,8 @@ def _refuses(scaler: Any, optimizer: Any) -> bool:
 
 def _mistake(mine: Any, right: Any, before: list[Any], clean: int) -> tuple[str, str] | None:
     """What is wrong with one step, and what to look at; None when it is right."""
+    if mine["borrowed"]:
+        return "the scaler is torch's GradScaler, not yours", "write the five methods in a class of your own"
     if not close(mine["before"], right["before"], rtol=1e-12):
         return "scale(loss) is not the loss times the scale", "return loss * self.scale_now, or whatever you call it"
     if right["skipped"] and not mine["skipped"]:
@@ -95,6 +110,9 @@ def _mistake(mine: Any, right: Any, before: list[Any], clean: int) -> tuple[str,
         right["seen"]
     ):
         return "unscale_ did not leave the true gradients", "divide each gradient in place: param.grad.div_(...)"
+    if not mine["in_place"]:
+        what = "unscale_ put new tensors in the gradients' place instead of changing them"
+        return what, "who holds the old tensor keeps scaled gradients; divide in place: param.grad.div_(...)"
     if mine["refused"] != right["refused"]:
         return (
             "a second unscale_ in one step was not refused",
@@ -127,17 +145,29 @@ def _wrong_scale(mine: Any, right: Any, clean: int) -> tuple[str, str]:
             )
         return "the scale grew by the wrong factor", "multiply it by growth_factor"
     if mine["after"] > mine["before"]:
-        return "the scale grew too early", f"{clean + 1} clean steps in a row: what sets your counter back to 0?"
+        steps = "1 clean step" if clean == 0 else f"{clean + 1} clean steps in a row"
+        return "the scale grew too early", f"{steps}: what sets your counter back to 0?"
     return "the scale fell without an overflow", "when is found-an-overflow forgotten?"
 
 
 def _told(number: int, step: Any, mine: Any, right: Any, case: Any) -> str:
-    bad = "an overflow or NaN in it" if right["skipped"] else "clean"
+    bad = f"{_bad_value(step)} in it" if right["skipped"] else "clean"
     called = {"": "", "once": ", unscale_ called", "twice": ", unscale_ called twice"}[step["unscale"]]
+    told = f"step {number} ({bad}{called}), growth_interval {case['settings']['growth_interval']}"
+    if mine["refused"] != right["refused"]:
+        return f"{told}: the second call raised no RuntimeError" if right["refused"] else told
+    if (mine["before"], mine["after"]) == (right["before"], right["after"]):
+        return f"{told}, scale {mine['before']:g}"
     return (
-        f"step {number} ({bad}{called}), growth_interval {case['settings']['growth_interval']}: the scale was "
-        f"{mine['before']:g}, then {mine['after']:g}; right is {right['before']:g}, then {right['after']:g}"
+        f"{told}: the scale was {mine['before']:g}, then {mine['after']:g}; "
+        f"right is {right['before']:g}, then {right['after']:g}"
     )
+
+
+def _bad_value(step: Any) -> str:
+    """What the script has in a step that is skipped."""
+    values = [value for part in step["gradients"] for value in part]
+    return "NaN" if any(map(math.isnan, values)) else "infinity" if any(map(math.isinf, values)) else "an overflow"
 
 
 def _near(mine: Any, right: float) -> bool:

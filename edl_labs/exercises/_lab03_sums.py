@@ -67,7 +67,7 @@ class Tape:
     def record(self, operation: int, left: Number, right: object) -> Number:
         """The rounded result of an operation on two numbers of this tape."""
         if type(right) is not Number or right.tape is not self:
-            raise TypeError("only numbers of the short format can be added to one another")
+            raise TypeError("only numbers of the short format, and a plain 0, can be added or taken off")
         if len(self.operations) >= 40 * self.first:
             raise RuntimeError(f"more than {40 * self.first} operations for {self.first} values")
         index = self.first + len(self.operations)
@@ -92,6 +92,10 @@ class Number:
         return self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
 
     __radd__ = __add__
+
+    def __rsub__(self, other: object) -> Number:
+        # 0 - x, of numbers of the tape alone.
+        return (self - self) - self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
 
     def __float__(self) -> float:
         return self.value

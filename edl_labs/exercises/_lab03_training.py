@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
 
 _CASES = 3
@@ -22,7 +23,14 @@ class TrainIt:
     Trusting: whether the student's code sent its gradients through the model that it was given cannot be seen in them.
     """
 
-    form: ClassVar[Any] = {"weights": [0.0], "scale": 0.0}
+    form: ClassVar[Any] = {
+        "weights": [0.0],
+        "scale": 0.0,
+        "zeroed": 0,
+        "returned": "",
+        "losses": [0.0],
+        "seen": [0.0],
+    }
 
     def cases(self, rng: Any) -> list[Any]:
         return [
@@ -36,40 +44,107 @@ class TrainIt:
         ]
 
     def probe(self, student: Any, case: Any) -> Any:
-        import torch
 
         scaler = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
         model, optimizer = _model(case, short=True)
         with _one_thread():
-            student.train_in_half(model, _batches(case), optimizer, scaler)
-
-        return {"weights": _weights(model), "scale": float(scaler.scale(torch.tensor(1.0)))}
+            returned = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
+        return {
+            "weights": _weights(model),
+            "scale": _scale(scaler),
+            "zeroed": model.zeroed + optimizer.zeroed,
+            "returned": type(returned).__name__,
+            "losses": _plain_losses(returned),
+            "seen": model.seen,
+        }
 
     def public(self, case: Any, want: Any) -> Any:
         """The scale alone: trained weights differ from one processor to the next."""
-        return {"weights": [], "scale": want["scale"]}
+        return {"weights": [], "scale": want["scale"], "zeroed": 0, "returned": "list", "losses": [], "seen": []}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         with _one_thread():
             start, light = _reference(case)
             loss = _loss(case, got["weights"])
         why = f"loss {loss:.4g} after training; fp32 reaches {light:.4g} from {start:.4g}"
+        left_out = _left_out(case, got)
         if not math.isfinite(loss):
-            raise Wrong("the weights are no numbers any more", why=why, next="a step with infinite gradients was taken")
+            then = left_out or "a step with infinite gradients was taken"
+            raise Wrong("the weights are no numbers any more", why=why, next=then)
         if start - loss < 0.5 * (start - light):
-            then = "are gradients scaled, unscaled, and is the scale brought down when they overflow?"
+            then = left_out or "are gradients scaled, unscaled, and is the scale brought down when they overflow?"
             raise Wrong("the network did not learn", why=why, next=then)
         if loss > _ALLOWED * light:
-            raise Wrong(
-                "the network is more than 2 % behind fp32", why=why, next="zero the gradients, use every batch once"
-            )
+            then = left_out or "zero the gradients, use every batch once"
+            raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
             why = f"it ended at {got['scale']:g}, and {want['scale']:g} is expected"
             raise Wrong("the scaler was not kept up to date", why=why, next="update() once after every step()")
+        problem = _losses_mistake(case, got)
+        if problem:
+            what, why, then = problem
+            raise Wrong(what, why=why, next=then)
 
     def show(self, case: Any) -> str:
         """The settings."""
         return f"loss weight {case['loss_weight']:g}, first scale {case['init_scale']:g}, {_STEPS} batches"
+
+
+def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> Any:
+    """What the student's loop returns; an error of a scaler that was never updated says so."""
+    try:
+        return train(model, batches, optimizer, scaler)
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        if _scale(scaler) == case["init_scale"]:
+            error.args = (f"{error} (is scaler.update() called after every scaler.step()?)",)
+        raise
+
+
+def _scale(scaler: Any) -> float:
+    import torch
+
+    return float(scaler.scale(torch.tensor(1.0)))
+
+
+def _plain_losses(returned: Any) -> list[float]:
+    """The returned losses; NaN where one is no plain number, nothing where they are no list."""
+    if type(returned) not in (list, tuple):
+        return []
+    return [float(one) if isinstance(one, (int, float)) else math.nan for one in returned]
+
+
+def _left_out(case: Any, got: Any) -> str:
+    """What the loop did not call, as advice; empty when nothing is missing."""
+    if got["zeroed"] < _STEPS:
+        called = f"zero_grad() was called {got['zeroed']} times for {_STEPS} batches"
+        return f"{called}: old gradients, infinite ones too, stay and are added to"
+    if got["scale"] == case["init_scale"]:
+        return "the scale never changed: call scaler.update() after every scaler.step()"
+    return ""
+
+
+def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
+    """What is wrong with the returned losses, why, and what to look at; None when they are right."""
+    then = "append loss.item() / model.loss_weight for every batch, and return the list"
+    if got["returned"] not in ("list", "tuple") or len(got["losses"]) != _STEPS:
+        came = f"{len(got['losses'])} losses" if got["returned"] in ("list", "tuple") else got["returned"]
+        return "the network learned, but no list of one loss a batch came back", f"{came} for {_STEPS} batches", then
+    if not all(map(math.isfinite, got["losses"])):
+        why = "one of them is no plain number, or is infinite or NaN"
+        return "the network learned, but the returned losses are no finite floats", why, then
+    first = _first_loss(case)
+    if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
+        why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
+        return "the returned losses still have the model's loss_weight in them", why, then
+    right = close(got["losses"][0], first, rtol=1e-2) and all(
+        any(close(mine, seen, rtol=1e-3) for seen in got["seen"]) for mine in got["losses"]
+    )
+    if not right:
+        why = f"the first is {got['losses'][0]:.4g}, and {first:.4g} is right"
+        return "the returned losses are others than model.loss gave", why, "neither scaled nor weighted: " + then
+    return None
 
 
 @contextmanager
@@ -96,19 +171,34 @@ def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.loss_weight = case["loss_weight"]
+            self.seen: list[float] = []
+            self.zeroed = 0
             self.first, self.last = torch.nn.Linear(_INPUTS, _HIDDEN), torch.nn.Linear(_HIDDEN, _OUTPUTS)
 
         def forward(self, x: Any) -> Any:
             return through(self.last(through(torch.tanh(through(self.first(through(x)))))))
 
         def loss(self, x: Any, y: Any) -> Any:
-            return self.loss_weight * (self(x) - y).square().mean()
+            plain = (self(x) - y).square().mean()
+            self.seen.append(float(plain.detach()))
+            return self.loss_weight * plain
+
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            self.zeroed += 1
+            super().zero_grad(set_to_none)
+
+    class Optimizer(torch.optim.SGD):
+        zeroed = 0
+
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            self.zeroed += 1
+            super().zero_grad(set_to_none)
 
     model = Network()
     with torch.no_grad():
         for one in model.parameters():
             one.copy_(torch.empty_like(one).normal_(0, 0.4, generator=generator))
-    return model, torch.optim.SGD(model.parameters(), lr=0.15 / case["loss_weight"])
+    return model, Optimizer(model.parameters(), lr=0.15 / case["loss_weight"])
 
 
 def _short() -> Any:
@@ -155,6 +245,17 @@ def _loss(case: Any, weights: list[float]) -> float:
             start += one.numel()
         losses = [float(model.loss(x, y)) for x, y in _batches(case, count=8, offset=2)]
     return sum(losses) / len(losses) / case["loss_weight"]
+
+
+def _first_loss(case: Any) -> float:
+    """The unweighted loss of the untrained network on the first batch, with fp16 between its layers."""
+    import torch
+
+    model, _ = _model(case, short=True)
+    with _one_thread(), torch.no_grad():
+        x, y = _batches(case)[0]
+        model.loss(x, y)
+    return float(model.seen[0])
 
 
 def _reference(case: Any) -> tuple[float, float]:

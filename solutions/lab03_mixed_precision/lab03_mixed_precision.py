@@ -13,10 +13,12 @@
 # * count the bytes of a training run, and settle a dispute between two lecturers;
 # * tell in advance whether mixed precision will make a model faster, or not at all.
 #
-# **About 120 minutes.** No GPU is needed: few bits behave on a laptop exactly as they do on a GPU. Where a cell would
-# like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
-# *write your prediction down* before you run the next cell. Slides are quoted by their deck: [000] optimizing training
-# pipelines, [002] software perspective, [003] performance and profiling.
+# **About 150 minutes**; the end of section 6 is a good place for a break. No GPU is needed: few bits behave on a laptop
+# exactly as they do on a GPU. Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that
+# say where they come from. In each section, *write your prediction down* before you run the next cell. Slides are
+# quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and
+# profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each saying more; every
+# exercise has some.
 
 # %% setup
 try:
@@ -90,16 +92,17 @@ FormatExplorer("fp16")
 # Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
 # `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`; the sign is the bit above those.
 # Encode NaN as the pattern of all ones (its sign is yours), infinity as infinity or NaN, and keep the sign of `-0.0`.
-# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. `FloatFormat` of
-# `edl_labs.numerics` is the same for whole arrays: use it to look, and write your own.
+# `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. Cutting a code into fields,
+# the sign and the values that are no finite numbers are done for you; what remains is the formula and the rounding.
+# `FloatFormat` of `edl_labs.numerics` is the same for whole arrays: use it to look, and write your own.
 
 
 # %% solve="encode_decode"
 def decode(code, fmt):
     """The float that the bit pattern `code` stands for."""
-    ### BEGIN SOLUTION
-    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
+    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1  # top: the largest exponent field
     negative, field, mantissa = code >> m > top, (code >> m) & top, code & (2**m - 1)
+    ### BEGIN SOLUTION
     if field == top and (fmt["has_inf"] or mantissa == 2**m - 1):
         size = math.inf if fmt["has_inf"] and mantissa == 0 else math.nan
     else:
@@ -111,13 +114,13 @@ def decode(code, fmt):
 
 def encode(value, fmt):
     """The bit pattern of the number of the format that `value` is rounded to."""
-    ### BEGIN SOLUTION
     m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
     nan = (top << m) + 2**m - 1
-    too_large = top << m if fmt["has_inf"] else nan
+    too_large = top << m if fmt["has_inf"] else nan  # also the first code that is no finite number
     sign = 1 << (fmt["exponent_bits"] + m) if math.copysign(1, value) < 0 else 0
     if math.isnan(value) or math.isinf(value):
         return sign | (nan if math.isnan(value) else too_large)
+    ### BEGIN SOLUTION
     lowest = 1 - fmt["bias"]
     exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
     whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(abs(value) / 2.0 ** (exponent - m))
@@ -211,16 +214,19 @@ axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
 
 # %% given
 class Low:
-    """A number of a short format: `+`, `-` and `float()`; each result is rounded at once."""
+    """A number of a short format: `+`, `-` (with a plain number, too) and `float()`; each result is rounded at once."""
 
     def __init__(self, value, fmt):
         self.value, self.fmt = fmt.round(float(value)), fmt
 
     def __add__(self, other):
-        return self if other == 0 else Low(self.value + other.value, self.fmt)
+        return Low(self.value + float(other), self.fmt)
 
     def __sub__(self, other):
-        return Low(self.value - other.value, self.fmt)
+        return Low(self.value - float(other), self.fmt)
+
+    def __rsub__(self, other):
+        return Low(float(other) - self.value, self.fmt)
 
     __radd__ = __add__
 
@@ -246,10 +252,11 @@ legend = axes.legend(frameon=False)
 # multiply in fp16 and *add in fp32*.
 #
 # Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`: they know `+` and `-`
-# with each other, and each result is rounded to their format at once. Return their sum, as such a number, with an error
-# of at most eight times the format's own rounding. `float()` may be used to look, not to add. The check records your
-# additions and replays them in formats of its own. Two ideas work: never let a partial sum grow much larger than what
-# is added to it, or work out what an addition lost and give it back with the next value (Kahan).
+# with each other and with a plain 0 to begin from (the check takes no other plain number), and each result is rounded
+# to their format at once. Return their sum, as such a number, with an error of at most eight times the format's own
+# rounding. `float()` may be used to look, not to add. The check records your additions and replays them in formats of
+# its own. Two ideas work: never let a partial sum grow much larger than what is added to it, or work out what an
+# addition lost and give it back with the next value (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -306,7 +313,8 @@ for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bf
 # normalization, which the slide names, follows its input on *both*: what is kept in fp32 are its statistics, inside. So
 # a model that you debug on CPU is not the model that you train.
 #
-# Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text. `inputs` holds one
+# Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
+# `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one
 # dtype, or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast
 # casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its
 # inputs are cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast). float64 is
@@ -338,12 +346,12 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 check("autocast_dtype")
 
 # %% [markdown]
-# ## 5. Half of the gradients are zero
+# ## 5. Gradients that become zero
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis: fp16's range would be wide enough
-# for all of them, but it sits in the wrong place, and half of the values become 0. The figure did not survive; here is
-# one from a small training run made now. **Predict:** does a scale of $2^{16}$ save everything? What breaks at
-# $2^{40}$?
+# for all of them, but it sits in the wrong place, and *half* of the values become 0. The figure did not survive; here
+# is one from a small training run made now, where the share is another. **Predict:** does a scale of $2^{16}$ save
+# everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the slider ends?
 
 # %%
 from edl_labs.numerics import training_gradients
@@ -426,7 +434,7 @@ with once_written("static_scale"):
 # Where does it end up?
 #
 # Write the class `LossScaler`, with torch's names. `optimizer.param_groups` is a list of dicts; each one's `"params"`
-# are the weights; `weight.grad` may be `None`.
+# are the weights; `weight.grad` may be `None`. What has to be remembered between calls is set up for you in `__init__`.
 #
 # * `scale(loss)`: the loss times the scale.
 # * `unscale_(optimizer)`: divides every gradient by the scale, in place, and notices infinity and NaN. A second call in
@@ -441,11 +449,9 @@ class LossScaler:
     """A dynamic loss scale: backs off on overflow, grows after clean steps, skips steps that would spoil weights."""
 
     def __init__(self, *, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
-        ### BEGIN SOLUTION
         self.current = init_scale
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.clean_in_a_row, self.is_unscaled, self.has_overflow = 0, False, False
-        ### END SOLUTION
 
     def scale(self, loss):
         """The loss times the scale."""
@@ -581,9 +587,9 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 
 # %% [markdown]
-# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, no more. Each is worth a
-# fifth, and you may check after each of them. They are tried with a small linear model; some batches overflow, and
-# their steps are skipped. In the last one, gradients are about $10^{-8}$.
+# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. Each is
+# worth a fifth, and you may check after each of them. They are tried with a small linear model; some batches overflow,
+# and their steps are skipped. In the last one, gradients are about $10^{-8}$.
 
 
 # %% solve="bug_hunt"
@@ -669,8 +675,7 @@ check("bug_hunt")
 #
 # Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
 # layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
-# loss curve look like without scaling? With the exact scale of section 5? With your scaler, started at an absurd
-# $2^{40}$?
+# loss curve look like without scaling? And with your scaler, started at an absurd $2^{40}$?
 
 
 # %% given
@@ -917,6 +922,11 @@ for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 40
     print(amp_report(model, x, machine=machine), end="\n\n")
 
 # %% [markdown]
+# A prediction above 10× for the large model, and 1.5× to 5× on the slide? The prediction is a ceiling: every product at
+# its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products reach a part of
+# the peak, what is bound by memory gains two at most, and where fp32 already runs as TF32 the ratio of peaks is 2. The
+# slide tells of whole models in practice; even so, its own example gets nothing.
+#
 # The same question on this machine. Without a GPU it is asked about the processor, in bf16, and measured. **Predict:**
 # does a laptop or a server gain from bf16?
 
@@ -929,6 +939,10 @@ else:
 amp_report(layer, x, budget_s=0.5)
 
 # %% [markdown]
+# On a processor it depends on its instructions. Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in
+# hardware and gain on large products. Most laptops cannot: they convert to fp32 and back, and bf16 is often *slower*
+# there. The figure above, if it was measured on a processor, says which kind yours is.
+#
 # And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
 # at its datasheet's peak.
 
@@ -982,8 +996,8 @@ for kernel in map(tensor_core_kernel, kernels):
 # **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
 # mixed precision makes its training step faster, and by how much, from its shapes: what bounds the step, which part of
 # it autocast touches, whether the shapes are aligned, and what fp32 already uses (TF32?). Then measure it, here or
-# where you have a GPU, or take the figures above, and explain the difference between prediction and measurement. Six to
-# ten sentences. Name two situations in which AMP gives no speed-up at all.
+# where you have a GPU, or take the figures above, and explain the difference between prediction and measurement. Five
+# to eight sentences. Name two situations in which AMP gives no speed-up at all.
 
 # %% [markdown]
 # ## Extra, without points: eight bits
@@ -1017,10 +1031,11 @@ axes.set(xlabel="step", ylabel="relative error", title="e4m3fn; the tensor grows
 legend = axes.legend(frameon=False)
 
 # %% [markdown]
-# Unscaled, everything is lost: 1e-4 is far below e4m3fn's smallest number, 0.002. With its own scale a tensor keeps
-# three bits of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump: for one step the old scale
-# cuts the large values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump
-# shrinks; try it.
+# Unscaled, everything is lost before step 30: 1e-4 is far below e4m3fn's smallest number, 0.002. Ten times as large,
+# the values are near that number, and the larger ones survive, coarsely. With its own scale a tensor keeps three bits
+# of mantissa, an error of about 3 %. Delayed scaling is as good, until the jump: for one step the old scale cuts the
+# large values off. Leave some headroom, as Transformer Engine and torchao do, and the error at the jump shrinks; try
+# it.
 
 # %% [markdown]
 # ## Where you are

@@ -19,6 +19,34 @@ def chunks(values):
     return sum(sum(values[i : i + size]) for i in range(0, len(values), size))
 
 
+def kahan_from_zero(values):
+    total, lost = 0.0, 0.0
+    for value in values:
+        owed = value - lost
+        new = total + owed
+        lost = (new - total) - owed
+        total = new
+    return total
+
+
+def kahan_with_the_other_sign(values):
+    total, missing = 0, 0
+    for value in values:
+        owed = value + missing
+        new = total + owed
+        missing = owed - (new - total)
+        total = new
+    return total
+
+
+@pytest.mark.parametrize("right", [kahan_from_zero, kahan_with_the_other_sign])
+def test_the_notebooks_numbers_know_a_plain_zero_as_the_checks_do(judged, solution, right):
+    from edl_labs.numerics import BF16
+
+    assert "passed" == judged("accumulate_sum", sum_low=right).state
+    assert 10 == pytest.approx(float(right([solution["Low"](0.01, BF16)] * 1000)), rel=0.01)
+
+
 @pytest.mark.parametrize("right", [pairs, chunks])
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_a_sum_in_pairs_or_in_chunks_is_as_right_as_kahans(judged, right, seed):
@@ -133,6 +161,75 @@ def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged,
 
     assert "the network did not learn" == judged("train_it", train_in_half=plain).what
     assert "passed" == judged("train_it", LossScaler=lambda **k: torch.amp.GradScaler("cpu", **k)).state
+
+
+@pytest.mark.parametrize(
+    ("returns", "told"),
+    [
+        (lambda losses, weight: None, "no list of one loss a batch"),
+        (lambda losses, weight: losses[1:], "no list of one loss a batch"),
+        (lambda losses, weight: ["x"] * len(losses), "no finite floats"),
+        (lambda losses, weight: [math.nan] * len(losses), "no finite floats"),
+        (lambda losses, weight: [loss * weight for loss in losses], "still have the model's loss_weight"),
+        (lambda losses, weight: [losses[0]] + [0.001] * (len(losses) - 1), "others than model.loss gave"),
+        (lambda losses, weight: [2 * loss for loss in losses], "others than model.loss gave"),
+    ],
+)
+def test_losses_that_came_back_are_judged(judged, solution, returns, told):
+    def train(model, batches, optimizer, scaler):
+        return returns(solution["train_in_half"](model, batches, optimizer, scaler), model.loss_weight)
+
+    outcome = judged("train_it", train_in_half=train)
+
+    assert 0 == outcome.points
+    assert told in outcome.what
+
+
+@pytest.mark.parametrize(("left_out", "told"), [("zero_grad", "zero_grad()"), ("update", "scaler.update()")])
+def test_a_loop_that_leaves_a_call_out_is_told_which(judged, solution, left_out, told):
+    def train(model, batches, optimizer, scaler):
+        owner = optimizer if left_out == "zero_grad" else scaler
+        setattr(owner, left_out, lambda: None)
+        return solution["train_in_half"](model, batches, optimizer, scaler)
+
+    outcome = judged("train_it", train_in_half=train)
+
+    assert told in outcome.what + outcome.next
+
+
+def test_a_copy_that_is_split_is_told(judged, solution):
+    def split(recipe):
+        resident, peak = solution["bytes_per_parameter"](recipe)
+        return resident, resident + (peak - resident) / (recipe["gpus"] if recipe["zero_stage"] == 3 else 1)
+
+    outcome = judged("bytes_per_parameter", bytes_per_parameter=split)
+
+    assert ("the peak is wrong", True) == (outcome.what, "never split" in outcome.next)
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_empty_bins_are_no_values(judged, solution, seed):
+    def with_empty_bins(exponents, counts, fmt):
+        scale = solution["static_scale"](exponents, counts, fmt)
+        if 2.0 ** (exponents[-1] + 1) * scale >= solution["where_it_breaks"](fmt)["overflows"]:
+            raise ValueError("an empty bin does not fit")
+        return scale
+
+    assert "a histogram that fits was refused" == judged("static_scale", seed=seed, static_scale=with_empty_bins).what
+
+
+@pytest.mark.parametrize("answer", ["fp32", "torch.float32"])
+def test_other_names_of_dtypes_are_told_how_to_write_them(judged, answer):
+    outcome = judged("autocast_dtype", autocast_dtype=lambda *given, **named: answer)
+
+    assert outcome.next.startswith("write it as 'float32'")
+
+
+def test_an_error_says_for_which_value(judged, solution):
+    def encode(value, fmt):
+        return int(value) if math.isinf(value) else solution["encode"](value, fmt)
+
+    assert 'encode(float("inf"), fmt)' in judged("encode_decode", encode=encode).what
 
 
 @pytest.mark.parametrize(

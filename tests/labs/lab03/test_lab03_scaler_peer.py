@@ -48,10 +48,28 @@ def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
         assert expected == driven(solution["LossScaler"](**settings), script)
 
 
-def test_torchs_own_scaler_earns_full_marks(judged):
-    outcome = judged("dynamic_scale", LossScaler=lambda **settings: torch.amp.GradScaler("cpu", **settings))
+class Delegating:
+    """A scaler that is not torch's and does what torch's does."""
 
-    assert "passed" == outcome.state
+    def __init__(self, **settings):
+        self.inner = torch.amp.GradScaler("cpu", **settings)
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def test_what_torchs_scaler_does_earns_full_marks(judged):
+    assert "passed" == judged("dynamic_scale", LossScaler=Delegating).state
+
+
+def test_torchs_own_scaler_is_refused(judged):
+    class LossScaler(torch.amp.GradScaler):
+        def __init__(self, **settings):
+            super().__init__("cpu", **settings)
+
+    outcome = judged("dynamic_scale", LossScaler=LossScaler)
+
+    assert (0, "the scaler is torch's GradScaler, not yours") == (outcome.points, outcome.what)
 
 
 def changed(solution, **methods):
@@ -109,6 +127,40 @@ def test_other_wrong_scalers_lose_and_are_told_why(judged, solution, methods, to
     assert told in outcome.what
 
 
+def unscales_out_of_place(self, optimizer):
+    if self.is_unscaled:
+        raise RuntimeError("twice")
+    self.is_unscaled = True
+    for weight in optimizer.param_groups[0]["params"]:
+        if weight.grad is not None:
+            weight.grad = weight.grad / self.current
+            self.has_overflow |= not bool(torch.isfinite(weight.grad).all())
+
+
+def test_gradients_are_unscaled_in_place(judged, solution):
+    outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=unscales_out_of_place))
+
+    assert "unscale_ put new tensors" in outcome.what
+
+
+def sees_only_infinity(self, optimizer):
+    if self.is_unscaled:
+        raise RuntimeError("twice")
+    self.is_unscaled = True
+    for weight in optimizer.param_groups[0]["params"]:
+        if weight.grad is not None:
+            weight.grad.div_(self.current)
+            self.has_overflow |= bool(torch.isinf(weight.grad).any())
+
+
+def test_a_scaler_that_does_not_see_nan_is_told_of_nan(judged, solution):
+    outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=sees_only_infinity))
+
+    assert "reached the weights" in outcome.what
+    assert "NaN in it" in outcome.why
+    assert outcome.next.startswith("NaN is not infinite")
+
+
 def test_a_second_unscale_that_passes_is_told(judged, solution):
     def unscale_once(self, optimizer):
         if not self.is_unscaled:
@@ -117,3 +169,4 @@ def test_a_second_unscale_that_passes_is_told(judged, solution):
     outcome = judged("dynamic_scale", LossScaler=changed(solution, unscale_=unscale_once))
 
     assert "a second unscale_ in one step was not refused" == outcome.what
+    assert "raised no RuntimeError" in outcome.why
