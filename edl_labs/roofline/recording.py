@@ -61,24 +61,31 @@ class Recorder(TorchDispatchMode):
         self.events: list[Event] = []
         self.is_backward = False
         self._names = modules
+        self._depth = 0
+        self._handles: list[Any] = []
         self._kinds: dict[Any, str] = {}
         self._stack: list[str] = [""]
         self._since = [torch.autograd._get_sequence_nr()]
         self._owners = [""]
 
     def __enter__(self) -> Recorder:
-        hooks = torch.nn.modules.module
-        self._handles = [
-            hooks.register_module_forward_pre_hook(self._enter_module),
-            hooks.register_module_forward_hook(self._leave_module, always_call=True),
-        ]
+        # A composite operator enters the recorder once more while it is taken apart; modules are watched once.
+        if self._depth == 0:
+            hooks = torch.nn.modules.module
+            self._handles = [
+                hooks.register_module_forward_pre_hook(self._enter_module),
+                hooks.register_module_forward_hook(self._leave_module, always_call=True),
+            ]
+        self._depth += 1
         super().__enter__()
         return self
 
     def __exit__(self, *args: Any) -> None:
         super().__exit__(*args)
-        for handle in self._handles:
-            handle.remove()
+        self._depth -= 1
+        if self._depth == 0:
+            for handle in self._handles:
+                handle.remove()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

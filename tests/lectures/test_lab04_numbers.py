@@ -75,7 +75,7 @@ def test_eight_cores_want_ten_workers_and_a_step_on_them_takes_half():
 
     assert "10.2" == f"{cores / cpu_s * batch_s:.1f}"
     assert 0.56 == round((cores / (cpu_s + 8 * 4e-3)) / (cores / cpu_s), 2)
-    assert [] == says("about ten of them, since each waits a fifth", "takes 32 ms of core time from every batch")
+    assert [] == says("that takes about ten, since each waits a fifth", "takes 32 ms of core time from every batch")
 
 
 def test_tensor_cores_want_multiples_of_eight():

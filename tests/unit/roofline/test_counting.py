@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import count, work
+from edl_labs.roofline.recording import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested tensors.*")
 
@@ -346,3 +347,14 @@ def test_gradients_of_inputs_are_as_they_were():
 
     assert fresh.grad is None
     assert torch.equal(torch.ones(3), used.grad)
+
+
+def test_counting_leaves_no_hook_on_modules_behind():
+    hooks = torch.nn.modules.module
+    with torch.inference_mode():
+        count(torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 3, 8), backward=False)
+    layer = torch.nn.Linear(4, 4)
+    with Recorder({layer: "layer"}) as recorder, recorder:
+        layer(torch.randn(2, 4))
+
+    assert (0, 0) == (len(hooks._global_forward_hooks), len(hooks._global_forward_pre_hooks))
