@@ -125,7 +125,8 @@ def _torch_facts() -> dict[str, Any]:
         "float32_matmul_precision": lambda: str(torch.get_float32_matmul_precision()),
         "tf32_matmul": lambda: bool(backends.cuda.matmul.allow_tf32),
         "tf32_cudnn": lambda: bool(backends.cudnn.allow_tf32),
-        "cudnn_version": lambda: backends.cudnn.version(),
+        # Asking loads the library: tens of milliseconds, or far more from a cold disk, for what a CPU never uses.
+        "cudnn_version": lambda: backends.cudnn.version() if torch.cuda.is_available() else None,
         "cudnn_enabled": lambda: bool(backends.cudnn.enabled),
         "cudnn_benchmark": lambda: bool(backends.cudnn.benchmark),
         "cudnn_deterministic": lambda: bool(backends.cudnn.deterministic),
