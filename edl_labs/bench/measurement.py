@@ -17,10 +17,12 @@ SCHEMA = 1
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
-    """Seconds per call of one function: the median of its blocks, an interval for it, and how it was found.
+    """Seconds per call of one function: the median over stretches of blocks, its interval, and how it was found.
 
-    `times_s` holds one time per call for each block. `warnings` are the mistakes that were detected, `off` the
-    detectors that had nothing to look at, each with the reason. `float(m)` is the median in seconds.
+    `times_s` holds one time per call for each block. A stretch is some 4 ms of blocks and counts as their mean: what
+    meets every stretch of work (timer ticks, short slow spells) is part of the time, what is rare is not. `warnings`
+    are the mistakes that were detected, `off` the detectors that had nothing to look at, each with the reason.
+    `float(m)` is the median in seconds.
     """
 
     name: str

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from statistics import fmean
 from typing import Any
 
 from edl_labs import stats
@@ -22,12 +23,15 @@ from edl_labs.bench.sampling import Sampler
 from edl_labs.bench.stamp import stamp_for
 from edl_labs.bench.state import State, Watch, moved, watch_for
 from edl_labs.bench.values import ClockFacts
-from edl_labs.bench.warmup import Plan, warm_up
+from edl_labs.bench.warmup import LEAST_BLOCK_S, Plan, warm_up
 from edl_labs.clock import Clock
 from edl_labs.errors import UsageError
 
 MOST_BLOCKS = 4000
-_GROUP_S = 5e-3
+# A stretch is long enough to hold its share of timer ticks and of short slow spells, which most single blocks miss.
+_STRETCH_S = 4e-3
+_STRETCHES = 50
+_MOST_IN_STRETCH = 50
 _EXACT_AFTER = 12
 _BLURRED = 1000
 # A modelled clock may move far more slowly than the real one.
@@ -64,8 +68,8 @@ def measure(
     """
     budget_s = checked_budget(budget_s)
     clock = clock_in_use(fn, inputs) if clock is None else clock
-    mistakes.get_ready()
     wall, begin = time.perf_counter(), clock.now_s()
+    mistakes.get_ready()
     feed = None if inputs is None else Feed(inputs, fill_bytes=2 * llc_bytes(clock), fill_s=0.05 * budget_s)
     session = mistakes.Session(fn, feed=feed, clock=clock, enabled=detect, cold=cold, budget_s=budget_s)
     session.before()
@@ -74,9 +78,9 @@ def measure(
     runner = Runner(timed, clock=clock, name=name or label(fn), feed=feed, before_each=flush)
     run = _Run(runner, begin=begin, budget_s=budget_s, watch=watch_for(clock) if watch is None else watch)
     with _quiet(session.awaits):
-        plan, times = run.all(session.begin)
+        plan, times, stretches = run.all(session.begin)
     session.after(plan=plan, times=times, state=run.state)
-    estimate = stats.median_interval(times, level=level)
+    estimate = stats.median_interval(stretches, level=level)
     step = step_s(runner, plan)
     low, high = (estimate.low - step, estimate.high + step) if len(times) > 1 else (0.0, math.inf)
     return Measurement(
@@ -135,38 +139,54 @@ class _Run:
         """The step of the clock in use."""
         return self._runner.clock.resolution_s
 
-    def all(self, when_warm: Callable[[Runner, Plan], None]) -> tuple[Plan, list[float]]:
+    def all(self, when_warm: Callable[[Runner, Plan], None]) -> tuple[Plan, list[float], list[float]]:
+        """The plan, the time per call of each block, and the means over stretches of blocks."""
         budget, left = self._budget_s, self._left_s()
-        plan = warm_up(self._runner, budget_s=max(left, 1e-9), most_s=0.25 * budget, least_s=0.05 * budget)
+        plan = warm_up(
+            self._runner,
+            budget_s=max(left, 1e-9),
+            most_s=0.25 * budget,
+            least_s=0.05 * budget,
+            block_s=max(LEAST_BLOCK_S, _stretch_s(budget) / 4),
+        )
         when_warm(self._runner, plan)
-        times = self._blocks(plan)
-        return plan, times if len(times) > 1 else [*(max(s, 0.0) for s in plan.seen_s), *times]
+        blocks = self._blocks(plan)
+        if len(blocks) < 2:
+            times = [*(max(s, 0.0) for s in plan.seen_s), *(time for _, time in blocks)]
+            return plan, times, times
+        stretches: dict[int, list[float]] = {}
+        for stretch, time_s in blocks:
+            stretches.setdefault(stretch, []).append(time_s)
+        return plan, [time_s for _, time_s in blocks], list(map(fmean, stretches.values()))
 
     def _left_s(self) -> float:
         return self._budget_s - (self._runner.clock.now_s() - self._begin)
 
-    def _blocks(self, plan: Plan) -> list[float]:
+    def _blocks(self, plan: Plan) -> list[tuple[int, float]]:
+        """The number of its stretch and the time per call, for each block that no other program interrupted."""
         sampler = Sampler(self._runner, plan)
-        times: list[float] = []
+        blocks: list[tuple[int, float]] = []
         hit: list[bool] = []
-        took = plan.calls * plan.call_s
+        took, stretch = plan.calls * plan.call_s, 0
         until = time.perf_counter() + _PATIENCE_S + 3 * self._budget_s
-        while len(times) < MOST_BLOCKS and self._left_s() > 1.1 * took and time.perf_counter() < until:
-            kept = self._group(sampler, took)
-            times += [time for time, _ in kept]
+        while len(blocks) < MOST_BLOCKS and self._left_s() > 1.1 * took and time.perf_counter() < until:
+            kept = self._stretch(sampler, took)
+            blocks += [(stretch, time) for time, _ in kept]
             hit += [interrupted for _, interrupted in kept]
-            if len(times) >= _EXACT_AFTER and _exact(times, self._runner.clock, plan):
+            stretch += 1
+            if len(blocks) >= _EXACT_AFTER and _exact([time for _, time in blocks], self._runner.clock, plan):
                 break
             if not sampler.slope:
                 sampler.check_empty()
         self.interrupted = sum(hit)
-        return undisturbed(times, hit)
+        return undisturbed(blocks, hit)
 
-    def _group(self, sampler: Sampler, took: float) -> list[tuple[float, bool]]:
+    def _stretch(self, sampler: Sampler, took: float) -> list[tuple[float, bool]]:
         now, before = self._runner.clock.now_s, self._watch.read() if self._watch else None
+        length_s = _stretch_s(self._budget_s)
         times: list[tuple[float, bool]] = []
         start = now()
-        while not times or (now() - start < _GROUP_S and len(times) < _EXACT_AFTER and self._left_s() > 1.1 * took):
+        while not times or (now() - start < length_s and len(times) < _MOST_IN_STRETCH and self._left_s() > 1.1 * took):
             switches = self._switches()
             time_s = max(sampler.read_s(), 0.0)
             times.append((time_s, self._switches() != switches))
@@ -176,6 +196,10 @@ class _Run:
             self.dropped += len(times)
             return []
         return times
+
+
+def _stretch_s(budget_s: float) -> float:
+    return min(_STRETCH_S, budget_s / _STRETCHES)
 
 
 @contextmanager

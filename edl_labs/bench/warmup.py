@@ -11,7 +11,7 @@ from edl_labs.bench.blocks import MAX_CALLS, Runner
 from edl_labs.clock import Clock
 
 _STEADY = 0.03
-_LEAST_BLOCK_S = 150e-6
+LEAST_BLOCK_S = 150e-6
 _TRIES = 400
 _BLIND_S = 0.5
 # A modelled device keeps every operation: what costs it nothing is not queued a million times.
@@ -35,10 +35,12 @@ class Plan:
         return replace(self, calls=max(1, min(int(calls), MAX_CALLS)), empty_s=empty_s)
 
 
-def block_target_s(clock: Clock, *, budget_s: float, asynchronous: bool, empty_s: float) -> float:
+def block_target_s(
+    clock: Clock, *, budget_s: float, asynchronous: bool, empty_s: float, least_s: float = LEAST_BLOCK_S
+) -> float:
     """How long a block should be: long against the clock's step and cost, short against budget and bursts."""
     cost = max(empty_s, clock.read_cost_s, 0.0)
-    wanted = max(_LEAST_BLOCK_S, 2000 * clock.resolution_s, (50 if asynchronous else 100) * cost)
+    wanted = max(least_s, 2000 * clock.resolution_s, (50 if asynchronous else 100) * cost)
     # A coarse clock needs blocks of many steps even if few of them fit the budget.
     return min(wanted, max(budget_s / 40, min(50 * clock.resolution_s, budget_s / 12)))
 
@@ -48,7 +50,7 @@ def empty_block_s(runner: Runner, *, times: int = 7) -> float:
     return median(runner.block_s(0) for _ in range(times))
 
 
-def warm_up(runner: Runner, *, budget_s: float, most_s: float, least_s: float) -> Plan:
+def warm_up(runner: Runner, *, budget_s: float, most_s: float, least_s: float, block_s: float = LEAST_BLOCK_S) -> Plan:
     """Runs blocks of growing size until the time of a call stops falling; stops after `most_s` in any case."""
     now = runner.clock.now_s
     begin = now()
@@ -56,7 +58,9 @@ def warm_up(runner: Runner, *, budget_s: float, most_s: float, least_s: float) -
     if first >= budget_s / 10:
         return Plan(1, first, 0.0, first, 1, False, (first,))
     empty = empty_block_s(runner)
-    target = block_target_s(runner.clock, budget_s=budget_s, asynchronous=runner.asynchronous, empty_s=empty)
+    target = block_target_s(
+        runner.clock, budget_s=budget_s, asynchronous=runner.asynchronous, empty_s=empty, least_s=block_s
+    )
     calls, warm, seen, steady = 1, 1, [], False
     most_calls = _MOST_QUEUED if runner.asynchronous else MAX_CALLS
     for _ in range(_TRIES):

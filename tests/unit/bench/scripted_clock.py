@@ -60,6 +60,16 @@ def payload(clock, cost_s, *, noise=None, result=None):
     return call
 
 
+def ticked(clock, cost_s, *, every_s=1e-3, tick_s=25e-6):
+    """A function whose call takes `cost_s`, and `tick_s` more for each timer tick that falls into it."""
+
+    def call():
+        ticks = math.floor((clock.t + cost_s) / every_s) - math.floor(clock.t / every_s)
+        clock.t += cost_s + ticks * tick_s
+
+    return call
+
+
 class Noise:
     """A factor on every cost, as a function of time: one of the shapes that real machines show, from a seed."""
 

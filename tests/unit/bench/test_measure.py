@@ -7,7 +7,7 @@ import json
 import math
 
 import pytest
-from scripted_clock import DeviceClock, Noise, ScriptedClock, payload
+from scripted_clock import DeviceClock, Noise, ScriptedClock, payload, ticked
 
 from edl_labs.bench import FunctionFailed, Measurement, State, measure
 from edl_labs.errors import UsageError
@@ -56,6 +56,16 @@ def test_noise_of_every_shape_leaves_the_median_where_it_belongs(shape):
 
     assert 0.85 * 5e-5 < m.median_s < 1.5 * 5e-5
     assert 0 < m.half_width < 0.5
+
+
+@pytest.mark.parametrize("cost_s", [1e-6, 5e-5, 4e-4])
+@pytest.mark.parametrize("budget_s", [0.1, 0.4])
+def test_the_time_holds_its_share_of_timer_ticks(cost_s, budget_s):
+    """Ticks take 2.5 % of a long run. Most short blocks hold none, so that their median would miss that share."""
+    clock = ScriptedClock(cost_s=5e-8)
+    m = measure(ticked(clock, cost_s), clock=clock, budget_s=budget_s, detect=False)
+
+    assert 1.025 * cost_s == pytest.approx(m.median_s, rel=0.004)
 
 
 @pytest.mark.parametrize("cost_s", [1e-6, 1e-4, 0.01])
