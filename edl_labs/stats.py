@@ -9,8 +9,8 @@ Two intervals, for two designs:
 * `median_interval`: one series. Order statistics, interpolated (Hettmansperger and Sheather 1986), with fewer effective
   samples where neighbours resemble each other.
 
-`planned_half_width` reads only what the coin cannot change, so a rule that stops on it leaves the coverage where it
-was.
+`planned_half_width` reads how large deviations are, which the coin does not change, and not their signs, so that a rule
+which stops on it leaves the coverage where it was.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from edl_labs.errors import UsageError
 
 _MAX_PAIRED = 400
 _EXACT_UP_TO = 80
-_LN2 = math.log(2.0)
 _HODGES_LEHMANN_COST = math.sqrt(math.pi / 3)
 
 
@@ -138,40 +137,20 @@ def _summed(x: np.ndarray, power: float, *, lost: float) -> float:
     return total
 
 
-def planned_half_width(spreads: Sequence[float], *, level: float = 0.95) -> float:
-    """The half-width to expect from `sign_flip_interval` after these rounds, told from within-side spreads alone.
+def planned_half_width(differences: Sequence[float], *, level: float = 0.95) -> float:
+    """The half-width to expect from `sign_flip_interval` after these rounds, from the sizes of deviations alone.
 
-    `spreads` are the `round_spread` of each round. They do not change when two sides swap places, so that stopping once
-    this is small enough keeps the interval's coverage: the rule never sees the coins.
+    Swapping two identical sides turns a difference over about the true one and leaves the size of its deviation as it
+    was. The median of the sizes knows the coins only through the centre, so that stopping once this is small enough
+    keeps the interval's coverage.
+
+    >>> round(planned_half_width([-0.01, 0.01] * 50), 4)
+    0.003
     """
-    n = len(spreads)
-    if n < 2:
+    x = _samples(differences)
+    if len(x) < 2:
         return math.inf
-    sigma = float(np.median(np.asarray(spreads, dtype=float))) / math.sqrt(_LN2)
-    return _z(level) * _HODGES_LEHMANN_COST * sigma / math.sqrt(n)
-
-
-def round_spread(mirrored: Sequence[tuple[float, float]]) -> float:
-    """The noise of one round, from pairs of readings of the same side at mirrored places: sqrt(sum of squares / 2 n).
-
-    >>> round_spread([(1.0, 1.2), (2.0, 2.0)])
-    0.1
-    """
-    squares = sum((first - second) ** 2 for first, second in mirrored)
-    return round(math.sqrt(squares / (2 * len(mirrored))), 15)
-
-
-def calm_rounds(spreads: Sequence[float]) -> list[bool]:
-    """Which rounds were not disturbed: their spread within sides is what the calm quarter of the rounds lets expect.
-
-    Of rounds with one normal noise 0.5 % are left out. Spreads do not change when two sides swap places, so that
-    leaving out rounds by them, whatever the rule, leaves the sign-flip interval exact.
-    """
-    squares = np.asarray(spreads, dtype=float) ** 2
-    core = float(np.quantile(squares, 0.25)) / math.log(4 / 3) if len(squares) else 0.0
-    if core <= 0:
-        return [True] * len(squares)
-    return [bool(square <= core * math.log(200)) for square in squares]
+    return _z(level) * _HODGES_LEHMANN_COST * robust_spread(x) / math.sqrt(len(x))
 
 
 def drift(samples: Sequence[float]) -> float:

@@ -38,12 +38,13 @@ class Blocked:
 
 
 def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) -> Blocked:
-    """Up to five visits to each side in turn, in what is left of the budget and at most 0.3 of what rounds took."""
+    """Up to five visits to each side in turn, in what is left of the budget: 0.3 of the rounds' time, or 3 blocks."""
     now = samplers[0].runner.clock.now_s
     begin = now()
-    until_s = min(until_s, begin + _SHARE * spent_s)
-    block_s = max(sampler.plan.calls * sampler.plan.call_s for sampler in samplers)
-    blocks = int((until_s - begin) / (1.2 * _VISITS * len(samplers) * max(block_s, 1e-9)))
+    block_s = max(max(sampler.plan.calls * sampler.plan.call_s for sampler in samplers), 1e-9)
+    each_s = 1.2 * _VISITS * len(samplers) * block_s
+    until_s = min(until_s, begin + max(_SHARE * spent_s, (_LEAST_BLOCKS + 0.5) * each_s))
+    blocks = int((until_s - begin) / each_s)
     if blocks < _LEAST_BLOCKS:
         return Blocked([])
     visits = []

@@ -48,8 +48,8 @@ def compare(
 
     Rounds run each function twice at mirrored places (A B B A) in an order drawn anew each time, so that drift and
     bursts hit all alike; the interval on each ratio is exact under that randomisation. It stops at `budget_s`, or
-    once the noise within sides promises a half-width of `precision` (a quarter of the band unless given): a rule that
-    the random order cannot influence, so that stopping early costs no coverage. `band` is the relative difference
+    once the sizes of deviations promise a half-width of `precision` (a quarter of the band unless given): these the
+    random order does not influence, so that stopping early costs no coverage. `band` is the relative difference
     that is as good as none. Outputs are compared before times: `equal` may be a function of two results, or False.
     `seed` fixes the order.
 
@@ -60,8 +60,8 @@ def compare(
     budget_s = checked_budget(budget_s)
     _check(candidates, band, precision)
     clock = clock_in_use(list(candidates.values()), inputs) if clock is None else clock
-    get_ready()
     wall, begin = time.perf_counter(), clock.now_s()
+    get_ready()
     feed = None if inputs is None else Feed(inputs, fill_s=0.05 * budget_s)
     runners = [Runner(fn, clock=clock, name=name, feed=feed) for name, fn in candidates.items()]
     warnings, off = _look(runners, feed=feed, budget_s=budget_s, enabled=detect)

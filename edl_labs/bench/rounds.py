@@ -15,6 +15,7 @@ LEAST_ROUNDS = 10
 _RESERVE = 0.15
 _LOOK_GROWTH = 1.1
 _SAFETY = 0.9
+_SURE = 0.999
 _TINY_S = 1e-15
 
 
@@ -22,7 +23,12 @@ class Rounds:
     """Runs rounds over samplers: each side at two mirrored places (A B C C B A), in an order drawn anew each time.
 
     `times[i]` are the readings of side i. Swapping two identical sides in the drawn order flips the sign of their
-    log-ratio and changes nothing else: that is what the exactness of the interval rests on.
+    log-ratio and changes nothing else: that is what the exactness of the interval rests on. It holds whatever is made
+    of a side's two readings, as long as it is the same for all sides. Two things are made of them:
+
+    * their lesser: what disturbs a call on a processor (timer ticks, neighbours) only ever adds, and seldom hits both;
+    * their mean, in which all that a function does counts. If the first cannot be right by the second, the functions
+      themselves vary, and then the second is the answer.
     """
 
     def __init__(self, samplers: list[Sampler], *, rng: random.Random, watch: Watch | None) -> None:
@@ -33,8 +39,8 @@ class Rounds:
         self._rng, self._watch = rng, watch
         self._switches = counter_for(samplers[0].runner.clock)
         self._interrupted: list[bool] = []
-        self._logs: list[list[float]] = [[] for _ in samplers]
-        self._spreads: list[float] = []
+        self._least: list[list[float]] = [[] for _ in samplers]
+        self._mean: list[list[float]] = [[] for _ in samplers]
 
     def run(self, *, until_s: float, goal: float, level: float) -> str:
         """Runs until the clock reads `until_s`, less a share kept for the other order, or until `goal` is in sight."""
@@ -55,14 +61,14 @@ class Rounds:
         return "enough rounds" if self.count + self.dropped >= MOST_ROUNDS else "the budget was used"
 
     def log_ratios(self, index: int) -> list[float]:
-        """The log of side `index`'s time over the first side's, one for each round that nothing disturbed."""
-        ratios = [other - first for first, other in zip(self._logs[0], self._logs[index], strict=True)]
-        return undisturbed(ratios, self._disturbed())
+        """The log of side `index`'s time over the first side's, one for each round that nothing interrupted."""
+        least, mean = self._ratios(self._least, index), self._ratios(self._mean, index)
+        return mean if _contradicts(mean, least) else least
 
     def calm_times(self, index: int) -> list[float]:
-        """The readings of side `index` in rounds that nothing disturbed."""
+        """The readings of side `index` in rounds that nothing interrupted."""
         times = self.times[index]
-        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._disturbed())
+        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._interrupted)
         return [time for pair in pairs for time in pair]
 
     @property
@@ -76,20 +82,16 @@ class Rounds:
         return other / first if first > 0 else math.nan
 
     def _precise(self, goal: float, level: float) -> bool:
-        # The first condition reads spreads within sides, which the drawn order cannot change. The second only adds
-        # rounds.
-        spreads = undisturbed(self._spreads, self._disturbed())
-        if len(spreads) < LEAST_ROUNDS or stats.planned_half_width(spreads, level=level) > _SAFETY * goal:
+        planned = [stats.planned_half_width(self._ratios(self._least, i), level=level) for i in self._others()]
+        if max(planned) > _SAFETY * goal:
             return False
+        # This only adds rounds.
         widths = [stats.sign_flip_interval(self.log_ratios(i), level=level).half_width for i in self._others()]
         return max(widths) <= 1.25 * goal
 
-    def _disturbed(self) -> list[bool]:
-        calm = stats.calm_rounds(undisturbed(self._spreads, self._interrupted))
-        if len(calm) < len(self._spreads):
-            left = iter(calm)
-            return [hit or not next(left) for hit in self._interrupted]
-        return [not fine for fine in calm]
+    def _ratios(self, logs: list[list[float]], index: int) -> list[float]:
+        ratios = [other - first for first, other in zip(logs[0], logs[index], strict=True)]
+        return undisturbed(ratios, self._interrupted)
 
     def _others(self) -> range:
         return range(1, len(self.samplers))
@@ -108,12 +110,19 @@ class Rounds:
         pairs = {index: (readings[place], readings[-1 - place]) for place, index in enumerate(order)}
         for index, (first, second) in pairs.items():
             self.times[index] += [first, second]
-            self._logs[index].append((math.log(first) + math.log(second)) / 2)
-        logs = [(math.log(first), math.log(second)) for first, second in pairs.values()]
-        self._spreads.append(stats.round_spread(logs))
+            logs = math.log(first), math.log(second)
+            self._least[index].append(min(logs))
+            self._mean[index].append(sum(logs) / 2)
         self.count += 1
 
     def _read(self, index: int) -> float:
         sampler = self.samplers[index]
         sampler.settle()
         return max(sampler.read_s(), _TINY_S)
+
+
+def _contradicts(mean: list[float], least: list[float]) -> bool:
+    """Whether the centre of `least` lies outside what `mean` leaves possible at 99.9 %."""
+    sure = stats.sign_flip_interval(mean, level=_SURE)
+    center = stats.sign_flip_interval(least).center
+    return not sure.low <= center <= sure.high if math.isfinite(center) else False

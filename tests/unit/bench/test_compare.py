@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from scripted_clock import DeviceClock, Noise, ScriptedClock, payload
+from scripted_clock import DeviceClock, Noise, ScriptedClock, payload, ticked
 
 from edl_labs.bench import Comparison, DifferentOutputs, FunctionFailed, State, compare
 from edl_labs.bench.comparison import verdict
@@ -50,6 +50,31 @@ def test_a_slowdown_of_one_per_cent_is_found():
     found = [against(1.01, shape=shape, seed=seed, budget_s=0.4) for seed in range(5) for shape in ("drift", "bursts")]
 
     assert ["slower"] * 10 == [c.verdict for c in found]
+
+
+def test_a_slowdown_of_one_per_cent_is_found_among_timer_ticks_of_six():
+    """Four in ten calls of 0.39 ms hold a tick: the lesser of two readings seldom does, and the rounds agree."""
+    for seed in range(10):
+        clock = ScriptedClock(cost_s=5e-8)
+        sides = {name: ticked(clock, cost_s) for name, cost_s in (("a", 3.9e-4), ("b", 3.939e-4))}
+        c = compare(sides, clock=clock, seed=seed, band=0.0)
+
+        assert "slower" == c.verdict
+        assert 1.01 == pytest.approx(c.ratio, abs=0.002)
+
+
+@pytest.mark.parametrize("cost_s", [1e-4, 1e-3])
+def test_a_function_that_varies_by_itself_is_not_judged_by_its_lucky_calls(cost_s):
+    """Every second call takes twice as long: its lesser reading says nothing changed, its mean says what it costs."""
+    clock, calls = ScriptedClock(cost_s=5e-8), iter(range(10**9))
+
+    def varies():
+        clock.t += cost_s * (1 + next(calls) % 2)
+
+    c = compare({"a": payload(clock, cost_s), "b": varies}, clock=clock, equal=False, seed=1)
+
+    assert "slower" == c.verdict
+    assert 1.35 < c.ratio < 1.55
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ BIAS = {"bias": -0.03, "p95": 0.05, "n": 5}
 FOUND = {
     "bias": {
         "payloads": {
-            name: {"torch timeit": BIAS, "ours": {"bias": 0.001, "p95": 0.002, "n": 5}}
+            name: {"torch timeit": BIAS, "ours": {"bias": 0.001, "doubt": 0.002, "p95": 0.002, "n": 5}}
             for name in [*harness_quality.LONG, *harness_quality.SHORT]
         },
         "wall": {"torch timeit": {"median": 1.0, "max": 6.5}, "ours": {"median": 1.0, "max": 1.02}},
