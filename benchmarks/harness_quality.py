@@ -38,7 +38,7 @@ class Figure:
 def take(*, full: bool, say: Any) -> dict[str, Any]:
     """Every row's raw data; the rows that need the quietest machine come first."""
     plan = {
-        "bias": lambda: rows.bias(LONG + SHORT, rounds=25 if full else 5, budget_s=0.2 if full else 0.1),
+        "bias": lambda: rows.bias(LONG + SHORT, rounds=60 if full else 7, budget_s=0.2 if full else 0.1),
         "call_cost": lambda: rows.call_cost(rounds=15 if full else 3, budget_s=0.1),
         "identical_quiet": lambda: _identical(full, busy=0),
         "identical_noisy": lambda: _identical(full, busy=2),
@@ -89,7 +89,8 @@ def figures(found: dict[str, Any]) -> list[Figure]:
 def _bias(name: str, payloads: dict[str, Any], which: list[str], *, limit: float) -> Figure:
     ours = max((payloads[p]["ours"]["bias"] for p in which), key=abs)
     rivals = [payloads[p][h]["bias"] for p in which for h in payloads[p] if h != "ours"]
-    return Figure(name, _range(rivals), f"{ours:+.2%}", f"within ±{limit:.1%}", abs(ours) <= limit)
+    text = ", ".join(f"{payloads[p]['ours']['bias']:+.2%} ± {payloads[p]['ours']['doubt']:.2%}" for p in which)
+    return Figure(name, _range(rivals), text, f"within ±{limit:.1%}", abs(ours) <= limit)
 
 
 def _identical_figures(found: dict[str, Any]) -> list[Figure]:

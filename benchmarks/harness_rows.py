@@ -16,6 +16,7 @@ import torch
 from harness_payloads import CostlyClock, empty, neighbours, payloads, truth_s
 from harness_rivals import HARNESSES, cuda_harnesses, nvbench_once, pyperf_once, torch_samples
 
+from edl_labs import stats
 from edl_labs.bench import compare, measure
 from edl_labs.bench.selfchecking import units_of_work
 from edl_labs.clock import HostClock
@@ -30,7 +31,8 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def bias(names: list[str], *, rounds: int, budget_s: float, seed: int = 0) -> Row:
-    """Found over truth, less one: median and 95th percentile by payload and harness, a truth slice beside each."""
+    """Found over truth, less one, by payload and harness, a truth slice beside each: median, its doubt (half of the
+    95 % interval) and the 95th percentile."""
     every, order, found = payloads(), random.Random(seed), {}
     walls: dict[str, list[float]] = {}
     for name in names:
@@ -42,7 +44,12 @@ def bias(names: list[str], *, rounds: int, budget_s: float, seed: int = 0) -> Ro
                 walls.setdefault(harness, []).append((time.perf_counter() - start) / budget_s)
                 errors[harness].append(2 * took / (before + truth_s(every[name])) - 1)
         found[name] = {
-            harness: {"bias": median(e), "p95": percentile([abs(x) for x in e], 0.95), "n": len(e)}
+            harness: {
+                "bias": median(e),
+                "doubt": stats.median_interval(e).half_width,
+                "p95": percentile([abs(x) for x in e], 0.95),
+                "n": len(e),
+            }
             for harness, e in errors.items()
         }
     return {"payloads": found, "wall": {h: {"median": median(w), "max": max(w)} for h, w in walls.items()}}
@@ -89,14 +96,14 @@ def identical(name: str, *, rounds: int, busy: int, rivals: list[str], budget_s:
 def rank_tests(name: str, *, rounds: int, budget_s: float) -> Row:
     """How often the usual tests call identical code different at 5 %, on the samples of two runs in sequence."""
     try:
-        from scipy import stats
+        from scipy import stats as tests
     except ImportError:
         return {"skipped": "scipy is not installed"}
     fn, hits = payloads()[name], {"Mann-Whitney": 0, "Welch": 0}
     for _ in range(rounds):
         first, second = (torch_samples(fn, budget_s / 2) for _ in range(2))
-        hits["Mann-Whitney"] += stats.mannwhitneyu(first, second).pvalue < 0.05
-        hits["Welch"] += stats.ttest_ind(first, second, equal_var=False).pvalue < 0.05
+        hits["Mann-Whitney"] += tests.mannwhitneyu(first, second).pvalue < 0.05
+        hits["Welch"] += tests.ttest_ind(first, second, equal_var=False).pvalue < 0.05
     return {test: count / rounds for test, count in hits.items()} | {"n": rounds}
 
 
