@@ -208,6 +208,16 @@ def test_a_throttled_run_keeps_nothing_and_says_so():
     assert any("throttled" in note for note in m.notes)
 
 
+def test_a_low_clock_is_told_even_when_one_call_fills_the_budget():
+    class Low:
+        def read(self):
+            return State(1.0e9, 1.98e9)
+
+    m = measure(payload(ScriptedClock(), 60.0), clock=ScriptedClock(), budget_s=0.4, watch=Low())
+
+    assert "clock_low" in [item.kind for item in m.warnings]
+
+
 def test_a_steady_clock_drops_nothing():
     clock = ScriptedClock(cost_s=1e-7)
 
