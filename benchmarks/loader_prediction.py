@@ -104,7 +104,7 @@ def tuned(dataset: ImageDataset) -> dict[str, dict[str, Any]]:
 
     def loader() -> Any:
         batches = [[(n * BATCH + k) % len(dataset) for k in range(BATCH)] for n in range(200)]
-        return feed(dataset, batches=batches, workers=workers, collate=collate, prefetch=4)
+        return feed(dataset, batches=batches, workers=workers, collate=collate, prefetch=4, ahead=True, nice=10)
 
     period_s = whose_fault(loader, lambda batch: None, batches=60).loader_s
     found = {}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
@@ -87,8 +90,14 @@ def feed(
     limit_s: float = 60.0,
     start_method: str | None = None,
     pin_memory: bool = False,
+    ahead: bool = False,
+    nice: int = 0,
 ) -> Iterator[Any]:
     """Batches of `dataset` from torch's DataLoader: in order by `batch_size`, or as `batches` (lists of numbers) says.
+
+    With `ahead`, a thread takes the next batch from the workers while the caller works on this one, which hides the
+    hand-over behind a step that leaves the interpreter free. Workers add `nice` to their niceness (0 to 19, not on
+    Windows), so that a training process that wants a core gets it from them.
 
     A batch that does not come within `limit_s` is TookTooLong, a worker that dies is WorkerDied; both name the samples
     that workers were busy with. An error of a sample's own code comes through, with a note of its number. Workers end
@@ -97,10 +106,10 @@ def feed(
     import torch
     from torch.utils.data import DataLoader
 
-    if workers < 0 or prefetch < 1 or (batches is None) == (batch_size is None):
+    if workers < 0 or prefetch < 1 or not 0 <= nice <= 19 or (batches is None) == (batch_size is None):
         raise UsageError(
-            f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch})",
-            why="a loader has 0 workers or more, a prefetch of 1 or more, and either a batch size or batches",
+            f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
+            why="there are 0 workers or more, a prefetch of 1 or more, a nice of 0 to 19, and a batch size or batches",
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
@@ -114,11 +123,32 @@ def feed(
         timeout=limit_s if workers else 0,
         multiprocessing_context=context if workers else None,
         pin_memory=pin_memory,
+        worker_init_fn=partial(_stand_back, nice) if workers and nice else None,
     )
-    return _guarded(loader, notes, limit_s)
+    source = _guarded(loader, notes, limit_s)
+    return _one_ahead(source) if ahead else source
 
 
-def _guarded(loader: Any, notes: Any, limit_s: float) -> Iterator[Any]:
+def _stand_back(nice: int, worker: int) -> None:
+    if hasattr(os, "nice"):
+        os.nice(nice)
+
+
+def _one_ahead(source: Generator[Any, None, None]) -> Iterator[Any]:
+    end = object()
+    with ThreadPoolExecutor(1, thread_name_prefix="feed") as pool:
+        try:
+            coming = pool.submit(next, source, end)
+            while (batch := coming.result()) is not end:
+                coming = pool.submit(next, source, end)
+                yield batch
+                del batch
+        finally:
+            # In its turn, after the batch that is under way: a generator that runs cannot be closed.
+            pool.submit(source.close)
+
+
+def _guarded(loader: Any, notes: Any, limit_s: float) -> Generator[Any, None, None]:
     iterator: Any = None
     number, nothing = 0, object()
     try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -159,10 +161,12 @@ def test_a_ladder_holds_a_few_dozen_open_files_however_many_samples_there_are() 
 
 def test_an_epoch_from_workers_is_the_same_as_without(data: Any, tmp_path: Path) -> None:
     dataset = ImageDataset(write(data, tmp_path / "s"), crop=64, seed=5)
-    alone, helped = ([b.numpy() for b in feed(dataset, batch_size=5, workers=w, collate=collate)] for w in (0, 2))
+    ways = ({}, {"workers": 2}, {"workers": 2, "ahead": True, "nice": 5}, {"ahead": True})
+    alone, *others = ([b.numpy() for b in feed(dataset, batch_size=5, collate=collate, **way)] for way in ways)
 
     assert [5, 5, 2] == [len(batch) for batch in alone]
-    assert all(np.array_equal(a, b) for a, b in zip(alone, helped, strict=True))
+    for other in others:
+        assert all(np.array_equal(a, b) for a, b in zip(alone, other, strict=True))
 
 
 def test_a_broken_file_reaches_the_consumer_with_its_name(data: Any, tmp_path: Path) -> None:
@@ -189,19 +193,22 @@ class Odd:
         return sample
 
 
-def test_a_worker_that_dies_is_an_error_that_names_the_sample() -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_worker_that_dies_is_an_error_that_names_the_sample(ahead: bool) -> None:
+    dying = Odd(lambda: os.kill(os.getpid(), signal.SIGKILL))
     with pytest.raises(WorkerDied, match="sample 13") as error:
-        list(feed(Odd(lambda: os.kill(os.getpid(), signal.SIGKILL)), batch_size=4, workers=1, limit_s=20))
+        list(feed(dying, batch_size=4, workers=1, limit_s=20, ahead=ahead))
 
     assert (13,) == error.value.samples
     assert error.value.next
 
 
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_sample_that_never_comes_ends_at_the_limit(workers: int) -> None:
+def test_a_sample_that_never_comes_ends_at_the_limit(workers: int, ahead: bool) -> None:
     begin = time.monotonic()
     with pytest.raises(TookTooLong, match="sample 13" if workers else "batch 3"):
-        list(feed(Odd(lambda: time.sleep(100)), batch_size=4, workers=workers, limit_s=0.5))
+        list(feed(Odd(lambda: time.sleep(100)), batch_size=4, workers=workers, limit_s=0.5, ahead=ahead))
 
     assert time.monotonic() - begin < 60
 
@@ -214,6 +221,45 @@ def test_a_samples_own_error_comes_through() -> None:
         list(feed(Odd(fail), batch_size=4, workers=1, limit_s=20))
 
 
+def test_the_next_batch_is_taken_while_the_caller_works_and_no_other() -> None:
+    seen: list[int] = []
+
+    class Seen(Odd):
+        def __getitem__(self, sample: int) -> int:
+            seen.append(sample)
+            return sample
+
+    batches = feed(Seen(lambda: None), batch_size=1, collate=list, ahead=True)
+    first = next(batches)
+    until = time.monotonic() + 10
+    while len(seen) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    time.sleep(0.1)
+
+    assert ([0], [0, 1]) == (first, seen)
+
+
+def test_a_loader_that_is_left_early_leaves_no_thread_and_no_worker() -> None:
+    threads, children = threading.active_count(), len(multiprocessing.active_children())
+    batches = feed(Odd(lambda: None), batch_size=1, workers=2, collate=list, ahead=True, limit_s=20)
+    next(batches)
+    batches.close()
+
+    assert (threads, children) == (threading.active_count(), len(multiprocessing.active_children()))
+
+
+def test_workers_stand_back_for_the_training_process() -> None:
+    class Niceness(Odd):
+        def __getitem__(self, sample: int) -> int:
+            return os.nice(0)
+
+    mine = os.nice(0)
+    found = {value for batch in feed(Niceness(None), batch_size=4, workers=1, collate=list, nice=3) for value in batch}
+
+    assert {min(19, mine + 3)} == found
+    assert mine == os.nice(0)
+
+
 def test_batches_of_another_sampler_are_followed() -> None:
     batches = [[3, 1], [2], [0, 5, 4]]
     found = feed(Odd(lambda: None), batches=batches, workers=1, collate=list, limit_s=20)
@@ -221,7 +267,10 @@ def test_batches_of_another_sampler_are_followed() -> None:
     assert batches == list(found)
 
 
-@pytest.mark.parametrize("arguments", [{}, {"batch_size": 1, "workers": -1}, {"batch_size": 2, "batches": [[0]]}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"batch_size": 1, "workers": -1}, {"batch_size": 2, "batches": [[0]]}, {"batch_size": 1, "nice": -1}],
+)
 def test_misuse_of_feed_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         feed(Odd(lambda: None), **arguments)
