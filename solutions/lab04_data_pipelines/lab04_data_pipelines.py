@@ -469,6 +469,47 @@ with once_written("predict_workers"):
 # memory and a start.
 
 # %% [markdown]
+# Workers surprise in other ways too. **Predict**, then run:
+#
+# * A data set makes its random generator in `__init__`. Two workers draw 64 numbers: how many of them are different?
+# * How long does a worker take to start if it is *forked* (a copy of this process), and if it is *spawned* (a new
+#   interpreter that imports torch)? Which of the two finds a class that was defined in a notebook's cell?
+# * A forked worker only *reads* a list of 200,000 numbers shared with its parent. What does that cost in memory?
+
+# %%
+from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
+
+for source in ("shared", "worker"):
+    seeds = seed_report(source)
+    again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
+    print(f"generator {source:>6}: {seeds.different} of {seeds.drawn} numbers are different, {again}")
+for method in ("fork", "spawn"):
+    try:
+        start, found = units.seconds(start_cost_s(method)), main_dataset(method)
+        print(f"{method:>16}: starts in {start}; a cell's class {'is found' if found.works else 'is not found'}")
+    except EdlError as error:
+        print(f"{method:>16}: {error.what}")
+
+# %%
+from edl_labs.pipeline import private_growth_bytes, shared_memory
+
+numbers = range(10**6, 10**6 + 200_000)
+for kind, kept in (("list", list(numbers)), ("array", np.array(numbers))):
+    try:
+        print(f"reading 200,000 numbers of the {kind} costs a worker {units.byte_count(private_growth_bytes(kept))}")
+    except EdlError as error:
+        print(f"left out here: {error.what}")
+print(f"8 workers, batches of 64 photographs of 224 × 224: {shared_memory(64 * 3 * 224 * 224, workers=8)}")
+
+# %% [markdown]
+# Each worker got a copy of the generator, so both drew the same numbers, in every epoch again: half of the
+# augmentation is lost, and no error says so. Seed from `torch.initial_seed()`, which differs by worker and epoch. A
+# spawned worker imports everything anew and knows nothing of a notebook's cells: put the class into a file. And to
+# read a Python object is to write to it, since its references are counted: the page is copied, for every worker.
+# Keep large lists as arrays. The last line matters in containers, which often have 64 MB of shared memory: a worker
+# that finds no room there dies of a bus error.
+
+# %% [markdown]
 # ## 6. Batches without air
 #
 # Sequences have lengths, tensors have a shape: the difference is padding. Deck [000]: do not pad the whole data set,
