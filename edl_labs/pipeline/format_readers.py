@@ -14,7 +14,7 @@ from edl_labs.pipeline.format_writers import ROW_GROUP, SUFFIX
 
 
 class EmptyShard(EdlError):
-    """A shard without a sample."""
+    """A shard without a sample, or without some of its bytes."""
 
 
 class Raw:
@@ -158,42 +158,74 @@ class Arrow(_Columns):
 
 
 class Lmdb:
-    """A memory-mapped B-tree. A process may open it once, so that stores of the same file share an environment."""
+    """A memory-mapped B-tree. A process may open it once, so that stores of the same file share an environment.
 
-    _open: ClassVar[dict[tuple[int, str], list[Any]]] = {}
+    A page that the tree speaks of and the file does not have would end the process: the file is measured first.
+    """
+
+    _open: ClassVar[dict[tuple[int, str], _Environment]] = {}
 
     def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
-        path = str((folder / "data.mdb").resolve())
-        self.key = (os.getpid(), path)
-        for parent in [key for key in self._open if key[1] == path and key != self.key]:
+        self.path = str((folder / "data.mdb").resolve())
+        self.key = (os.getpid(), self.path)
+        for parent in [key for key in self._open if key[1] == self.path and key != self.key]:
             # An environment does not survive a fork: let it go before opening one's own.
-            self._open.pop(parent)[0].close()
-        if self.key not in self._open:
-            module = needed("lmdb")
-            self._open[self.key] = [module.open(path, readonly=True, lock=False, subdir=False, readahead=False), 0]
-        self._open[self.key][1] += 1
-        self.environment = self._open[self.key][0]
+            self._open.pop(parent).close()
+        self.shared = self._open.get(self.key) or _Environment(self.path)
+        self.shared.refresh()
+        self._open[self.key] = self.shared
+        self.shared.users += 1
 
     def get(self, sample: int) -> bytes:
-        with self.environment.begin(buffers=True) as transaction:
+        with self.shared.environment.begin(buffers=True) as transaction:
             found = transaction.get(sample.to_bytes(8, "big"))
             if found is None:
                 raise KeyError("the tree does not have it")
             return bytes(found)
 
     def all(self) -> Iterator[bytes]:
-        with self.environment.begin(buffers=True) as transaction:
+        with self.shared.environment.begin(buffers=True) as transaction:
             for _, value in transaction.cursor():
                 yield bytes(value)
 
     def close(self) -> None:
-        held = self._open.get(self.key)
-        if held is None:
-            return
-        held[1] -= 1
-        if not held[1]:
+        self.shared.users -= 1
+        if not self.shared.users and self._open.get(self.key) is self.shared:
             del self._open[self.key]
-            self.environment.close()
+            self.shared.close()
+
+
+class _Environment:
+    """An open LMDB file, of the size that its tree needs."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.users, self.needed = path, 0, 0
+        self.environment: Any = None
+        self.file: tuple[int, int] = (0, 0)
+
+    def refresh(self) -> None:
+        """Open the file, again where another one has taken its place; EmptyShard where it has been cut off."""
+        status = os.stat(self.path)
+        if self.environment is None or self.file != (status.st_dev, status.st_ino):
+            self.close()
+            module = needed("lmdb")
+            # Opening reads the two pages of the head as any file is read; only what follows is mapped.
+            self.environment = module.open(self.path, readonly=True, lock=False, subdir=False, readahead=False)
+            self.file = (status.st_dev, status.st_ino)
+            self.needed = (self.environment.info()["last_pgno"] + 1) * self.environment.stat()["psize"]
+        if status.st_size < self.needed:
+            if not self.users:
+                self.close()
+            raise EmptyShard(
+                f"the shard {Path(self.path).name} is cut off",
+                why=f"it has {status.st_size:,} bytes, and its tree needs {self.needed:,}",
+                next="write the store again",
+            )
+
+    def close(self) -> None:
+        environment, self.environment = self.environment, None
+        if environment is not None:
+            environment.close()
 
 
 class _Flat:

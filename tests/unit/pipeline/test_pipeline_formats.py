@@ -145,7 +145,7 @@ def damage(folder: Path, format: str) -> None:
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("format", [f for f in FORMATS if f != "lmdb"])
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_file_that_was_cut_is_an_error_that_names_a_sample_or_a_shard(
     format: str, cache: Path, tmp_path: Path
 ) -> None:

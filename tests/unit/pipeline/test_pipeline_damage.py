@@ -1,0 +1,84 @@
+"""Damaged stores and images: an error that names what is broken, never wrong bytes, never the end of the process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edl_labs.pipeline import EmptyShard, Store, image_set, table_set, token_set, write
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def images(cache: Path) -> Any:
+    return image_set(10, size=(60, 80), folder=cache)
+
+
+@pytest.fixture(scope="module")
+def rows(cache: Path) -> Any:
+    return table_set(200, columns=5, folder=cache)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("use", ["list(store.scan())", "[store.read(i) for i in range(len(store))]"])
+def test_a_cut_lmdb_file_is_an_error_and_not_the_end_of_the_process(
+    share: float, use: str, images: Any, tmp_path: Path
+) -> None:
+    path = write(images, tmp_path / "s", format="lmdb").folder / "data.mdb"
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    code = f"""
+from pathlib import Path
+from edl_labs.errors import EdlError
+from edl_labs.pipeline import Store
+store = Store(Path({str(tmp_path / "s")!r}))
+try:
+    {use}
+except EdlError as error:
+    print("named", bool(error.why and error.next))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert (0, "named True\n") == (done.returncode, done.stdout), done.stderr[-800:]
+
+
+def test_an_lmdb_file_that_is_open_elsewhere_is_measured_again(images: Any, tmp_path: Path) -> None:
+    with write(images, tmp_path / "s", format="lmdb") as store:
+        store.read(0)
+        path = tmp_path / "s" / "data.mdb"
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2])
+        with pytest.raises(EmptyShard, match=r"data\.mdb is cut off"):
+            Store(tmp_path / "s").read(0)
+        path.write_bytes(whole)
+
+        assert images.samples[9] == Store(tmp_path / "s").read(9)
+        assert images.samples[9] == store.read(9)
+
+
+def test_an_lmdb_file_that_took_the_place_of_another_is_the_one_that_is_read(images: Any, tmp_path: Path) -> None:
+    with write(images, tmp_path / "s", format="lmdb") as store:
+        store.read(0)
+        other = image_set(10, size=(60, 80), seed=1, folder=tmp_path / "data")
+        write(other, tmp_path / "t", format="lmdb")
+        for name in ("data.mdb", "store.json"):
+            os.replace(tmp_path / "t" / name, tmp_path / "s" / name)
+
+        assert list(other.samples) == list(Store(tmp_path / "s").scan())
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("count", [1, 7, 300])
+def test_whole_lmdb_files_of_any_size_are_read(which: int, count: int, cache: Path, tmp_path: Path) -> None:
+    make: Any = (lambda n, **k: image_set(n, size=(16, 16), **k), token_set, table_set)[which]
+    data = make(count, folder=cache)
+
+    assert list(data.samples) == list(write(data, tmp_path / "s", format="lmdb").scan())
