@@ -13,21 +13,26 @@ from edl_labs.pipeline.waste_meter import Waste
 
 @dataclass(frozen=True)
 class Packing:
-    """Samples in rows of `capacity` tokens; `comparisons` is how often the search compared a length with a room."""
+    """Samples in rows of `capacity` tokens; `comparisons` is how often the search compared a length with a room.
+
+    `real_pairs` are the pairs of tokens inside one sample: what attention needs, where a mask keeps samples apart.
+    """
 
     bins: tuple[tuple[int, ...], ...]
     capacity: int
     real_tokens: int
     longest_bin_tokens: int
     comparisons: int
+    real_pairs: int
 
     @property
     def waste(self) -> Waste:
         """The waste of computing every row at its full capacity."""
         samples = sum(map(len, self.bins))
         computed = self.capacity * len(self.bins)
-        pairs = computed * self.capacity
-        return Waste(len(self.bins), samples, self.real_tokens, computed, self.capacity, pairs, pairs)
+        attended = computed * self.capacity
+        largest = self.capacity if self.bins else 0
+        return Waste(len(self.bins), samples, self.real_tokens, computed, largest, self.real_pairs, attended)
 
     def to_json(self) -> dict[str, Any]:
         """The packing as plain data with a schema number."""
@@ -55,7 +60,8 @@ def pack(lengths: Iterable[int], capacity: int) -> Packing:
             bins.append([])
         bins[place].append(sample)
     filled = (sum(sizes[sample] for sample in row) for row in bins)
-    return Packing(tuple(map(tuple, bins)), capacity, sum(sizes), max(filled, default=0), rooms.comparisons)
+    longest, pairs = max(filled, default=0), sum(size**2 for size in sizes)
+    return Packing(tuple(map(tuple, bins)), capacity, sum(sizes), longest, rooms.comparisons, pairs)
 
 
 def pack_arrays(

@@ -132,6 +132,18 @@ def test_packing_a_hundred_thousand_samples_is_quick_enough_to_count() -> None:
     assert list(range(100_000)) == flat(packed.bins)
 
 
+@given(LENGTHS)
+@settings(max_examples=40, deadline=None)
+def test_the_waste_of_a_packing_counts_the_pairs_that_its_mask_allows(lengths: list[int]) -> None:
+    capacity = max(lengths) + 20
+    packed = pack(lengths, capacity)
+    arrays = pack_arrays([[1] * n for n in lengths], packed.bins, capacity=capacity)
+    real = sum(int(segment_mask(row).sum()) for row in arrays["segments"])
+
+    assert (real, arrays["tokens"].size * capacity) == (packed.waste.real_pairs, packed.waste.attended_pairs)
+    assert real == waste(lengths).real_pairs
+
+
 def test_packed_rows_keep_samples_apart() -> None:
     samples = [[5, 6, 7], [8], [9, 9]]
     arrays = pack_arrays(samples, [[0, 1], [2]], capacity=5)
