@@ -103,7 +103,8 @@ def _packed(window: int, sizes: list[int], capacity: int, *, rows: int, price: S
     batches = [[sample for row in group for sample in row] for group in groups]
     computed, real = capacity * len(bins), sum(sizes)
     pairs = sum(size**2 for size in sizes)
-    figures = Waste(len(groups), len(sizes), real, computed, capacity * rows, pairs, computed * capacity)
+    largest = capacity * max(map(len, groups), default=0)
+    figures = Waste(len(groups), len(sizes), real, computed, largest, pairs, computed * capacity)
     return FrontierPoint("packing", window, figures, shuffling(sizes, batches).within, epoch_s, len(sizes) / epoch_s)
 
 

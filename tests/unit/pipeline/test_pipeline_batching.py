@@ -164,6 +164,13 @@ def test_the_frontier_has_every_method_and_its_best_points_are_not_beaten() -> N
     assert found.to_json()["schema"] == 1
 
 
+@pytest.mark.parametrize(("batch_size", "largest"), [(32, 16), (1, 8)])
+def test_the_largest_packed_batch_is_one_that_there_is(batch_size: int, largest: int) -> None:
+    packed = frontier([3, 5, 2, 4], batch_size=batch_size, capacity=8, windows=(1, 4)).points[-1].waste
+
+    assert (largest, 16) == (packed.largest_batch_tokens, packed.computed_tokens)
+
+
 @pytest.mark.parametrize(
     ("call", "named"),
     [
