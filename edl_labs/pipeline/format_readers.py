@@ -37,12 +37,12 @@ class Tar:
     """Shards: a directory of where each member lies is made at the start, from the headers alone."""
 
     def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
-        self.shards = sorted(folder.glob("*.tar"))
+        self.shards = sorted(folder.glob("*.tar"), key=lambda path: (len(path.name), path.name))
         self.files: dict[Path, Any] = {}
         self.places: dict[int, tuple[Path, int, int]] = {}
         for shard in self.shards:
             for member in _members(shard):
-                self.places[int(member.name.split(".")[0])] = (shard, member.offset_data, member.size)
+                self.places[_number(member)] = (shard, member.offset_data, member.size)
 
     def get(self, sample: int) -> bytes:
         if sample not in self.places:
@@ -53,16 +53,29 @@ class Tar:
         return bytes(file.read(size))
 
     def all(self) -> Iterator[bytes]:
+        expected = 0
         for shard in self.shards:
             with tarfile.open(shard, "r|") as archive:
                 for member in archive:
                     file = archive.extractfile(member)
                     if file is not None:
+                        _in_order(_number(member), expected, where=shard.name)
+                        expected += 1
                         yield file.read()
 
     def close(self) -> None:
         for file in self.files.values():
             file.close()
+
+
+def _number(member: tarfile.TarInfo) -> int:
+    return int(member.name.split(".")[0])
+
+
+def _in_order(found: int, expected: int, *, where: str) -> None:
+    """Where a part is missing, what comes after it would pass for what is missing."""
+    if found != expected:
+        raise ValueError(f"{where} goes on with sample {found}: what lies between is missing")
 
 
 def _members(shard: Path) -> list[tarfile.TarInfo]:
@@ -185,7 +198,8 @@ class Lmdb:
 
     def all(self) -> Iterator[bytes]:
         with self.shared.environment.begin(buffers=True) as transaction:
-            for _, value in transaction.cursor():
+            for expected, (key, value) in enumerate(transaction.cursor()):
+                _in_order(int.from_bytes(key, "big"), expected, where="data.mdb")
                 yield bytes(value)
 
     def close(self) -> None:
@@ -282,7 +296,8 @@ class Msgpack:
 
     def all(self) -> Iterator[bytes]:
         self.file.seek(0)
-        for record in self.module.Unpacker(self.file, max_buffer_size=1 << 31):
+        for expected, record in enumerate(self.module.Unpacker(self.file, max_buffer_size=1 << 31)):
+            _in_order(record["sample"], expected, where="data.msgpack")
             yield record["payload"]
 
     def close(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from edl_labs.pipeline import EmptyShard, Store, image_set, table_set, token_set, write
+from edl_labs.pipeline import BrokenSample, EmptyShard, Store, image_set, table_set, token_set, write
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,29 @@ def test_whole_lmdb_files_of_any_size_are_read(which: int, count: int, cache: Pa
     data = make(count, folder=cache)
 
     assert list(data.samples) == list(write(data, tmp_path / "s", format="lmdb").scan())
+
+
+@pytest.mark.parametrize("missing", [0, 2, -1])
+def test_samples_after_a_missing_shard_do_not_pass_for_those_that_are_missing(
+    missing: int, rows: Any, tmp_path: Path
+) -> None:
+    store = write(rows, tmp_path / "s", format="tar", shard_bytes=400)
+    store.paths[missing].unlink()
+    first = {0: 0, 2: 40, -1: 180}[missing]
+    found: list[bytes] = []
+    with pytest.raises(BrokenSample, match=f"sample {first} of s"), Store(tmp_path / "s") as store:
+        found.extend(store.scan())
+
+    assert list(rows.samples[:first]) == found
+
+
+def test_a_record_that_was_lost_from_the_middle_of_a_stream_is_named(rows: Any, tmp_path: Path) -> None:
+    import msgpack
+
+    write(rows, tmp_path / "s", format="msgpack")
+    path = tmp_path / "s" / "data.msgpack"
+    records = list(msgpack.Unpacker(BytesIO(path.read_bytes())))
+    path.write_bytes(b"".join(msgpack.packb(record) for record in records if record["sample"] != 7))
+
+    with pytest.raises(BrokenSample, match="sample 7 of s"), Store(tmp_path / "s") as store:
+        list(store.scan())
