@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import operator
 import os
 import shutil
 import tempfile
@@ -57,8 +58,7 @@ class Store:
 
     def read(self, sample: int, *, verify: bool = False) -> bytes:
         """The bytes of a sample, of the length that was written; `verify=True` compares their CRC-32 too."""
-        if not 0 <= sample < len(self):
-            raise UsageError(f"there is no sample {sample}", why=f"the store has {len(self)}", next="count from 0")
+        sample = self._number(sample)
         try:
             payload = bytes(self._reader().get(sample))
         except EdlError:
@@ -105,6 +105,16 @@ class Store:
 
             self._inside = format_readers.READERS[self.format](self.folder, self.sizes, self.kind)
         return self._inside
+
+    def _number(self, sample: Any) -> int:
+        try:
+            # Samplers also give numbers of numpy, which no format's library needs to know.
+            number = operator.index(sample)
+        except TypeError:
+            number = -1
+        if not 0 <= number < len(self):
+            raise UsageError(f"there is no sample {sample!r}", why=f"the store has {len(self)}", next="count from 0")
+        return number
 
     def _name(self, sample: int) -> str:
         return f"sample {sample} of {self.folder.name} ({self.format})"

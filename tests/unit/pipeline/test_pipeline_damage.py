@@ -9,9 +9,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from edl_labs.pipeline import BrokenSample, EmptyShard, Store, image_set, table_set, token_set, write
+from edl_labs.errors import UsageError
+from edl_labs.pipeline import FORMATS, BrokenSample, EmptyShard, Store, image_set, table_set, token_set, write
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +111,11 @@ def test_a_record_that_was_lost_from_the_middle_of_a_stream_is_named(rows: Any, 
 
     with pytest.raises(BrokenSample, match="sample 7 of s"), Store(tmp_path / "s") as store:
         list(store.scan())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_numbers_of_numpy_are_numbers(format: str, images: Any, tmp_path: Path) -> None:
+    with write(images, tmp_path / "s", format=format) as store:
+        assert images.samples[3] == store.read(np.int64(3))  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match=r"no sample 2\.5"):
+            store.read(2.5)  # type: ignore[arg-type]
