@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Store:
     @property
     def paths(self) -> list[Path]:
         """The files that hold the samples."""
-        return sorted(p for p in self.folder.rglob("*") if p.is_file() and p.name not in (_META, "lock.mdb"))
+        return _files(self.folder)
 
     @property
     def nbytes(self) -> int:
@@ -132,7 +133,7 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
     """`data` as a `Store` in a new `folder`, all of it or nothing; shards of a tar store hold up to `shard_bytes`.
 
     UsageError names a sample larger than a shard; DiskFull says how much room is missing. A store of the same data that
-    is already there is used again.
+    is already there is used again, and one whose files have changed or are missing is replaced.
     """
     from edl_labs.pipeline import format_writers
 
@@ -148,8 +149,8 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
                 why="a sample lies in one shard",
                 next="raise shard_bytes, or make the sample smaller",
             )
-    if folder.exists():
-        return _same(data, folder, format)
+    if folder.exists() and _whole(data, folder, format):
+        return Store(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     refuse_full(folder.parent, data.nbytes + len(data) * _SLACK_EACH // 10 + _SLACK, where=f"{folder.name} as {format}")
     private = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".part-{folder.name}-"))
@@ -159,19 +160,24 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
         with disk_errors(f"{folder.name} as {format}"):
             part.mkdir()
             format_writers.WRITERS[format](data, part, shard_bytes)
-            (part / _META).write_text(json.dumps(_meta(data, format)), encoding="utf-8")
+            (part / _META).write_text(json.dumps(_meta(data, format, part)), encoding="utf-8")
+            if folder.exists():
+                # It is damaged. Another process may be quicker to move it away.
+                with suppress(FileNotFoundError):
+                    os.replace(folder, private / "damaged")
             os.replace(part, folder)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not folder.exists():
             raise
         # Another process wrote the folder in the meantime.
-        return _same(data, folder, format)
+        _whole(data, folder, format)
     finally:
         shutil.rmtree(private, ignore_errors=True)
     return Store(folder)
 
 
-def _same(data: DataSet, folder: Path, format: str) -> Store:
+def _whole(data: DataSet, folder: Path, format: str) -> bool:
+    """Whether all files of a store of `data` are as they were written; UsageError where a folder is no such store."""
     meta = _read_meta(folder)
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
@@ -179,10 +185,24 @@ def _same(data: DataSet, folder: Path, format: str) -> Store:
             why=f"it is a {meta['format']} store of other data",
             next="choose another folder, or delete that one",
         )
-    return Store(folder)
+    try:
+        # Stores of earlier versions do not say how their files were.
+        files = dict(meta.get("files", {}))
+        return bool(files) and all(_fingerprint(folder / name) == was for name, was in files.items())
+    except (OSError, TypeError, ValueError):
+        return False
 
 
-def _meta(data: DataSet, format: str) -> dict[str, Any]:
+def _fingerprint(path: Path) -> list[int]:
+    """Size and CRC-32: read as plain bytes, since libraries may crash over a damaged file."""
+    size = crc = 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            size, crc = size + len(block), zlib.crc32(block, crc)
+    return [size, crc]
+
+
+def _meta(data: DataSet, format: str, folder: Path) -> dict[str, Any]:
     return {
         "schema": 1,
         "format": format,
@@ -190,7 +210,12 @@ def _meta(data: DataSet, format: str) -> dict[str, Any]:
         "checksum": data.checksum,
         "sizes": [len(payload) for payload in data.samples],
         "crc32": [zlib.crc32(payload) for payload in data.samples],
+        "files": {path.relative_to(folder).as_posix(): _fingerprint(path) for path in _files(folder)},
     }
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in (_META, "lock.mdb"))
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
@@ -201,4 +226,6 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         problem = "its index names no known format or no samples"
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
-    raise UsageError(f"{folder} is no store", why=problem, next="write(data, folder, format=...) makes one")
+    raise UsageError(
+        f"{folder} is no store", why=problem, next="write(data, folder, format=...) makes one where nothing is yet"
+    )

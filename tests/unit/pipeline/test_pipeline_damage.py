@@ -119,3 +119,57 @@ def test_numbers_of_numpy_are_numbers(format: str, images: Any, tmp_path: Path) 
         assert images.samples[3] == store.read(np.int64(3))  # type: ignore[arg-type]
         with pytest.raises(UsageError, match=r"no sample 2\.5"):
             store.read(2.5)  # type: ignore[arg-type]
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("deed", [cut, flip, Path.unlink])
+@pytest.mark.parametrize("format", FORMATS)
+def test_writing_a_damaged_store_again_makes_it_whole(format: str, deed: Any, images: Any, tmp_path: Path) -> None:
+    store = write(images, tmp_path / "s", format=format)
+    for path in store.paths:
+        deed(path)
+        store.close()
+        with write(images, tmp_path / "s", format=format) as again:
+            assert list(images.samples) == list(again.scan()) == again.read_many(range(len(again)))
+            assert ["s"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_whole_store_is_used_again_and_not_written(format: str, images: Any, tmp_path: Path) -> None:
+    store = write(images, tmp_path / "s", format=format)
+    with store:
+        store.read(0)
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.paths}
+    write(images, tmp_path / "s", format=format)
+
+    assert before == {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in store.paths}
+
+
+def test_a_store_that_is_open_while_it_is_replaced_goes_on(images: Any, tmp_path: Path) -> None:
+    with write(images, tmp_path / "s", format="lmdb") as store:
+        store.read(0)
+        (tmp_path / "s" / "data.mdb").unlink()
+        with write(images, tmp_path / "s", format="lmdb") as again:
+            assert list(images.samples) == list(again.scan())
+        assert list(images.samples) == list(store.scan())
+
+
+def test_what_a_folder_of_other_data_holds_is_left_alone_however_damaged(
+    images: Any, rows: Any, tmp_path: Path
+) -> None:
+    store = write(images, tmp_path / "s", format="npy")
+    cut(store.paths[0])
+    before = store.paths[0].read_bytes()
+    with pytest.raises(UsageError, match="already holds something else"):
+        write(rows, tmp_path / "s", format="npy")
+
+    assert before == store.paths[0].read_bytes()
