@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,11 @@ class Point:
 
 @dataclass(frozen=True, repr=False)
 class Sweep:
-    """The measured points of a grid, in the grid's order."""
+    """The measured points of a grid, in the grid's order; `settings` are the keywords they were measured with."""
 
     name: str
     points: tuple[Point, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -51,13 +53,17 @@ class Sweep:
             }
             for p in self.points
         ]
-        return {"kind": "sweep", "schema": SCHEMA, "name": self.name, "points": points}
+        settings = dict(self.settings)
+        return {"kind": "sweep", "schema": SCHEMA, "name": self.name, "settings": settings, "points": points}
 
     @classmethod
     def from_json(cls, tree: str | Mapping[str, Any]) -> Sweep:
         """The sweep that `to_json` wrote, from its tree or its text."""
         data = read_tree(tree, kind="sweep", schema=SCHEMA)
-        return rebuilt(lambda: cls(str(data["name"]), tuple(map(_point, data["points"]))), kind="sweep")
+        return rebuilt(
+            lambda: cls(str(data["name"]), tuple(map(_point, data["points"])), dict(data.get("settings", {}))),
+            kind="sweep",
+        )
 
 
 def sweep(
@@ -74,24 +80,32 @@ def sweep(
 
     `grid` maps names to values (their product is taken), or lists places. `fn` may return a function instead of a
     result: then it is a set-up, and what it returns is timed. With `path` each point is saved as it is measured, and
-    a later call goes on where that file ends. `progress(done, total, text)` is told of each point. A place where `fn`
-    raises is kept with the reason. Other keywords go to `measure`, and `budget_s` is for one point.
+    a later call measures what that file lacks or holds as failed, and adds it; another function (by name) or other
+    settings are refused there. `progress(done, total, text)` is told of each point. A place where `fn` raises is kept
+    with the reason. Other keywords go to `measure`, and `budget_s` is for one point.
     """
     places = _places(grid)
     file = None if path is None else Path(path)
-    known = _saved(file)
     label = str(name or getattr(fn, "__name__", "sweep"))
+    settings = _settings(budget_s, options)
+    known = _saved(file, label, settings)
+    order = [_key(place) for place in places]
     points: list[Point] = []
-    for index, place in enumerate(places):
-        key = _key(place)
+    for index, (key, place) in enumerate(zip(order, places, strict=True)):
         if progress is not None:
             progress(index, len(places), _place(place))
-        points.append(known[key] if key in known else _measured(fn, place, budget_s, options))
-        if file is not None and key not in known:
-            _write(file, Sweep(label, tuple(points)))
+        if key in known and known[key].measurement is not None:
+            points.append(known[key])
+            continue
+        points.append(_measured(fn, place, budget_s, options))
+        if file is not None:
+            known[key] = points[-1]
+            # This grid's order first, then what the file knows of other grids.
+            kept = [known[k] for k in dict.fromkeys([*order, *known]) if k in known]
+            _write(file, Sweep(label, tuple(kept), settings))
     if progress is not None:
         progress(len(places), len(places), "")
-    return Sweep(label, tuple(points))
+    return Sweep(label, tuple(points), settings)
 
 
 def _measured(fn: Callable[..., Any], place: Mapping[str, Any], budget_s: float, options: Mapping[str, Any]) -> Point:
@@ -124,10 +138,37 @@ def _places(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> 
     return places
 
 
-def _saved(file: Path | None) -> dict[str, Point]:
+def _settings(budget_s: float, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What distinguishes these measurements from others of the same function: the budget, and what is no default."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(measure).parameters.items()}
+    said = {name: _said(value) for name, value in options.items()}
+    changed = {name: text for name, text in said.items() if name not in defaults or text != _said(defaults[name])}
+    return {"budget_s": budget_s, **changed}
+
+
+def _said(value: Any) -> Any:
+    """Plain values as JSON gives them back; anything else by its name or type."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError):
+        return str(getattr(value, "name", "") or getattr(value, "__name__", "") or type(value).__name__)
+
+
+def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[str, Point]:
     if file is None or not file.exists():
         return {}
-    return {_key(point.parameters): point for point in Sweep.from_json(file.read_text(encoding="utf-8")).points}
+    saved = Sweep.from_json(file.read_text(encoding="utf-8"))
+    if saved.name != label:
+        raise _other(file, f"it holds the times of {saved.name}, and this is {label}")
+    if saved.settings and dict(saved.settings) != dict(settings):
+        raise _other(file, f"it was measured with {_place(saved.settings)}, and this asks for {_place(settings)}")
+    return {_key(point.parameters): point for point in saved.points}
+
+
+def _other(file: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{file.name} is of another sweep", why=why, next="give another path=, or delete that file to measure anew"
+    )
 
 
 def _write(file: Path, result: Sweep) -> None:

@@ -62,6 +62,87 @@ def test_an_interrupted_sweep_keeps_what_it_had(tmp_path):
     assert [file] == list(tmp_path.iterdir())
 
 
+def stopping_at(stop, clock, calls=None):
+    def made(n):
+        if calls is not None:
+            calls.append(n)
+        if n == stop:
+            raise KeyboardInterrupt
+        return payload(clock, n * 1e-6)
+
+    return made
+
+
+def saved_places(file):
+    return [point.parameters["n"] for point in Sweep.from_json(file.read_text()).points]
+
+
+def test_an_interrupted_sweep_over_another_order_loses_nothing(tmp_path):
+    clock, file = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json"
+    sweep(maker(clock), {"n": [1, 2, 3]}, path=file, clock=clock)
+    with pytest.raises(KeyboardInterrupt):
+        sweep(stopping_at(4, clock), {"n": [1, 7, 4, 2, 3]}, path=file, clock=clock)
+
+    assert [1, 7, 2, 3] == saved_places(file)
+
+
+def test_another_grid_is_added_to_the_file(tmp_path):
+    clock, file, calls = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json", []
+    sweep(maker(clock), {"n": [1, 2]}, path=file, clock=clock)
+    result = sweep(maker(clock), {"n": [5]}, path=file, clock=clock)
+    sweep(maker(clock, calls), {"n": [1, 2, 5]}, path=file, clock=clock)
+
+    assert [5] == [point.parameters["n"] for point in result.points]
+    assert [5, 1, 2] == saved_places(file)
+    assert [] == calls
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": "other"}, "it holds the times of made, and this is other"),
+        ({"budget_s": 0.2}, "it was measured with budget_s=0.1, clock=scripted, and this asks for budget_s=0.2"),
+        ({"level": 0.9}, "this asks for budget_s=0.1, clock=scripted, level=0.9"),
+        ({"cold": True}, "this asks for budget_s=0.1, clock=scripted, cold=True"),
+    ],
+)
+def test_a_file_of_another_sweep_is_refused_before_anything_is_measured(tmp_path, options, said):
+    clock, file, calls = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json", []
+    sweep(maker(clock), {"n": [1]}, path=file, clock=clock, budget_s=0.1)
+    before = file.read_text()
+    with pytest.raises(UsageError, match=r"sweep\.json is of another sweep") as caught:
+        sweep(maker(clock, calls), {"n": [1, 2]}, path=file, **{"clock": clock, "budget_s": 0.1, **options})
+
+    assert said in caught.value.why
+    assert "path=" in caught.value.next
+    assert ([], before) == (calls, file.read_text())
+
+
+def test_a_default_that_is_spelled_out_is_the_same_sweep(tmp_path):
+    clock, file, calls = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json", []
+    sweep(maker(clock), {"n": [1]}, path=file, clock=clock)
+    sweep(maker(clock, calls), {"n": [1]}, path=file, clock=clock, cold=False, level=0.95)
+
+    assert [] == calls
+
+
+def test_a_place_that_failed_is_tried_again(tmp_path):
+    clock, file = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json"
+
+    def made(n):
+        if n in unlucky:
+            raise ValueError("unlucky")
+        return payload(clock, n * 1e-6)
+
+    unlucky = {2}
+    first = sweep(made, {"n": [1, 2]}, path=file, clock=clock)
+    unlucky = set()
+    second = sweep(made, {"n": [1, 2]}, path=file, clock=clock)
+
+    assert (["", "ValueError: unlucky"], ["", ""]) == tuple([p.failed for p in s.points] for s in (first, second))
+    assert second == Sweep.from_json(file.read_text())
+
+
 def test_a_place_that_fails_is_kept_with_its_reason():
     clock = ScriptedClock(cost_s=1e-7)
     result = sweep(maker(clock), {"n": [13, 14]}, clock=clock)
