@@ -14,14 +14,19 @@ _LIMIT_S, _AGAIN_S = 5.0, 0.5
 _HUNG: set[int] = set()
 # Nothing has moved for so long: whoever could go on has done so.
 _STILL_S = 0.15
-_ERRORS = {"ValueError": ValueError, "OSError": OSError, "KeyError": KeyError, "StopAsyncIteration": StopAsyncIteration}
+# How long a slow source keeps the thread that draws from it, and how long a thread that ends may take to be gone.
+_SLOW_S, _GONE_S = 0.25, 0.03
+_KNOWN = (ValueError, OSError, KeyError, StopAsyncIteration, EOFError, RuntimeError, TypeError, ZeroDivisionError)
+_ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in _KNOWN}
+# An exception that no list of known ones holds: its type is made anew for each source.
+_OWN = "BadRecord"
 
 
 class Prefetcher:
     """`student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread."""
 
     def cases(self, rng: Any) -> list[Any]:
-        kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless")
+        kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless", "slow")
         return [_case(rng, kind) for kind in kinds]
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -42,7 +47,7 @@ class Prefetcher:
         if got["threads_left"]:
             raise Wrong(
                 "a thread goes on after close()",
-                why=f"{_items(got['taken'])} taken, then close() was called",
+                why=f"{_items(got['taken'])} taken, then close() was called; a new thread was alive when it returned",
                 next="a thread that waits at a full queue must be told to stop, and close() waits until it did",
             )
         if case["take"] < 0 and not got["source_closed"]:
@@ -54,7 +59,9 @@ class Prefetcher:
         end = f", then raises {case['error']}" if case["error"] else ""
         taken = "all" if case["take"] < 0 else str(case["take"])
         count = "endless" if case["count"] < 0 else f"{case['count']} items"
-        return f"depth={case['depth']}; the source gives {count}{end}; the consumer takes {taken}, then calls close()"
+        slow = f" (number {case['slow']} takes it {_SLOW_S} s)" if case["slow"] else ""
+        source = f"depth={case['depth']}; the source gives {count}{slow}{end}"
+        return f"{source}; the consumer takes {taken}, then calls close()"
 
 
 class _Source:
@@ -62,17 +69,26 @@ class _Source:
 
     def __init__(self, case: Any) -> None:
         self.case, self.given, self.closed, self.closing = case, 0, False, False
-        self.let_go = threading.Event()
+        self.raised: Exception | None = None
+        self.let_go, self.drawing = threading.Event(), threading.Event()
 
     def items(self) -> Iterator[int]:
         try:
             while self.given != self.case["count"] and not self.let_go.is_set():
                 self.given += 1
+                if self.given == self.case["slow"]:
+                    self.drawing.set()
+                    self.let_go.wait(_SLOW_S)
                 yield self.case["first"] + 3 * self.given
             if self.case["error"]:
-                raise _ERRORS[self.case["error"]](self.case["message"])
+                self.raised = _error_type(self.case["error"])(self.case["message"])
+                raise self.raised
         finally:
             self.closed = True
+
+
+def _error_type(name: str) -> type[Exception]:
+    return _ERRORS.get(name) or type(name, (Exception,), {})
 
 
 def _bounded(work: Any, source: _Source, *, who: int) -> Any:
@@ -90,7 +106,7 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
     thread.join(_AGAIN_S if who in _HUNG else _LIMIT_S)
     if not box:
         _HUNG.add(who)
-        return {"items": [], "error": "", "message": "", "taken": 0, "given": 0} | {
+        return {"items": [], "error": "", "message": "", "same": True, "taken": 0, "given": 0} | {
             "threads_left": 0,
             "source_closed": False,
             "hangs": True,
@@ -104,7 +120,8 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
 
 def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     items: list[Any] = []
-    error, message, iterator = "", "", iter(prefetcher)
+    came: Exception | None = None
+    iterator = iter(prefetcher)
     try:
         while len(items) != case["take"]:
             items.append(next(iterator))
@@ -112,16 +129,19 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
                 break
     except StopIteration:
         pass
-    except tuple(_ERRORS.values()) as raised:
-        error, message = type(raised).__name__, str(raised.args[0]) if raised.args else ""
-    given = _settled(source)
+    except Exception as error:
+        if source.raised is None:
+            raise
+        came = error
+    given = _settled(source) if not case["slow"] else _slowly(source)
     source.closing = True
     prefetcher.close()
     prefetcher.close()
     return {
         "items": [int(item) for item in items],
-        "error": error,
-        "message": message,
+        "error": type(came).__name__ if came else "",
+        "message": str(came.args[0]) if came and came.args else "",
+        "same": came is source.raised,
         "taken": len(items),
         "given": given,
         "threads_left": _left(before),
@@ -143,12 +163,18 @@ def _settled(source: _Source) -> int:
     return seen
 
 
+def _slowly(source: _Source) -> int:
+    """How many items the source gave, the one included over which it keeps the thread now."""
+    source.drawing.wait(_LIMIT_S / 2)
+    return source.given
+
+
 def _left(before: set[Any]) -> int:
-    """How many new threads are alive; one that is about to end gets a moment."""
+    """How many new threads are alive as close() returns; one in its last line is as good as gone."""
     own = {thread for thread in threading.enumerate() if thread.name == "consumer of the check"}
-    deadline = time.monotonic() + 0.5
+    deadline = time.monotonic() + _GONE_S
     while (left := set(threading.enumerate()) - before - own) and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.005)
     return len(left)
 
 
@@ -187,7 +213,13 @@ def _items(count: int) -> str:
 
 def _judge_error(case: Any, got: Any, want: Any) -> None:
     if got["error"] == want["error"] and got["message"] == want["message"]:
-        return
+        if got["same"]:
+            return
+        raise Wrong(
+            "a copy of the exception reached the consumer",
+            why=f"another object than the {want['error']} that the source raised: what else was known of it is lost",
+            next="hand over the exception itself, and raise that",
+        )
     if not got["error"]:
         raise Wrong(
             "the source's exception was swallowed",
@@ -212,7 +244,7 @@ def _judge_bound(case: Any, got: Any) -> None:
             why=f"the consumer took {got['taken']}, the source gave {got['given']}; depth is {depth}",
             next="a thread that is depth items ahead waits until one is taken",
         )
-    if ahead < min(depth, 1 << 30) and (case["count"] < 0 or got["given"] < case["count"]):
+    if ahead < (1 if case["slow"] else depth) and (case["count"] < 0 or got["given"] < case["count"]):
         raise Wrong(
             "nothing is fetched ahead",
             why=f"the consumer took {got['taken']} and paused; the source gave {got['given']}, depth is {depth}",
@@ -233,6 +265,8 @@ def _case(rng: Any, kind: str) -> dict[str, Any]:
         "depth": depth,
         "count": count,
         "take": take,
-        "error": str(rng.choice(list(_ERRORS))) if kind.startswith("error") else "",
+        "error": _OWN if kind == "error at once" else str(rng.choice(list(_ERRORS))) if kind == "error" else "",
         "message": f"record {int(rng.integers(10_000))} is truncated" if kind.startswith("error") else "",
+        # The item over which the source takes its time: the next one after those that are taken.
+        "slow": take + 1 if kind == "slow" else 0,
     }

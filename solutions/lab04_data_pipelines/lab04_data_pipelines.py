@@ -795,7 +795,8 @@ with once_written("overlap_plan"):
 #   twice, and at any time.
 #
 # No item is timed. `queue` and `threading` are imported. Given are the queue, into which go pairs of a kind and a
-# value, the event that says that `close()` was called, and the consumer. (Other structures are welcome.)
+# value, the event that says that `close()` was called, and the consumer, which looks at that event again and again, so
+# that it does not wait for ever for what no longer comes. (Other structures are welcome.)
 
 
 # %% solve="prefetcher"
@@ -834,13 +835,17 @@ class Prefetcher:
         ### END SOLUTION
 
     def __iter__(self):
-        while True:
-            kind, value = self._queue.get()
+        while not self._closed.is_set():
+            try:
+                kind, value = self._queue.get(timeout=0.02)
+            except queue.Empty:
+                continue
+            if kind == "item":
+                yield value
+                continue
+            self._closed.set()  # nothing comes after the end: who iterates again must not wait for it
             if kind == "error":
                 raise value
-            if kind == "end":
-                return
-            yield value
 
     def close(self):
         """Stop the thread, and return when it has stopped."""

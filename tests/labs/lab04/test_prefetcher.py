@@ -1,0 +1,133 @@
+"""prefetcher: what close() promises, whose exception arrives, and a given consumer that waits for nothing for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+
+def in_time(work, limit_s=20.0):
+    """What `work()` gives, or None if it still runs after `limit_s`."""
+    box = []
+    thread = threading.Thread(target=lambda: box.append(work()), daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    return box[0] if box else None
+
+
+def test_a_close_that_only_sets_the_flag_is_refused(judged, solution):
+    class Flag(solution["Prefetcher"]):
+        def close(self):
+            self._closed.set()
+
+    outcome = judged("prefetcher", Prefetcher=Flag)
+
+    assert "a thread goes on after close()" == outcome.what
+    assert outcome.points < 1
+
+
+def test_a_close_that_waits_for_the_last_line_of_its_thread_passes(judged, solution):
+    class Told(solution["Prefetcher"]):
+        def __init__(self, source, *, depth):
+            self._done = threading.Event()
+            super().__init__(source, depth=depth)
+
+        def _fill(self, source):
+            super()._fill(source)
+            self._done.set()
+
+        def close(self):
+            self._closed.set()
+            self._done.wait()
+
+    assert "passed" == judged("prefetcher", Prefetcher=Told).state
+
+
+def test_an_equal_exception_is_not_the_very_same(judged, solution):
+    class Copies(solution["Prefetcher"]):
+        def __iter__(self):
+            try:
+                yield from super().__iter__()
+            except Exception as error:
+                raise type(error)(*error.args) from None
+
+    assert "a copy of the exception reached the consumer" == judged("prefetcher", Prefetcher=Copies).what
+
+
+def test_a_wrapped_exception_is_told_to_be_another_one(judged, solution):
+    class Wraps(solution["Prefetcher"]):
+        def __iter__(self):
+            try:
+                yield from super().__iter__()
+            except Exception as error:
+                raise AssertionError(f"the source failed: {error}") from error
+
+    assert "another exception reached the consumer" == judged("prefetcher", Prefetcher=Wraps).what
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_no_list_of_known_exceptions_is_long_enough(judged, solution):
+    known = (ValueError, OSError, LookupError, StopAsyncIteration, EOFError, RuntimeError, TypeError, ArithmeticError)
+    made = []
+
+    class Known(solution["Prefetcher"]):
+        def __init__(self, source, *, depth):
+            made.append(self)
+            super().__init__(source, depth=depth)
+
+        def _fill(self, source):
+            try:
+                for item in source:
+                    if not self._put("item", item):
+                        return
+                self._put("end", None)
+            except known as error:
+                self._put("error", error)
+
+    outcome = judged("prefetcher", Prefetcher=Known)
+    for prefetcher in made:
+        prefetcher.close()  # which lets the consumers go that wait
+    for thread in threading.enumerate():
+        if thread.name == "consumer of the check":
+            thread.join(20)
+
+    assert "the consumer waits for ever" == outcome.what
+
+
+def test_a_second_iteration_after_the_end_gives_nothing(solution):
+    prefetcher = solution["Prefetcher"](iter(range(3)), depth=2)
+
+    assert [[0, 1, 2], [], []] == [in_time(lambda: list(prefetcher)) for _ in range(3)]
+
+
+def test_a_consumer_that_waits_is_let_go_by_a_close_elsewhere(solution):
+    let_go = threading.Event()
+
+    def slow():
+        yield 1
+        let_go.wait(20)
+        yield 2
+
+    prefetcher = solution["Prefetcher"](slow(), depth=1)
+    closer = threading.Thread(target=lambda: (time.sleep(0.2), prefetcher.close()), daemon=True)
+    closer.start()
+    seen = in_time(lambda: list(prefetcher), limit_s=10.0)
+    let_go.set()
+    closer.join(20)
+
+    assert [1] == seen
+    assert not closer.is_alive()
+
+
+def test_what_was_raised_ends_the_iteration_too(solution):
+    def broken():
+        yield 1
+        raise OSError("record 2 is truncated")
+
+    prefetcher = solution["Prefetcher"](broken(), depth=4)
+
+    with pytest.raises(OSError, match="record 2"):
+        list(prefetcher)
+    assert [] == in_time(lambda: list(prefetcher))
