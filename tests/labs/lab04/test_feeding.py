@@ -50,6 +50,29 @@ def test_waiting_on_the_host_for_the_step_before_the_last_passes_where_two_slots
     assert "passed" == judged("overlap_plan", feed=with_wait_stream).state
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_host_that_waits_for_the_step_of_a_slot_is_too_slow_whatever_the_seed(judged, seed):
+    def host_waits(gpu, batches, *, nbytes, slots, load, step):
+        host = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
+        inside = [gpu.empty(nbytes) for _ in range(slots)]
+        copied, done = ([gpu.Event() for _ in range(slots)] for _ in range(2))
+        copies = gpu.Stream()
+        for batch in range(batches):
+            slot = batch % slots
+            if batch >= slots:
+                done[slot].synchronize()
+            load(host[slot], batch)
+            with gpu.stream(copies):
+                gpu.copy(inside[slot], host[slot], non_blocking=True)
+                copied[slot].record()
+            gpu.current_stream().wait_event(copied[slot])
+            step(inside[slot], batch)
+            done[slot].record()
+        gpu.synchronize()
+
+    assert "right, but slower than it could be" == judged("overlap_plan", seed=seed, feed=host_waits).what
+
+
 def test_work_of_ones_own_and_batches_out_of_order_are_refused(judged, solution):
     def backwards(gpu, batches, *, load, step, **how):
         last = batches - 1
