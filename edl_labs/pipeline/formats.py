@@ -161,8 +161,8 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
             part.mkdir()
             format_writers.WRITERS[format](data, part, shard_bytes)
             (part / _META).write_text(json.dumps(_meta(data, format, part)), encoding="utf-8")
-            if folder.exists():
-                # It is damaged. Another process may be quicker to move it away.
+            if folder.exists() and not _whole(data, folder, format):
+                # Another process may be quicker to move it away.
                 with suppress(FileNotFoundError):
                     os.replace(folder, private / "damaged")
             os.replace(part, folder)

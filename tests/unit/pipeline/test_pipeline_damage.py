@@ -13,7 +13,17 @@ import numpy as np
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline import FORMATS, BrokenSample, EmptyShard, Store, image_set, table_set, token_set, write
+from edl_labs.pipeline import (
+    FORMATS,
+    BrokenSample,
+    EmptyShard,
+    Store,
+    format_writers,
+    image_set,
+    table_set,
+    token_set,
+    write,
+)
 
 
 @pytest.fixture(scope="module")
@@ -173,3 +183,20 @@ def test_what_a_folder_of_other_data_holds_is_left_alone_however_damaged(
         write(rows, tmp_path / "s", format="npy")
 
     assert before == store.paths[0].read_bytes()
+
+
+def test_a_store_that_another_process_wrote_in_the_meantime_is_not_moved_away(
+    images: Any, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = format_writers.WRITERS["raw"]
+
+    def late(data: Any, folder: Path, shard_bytes: int) -> None:
+        monkeypatch.setitem(format_writers.WRITERS, "raw", raw)
+        write(rows, tmp_path / "s")
+        raw(data, folder, shard_bytes)
+
+    monkeypatch.setitem(format_writers.WRITERS, "raw", late)
+    with pytest.raises(UsageError, match="already holds something else"):
+        write(images, tmp_path / "s")
+
+    assert list(rows.samples) == list(Store(tmp_path / "s").scan())
