@@ -248,7 +248,12 @@ class Session:
         return max(time.perf_counter() - start, now() - began)
 
     def _once(self) -> None:
-        host.dispose(self._fn(*(self._feed.next() if self._feed else ())))
+        try:
+            host.dispose(self._fn(*(self._feed.next() if self._feed else ())))
+        except EdlError:
+            raise
+        except Exception as error:
+            raise failed(label(self._fn), error) from error
 
     def _look_at_cache(self, runner: Runner, plan: Plan) -> None:
         if self._cold or plan.call_s > self._budget_s / 40:

@@ -116,6 +116,23 @@ def test_looking_at_a_call_leaves_torch_as_it_was():
     assert torch.overrides._len_torch_function_stack() == 0
 
 
+@pytest.mark.parametrize("good_calls", [1, 5, 20, 200])
+@pytest.mark.parametrize(("error", "want"), [(ValueError, FunctionFailed), (KeyboardInterrupt, KeyboardInterrupt)])
+def test_a_function_that_fails_during_the_look_is_named(good_calls, error, want):
+    calls = iter(range(good_calls))
+
+    def runs_out():
+        if next(calls, None) is None:
+            raise error("out of luck")
+
+    session = Session(runs_out, feed=None, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
+    with pytest.raises(want, match="out of luck") as caught:
+        session.before()
+
+    assert want is caught.type
+    assert None is next(calls, None)
+
+
 def test_the_cache_does_not_matter_once_it_is_cleared_for_each_call():
     options = snippets.small_working_set_on_a_device()
     cold, warm = measure(**options, cold=True), measure(**options)
