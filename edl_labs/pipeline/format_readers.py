@@ -1,9 +1,13 @@
-"""Reading each format: `get` one sample by its number, `all` of them in the order of the file."""
+"""Reading each format: `get` one sample by its number, `all` of them in the order of the file.
+
+Threads share a reader: what has one position, or holds what it read last, is used under a lock.
+"""
 
 from __future__ import annotations
 
 import os
 import tarfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,7 +42,8 @@ class Tar:
 
     def __init__(self, folder: Path, sizes: list[int], kind: str) -> None:
         self.shards = sorted(folder.glob("*.tar"), key=lambda path: (len(path.name), path.name))
-        self.files: dict[Path, Any] = {}
+        self.files: dict[Path, _Places] = {}
+        self.lock = threading.Lock()
         self.places: dict[int, tuple[Path, int, int]] = {}
         for shard in self.shards:
             for member in _members(shard):
@@ -48,9 +53,11 @@ class Tar:
         if sample not in self.places:
             raise KeyError(f"no shard of {len(self.shards)} holds it")
         shard, start, size = self.places[sample]
-        file = self.files.get(shard) or self.files.setdefault(shard, open(shard, "rb"))  # noqa: SIM115
-        file.seek(start)
-        return bytes(file.read(size))
+        file = self.files.get(shard)
+        if file is None:
+            with self.lock:
+                file = self.files.get(shard) or self.files.setdefault(shard, _Places(shard))
+        return file.read(start, size)
 
     def all(self) -> Iterator[bytes]:
         expected = 0
@@ -66,6 +73,24 @@ class Tar:
     def close(self) -> None:
         for file in self.files.values():
             file.close()
+
+
+class _Places:
+    """A file that is read at places: by the kernel's own call for it, or under a lock where there is none."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = open(path, "rb", buffering=0)  # noqa: SIM115
+        self.lock = threading.Lock()
+
+    def read(self, start: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self.file.fileno(), size, start)
+        with self.lock:
+            self.file.seek(start)
+            return self.file.read(size)
+
+    def close(self) -> None:
+        self.file.close()
 
 
 def _number(member: tarfile.TarInfo) -> int:
@@ -103,6 +128,7 @@ class _Columns:
     def __init__(self, kind: str) -> None:
         self.kind, self.held = kind, -1
         self.rows: list[bytes] = []
+        self.lock = threading.Lock()
 
     def group(self, number: int) -> Any:
         raise NotImplementedError
@@ -111,14 +137,17 @@ class _Columns:
         raise NotImplementedError
 
     def get(self, sample: int) -> bytes:
-        if self.held != sample // ROW_GROUP:
-            self.rows = self.unpacked(self.group(sample // ROW_GROUP))
-            self.held = sample // ROW_GROUP
-        return self.rows[sample % ROW_GROUP]
+        with self.lock:
+            if self.held != sample // ROW_GROUP:
+                self.rows = self.unpacked(self.group(sample // ROW_GROUP))
+                self.held = sample // ROW_GROUP
+            return self.rows[sample % ROW_GROUP]
 
     def all(self) -> Iterator[bytes]:
         for number in range(self.groups()):
-            yield from self.unpacked(self.group(number))
+            with self.lock:
+                table = self.group(number)
+            yield from self.unpacked(table)
 
     def unpacked(self, table: Any) -> list[bytes]:
         """The samples of a group as bytes."""
@@ -163,7 +192,8 @@ class Arrow(_Columns):
         return int(self.file.num_record_batches)
 
     def get(self, sample: int) -> bytes:
-        batch = self.group(sample // ROW_GROUP)
+        with self.lock:
+            batch = self.group(sample // ROW_GROUP)
         return self.unpacked(batch.slice(sample % ROW_GROUP, 1))[0]
 
     def close(self) -> None:
@@ -287,18 +317,19 @@ class Msgpack:
 
         self.module = needed("msgpack")
         self.starts = np.load(folder / "starts.npy")
-        self.file = open(folder / "data.msgpack", "rb")  # noqa: SIM115
+        self.path = folder / "data.msgpack"
+        self.file = _Places(self.path)
 
     def get(self, sample: int) -> bytes:
-        self.file.seek(int(self.starts[sample]))
-        record = self.module.unpackb(self.file.read(int(self.starts[sample + 1] - self.starts[sample])))
+        start, stop = int(self.starts[sample]), int(self.starts[sample + 1])
+        record = self.module.unpackb(self.file.read(start, stop - start))
         return bytes(record["payload"])
 
     def all(self) -> Iterator[bytes]:
-        self.file.seek(0)
-        for expected, record in enumerate(self.module.Unpacker(self.file, max_buffer_size=1 << 31)):
-            _in_order(record["sample"], expected, where="data.msgpack")
-            yield record["payload"]
+        with self.path.open("rb") as file:
+            for expected, record in enumerate(self.module.Unpacker(file, max_buffer_size=1 << 31)):
+                _in_order(record["sample"], expected, where="data.msgpack")
+                yield record["payload"]
 
     def close(self) -> None:
         self.file.close()

@@ -8,6 +8,7 @@ import operator
 import os
 import shutil
 import tempfile
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,9 +24,14 @@ _META = "store.json"
 # Headers, padding and trees: no format takes more than this beside the samples themselves.
 _SLACK, _SLACK_EACH = 1 << 20, 9000
 
+# Threads that open a store wait for each other, and so does a fork: a child would never see the lock given back.
+_OPENING = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_OPENING.acquire, after_in_parent=_OPENING.release, after_in_child=_OPENING.release)
+
 
 class Store:
-    """A data set on disk. Handles open when first used, and stay behind when a worker gets a copy.
+    """A data set on disk. Handles open when first used, and stay behind when a worker gets a copy; threads share them.
 
     `read(i)` gives the bytes of a sample, and BrokenSample, naming it, where they are not what was written; `scan()`
     gives all of them in the order of the file, as fast as the format can.
@@ -38,8 +44,7 @@ class Store:
         self.kind: str = meta["kind"]
         self.sizes: list[int] = meta["sizes"]
         self._sums: list[int] = meta["crc32"]
-        self._inside: Any = None
-        self._process = os.getpid()
+        self._inside: tuple[int, Any] | None = None
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -87,9 +92,10 @@ class Store:
 
     def close(self) -> None:
         """Close what is open; the store opens it again when it is used."""
-        inside, self._inside = self._inside, None
-        if inside is not None:
-            inside.close()
+        with _OPENING:
+            inside, self._inside = self._inside, None
+            if inside is not None and inside[0] == os.getpid():
+                inside[1].close()
 
     def __enter__(self) -> Store:
         return self
@@ -98,14 +104,17 @@ class Store:
         self.close()
 
     def _reader(self) -> Any:
-        if self._process != os.getpid():
-            # A fork shares file positions with its parent: two readers of one handle would get each other's bytes.
-            self._inside, self._process = None, os.getpid()
-        if self._inside is None:
-            from edl_labs.pipeline import format_readers
+        # A fork shares file positions with its parent: two readers of one handle would get each other's bytes.
+        inside, process = self._inside, os.getpid()
+        if inside is None or inside[0] != process:
+            with _OPENING:
+                inside = self._inside
+                if inside is None or inside[0] != process:
+                    from edl_labs.pipeline import format_readers
 
-            self._inside = format_readers.READERS[self.format](self.folder, self.sizes, self.kind)
-        return self._inside
+                    reader = format_readers.READERS[self.format](self.folder, self.sizes, self.kind)
+                    self._inside = inside = (process, reader)
+        return inside[1]
 
     def _number(self, sample: Any) -> int:
         try:

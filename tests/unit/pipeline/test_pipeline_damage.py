@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -200,3 +203,53 @@ def test_a_store_that_another_process_wrote_in_the_meantime_is_not_moved_away(
         write(images, tmp_path / "s")
 
     assert list(rows.samples) == list(Store(tmp_path / "s").scan())
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+@pytest.mark.parametrize("format", FORMATS)
+def test_threads_that_share_a_store_get_their_own_samples(format: str, cache: Path, tmp_path: Path) -> None:
+    data = table_set(1000, columns=8, folder=cache)
+    store = write(data, tmp_path / "s", format=format, shard_bytes=8000)
+    wrong: list[Any] = []
+    start = threading.Barrier(4)
+
+    def read(seed: int) -> None:
+        order = [random.Random(f"{seed},{n}").randrange(len(data)) for n in range(600)]
+        start.wait()
+        try:
+            wrong.extend(sample for sample in order if store.read(sample) != data.samples[sample])
+        except Exception as error:
+            wrong.append(error)
+
+    def scan() -> None:
+        start.wait()
+        try:
+            wrong.extend(n for n, payload in enumerate(store.scan()) if payload != data.samples[n])
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [*(threading.Thread(target=read, args=(seed,)) for seed in range(3)), threading.Thread(target=scan)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    store.close()
+
+    assert [] == wrong
+    assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_scan_goes_on_where_it_was_when_samples_are_read_in_between(format: str, rows: Any, tmp_path: Path) -> None:
+    with write(rows, tmp_path / "s", format=format, shard_bytes=400) as store:
+        found = [(payload, store.read(len(rows) - 1 - number)) for number, payload in enumerate(store.scan())]
+
+    assert list(zip(rows.samples, reversed(rows.samples), strict=True)) == found
