@@ -28,6 +28,7 @@ from edl_labs.errors import UsageError
 
 _MAX_PAIRED = 400
 _EXACT_UP_TO = 80
+_ROUNDING = 1e-6
 _HODGES_LEHMANN_COST = math.sqrt(math.pi / 3)
 
 
@@ -190,7 +191,7 @@ class Shape:
 def shape(samples: Sequence[float]) -> Shape:
     """The shape of a sample: one mode or two well apart, and the shares beyond five robust deviations."""
     x = np.sort(np.asarray(samples, dtype=float))
-    if len(x) < 8 or x[0] == x[-1]:
+    if len(x) < 8 or x[-1] - x[0] <= _ROUNDING * abs(x[-1]):
         return Shape(0.0, 0.0, (float(np.median(x)),) if len(x) else (), 0.0)
     cut = _two_modes(x)
     if cut:

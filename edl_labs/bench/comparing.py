@@ -28,6 +28,8 @@ from edl_labs.errors import UsageError
 
 _WARM_SHARE = 0.2
 _ALIKE = 1.5
+_LONG_BLOCK_S = 4e-3
+_DRIFTS = 0.2
 
 
 def compare(
@@ -141,9 +143,11 @@ def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan
         runners[0].clock, budget_s=budget_s / len(runners), asynchronous=runners[0].asynchronous, empty_s=empty
     )
     if max(times) <= _ALIKE * min(times):
-        calls = fitting(math.sqrt(max(times) * min(times)), target)
+        calls = fitting(math.sqrt(max(times) * min(times)), target, asynchronous=runners[0].asynchronous)
         return [plan.resized(calls, empty_s=empty) for plan in plans]
-    sizes = [fitting(call_s, target) for call_s in times]
+    # Blocks of about one length, so that the same noise meets all: as long as the longest call, up to some ticks.
+    target = max(target, min(max(times), _LONG_BLOCK_S, budget_s / (40 * len(runners))))
+    sizes = [fitting(call_s, target, asynchronous=runners[0].asynchronous) for call_s in times]
     return [plan.resized(calls, empty_s=empty) for plan, calls in zip(plans, sizes, strict=True)]
 
 
@@ -194,12 +198,26 @@ def _side(plan: Plan, runner: Runner, times: list[float]) -> Side:
 
 
 def _notes(rows: tuple[Row, ...], rounds: Rounds) -> tuple[str, ...]:
-    notes = [
-        f"interleaving changed the answer: one after the other, {row.name} takes {row.blocked_ratio:.3g} times "
-        f"{row.against}'s time, in turn {row.ratio:.3g} times; they disturb each other (cache, memory, buffers)"
-        for row in rows
-        if row.interleaving_changed
-    ]
+    notes = []
+    changes = [stats.drift(rounds.calm_times(i)) for i in range(len(rounds.times))]
+    names = [sampler.runner.name for sampler in rounds.samplers]
+    for name, change in zip(names, changes, strict=True):
+        if abs(change) > _DRIFTS:
+            word = "longer" if change > 0 else "less"
+            notes.append(f"a call of {name} takes {word} time the more often it was made: the ratio is a moving target")
+    for index, row in enumerate(rows, 1):
+        if rounds.varies(index):
+            notes.append(f"{row.name} or {row.against} varies from call to call: the ratio is that of their mean times")
+        elif rounds.unexplained(index):
+            notes.append(
+                f"all calls of {row.name} together took {rounds.total_ratio(index):.3g} times as long as those of "
+                f"{row.against}: a few calls took far longer than the rest; a larger budget_s will tell whose they are"
+            )
+        elif row.interleaving_changed and max(map(abs, changes)) <= _DRIFTS:
+            notes.append(
+                f"interleaving changed the answer: one after the other, {row.name} takes {row.blocked_ratio:.3g} times "
+                f"{row.against}'s time, in turn {row.ratio:.3g} times; they disturb each other (cache, memory, buffers)"
+            )
     if rounds.interrupted > 0.3 * rounds.count:
         notes.append(f"other programs interrupted {rounds.interrupted} of {rounds.count} rounds")
     if rounds.count < 6:

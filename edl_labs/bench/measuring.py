@@ -32,6 +32,9 @@ MOST_BLOCKS = 4000
 _STRETCH_S = 4e-3
 _STRETCHES = 50
 _MOST_IN_STRETCH = 50
+# Fewer do not make an interval: then the blocks themselves do.
+_LEAST_STRETCHES = 8
+_LEAST_TIMES = 6
 _EXACT_AFTER = 12
 _BLURRED = 1000
 # A modelled clock may move far more slowly than the real one.
@@ -78,11 +81,12 @@ def measure(
     runner = Runner(timed, clock=clock, name=name or label(fn), feed=feed, before_each=flush)
     run = _Run(runner, begin=begin, budget_s=budget_s, watch=watch_for(clock) if watch is None else watch)
     with _quiet(session.awaits):
-        plan, times, stretches = run.all(session.begin)
+        known_s = None if runner.asynchronous or cold or graph else session.first_call_s
+        plan, times, stretches = run.all(session.begin, known_s=known_s)
     session.after(plan=plan, times=times, state=run.state)
     estimate = stats.median_interval(stretches, level=level)
     step = step_s(runner, plan)
-    low, high = (estimate.low - step, estimate.high + step) if len(times) > 1 else (0.0, math.inf)
+    low, high = (estimate.low - step, estimate.high + step) if run.timed > 1 else (0.0, math.inf)
     return Measurement(
         name=runner.name,
         times_s=tuple(times),
@@ -131,7 +135,7 @@ class _Run:
     def __init__(self, runner: Runner, *, begin: float, budget_s: float, watch: Watch | None) -> None:
         self._runner, self._begin, self._budget_s, self._watch = runner, begin, budget_s, watch
         self._switches = counter_for(runner.clock)
-        self.dropped = self.interrupted = 0
+        self.dropped = self.interrupted = self.timed = 0
         self.state: State | None = None
 
     @property
@@ -139,8 +143,16 @@ class _Run:
         """The step of the clock in use."""
         return self._runner.clock.resolution_s
 
-    def all(self, when_warm: Callable[[Runner, Plan], None]) -> tuple[Plan, list[float], list[float]]:
-        """The plan, the time per call of each block, and the means over stretches of blocks."""
+    def all(
+        self, when_warm: Callable[[Runner, Plan], None], *, known_s: float | None
+    ) -> tuple[Plan, list[float], list[float]]:
+        """The plan, the time per call of each block, and the means over stretches of blocks.
+
+        A call that is known to take more than is left is not made again.
+        """
+        if known_s is not None and known_s > max(self._left_s(), self._budget_s / 4):
+            self.state = self._watch.read() if self._watch else None
+            return Plan(1, known_s, 0.0, known_s, 1, False, (known_s,)), [known_s], [known_s]
         budget, left = self._budget_s, self._left_s()
         plan = warm_up(
             self._runner,
@@ -151,16 +163,16 @@ class _Run:
         )
         when_warm(self._runner, plan)
         blocks = self._blocks(plan)
-        if self.state is None and self._watch:
-            # A call so long, or a machine so busy, that no block was left: its clock can still be told.
-            self.state = self._watch.read()
+        self.timed = len(blocks)
         if len(blocks) < 2:
             times = [*(max(s, 0.0) for s in plan.seen_s), *(time for _, time in blocks)]
+            self.timed = 0 if self.dropped else len(times)
             return plan, times, times
+        times = [time_s for _, time_s in blocks]
         stretches: dict[int, list[float]] = {}
         for stretch, time_s in blocks:
             stretches.setdefault(stretch, []).append(time_s)
-        return plan, [time_s for _, time_s in blocks], list(map(fmean, stretches.values()))
+        return plan, times, list(map(fmean, stretches.values())) if len(stretches) >= _LEAST_STRETCHES else times
 
     def _left_s(self) -> float:
         return self._budget_s - (self._runner.clock.now_s() - self._begin)
@@ -170,10 +182,12 @@ class _Run:
         sampler = Sampler(self._runner, plan)
         blocks: list[tuple[int, float]] = []
         hit: list[bool] = []
-        took, stretch = plan.calls * plan.call_s, 0
+        stretch, took = 0, plan.block_s
+        # How many blocks make a stretch is fixed beforehand: to stop by the time that passed would favour long ones.
+        size = max(1, min(_MOST_IN_STRETCH, round(_stretch_s(self._budget_s) / max(took, 1e-12))))
         until = time.perf_counter() + _PATIENCE_S + 3 * self._budget_s
         while len(blocks) < MOST_BLOCKS and self._left_s() > 1.1 * took and time.perf_counter() < until:
-            kept = self._stretch(sampler, took)
+            kept = self._stretch(sampler, size, took)
             blocks += [(stretch, time) for time, _ in kept]
             hit += [interrupted for _, interrupted in kept]
             stretch += 1
@@ -182,14 +196,15 @@ class _Run:
             if not sampler.slope:
                 sampler.check_empty()
         self.interrupted = sum(hit)
+        if self.state is None and self._watch:
+            # A call so long, or a machine so busy, that no block was left: its clock can still be told.
+            self.state = self._watch.read()
         return undisturbed(blocks, hit)
 
-    def _stretch(self, sampler: Sampler, took: float) -> list[tuple[float, bool]]:
-        now, before = self._runner.clock.now_s, self._watch.read() if self._watch else None
-        length_s = _stretch_s(self._budget_s)
+    def _stretch(self, sampler: Sampler, size: int, took: float) -> list[tuple[float, bool]]:
+        before = self._watch.read() if self._watch else None
         times: list[tuple[float, bool]] = []
-        start = now()
-        while not times or (now() - start < length_s and len(times) < _MOST_IN_STRETCH and self._left_s() > 1.1 * took):
+        while not times or (len(times) < size and self._left_s() > 1.1 * took):
             switches = self._switches()
             time_s = max(sampler.read_s(), 0.0)
             times.append((time_s, self._switches() != switches))
@@ -224,8 +239,11 @@ def _exact(times: list[float], clock: Clock, plan: Plan) -> bool:
 
 def _notes(run: _Run, plan: Plan, times: list[float]) -> tuple[str, ...]:
     notes = []
-    if len(times) <= 1:
-        notes.append("one call filled the budget: there is no interval; give a larger budget_s")
+    if run.dropped and not run.timed:
+        notes.append("no block is left: the time is that of the warm-up, without an interval")
+    elif len(times) < _LEAST_TIMES:
+        calls = "one call" if len(times) == 1 else f"{len(times)} calls"
+        notes.append(f"{calls} filled the budget: there is no interval; give a larger budget_s")
     if run.dropped:
         notes.append(f"{run.dropped} blocks were dropped: the clock of the device moved or was throttled in them")
     if run.interrupted > 0.3 * (run.interrupted + len(times)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from statistics import fmean, median, stdev
 
 from edl_labs import stats
 from edl_labs.bench.interrupts import counter_for, undisturbed
@@ -15,7 +16,14 @@ LEAST_ROUNDS = 10
 _RESERVE = 0.15
 _LOOK_GROWTH = 1.1
 _SAFETY = 0.9
-_SURE = 0.999
+# Standard errors: of 99.9 % for ten rounds and more, and of what asks for more rounds.
+_SURE, _DOUBT = 4.5, 2.0
+# Differences that rounding makes.
+_SAME = 1e-9
+# Sides whose lengths differ by less see the same noise in a block.
+_ALIKE = 1.1
+_BATCHES = 20
+_FAR = 0.1
 _TINY_S = 1e-15
 
 
@@ -26,9 +34,10 @@ class Rounds:
     log-ratio and changes nothing else: that is what the exactness of the interval rests on. It holds whatever is made
     of a side's two readings, as long as it is the same for all sides. Two things are made of them:
 
-    * their lesser: what disturbs a call on a processor (timer ticks, neighbours) only ever adds, and seldom hits both;
-    * their mean, in which all that a function does counts. If the first cannot be right by the second, the functions
-      themselves vary, and then the second is the answer.
+    * their lesser: what disturbs a call on a processor (timer ticks, neighbours) only ever adds, and seldom hits both.
+      That is fair to sides whose blocks hold equal calls of about equal length: the same noise meets them.
+    * their sum, over some rounds at a time, in which all that a function does counts. It serves sides of different
+      lengths, and functions that vary by themselves: those whose sums the lesser readings cannot explain.
     """
 
     def __init__(self, samplers: list[Sampler], *, rng: random.Random, watch: Watch | None) -> None:
@@ -39,8 +48,6 @@ class Rounds:
         self._rng, self._watch = rng, watch
         self._switches = counter_for(samplers[0].runner.clock)
         self._interrupted: list[bool] = []
-        self._least: list[list[float]] = [[] for _ in samplers]
-        self._mean: list[list[float]] = [[] for _ in samplers]
 
     def run(self, *, until_s: float, goal: float, level: float) -> str:
         """Runs until the clock reads `until_s`, less a share kept for the other order, or until `goal` is in sight."""
@@ -61,15 +68,26 @@ class Rounds:
         return "enough rounds" if self.count + self.dropped >= MOST_ROUNDS else "the budget was used"
 
     def log_ratios(self, index: int) -> list[float]:
-        """The log of side `index`'s time over the first side's, one for each round that nothing interrupted."""
-        least, mean = self._ratios(self._least, index), self._ratios(self._mean, index)
-        return mean if _contradicts(mean, least) else least
+        """The log of side `index`'s time over the first side's, from rounds that nothing interrupted."""
+        return self._least(index) if self._fair(index) and not self.varies(index) else self._summed(index)
+
+    def varies(self, index: int) -> bool:
+        """Whether sums over rounds contradict the lesser readings: then a side varies by itself."""
+        return self._apart(index) > _SURE
 
     def calm_times(self, index: int) -> list[float]:
         """The readings of side `index` in rounds that nothing interrupted."""
-        times = self.times[index]
-        pairs = undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._interrupted)
-        return [time for pair in pairs for time in pair]
+        return [time for pair in self._pairs(index) for time in pair]
+
+    def unexplained(self, index: int) -> bool:
+        """Whether all calls together give a ratio over 10 % off, which is not yet sure to be the functions' own."""
+        center = stats.sign_flip_interval(self._least(index)).center if self._fair(index) else math.nan
+        return abs(math.log(self.total_ratio(index)) - center) > _FAR and not self.varies(index)
+
+    def total_ratio(self, index: int) -> float:
+        """All of side `index`'s time over all of the first side's; nan without rounds."""
+        first, other = (sum(self.calm_times(i)) for i in (0, index))
+        return other / first if first > 0 else math.nan
 
     @property
     def interrupted(self) -> int:
@@ -82,16 +100,45 @@ class Rounds:
         return other / first if first > 0 else math.nan
 
     def _precise(self, goal: float, level: float) -> bool:
-        planned = [stats.planned_half_width(self._ratios(self._least, i), level=level) for i in self._others()]
-        if max(planned) > _SAFETY * goal:
+        ratios = [self._least(i) if self._fair(i) else self._summed(i) for i in self._others()]
+        if max(stats.planned_half_width(r, level=level) for r in ratios) > _SAFETY * goal:
             return False
-        # This only adds rounds.
+        # These only add rounds: sums that may still come to contradict, and an interval that is wider than planned.
+        if any(_DOUBT < self._apart(i) <= _SURE or self.unexplained(i) for i in self._others()):
+            return False
         widths = [stats.sign_flip_interval(self.log_ratios(i), level=level).half_width for i in self._others()]
         return max(widths) <= 1.25 * goal
 
-    def _ratios(self, logs: list[list[float]], index: int) -> list[float]:
-        ratios = [other - first for first, other in zip(logs[0], logs[index], strict=True)]
-        return undisturbed(ratios, self._interrupted)
+    def _fair(self, index: int) -> bool:
+        """Whether blocks of both sides hold equal calls and are about equally long."""
+        calls = {self.samplers[i].plan.calls for i in (0, index)}
+        lengths = [median(self.times[i] or [_TINY_S]) for i in (0, index)]
+        return len(calls) == 1 and max(lengths) <= _ALIKE * min(lengths)
+
+    def _pairs(self, index: int) -> list[tuple[float, float]]:
+        times = self.times[index]
+        return undisturbed(list(zip(times[::2], times[1::2], strict=True)), self._interrupted)
+
+    def _least(self, index: int) -> list[float]:
+        pairs = zip(self._pairs(0), self._pairs(index), strict=True)
+        return [math.log(min(other) / min(first)) for first, other in pairs]
+
+    def _summed(self, index: int, *, batches: int = _BATCHES) -> list[float]:
+        # Of a batch of rounds the noise is near to normal, whatever that of a single block is.
+        pairs = list(zip(self._pairs(0), self._pairs(index), strict=True))
+        size = max(1, len(pairs) // batches)
+        starts = range(0, len(pairs) - size + 1, size)
+        sums = [[sum(map(sum, side)) for side in zip(*pairs[k : k + size], strict=True)] for k in starts]
+        return [math.log(other / first) for first, other in sums]
+
+    def _apart(self, index: int) -> float:
+        """How many of its standard errors the mean of summed log-ratios lies off the centre of the lesser ones."""
+        if self.count < LEAST_ROUNDS or not self._fair(index):
+            return 0.0
+        sums = self._summed(index, batches=self.count)
+        mean, center = fmean(sums), stats.sign_flip_interval(self._least(index)).center
+        error = stdev(sums) / math.sqrt(len(sums))
+        return abs(mean - center) / (error + _SAME)
 
     def _others(self) -> range:
         return range(1, len(self.samplers))
@@ -107,22 +154,11 @@ class Rounds:
             self.dropped += 1
             return
         self._interrupted.append(self._switches() != switches)
-        pairs = {index: (readings[place], readings[-1 - place]) for place, index in enumerate(order)}
-        for index, (first, second) in pairs.items():
-            self.times[index] += [first, second]
-            logs = math.log(first), math.log(second)
-            self._least[index].append(min(logs))
-            self._mean[index].append(sum(logs) / 2)
+        for place, index in enumerate(order):
+            self.times[index] += [readings[place], readings[-1 - place]]
         self.count += 1
 
     def _read(self, index: int) -> float:
         sampler = self.samplers[index]
         sampler.settle()
         return max(sampler.read_s(), _TINY_S)
-
-
-def _contradicts(mean: list[float], least: list[float]) -> bool:
-    """Whether the centre of `least` lies outside what `mean` leaves possible at 99.9 %."""
-    sure = stats.sign_flip_interval(mean, level=_SURE)
-    center = stats.sign_flip_interval(least).center
-    return not sure.low <= center <= sure.high if math.isfinite(center) else False

@@ -21,7 +21,7 @@ class Sampler:
     def __init__(self, runner: Runner, plan: Plan) -> None:
         self.runner, self.plan = runner, plan
         self._empty_s = plan.empty_s
-        self.slope = plan.calls >= (8 if runner.asynchronous else _HOST_SLOPE_CALLS) and runner.before_each is None
+        self.slope = plan.calls >= (2 if runner.asynchronous else _HOST_SLOPE_CALLS) and runner.before_each is None
 
     def read_s(self) -> float:
         """Seconds per call, from one block."""

@@ -79,9 +79,12 @@ def test_a_rule_that_stops_on_the_answer_does_cost_coverage():
 
 
 def test_the_planned_width_does_not_change_when_sides_swap_places():
-    ratios = np.random.default_rng(4).standard_normal(20)
+    rng = np.random.default_rng(4)
+    sizes = rng.standard_normal(400)
+    flipped = np.where(rng.random(400) < 0.5, sizes, -sizes)
 
-    assert stats.planned_half_width(ratios) == stats.planned_half_width(-ratios)
+    assert stats.planned_half_width(sizes) == pytest.approx(stats.planned_half_width(flipped), rel=0.05)
+    assert stats.planned_half_width(abs(sizes)) < 0.8 * stats.planned_half_width(sizes)  # it would see a one-sided coin
 
 
 def test_the_planned_width_is_about_the_width_that_comes():

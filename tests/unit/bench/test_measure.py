@@ -213,9 +213,84 @@ def test_a_low_clock_is_told_even_when_one_call_fills_the_budget():
         def read(self):
             return State(1.0e9, 1.98e9)
 
-    m = measure(payload(ScriptedClock(), 60.0), clock=ScriptedClock(), budget_s=0.4, watch=Low())
+    clock = ScriptedClock()
+    m = measure(payload(clock, 0.35), clock=clock, budget_s=0.4, watch=Low(), detect=True)
 
     assert "clock_low" in [item.kind for item in m.warnings]
+
+
+def test_what_was_throttled_throughout_has_no_interval():
+    clock = ScriptedClock(cost_s=1e-7)
+    m = measure(payload(clock, 1e-3), clock=clock, watch=Watch(1.9e9, throttled=True))
+
+    assert (0.0, math.inf) == (m.low_s, m.high_s)
+    assert any("of the warm-up" in note for note in m.notes)
+
+
+def test_a_long_call_is_made_once_by_detector_and_measurement_together():
+    clock, calls = ScriptedClock(), []
+
+    def slow():
+        calls.append(1)
+        clock.t += 0.3
+
+    m = measure(slow, clock=clock, budget_s=0.4)
+
+    assert 1 == len(calls)
+    assert 0.3 == m.median_s
+    assert "one call filled the budget" in m.notes[0]
+
+
+@pytest.mark.parametrize("call_s", [0.08, 0.15])
+def test_calls_too_few_for_an_interval_are_told(call_s):
+    clock = ScriptedClock()
+    m = measure(payload(clock, call_s), clock=clock, budget_s=0.4, detect=False)
+
+    assert any("there is no interval" in note for note in m.notes) or math.isfinite(m.high_s)
+    assert call_s == pytest.approx(m.median_s)
+
+
+@pytest.mark.parametrize("first_call_s", [0.03, 0.06, 0.15])
+@pytest.mark.parametrize("detect", [True, False])
+def test_a_slow_first_call_is_not_the_time_of_a_call(first_call_s, detect):
+    clock, done = ScriptedClock(cost_s=5e-8), []
+
+    def lazy():
+        clock.t += 1e-6 if done else first_call_s
+        done.append(1)
+
+    m = measure(lazy, clock=clock, budget_s=0.4, detect=detect)
+
+    assert 1e-6 == pytest.approx(m.median_s, rel=1e-3)
+    assert m.blocks > 8
+
+
+@pytest.mark.parametrize("work_s", [4e-5, 3e-4, 2e-3])
+def test_a_modelled_clock_gives_a_finite_interval_and_a_steady_shape(work_s):
+    clock = DeviceClock(launch_s=5e-6, sync_s=1e-5, cost_s=6e-8)
+    m = measure(lambda: clock.queue(work_s), clock=clock)
+
+    assert work_s == pytest.approx(m.median_s, rel=1e-4)
+    assert clock.t <= 1.15 * 0.4
+    assert m.half_width < 0.01
+    assert "steady" == m.shape.words
+
+
+def test_clearing_a_cache_counts_as_budget(monkeypatch):
+    clock = ScriptedClock(cost_s=1e-7)
+
+    def flush():
+        clock.t += 2e-2
+
+    def fn():
+        clock.t += 2e-6
+
+    monkeypatch.setattr("edl_labs.bench.measuring.make_flush", lambda clock: flush)
+    m = measure(fn, clock=clock, cold=True)
+
+    assert 2e-6 == pytest.approx(m.median_s)
+    assert m.blocks > 5
+    assert clock.t <= 1.15 * 0.4
 
 
 def test_a_steady_clock_drops_nothing():
