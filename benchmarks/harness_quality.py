@@ -3,7 +3,8 @@
     python benchmarks/harness_quality.py --quick            at most 4 minutes
     python benchmarks/harness_quality.py --full --json FILE as long as it needs
 
-Prints a table (figure, best and worst rival, ours, target, met or not) and writes JSON with the environment stamp.
+Prints a table (figure, best and worst rival, ours, target, met or not), says which rows this machine cannot measure,
+and writes JSON with the environment stamp.
 """
 
 from __future__ import annotations
@@ -83,7 +84,13 @@ def figures(found: dict[str, Any]) -> list[Figure]:
         _wall(found),
         _replicates(found["replicates"]),
         *_mistake_figures(found["mistakes"]),
+        *_cuda_figures(found["cuda"]),
     ]
+
+
+def skipped(found: dict[str, Any]) -> list[str]:
+    """A line for each row that could not be measured here, with the reason; such a row is not missed."""
+    return [f"skipped: {name}: {row['skipped']}" for name, row in found.items() if "skipped" in row]
 
 
 def _bias(name: str, payloads: dict[str, Any], which: list[str], *, limit: float) -> Figure:
@@ -174,6 +181,15 @@ def _mistake_figures(row: dict[str, Any]) -> list[Figure]:
     ]
 
 
+def _cuda_figures(row: dict[str, Any]) -> list[Figure]:
+    if "skipped" in row:
+        return []
+    ours = max((biases["ours"] for biases in row.values()), key=abs)
+    rivals = [bias for biases in row.values() for harness, bias in biases.items() if harness != "ours"]
+    each = ", ".join(f"{biases['ours']:+.2%}" for biases in row.values())
+    return [Figure("bias on CUDA, ≥ 20 µs", _range(rivals), each, "within ±1.0%", abs(ours) <= 0.01)]
+
+
 def _range(values: list[float], *, signed: bool = True) -> str:
     sign = "+" if signed else ""
     return f"{min(values):{sign}.2%} … {max(values):{sign}.2%}"
@@ -196,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.perf_counter()
     found = take(full=options.full, say=lambda line: print(line, flush=True))
     table = figures(found)
-    print(text_table(table))
+    print("\n".join([text_table(table), *skipped(found)]))
     print(f"\n{time.perf_counter() - start:.0f} s, load {os.getloadavg()[0]:.1f}")
     if options.json:
         data = {"schema": 1, "stamp": describe("cpu").to_dict(), "found": found, "table": [asdict(f) for f in table]}

@@ -33,6 +33,8 @@ FOUND = {
     "replicates": {"ours": 80, "torch blocked_autorange": 1},
     "scripted": {"drift": 0.95, "bursts": 0.951, "bimodal": 0.949, "heavy": 0.95, "n": 1000},
     "mistakes": {"found": 1.0, "n": 39, "missed": [], "alarms": [], "clean": 35},
+    "pyperf": {"bias": 0.01, "wall_s": 20.0},
+    "cuda": {"matmul": {"ours": 0.004, "triton": -0.03}, "relu": {"ours": -0.006, "triton": 0.02}},
 }
 
 
@@ -61,6 +63,8 @@ def test_all_figures_are_met_where_the_data_meets_them():
         (("replicates", "ours"), 19, "replicates"),
         (("mistakes", "found"), 0.9, "mistakes found"),
         (("mistakes", "alarms"), ["3"], "false alarms on 35 clean"),
+        (("cuda", "relu", "ours"), -0.011, "bias on CUDA"),
+        (("cuda", "matmul", "ours"), 0.011, "bias on CUDA"),
     ],
 )
 def test_a_figure_that_misses_its_target_is_said_to(path, value, name):
@@ -83,6 +87,23 @@ def test_the_script_writes_its_data_and_exits_by_the_table(monkeypatch, tmp_path
     assert FOUND == json.loads(file.read_text())["found"]
     assert json.loads(file.read_text())["stamp"]["cpu_model"]
     assert "false alarms with the band" in capsys.readouterr().out
+
+
+def test_the_row_of_cuda_has_our_bias_on_each_payload_and_the_range_of_the_rivals():
+    row = harness_quality.figures(FOUND)[-1]
+
+    assert ("bias on CUDA, ≥ 20 µs", "-3.00% … +2.00%", "+0.40%, -0.60%") == (row.name, row.rivals, row.ours)
+
+
+def test_a_row_that_is_skipped_says_why_and_is_not_missed(monkeypatch, capsys):
+    found = FOUND | {"cuda": {"skipped": "no CUDA device here"}}
+    monkeypatch.setattr(harness_quality, "take", lambda *, full, say: found)
+    code = harness_quality.main(["--quick"])
+    said = capsys.readouterr().out
+
+    assert 0 == code
+    assert "skipped: cuda: no CUDA device here" in said
+    assert "bias on CUDA" not in said
 
 
 def test_neighbours_compute_and_are_gone_afterwards():
