@@ -108,37 +108,50 @@ def rank_tests(name: str, *, rounds: int, budget_s: float) -> Row:
 
 
 def known_ratios(*, runs: int, budget_s: float, busy: int = 0) -> Row:
-    """Intervals on the real machine for ratios that are known: k units of work over 100, identical code among them."""
-    clock, covered, ones, alarms = HostClock(), 0, 0, {"interval": 0, "band": 0}
+    """Intervals on the real machine for ratios that are known: k units of work over 100, identical code among them.
+
+    Every other run may stop early, as compare does by default; `early` counts those that did.
+    """
+    clock, covered, ones, early, alarms = HostClock(), 0, 0, 0, {"interval": 0, "band": 0}
     order = random.Random(1)
     with neighbours(busy):
-        for _ in range(runs):
+        for run in range(runs):
             count = order.choice([100, 101, 102, 105, 110, 125])
             sides = {"base": units_of_work(100, clock), "more": units_of_work(count, clock)}
-            c = compare(sides, budget_s=budget_s, precision=0.0, clock=clock)
+            c = compare(sides, budget_s=budget_s, precision=_precision(run), clock=clock)
+            early += c.stopped == "precise enough"
             covered += c.low <= count / 100 <= c.high
             if count == 100:
                 ones += 1
                 alarms["interval"] += not c.low <= 1 <= c.high
                 alarms["band"] += c.verdict in ("faster", "slower")
-    return {"coverage": covered / runs, "n": runs, "identical": ones, "alarms": alarms}
+    return {"coverage": covered / runs, "n": runs, "early": early, "identical": ones, "alarms": alarms}
 
 
 def false_alarms(*, runs: int, budget_s: float) -> Row:
-    """Identical code compared again and again: how often the interval, and the verdict with its band, is wrong."""
+    """Identical code compared again and again: how often the interval, and the verdict with its band, is wrong.
+
+    Every other run may stop early, as compare does by default; `early` counts those that did.
+    """
     every = payloads()
     names = ["matmul of 256", "relu of 1M", "torch.add of 64"]
-    interval = band = 0
+    interval = band = early = 0
     for run in range(runs):
         fn = every[names[run % len(names)]]
-        c = compare({"a": fn, "b": fn}, budget_s=budget_s, precision=0.0)
+        c = compare({"a": fn, "b": fn}, budget_s=budget_s, precision=_precision(run))
+        early += c.stopped == "precise enough"
         interval += not c.low <= 1 <= c.high
         band += c.verdict in ("faster", "slower")
-    return {"interval": interval / runs, "band": band / runs, "n": runs}
+    return {"interval": interval / runs, "band": band / runs, "early": early, "n": runs}
+
+
+def _precision(run: int) -> float | None:
+    """Compare's own default and a whole budget in turn, so that the rule that stops early is tried as well."""
+    return None if run % 2 else 0.0
 
 
 def slowdown(*, runs: int, budget_s: float = 0.4) -> Row:
-    """How often a slowdown of 1 % is found: by the interval (it lies above 1), and by the verdict with a band of 0."""
+    """How often a slowdown of 1 % is found: the verdict, with a band of 0, is slower. And the median half-width."""
     clock, found, least = HostClock(), 0, []
     for _ in range(runs):
         sides = {"base": units_of_work(100, clock), "slower": units_of_work(101, clock)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from itertools import pairwise
+from types import SimpleNamespace
 
 import harness_payloads
 import harness_quality
@@ -126,6 +127,29 @@ def test_the_costly_clock_costs_what_it_says():
     steps = [clock.now_s() for _ in range(50)]
 
     assert min(b - a for a, b in pairwise(steps)) >= 9.9e-6
+
+
+@pytest.mark.parametrize("row", [harness_rows.false_alarms, harness_rows.known_ratios])
+def test_half_of_the_runs_may_stop_early_as_by_default(monkeypatch, row):
+    asked = []
+
+    def compare(sides, *, budget_s, precision, clock=None):
+        asked.append(precision)
+        stopped = "the budget was used" if precision == 0.0 else "precise enough"
+        return SimpleNamespace(low=0.9, high=1.3, verdict="same", stopped=stopped)
+
+    monkeypatch.setattr(harness_rows, "compare", compare)
+    monkeypatch.setattr(harness_rows, "units_of_work", lambda count, clock: count)
+    found = row(runs=6, budget_s=0.1)
+
+    assert [0.0, None, 0.0, None, 0.0, None] == asked
+    assert 3 == found["early"]
+
+
+def test_false_alarms_run_with_compare_itself():
+    found = harness_rows.false_alarms(runs=2, budget_s=0.02)
+
+    assert {"interval", "band", "early", "n"} == found.keys()
 
 
 @pytest.mark.parametrize("name", harness_rivals.HARNESSES)
