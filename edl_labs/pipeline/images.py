@@ -8,6 +8,7 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.broken import BrokenSample
+from edl_labs.pipeline.format_writers import SUFFIX
 from edl_labs.pipeline.formats import Store
 from edl_labs.pipeline.jpeg_decoders import Decoder, decoder
 
@@ -137,10 +138,15 @@ def left_out(stages: Sequence[Stage]) -> dict[str, str]:
 
 
 def _opened(store: Store) -> Callable[[int], Any]:
-    paths = store.paths
+    # By number, not by what is there: a missing file would shift all that come after it.
+    paths = [store.folder / f"{sample:08d}.{SUFFIX[store.kind]}" for sample in range(len(store))]
 
     def opened(sample: int) -> Any:
-        return open(paths[sample], "rb", buffering=0)
+        try:
+            return open(paths[sample], "rb", buffering=0)
+        except OSError as error:
+            name = f"sample {sample} of {store.folder.name}"
+            raise BrokenSample(name, f"{type(error).__name__}: {error}") from error
 
     return opened
 

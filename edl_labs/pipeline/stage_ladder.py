@@ -9,6 +9,7 @@ from typing import Any
 
 from edl_labs.clock import Clock
 from edl_labs.errors import UsageError
+from edl_labs.pipeline.broken import BrokenSample
 from edl_labs.pipeline.images import Stage, left_out
 from edl_labs.units import seconds
 
@@ -93,21 +94,21 @@ def measure_ladder(
     """The `Ladder` of `stages` over `samples` (what the first stage takes), each stage for `budget_s` twice.
 
     A stage alone gets what the stages before it gave, made beforehand, of at most 48 samples (or batches) spread over
-    all; a stage of a batch gets batches of `batch_size`.
+    all; a stage of a batch gets batches of `batch_size`. BrokenSample names the one of `samples` that a stage refused.
     """
     if not stages or not samples:
         raise UsageError("there is nothing to measure", why="stages and samples are needed", next="image_stages(store)")
-    given = list(samples)
+    given = [(sample, sample) for sample in samples]
     rungs: list[Rung] = []
     chain: list[Stage] = []
     for stage in stages:
         if stage.per_batch and not any(before.per_batch for before in chain):
-            given = _batches(given, batch_size)
+            given = [_transposed(batch) for batch in _batches(given, batch_size)]
         chain.append(stage)
         share = batch_size if stage.per_batch else 1
         alone = _timed(stage.fn, given, budget_s, clock, stage.name)
         inputs = _batches(samples, batch_size) if stage.per_batch else list(samples)
-        together = _timed(_composed(chain), inputs, budget_s, clock, stage.name)
+        together = _timed(_composed(chain), [(value, value) for value in inputs], budget_s, clock, stage.name)
         rungs.append(
             Rung(
                 stage.name,
@@ -118,7 +119,7 @@ def measure_ladder(
                 stage.where,
             )
         )
-        given = [stage.fn(value) for value in _spread(given)]
+        given = [(sample, _numbered(stage.fn, sample, value)) for sample, value in _spread(given)]
     return Ladder(tuple(rungs), batch_size, cache, left_out(stages))
 
 
@@ -134,6 +135,21 @@ def _batches(values: Sequence[Any], batch_size: int) -> list[list[Any]]:
     return [[values[(start + n) % count] for n in range(batch_size)] for start in range(0, count, batch_size)]
 
 
+def _transposed(pairs: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    return [sample for sample, _ in pairs], [value for _, value in pairs]
+
+
+def _numbered(fn: Callable[[Any], Any], sample: Any, value: Any) -> Any:
+    """`fn(value)`: stages pass bytes and images on, and only who gives them their input knows whose these are."""
+    try:
+        return fn(value)
+    except BrokenSample as error:
+        if error.sample.startswith("sample "):
+            raise
+        name = f"one of the samples {sample}" if isinstance(sample, list) else f"sample {sample}"
+        raise BrokenSample(name, error.problem) from error
+
+
 def _composed(chain: Sequence[Stage]) -> Callable[[Any], Any]:
     each = [stage.fn for stage in chain if not stage.per_batch]
     whole = [stage.fn for stage in chain if stage.per_batch]
@@ -144,7 +160,7 @@ def _composed(chain: Sequence[Stage]) -> Callable[[Any], Any]:
         return value
 
     def batch(values: Any) -> Any:
-        result: Any = [one(value) for value in values]
+        result: Any = [_numbered(one, value, value) for value in values]
         for fn in whole:
             result = fn(result)
         return result
@@ -152,8 +168,10 @@ def _composed(chain: Sequence[Stage]) -> Callable[[Any], Any]:
     return batch if whole else one
 
 
-def _timed(fn: Callable[[Any], Any], values: list[Any], budget_s: float, clock: Clock | None, name: str) -> Any:
+def _timed(
+    fn: Callable[[Any], Any], given: list[tuple[Any, Any]], budget_s: float, clock: Clock | None, name: str
+) -> Any:
     from edl_labs.bench import measure
 
-    turn = cycle(values)
-    return measure(lambda: fn(next(turn)), budget_s=budget_s, clock=clock, name=name, detect=False)
+    turn = cycle(given)
+    return measure(lambda: _numbered(fn, *next(turn)), budget_s=budget_s, clock=clock, name=name, detect=False)

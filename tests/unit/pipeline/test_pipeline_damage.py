@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ from edl_labs.pipeline import (
     FORMATS,
     BrokenSample,
     EmptyShard,
+    Stage,
     Store,
     format_writers,
     image_set,
+    image_stages,
+    measure_ladder,
     table_set,
     token_set,
     write,
@@ -253,3 +257,45 @@ def test_a_scan_goes_on_where_it_was_when_samples_are_read_in_between(format: st
         found = [(payload, store.read(len(rows) - 1 - number)) for number, payload in enumerate(store.scan())]
 
     assert list(zip(rows.samples, reversed(rows.samples), strict=True)) == found
+
+
+@pytest.mark.parametrize("format", ["raw", "npy"])
+@pytest.mark.parametrize("broken", [0, 4, 9])
+def test_the_ladder_names_the_sample_that_a_stage_refused(
+    format: str, broken: int, images: Any, tmp_path: Path
+) -> None:
+    samples = list(images.samples)
+    samples[broken] = samples[broken][:200]
+    store = write(replace(images, samples=tuple(samples), checksum="other"), tmp_path / "s", format=format)
+
+    with pytest.raises(BrokenSample, match=f"^sample {broken} cannot be used: the JPEG is cut off"):
+        measure_ladder(image_stages(store, crop=40), range(10), batch_size=4, budget_s=0.005)
+
+
+def test_the_ladder_names_the_sample_that_is_too_small(images: Any, cache: Path, tmp_path: Path) -> None:
+    small = image_set(1, size=(30, 30), folder=cache).samples
+    samples = (*images.samples[:6], *small, *images.samples[7:])
+    store = write(replace(images, samples=samples, checksum="other"), tmp_path / "s")
+
+    with pytest.raises(BrokenSample, match=r"^sample 6 cannot be used: 30 x 30 pixels"):
+        measure_ladder(image_stages(store, crop=40), range(10), batch_size=4, budget_s=0.005)
+
+
+def test_a_batch_that_a_stage_refuses_is_named_by_its_samples() -> None:
+    def refuse(batch: Any) -> Any:
+        if 5 in batch:
+            raise BrokenSample("the image", "it is five")
+        return batch
+
+    with pytest.raises(BrokenSample, match=r"^one of the samples \[4, 5, 6, 7\] cannot be used: it is five"):
+        measure_ladder([Stage("collate", refuse, per_batch=True)], range(8), batch_size=4, budget_s=0.005)
+
+
+def test_a_missing_file_of_a_store_does_not_shift_the_samples_after_it(images: Any, tmp_path: Path) -> None:
+    store = write(images, tmp_path / "s")
+    store.paths[3].unlink()
+    opened, read, *_ = image_stages(store, crop=40)
+
+    assert images.samples[4] == read.fn(opened.fn(4))
+    with pytest.raises(BrokenSample, match="sample 3 of s"):
+        opened.fn(3)
