@@ -14,6 +14,10 @@ from edl_labs.errors import EdlError
 T = TypeVar("T")
 
 
+class _Rang(BaseException):
+    """A limit that is reached: no Exception, so that code which tries again after any of those does not swallow it."""
+
+
 class TookTooLong(EdlError):
     """Something was waited for longer than its limit."""
 
@@ -34,14 +38,20 @@ def within(limit_s: float, fn: Callable[[], T], *, what: str) -> T:
 def alarm(limit_s: float, *, what: str) -> Iterator[None]:
     """A block that TookTooLong ends after `limit_s`; a timer that was running before goes on afterwards."""
 
+    rang = _Rang()
+
     def ring(signum: int, frame: Any) -> None:
-        raise too_long(what, limit_s)
+        raise rang
 
     start = time.monotonic()
     handler = signal.signal(signal.SIGALRM, ring)
     left_s, every_s = signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
+    except _Rang as error:
+        if error is not rang:
+            raise
+        raise too_long(what, limit_s) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
