@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import queue
+import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, cast
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.pipeline.limits import TookTooLong, within
+from edl_labs.pipeline.limits import TookTooLong, too_long, within
 
 
 class WorkerDied(EdlError):
@@ -24,8 +27,16 @@ class WorkerDied(EdlError):
         self.samples = tuple(samples)
 
 
+# What a worker notes in shared memory: the sample that it reads (or none), and how many batches it began and made.
+_READS, _BEGUN, _MADE, _NOTES = 0, 1, 2, 3
+_NONE = -1
+# How long a wait for workers lasts before they are looked at, and how long they may take to end by themselves.
+_LOOK_S, _GRACE_S = 0.25, 1.0
+_END = object()
+
+
 class _Watched:
-    """A data set that notes in shared memory which sample each worker is at."""
+    """A data set that notes in shared memory which sample of which batch each worker is at."""
 
     def __init__(self, dataset: Any, notes: Any) -> None:
         self.dataset, self.notes = dataset, notes
@@ -33,23 +44,39 @@ class _Watched:
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, sample: int) -> Any:
-        from torch.utils.data import get_worker_info
-
-        info = get_worker_info()
-        if info is not None:
-            self.notes[info.id] = sample
+    def __getitems__(self, samples: Sequence[int]) -> list[Any]:
+        place = _place()
+        self.notes[place + _BEGUN] += 1
         try:
-            return self.dataset[sample]
+            return [self[sample] for sample in samples]
+        except Exception:
+            self.notes[place + _MADE] = self.notes[place + _BEGUN]
+            raise
+
+    def __getitem__(self, sample: int) -> Any:
+        # A limit that ends this, which is no Exception, leaves the note where it is.
+        place = _place()
+        with suppress(TypeError):
+            self.notes[place + _READS] = sample
+        item: Any
+        try:
+            item = self.dataset[sample]
         except EdlError as error:
             # torch would make it a RuntimeError on its way to the main process.
-            return _Failure(error)
+            item = _Failure(error)
         except Exception as error:
+            self.notes[place + _READS] = _NONE
             error.add_note(f"this happened in sample {sample} of the data set")
             raise
-        finally:
-            if info is not None:
-                self.notes[info.id] = -1
+        self.notes[place + _READS] = _NONE
+        return item
+
+
+def _place() -> int:
+    from torch.utils.data import get_worker_info
+
+    info = get_worker_info()
+    return 0 if info is None else _NOTES * info.id
 
 
 @dataclass(frozen=True)
@@ -62,21 +89,33 @@ class _Failure:
 class _Collate:
     """The collate function, past which failures go as they are."""
 
-    def __init__(self, collate: Callable[[Any], Any] | None) -> None:
-        self.collate = collate
+    def __init__(self, collate: Callable[[Any], Any] | None, notes: Any) -> None:
+        self.collate, self.notes = collate, notes
 
     def __call__(self, samples: list[Any]) -> Any:
+        try:
+            batch = self._batch(samples)
+        except EdlError as error:
+            batch = _Failure(error)
+        except Exception:
+            self._note()
+            raise
+        self._note()
+        return batch
+
+    def _batch(self, samples: list[Any]) -> Any:
         for sample in samples:
             if isinstance(sample, _Failure):
                 return sample
-        try:
-            if self.collate is not None:
-                return self.collate(samples)
-            from torch.utils.data import default_collate
+        if self.collate is not None:
+            return self.collate(samples)
+        from torch.utils.data import default_collate
 
-            return default_collate(samples)
-        except EdlError as error:
-            return _Failure(error)
+        return default_collate(samples)
+
+    def _note(self) -> None:
+        place = _place()
+        self.notes[place + _MADE] = self.notes[place + _BEGUN]
 
 
 def feed(
@@ -99,9 +138,9 @@ def feed(
     hand-over behind a step that leaves the interpreter free. Workers add `nice` to their niceness (0 to 19, not on
     Windows), so that a training process that wants a core gets it from them.
 
-    A batch that does not come within `limit_s` is TookTooLong, a worker that dies is WorkerDied; both name the samples
-    that workers were busy with. An error of a sample's own code comes through, with a note of its number. Workers end
-    with the iterator.
+    A batch that does not come within `limit_s` is TookTooLong, a worker that dies is WorkerDied, within a second; both
+    name the samples that workers were busy with. An error of a sample's own code comes through, with a note of its
+    number. Workers start with the first batch, from the thread that asks for it, and end with the iterator.
     """
     import torch
     from torch.utils.data import DataLoader
@@ -113,20 +152,28 @@ def feed(
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
-    notes = context.Array("q", [-1] * max(1, workers), lock=False)
+    notes = context.Array("q", [_NONE, 0, 0] * max(1, workers), lock=False)
+    plan = None if batches is None else list(batches)
     loader: Any = DataLoader(
         cast(Any, _Watched(dataset, notes)),
-        **({"batch_sampler": list(batches)} if batches is not None else {"batch_size": batch_size}),
+        **({"batch_sampler": plan} if plan is not None else {"batch_size": batch_size}),
         num_workers=workers,
         prefetch_factor=prefetch if workers else None,
-        collate_fn=_Collate(collate),
-        timeout=limit_s if workers else 0,
+        collate_fn=_Collate(collate, notes),
+        timeout=min(limit_s, _LOOK_S) if workers else 0,
         multiprocessing_context=context if workers else None,
         pin_memory=pin_memory,
         worker_init_fn=partial(_stand_back, nice) if workers and nice else None,
     )
-    source = _guarded(loader, notes, limit_s)
-    return _one_ahead(source) if ahead else source
+
+    def samples(number: int) -> Sequence[int]:
+        if plan is not None:
+            return plan[number]
+        begin = number * cast(int, batch_size)
+        return range(begin, min(begin + cast(int, batch_size), len(dataset)))
+
+    source = _Source(loader, notes, samples, limit_s)
+    return _one_ahead(source) if ahead else _in_turn(source)
 
 
 def _stand_back(nice: int, worker: int) -> None:
@@ -134,64 +181,214 @@ def _stand_back(nice: int, worker: int) -> None:
         os.nice(nice)
 
 
-def _one_ahead(source: Generator[Any, None, None]) -> Iterator[Any]:
-    end = object()
-    with ThreadPoolExecutor(1, thread_name_prefix="feed") as pool:
-        try:
-            coming = pool.submit(next, source, end)
-            while (batch := coming.result()) is not end:
-                coming = pool.submit(next, source, end)
-                yield batch
-                del batch
-        finally:
-            # In its turn, after the batch that is under way: a generator that runs cannot be closed.
-            pool.submit(source.close)
-
-
-def _guarded(loader: Any, notes: Any, limit_s: float) -> Generator[Any, None, None]:
-    iterator: Any = None
-    number, nothing = 0, object()
+def _in_turn(source: _Source) -> Iterator[Any]:
     try:
+        source.begin()
+        for number in count():
+            batch = source.awaited(number, lambda: within(source.patience_s, source.take, what="the next batch"))
+            if batch is _END:
+                return
+            yield batch
+            del batch
+    finally:
+        source.end()
+
+
+def _one_ahead(source: _Source) -> Iterator[Any]:
+    taker = _Taker(source.take)
+    try:
+        source.begin()
+        taker.ask()
+        for number in count():
+            batch = source.awaited(number, lambda: taker.answer(source.patience_s))
+            if batch is _END:
+                return
+            taker.ask()
+            yield batch
+            del batch
+    finally:
+        source.closing = True
+        taker.close()
+        source.end()
+
+
+class _Taker:
+    """A thread that takes the next batch whenever it is asked to. One that hangs is left behind."""
+
+    def __init__(self, take: Callable[[], Any]) -> None:
+        self._take, self._closing = take, False
+        self._asked = threading.Semaphore(0)
+        self._answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="feed", daemon=True)
+
+    def ask(self) -> None:
+        if not self._thread.is_alive():
+            self._thread.start()
+            # An interpreter that ends must not find it at work.
+            atexit.register(self.close)
+        self._asked.release()
+
+    def answer(self, limit_s: float) -> Any:
         try:
-            iterator = iter(loader)
-            while True:
-                # The loader's own limit comes first: it ends its workers.
-                batch = within(limit_s * 1.5 + 1, lambda: next(iterator, nothing), what=f"batch {number}")
-                if batch is nothing:
-                    return
-                if isinstance(batch, _Failure):
-                    raise batch.error
-                yield batch
-                number += 1
-        except (RuntimeError, ConnectionError, EOFError, TookTooLong) as error:
-            explained = _explained(error, number, notes, limit_s)
+            good, value = self._answers.get(timeout=limit_s)
+        except queue.Empty:
+            raise too_long("the next batch", limit_s) from None
+        if not good:
+            raise value
+        return value
+
+    def close(self) -> None:
+        self._closing = True
+        self._asked.release()
+        atexit.unregister(self.close)
+        if self._thread.ident is not None:
+            self._thread.join(2 * _LOOK_S + _GRACE_S)
+
+    def _work(self) -> None:
+        while self._asked.acquire() and not self._closing:
+            try:
+                self._answers.put((True, self._take()))
+            except BaseException as error:
+                self._answers.put((False, error))
+
+
+class _Source:
+    """The batches of a DataLoader, awaited in short slices so that a dead worker is noticed, from any thread."""
+
+    def __init__(self, loader: Any, notes: Any, samples: Callable[[int], Sequence[int]], limit_s: float) -> None:
+        self.loader, self.notes, self.samples, self.limit_s = loader, notes, samples, limit_s
+        self.iterator: Any = None
+        self.closing = False
+        # With workers the wait in `take` ends first; this is for a message of which a dead worker wrote a part only.
+        self.patience_s = limit_s * 1.5 + 1 if loader.num_workers else limit_s
+
+    def begin(self) -> None:
+        """Start the workers."""
+        from torch.utils.data import _utils
+
+        self.iterator = iter(self.loader)
+        # torch would raise a worker's death in whatever the main thread does at that time; here `take` looks for it.
+        if getattr(self.iterator, "_worker_pids_set", False):
+            _utils.signal_handling._remove_worker_pids(id(self.iterator))
+            self.iterator._worker_pids_set = False
+
+    def take(self) -> Any:
+        """The next batch, or _END."""
+        end = time.monotonic() + self.limit_s
+        while True:
+            try:
+                return next(self.iterator, _END)
+            except RuntimeError as error:
+                if not self._timed_out(error) or self.closing or time.monotonic() >= end:
+                    raise
+
+    def awaited(self, number: int, get: Callable[[], Any]) -> Any:
+        """What `get` brings as batch `number`, its errors explained."""
+        try:
+            batch = get()
+        except Exception as error:
+            explained = self._explained(error, number)
             if explained is error:
                 raise
             raise explained from error
-    finally:
-        if iterator is not None and hasattr(iterator, "_shutdown_workers"):
+        if isinstance(batch, _Failure):
+            raise batch.error
+        return batch
+
+    def end(self) -> None:
+        """End the workers; one that is in the middle of a sample gets a moment for it."""
+        self.closing = True
+        workers = list(self._workers())
+        if not workers:
+            return
+        timer = threading.Timer(_GRACE_S, _terminate, [workers])
+        timer.daemon = True
+        timer.start()
+        try:
             with suppress(RuntimeError):
-                iterator._shutdown_workers()
+                self.iterator._shutdown_workers()
+        finally:
+            timer.cancel()
+            timer.join()
+
+    def _workers(self) -> Sequence[Any]:
+        return getattr(self.iterator, "_workers", ())
+
+    def _timed_out(self, error: BaseException) -> bool:
+        return bool(self._workers()) and str(error).startswith("DataLoader timed out")
+
+    def _explained(self, error: BaseException, number: int) -> BaseException:
+        first = (str(error).splitlines() or [""])[0]
+        if first.startswith("Caught ") and "in DataLoader worker process" in first:
+            return error
+        slow = isinstance(error, TookTooLong) or self._timed_out(error)
+        dead = self._dead(0.0 if slow else _GRACE_S)
+        busy = sorted(sample for worker in range(len(self.notes) // _NOTES) for sample in self._busy(worker, dead))
+        names = ", ".join(map(str, busy[:16])) + (", ..." if len(busy) > 16 else "") or "none"
+        if dead:
+            what = f"a worker died while it made batch {number}; workers were busy with sample {names}"
+            return WorkerDied(what, samples=busy, **_ending(dead))
+        if slow:
+            return TookTooLong(
+                f"batch {number} did not come within {self.limit_s:g} s; workers were busy with sample {names}",
+                why="that sample takes too long, or its worker waits for a lock, a disk or a network",
+                next="read that sample with workers=0 to see it alone, or raise limit_s",
+            )
+        return error
+
+    def _dead(self, wait_s: float) -> dict[int, int]:
+        """Exit codes of dead workers. A broken connection is seen before the death that broke it."""
+        end = time.monotonic() + (wait_s if self._workers() else 0.0)
+        while True:
+            dead = {place: w.exitcode for place, w in enumerate(self._workers()) if w.exitcode is not None}
+            if dead or time.monotonic() >= end:
+                return dead
+            time.sleep(0.02)
+
+    def _busy(self, worker: int, dead: dict[int, int]) -> list[int]:
+        """The samples that a worker is at: the one that it reads, or those of the batch that it puts together.
+
+        A dead one may also have been at handing over a batch that it had made, which is what memory runs out at.
+        """
+        reads, begun, made = self.notes[_NOTES * worker : _NOTES * (worker + 1)]
+        reading = reads != _NONE
+        turns = [begun - 1] if begun > made and not reading else []
+        if not turns and worker in dead and (not reading or _name(dead[worker]) == "SIGBUS"):
+            turns = [turn for turn in range(made) if self._is_out(worker, turn)]
+        # Batches go to workers in turn.
+        numbers = [worker + turn * max(1, self.loader.num_workers) for turn in turns]
+        return [reads] * reading + [int(sample) for number in numbers for sample in self.samples(number)]
+
+    def _is_out(self, worker: int, turn: int) -> bool:
+        task = getattr(self.iterator, "_task_info", {}).get(worker + turn * self.loader.num_workers)
+        return task is not None and len(task) == 1
 
 
-def _explained(error: BaseException, number: int, notes: Any, limit_s: float) -> BaseException:
-    busy = sorted(sample for sample in notes if sample >= 0)
-    names = ", ".join(map(str, busy)) or "none"
-    text = str(error)
-    if text.startswith("DataLoader timed out") or isinstance(error, TookTooLong):
-        return TookTooLong(
-            f"batch {number} did not come within {limit_s:g} s; workers were busy with sample {names}",
-            why="that sample takes too long, or its worker waits for a lock, a disk or a network",
-            next="read that sample with workers=0 to see it alone, or raise limit_s",
-        )
-    if text.startswith("DataLoader worker") or isinstance(error, (ConnectionError, EOFError)):
-        return WorkerDied(
-            f"a worker died while it made batch {number}; workers were busy with sample {names}",
-            samples=busy,
-            why=(text.splitlines() or ["its connection ended"])[0] + ": killed for its memory, or crashed in a library",
-            next="read that sample with workers=0, and watch the memory",
-        )
-    return error
+def _terminate(workers: Sequence[Any]) -> None:
+    for worker in workers:
+        with suppress(OSError, ValueError):
+            worker.terminate()
+
+
+def _name(code: int) -> str:
+    with suppress(ValueError):
+        if code < 0:
+            return signal.Signals(-code).name
+    return f"exit code {code}"
+
+
+def _ending(dead: dict[int, int]) -> dict[str, str]:
+    """Why workers with these exit codes ended, and what to do about it."""
+    names = sorted({_name(code) for code in dead.values()})
+    if "SIGBUS" in names:
+        return {
+            "why": "ended by SIGBUS: the shared memory (/dev/shm) that batches are handed over in is full, mostly",
+            "next": "give it more room, or use fewer workers, a smaller prefetch or smaller batches",
+        }
+    return {
+        "why": f"ended by {', '.join(names)}: killed for its memory, or crashed in a library",
+        "next": "read that sample with workers=0, and watch the memory",
+    }
 
 
 def _can_fork() -> bool:
@@ -304,5 +501,5 @@ def _rates(ends: list[float], batch_size: int, workers: int) -> list[float]:
 
 def _endless(samples: int, batch_size: int, *, least: int, seconds: float) -> list[list[int]]:
     # DataLoader wants all batches at the start; nothing real makes more than 3000 a second.
-    count = least + int(3000 * seconds)
-    return [[(start * batch_size + n) % samples for n in range(batch_size)] for start in range(count)]
+    starts = range(least + int(3000 * seconds))
+    return [[(start * batch_size + n) % samples for n in range(batch_size)] for start in starts]
