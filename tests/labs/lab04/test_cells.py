@@ -1,0 +1,78 @@
+"""Cells around the exercises: what they measure, and whether the text beside a plot says what the plot shows."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import edl_labs.pipeline as pipeline
+from edl_labs.authoring.source import parse
+from edl_labs.pipeline import CacheState
+from tests.labs.lab04.conftest import SOURCE
+
+CELLS = parse(SOURCE.read_text(encoding="utf-8"), file=SOURCE.name)
+
+
+def cell_with(words: str) -> str:
+    """The source of the only plain code cell that holds `words`."""
+    (found,) = [cell.source for cell in CELLS if cell.kind == "code" and not cell.role and words in cell.source]
+    return found
+
+
+class Recorded:
+    """A store that notes what is read of it."""
+
+    paths, nbytes = (), 1
+
+    def __init__(self, done):
+        self.done = done
+
+    def __len__(self):
+        return 3
+
+    def read(self, index):
+        self.done.append("read")
+
+    def read_many(self, order):
+        self.done.append("measured")
+
+
+def test_the_first_cold_reading_pays_for_no_import_and_no_index(solution, monkeypatch, capsys):
+    done = []
+    for name in ("make_cold", "make_warm"):
+        monkeypatch.setattr(pipeline, name, lambda paths, name=name: done.append(name) or CacheState(1, 0))
+    monkeypatch.setattr(pipeline, "write", lambda *what, **how: Recorded(done))
+    exec(cell_with("for prepare in (make_cold, make_warm)"), dict(solution))
+
+    assert ["read", "make_cold", "measured", "make_cold", "measured"] == done[:5]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_plan_is_measured_beside_the_order_of_asking_and_says_the_state(solution, capsys, known):
+    def make_cold(path):
+        return CacheState(10, 10, known=known)
+
+    with tempfile.TemporaryDirectory() as folder:
+        names = {**solution, "scratch": type("Scratch", (), {"name": folder}), "make_cold": make_cold}
+        names["reading_s"] = type(solution["reading_s"])(solution["reading_s"].__code__, names)
+        exec(cell_with("reads as asked for"), names)
+        size = (Path(folder) / "parts.bin").stat().st_size
+    said = capsys.readouterr().out
+
+    assert 2048 * 16384 == size
+    assert 2 == said.count("page cache: warm, 100 %" if known else "page cache: this system cannot tell")
+    assert "1024 reads as asked for" in said
+    assert len(names["plan"]) < 1024
+
+
+def test_the_simulated_loop_levels_off_where_the_text_says(solution):
+    machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3, "step_s": 4e-3, "step_threads": 0}
+    few, enough, many = (solution["simulated_rate"](workers, machine) for workers in (10, 14, 24))
+    prose = "\n".join(cell.source for cell in CELLS if cell.kind == "markdown").replace("\n", " ")
+
+    assert "levels off at about 190 of 200, from about fourteen" in prose
+    assert 200 == solution["predict_workers"](24, machine)[0]
+    assert few < 170
+    assert 187 < min(enough, many) <= max(enough, many) < 193
