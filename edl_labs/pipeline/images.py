@@ -48,7 +48,8 @@ class ImageDataset:
 
     def __getitem__(self, sample: int) -> Any:
         name = f"sample {sample} of {self.store.folder.name}"
-        image = self.decoder(self.store.read(sample), sample=name)
+        # A decoder may take changed bytes for an image: the checksum costs some hundredths of decoding.
+        image = self.decoder(self.store.read(sample, verify=True), sample=name)
         return augmented(
             image, crop=self.crop, seed=(self.seed, self.epoch, sample), normalise=self.normalise, sample=name
         )

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from edl_labs.pipeline.broken import BrokenSample
 
-_START, _END = b"\xff\xd8", b"\xff\xd9"
+_START = b"\xff\xd8"
+_SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
+# Restart markers, which stand among the compressed data, and TEM: all other ones are followed by a length.
+_ALONE = {*range(0xD0, 0xD8), 0x01}
+# A marker, behind any number of filling bytes; where a scan has begun, a stuffed zero or a restart is none.
+_MARKER = re.compile(rb"\xff[^\x00\xff]")
+_IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 # Start-of-frame markers: all of C0 to CF but the tables C4, C8 and CC.
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
@@ -37,9 +45,27 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
 
 
 def check_jpeg(data: bytes, *, sample: str = "the image") -> None:
-    """BrokenSample where a JPEG is cut off: some decoders fill the rest with grey and say nothing."""
+    """BrokenSample where a JPEG is cut off: some decoders fill the rest with grey and say nothing.
+
+    Markers are followed to the end marker of the image itself, not to one of a preview or of what stands behind it:
+    telephones and cameras append to whole files. Inside the compressed data anything decodes to something, so that
+    bytes changed, lost or zeroed there are not found here, and only some decoders object: `Store.read(verify=True)`
+    finds them, as `ImageDataset` does.
+    """
     if not data or data[:2] != _START:
         jpeg_size(data, sample=sample)
-    # Cameras and shards pad with zeros behind the end marker.
-    if data[-2:] != _END and not data.rstrip(b"\0").endswith(_END):
-        raise BrokenSample(sample, f"the JPEG is cut off after {len(data):,} bytes: it has no end marker")
+    place, scanned = 2, False
+    while found := (_IN_SCAN if scanned else _MARKER).search(data, place):
+        marker, place = data[found.end() - 1], found.end()
+        if marker == _EOI:
+            if not scanned:
+                raise BrokenSample(sample, f"the JPEG ends after {place:,} bytes without an image")
+            return
+        if marker == _SOI:
+            raise BrokenSample(sample, f"the JPEG is cut off: another one begins after {place - 2:,} bytes")
+        if marker in _ALONE:
+            continue
+        scanned = scanned or marker == _SOS
+        # A length of less than its own two bytes would go round for ever.
+        place += max(2, int.from_bytes(data[place : place + 2], "big"))
+    raise BrokenSample(sample, f"the JPEG is cut off after {len(data):,} bytes: it has no end marker")

@@ -15,14 +15,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline import (
     FORMATS,
     BrokenSample,
     EmptyShard,
+    ImageDataset,
     Stage,
     Store,
+    check_jpeg,
+    decoders,
     format_writers,
     image_set,
     image_stages,
@@ -31,6 +35,7 @@ from edl_labs.pipeline import (
     token_set,
     write,
 )
+from edl_labs.pipeline.data import natural_image
 
 
 @pytest.fixture(scope="module")
@@ -299,3 +304,73 @@ def test_a_missing_file_of_a_store_does_not_shift_the_samples_after_it(images: A
     assert images.samples[4] == read.fn(opened.fn(4))
     with pytest.raises(BrokenSample, match="sample 3 of s"):
         opened.fn(3)
+
+
+def jpeg(size: tuple[int, int] = (40, 56), **options: Any) -> bytes:
+    buffer = BytesIO()
+    pixels = natural_image(np.random.default_rng(0), *size)
+    Image.fromarray(pixels).save(buffer, "JPEG", **options)
+    return buffer.getvalue()
+
+
+WHOLE = {
+    "baseline": jpeg(),
+    "progressive": jpeg(progressive=True),
+    "restarts": jpeg(restart_marker_blocks=2),
+    "end marker in a comment": jpeg(comment=b"an end \xff\xd9 and a start \xff\xd8"),
+    "preview": jpeg(exif=b"Exif\0\0" + jpeg((16, 16))),
+    "filled": jpeg()[:-2] + b"\xff\xff\xff\xd9",
+}
+BEHIND = [b"", b"\0", bytes(5000), b"SEFT trailer of a telephone", b"\xff", jpeg((24, 24)), b"\r\n"]
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+@pytest.mark.parametrize("behind", BEHIND)
+def test_a_whole_jpeg_is_decoded_whatever_stands_behind_it(kind: str, behind: bytes) -> None:
+    shapes = {name: decode(WHOLE[kind] + behind).shape for name, decode in decoders().items()}
+
+    assert dict.fromkeys(decoders(), (40, 56, 3)) == shapes
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_a_jpeg_that_was_cut_anywhere_is_refused_whatever_was_filled_in(kind: str) -> None:
+    content = WHOLE[kind]
+    passed = []
+    for stop in range(len(content)):
+        for fill in (b"", bytes(len(content) - stop)):
+            try:
+                check_jpeg(content[:stop] + fill, sample="sample 7")
+            except BrokenSample as error:
+                assert "sample 7" == error.sample
+            else:
+                passed.append((stop, len(fill)))
+
+    assert [] == passed
+
+
+def test_a_jpeg_that_was_cut_is_not_made_whole_by_the_next_one() -> None:
+    with pytest.raises(BrokenSample, match=r"sample 7 .* another one begins"):
+        check_jpeg(WHOLE["baseline"][:900] + WHOLE["baseline"], sample="sample 7")
+
+
+def test_markers_without_an_image_are_refused() -> None:
+    with pytest.raises(BrokenSample, match="without an image"):
+        check_jpeg(b"\xff\xd8\xff\xd9")
+
+
+def test_a_length_of_nothing_does_not_go_round_for_ever() -> None:
+    with pytest.raises(BrokenSample, match="no end marker"):
+        check_jpeg(b"\xff\xd8" + b"\xff\xfe\0\0" * 1000)
+
+
+@pytest.mark.parametrize("name", sorted(decoders()))
+def test_a_hole_inside_an_image_is_named_with_every_decoder(name: str, images: Any, tmp_path: Path) -> None:
+    store = write(images, tmp_path / "s")
+    content = store.paths[3].read_bytes()
+    middle = len(content) // 2
+    store.paths[3].write_bytes(content[:middle] + bytes(200) + content[middle + 200 :])
+    dataset = ImageDataset(store, decoder=name, crop=40)
+
+    assert (3, 40, 40) == dataset[2].shape
+    with pytest.raises(BrokenSample, match=r"sample 3 of s .* checksum"):
+        dataset[3]
