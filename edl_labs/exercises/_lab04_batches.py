@@ -96,6 +96,7 @@ class BucketSampler:
         sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
         return {
             "length": len(sampler),
+            "untold": [[int(index) for index in batch] for batch in sampler],
             "epochs": drawn(seed, 0, 1, 0),
             "resumed": drawn(seed, 1)[0],
             "other": drawn(seed + 1, 0)[0],
@@ -104,7 +105,7 @@ class BucketSampler:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["epochs"]) != 3:
             raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
-        for batches in (*got["epochs"], got["resumed"], got["other"]):
+        for batches in (*got["epochs"], got["resumed"], got["other"], got["untold"]):
             _refuse_no_permutation(case, batches)
         if got["length"] != len(got["epochs"][0]):
             raise Wrong(
@@ -122,7 +123,7 @@ class BucketSampler:
         """Nothing: what is asked for are properties, and the reference's batches are only one way to have them."""
         return {}
 
-    form: ClassVar[Any] = {"length": 0, "epochs": [[[0]]], "resumed": [[0]], "other": [[0]]}
+    form: ClassVar[Any] = {"length": 0, "untold": [[0]], "epochs": [[[0]]], "resumed": [[0]], "other": [[0]]}
 
     def show(self, case: Any) -> str:
         return f"{len(case['lengths'])} lengths from {min(case['lengths'])} to {max(case['lengths'])}, batches of " + (
@@ -173,6 +174,13 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
             why=f"{len(batches)} batches, the largest of {max(map(len, batches))}; batch_size is {size}",
             next="all batches but one are full",
         )
+    short = [len(batch) for batch in batches if len(batch) < size]
+    if len(short) > 1:
+        raise Wrong(
+            "more than one batch is not full",
+            why=f"{len(short)} batches have fewer than {size} samples, the smallest {min(short)}",
+            next="cut pools of whole batches, so that only the last of them leaves a rest",
+        )
 
 
 def _refuse_wrong_seeds(got: Any) -> None:
@@ -182,6 +190,12 @@ def _refuse_wrong_seeds(got: Any) -> None:
             "the same seed and epoch gave another order",
             why="a run that stops in epoch 1 and is taken up there would see other batches",
             next="make a new generator from seed and epoch for every epoch, and use no other randomness",
+        )
+    if got["untold"] != first:
+        raise Wrong(
+            "before any set_epoch() it is not epoch 0",
+            why="a new sampler gave other batches than it does after set_epoch(0)",
+            next="set the epoch to 0 in __init__",
         )
     if first == second:
         raise Wrong(

@@ -92,6 +92,29 @@ def test_a_sampler_of_small_batches_is_refused(judged):
     assert "the batches have the wrong size" == judged("bucket_sampler", BucketSampler=sampler(singles)).what
 
 
+def test_two_batches_that_share_the_rest_are_refused(judged):
+    def two_are_short(lengths, size, rng):
+        made = by_noisy_length(lengths, size, rng)
+        (place,) = [i for i, batch in enumerate(made) if len(batch) < size] or [0]
+        other = made[(place + 1) % len(made)]
+        if len(made[place]) < size - 1:
+            made[place].append(other.pop())
+        return made
+
+    told = {judged("bucket_sampler", seed=s, BucketSampler=sampler(two_are_short)).what for s in range(4)}
+
+    assert {"more than one batch is not full"} == told
+
+
+def test_a_sampler_that_begins_with_another_epoch_is_refused(judged):
+    class BeginsWithOne(sampler(by_noisy_length)):
+        def __init__(self, lengths, *, batch_size, seed):
+            super().__init__(lengths, batch_size=batch_size, seed=seed)
+            self.epoch = 1
+
+    assert "before any set_epoch() it is not epoch 0" == judged("bucket_sampler", BucketSampler=BeginsWithOne).what
+
+
 def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
     class Remembers:
         def __init__(self, lengths, *, batch_size, seed):
