@@ -88,8 +88,8 @@ class EventClock:
     """The device's own clock, read by timing events in the current stream; each reading waits for its mark.
 
     `make_event` makes a timing event as torch's are: `record()`, `synchronize()`, `elapsed_time(end)` in milliseconds.
-    `EventClock.of(device)` uses torch's for that device. Trust it for work in the current stream; other streams it
-    misses.
+    `EventClock.of(device)` uses torch's for that device, which `device` then names. Trust it for work in the current
+    stream; other streams it misses.
     """
 
     # Events are stamped every half microsecond or so (CUDA's documentation of cudaEventElapsedTime).
@@ -97,8 +97,8 @@ class EventClock:
     # Elapsed times are float32 milliseconds: beyond this distance from the anchor, fewer than 10 ns would be resolved.
     _FAR_S = 0.1
 
-    def __init__(self, make_event: Callable[[], Any], *, name: str = "device events") -> None:
-        self._make_event, self.name = make_event, name
+    def __init__(self, make_event: Callable[[], Any], *, name: str = "device events", device: str = "") -> None:
+        self._make_event, self.name, self.device = make_event, name, device
         self._anchor = self._marked()
         self._anchor_s = 0.0
         self._cost_s: float | None = None
@@ -108,7 +108,9 @@ class EventClock:
         """The clock of an accelerator's events; UsageError where torch or the accelerator is missing."""
         torch = _torch()
         wanted = _accelerator_device(torch, device)
-        return cls(lambda: torch.Event(device=wanted, enable_timing=True), name=f"events of {wanted}")
+        return cls(
+            lambda: torch.Event(device=wanted, enable_timing=True), name=f"events of {wanted}", device=str(wanted)
+        )
 
     @property
     def read_cost_s(self) -> float:
@@ -140,6 +142,15 @@ class EventClock:
 def clock_for(device: object) -> Clock:
     """The clock to time work on `device` with: the host's for the CPU, one that can wait for an accelerator."""
     return HostClock() if str(device).split(":")[0] == "cpu" else AcceleratorClock(device)
+
+
+def device_behind(clock: Clock) -> str:
+    """The device that `clock` times, as torch names it; '' for the processor's clock and those of modelled devices.
+
+    >>> device_behind(HostClock())
+    ''
+    """
+    return str(clock.device) if isinstance(clock, (AcceleratorClock, EventClock)) else ""
 
 
 def smallest_step_s(now_s: Callable[[], float], *, steps: int = 200) -> float:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.bench.pick import virtual_gpu
-from edl_labs.clock import AcceleratorClock, Clock
+from edl_labs.clock import Clock, device_behind
 
 _UNKNOWN_LLC_BYTES = 32 << 20
 _UNKNOWN_L2_BYTES = 64 << 20
@@ -20,9 +20,8 @@ def llc_bytes(clock: Clock) -> int:
     gpu = virtual_gpu([clock])
     if gpu is not None:
         return int(gpu.machine.l2_bytes)
-    if isinstance(clock, AcceleratorClock):
-        return _l2_bytes(clock.device)
-    return host_llc_bytes()
+    device = device_behind(clock)
+    return _l2_bytes(device) if device else host_llc_bytes()
 
 
 def make_flush(clock: Clock) -> Callable[[], object]:
@@ -30,9 +29,8 @@ def make_flush(clock: Clock) -> Callable[[], object]:
     gpu = virtual_gpu([clock])
     if gpu is not None:
         return _virtual_flush(gpu)
-    if isinstance(clock, AcceleratorClock):
-        return _device_flush(clock)
-    return _host_flush()
+    device = device_behind(clock)
+    return _device_flush(device, clock) if device else _host_flush()
 
 
 @cache
@@ -64,10 +62,10 @@ def _host_flush() -> Callable[[], object]:
     return lambda: np.add(lines, 1, out=lines)
 
 
-def _device_flush(clock: AcceleratorClock) -> Callable[[], object]:
+def _device_flush(device: str, clock: Clock) -> Callable[[], object]:
     import torch
 
-    lines: Any = torch.ones(2 * _l2_bytes(clock.device) // 4, dtype=torch.int32, device=clock.device)
+    lines: Any = torch.ones(2 * _l2_bytes(device) // 4, dtype=torch.int32, device=device)
 
     def flush() -> None:
         lines.add_(1)

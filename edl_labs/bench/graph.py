@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edl_labs.bench.feed import Feed
-from edl_labs.clock import AcceleratorClock, Clock
+from edl_labs.clock import Clock, device_behind
 from edl_labs.errors import UsageError
 
 
@@ -15,7 +15,7 @@ def captured(fn: Callable[..., Any], feed: Feed | None, clock: Clock) -> Callabl
 
     Raises UsageError where there is no CUDA device, or where `fn` does what a graph cannot hold.
     """
-    if not isinstance(clock, AcceleratorClock) or not clock.device.startswith("cuda"):
+    if not device_behind(clock).startswith("cuda"):
         raise UsageError(
             "graph=True needs a CUDA device",
             why=f"the clock is {clock.name}, and only CUDA captures graphs",

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 
-from edl_labs.clock import AcceleratorClock, Clock
+from edl_labs.clock import Clock, device_behind
 from edl_labs.device import Device, describe
 
 
 def stamp_for(clock: Clock) -> Device | None:
-    """Which machine this is; of an accelerator where the clock waits for one. torch is not loaded for it.
+    """Which machine this is; of an accelerator where the clock times one. torch is not loaded for it.
 
     On a VirtualGPU's clock the device is the modelled one, and says so; nothing of this machine decides its figures.
     """
-    device = str(clock.device) if isinstance(clock, AcceleratorClock) else "cpu"
-    stamp = describe(device, load_torch=False)
+    stamp = describe(device_behind(clock) or "cpu", load_torch=False)
     if not clock.name.startswith("virtual"):
         return stamp
     model = clock.name.removeprefix("virtual").strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from edl_labs.clock import AcceleratorClock, Clock
+from edl_labs.clock import Clock, device_behind
 
 _MOVED = 0.01
 
@@ -66,11 +66,12 @@ class NvmlWatch:
 
 def watch_for(clock: Clock) -> Watch | None:
     """What can watch the device of this clock; None where nothing can."""
-    if not isinstance(clock, AcceleratorClock):
+    device = device_behind(clock)
+    if not device:
         return None
     try:
         import torch
 
-        return NvmlWatch(f"GPU-{torch.cuda.get_device_properties(torch.cuda.current_device()).uuid}")
+        return NvmlWatch(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
     except Exception:  # no NVIDIA GPU, no driver library, no permission
         return None

@@ -8,7 +8,16 @@ import sys
 
 import pytest
 
-from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock, clock_for, mean_cost_s, smallest_step_s
+from edl_labs.clock import (
+    AcceleratorClock,
+    Clock,
+    EventClock,
+    HostClock,
+    clock_for,
+    device_behind,
+    mean_cost_s,
+    smallest_step_s,
+)
 from edl_labs.errors import UsageError
 
 
@@ -98,6 +107,19 @@ def test_an_accelerators_clock_waits_for_its_device(accelerator):
     assert ["cuda:0", "cuda:1"] == fake.waited
     assert isinstance(clock, Clock)
     assert "host beside cuda:0" == clock.name
+
+
+def test_a_clock_of_an_accelerator_names_its_device(accelerator, monkeypatch):
+    accelerator("cuda")
+    import torch
+
+    made = []
+    event = type("Event", (), {"record": lambda _: None, "synchronize": lambda _: None})
+    monkeypatch.setattr(torch, "Event", lambda device, enable_timing: made.append(str(device)) or event())
+    clocks = [EventClock.of("cuda:1"), EventClock.of(), AcceleratorClock("cuda:1"), EventClock(event), HostClock()]
+
+    assert ["cuda:1", "cuda:0", "cuda:1", "", ""] == list(map(device_behind, clocks))
+    assert ["cuda:1", "cuda:0"] == made
 
 
 def test_without_an_accelerator_its_clock_says_what_to_use(accelerator):

@@ -1,0 +1,95 @@
+"""A clock of device events counts as its device's: cache, stamp, watch and graphs; without one it is as any clock."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from edl_labs.bench import State, cold, graph, measure, stamp, state
+from edl_labs.clock import AcceleratorClock, EventClock, HostClock
+from edl_labs.device import describe
+from edl_labs.errors import UsageError
+
+PROPERTIES = SimpleNamespace(L2_cache_size=40 << 20, uuid="of-device-1")
+
+
+class Event:
+    """A timing event on the processor's clock."""
+
+    def record(self):
+        self.t = time.perf_counter()
+
+    def synchronize(self):
+        pass
+
+    def elapsed_time(self, end):
+        return 1e3 * (end.t - self.t)
+
+
+def no_properties(device):
+    raise AssertionError(f"asked for {device!r}, and the clock is of cuda:1")
+
+
+@pytest.fixture(params=[EventClock, AcceleratorClock])
+def clock(request, monkeypatch):
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda d: PROPERTIES if d == "cuda:1" else no_properties(d)
+    )
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: torch.device("cuda"))
+    monkeypatch.setattr(torch.accelerator, "synchronize", lambda device: None)
+    monkeypatch.setattr(torch, "Event", lambda device, enable_timing: Event())
+    return request.param.of("cuda:1") if request.param is EventClock else AcceleratorClock("cuda:1")
+
+
+def test_the_cache_to_clear_is_that_of_the_device(clock, monkeypatch):
+    made = []
+    ones = torch.ones
+    monkeypatch.setattr(torch, "ones", lambda n, dtype, device: made.append((4 * n, device)) or ones(8, dtype=dtype))
+    cold.make_flush(clock)()
+
+    assert 40 << 20 == cold.llc_bytes(clock)
+    assert [(80 << 20, "cuda:1")] == made
+
+
+def test_the_stamp_is_that_of_the_device(clock, monkeypatch):
+    monkeypatch.setattr(stamp, "describe", lambda device, load_torch: SimpleNamespace(device=device))
+
+    assert "cuda:1" == stamp.stamp_for(clock).device
+
+
+def test_the_device_that_is_watched_is_that_of_the_clock(clock, monkeypatch):
+    monkeypatch.setattr(state, "NvmlWatch", lambda uuid: uuid)
+
+    assert "GPU-of-device-1" == state.watch_for(clock)
+
+
+def test_a_graph_is_captured(clock, monkeypatch):
+    monkeypatch.setattr(graph, "_capture", lambda torch, fn, arguments: SimpleNamespace(replay="replay"))
+
+    assert "replay" == graph.captured(len, None, clock)
+
+
+def test_a_cold_measurement_clears_the_devices_cache_and_drops_throttled_blocks(clock, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(cold, "_device_flush", lambda device, clock: lambda: flushed.append(device))
+    monkeypatch.setattr(
+        state, "NvmlWatch", lambda uuid: SimpleNamespace(read=lambda: State(1e9, 1e9, throttled=bool(flushed)))
+    )
+    here = describe("cpu")
+    monkeypatch.setattr(stamp, "describe", lambda device, load_torch: here)
+    m = measure(lambda: sum(range(100)), clock=clock, cold=True, budget_s=0.05)
+
+    assert {"cuda:1"} == set(flushed)
+    assert m.dropped > 0
+
+
+def test_events_of_no_known_device_are_as_any_clock():
+    clock = EventClock(Event)
+    with pytest.raises(UsageError, match="needs a CUDA device"):
+        graph.captured(len, None, clock)
+
+    assert cold.llc_bytes(HostClock()) == cold.llc_bytes(clock)
+    assert ("cpu", None) == (stamp.stamp_for(clock).device, state.watch_for(clock))
