@@ -20,6 +20,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 _KEPT = 1000
+# So many undrained laps of each name are looked at: each look waits for the device, which the others must not do.
+_LOOKS = 3
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,8 @@ class Timer:
 
     `t.lap("forward")` times a part, and laps nest: their names become paths, `step/forward`. `t.over(loader)` times how
     long each batch is waited for. `t["forward"]` holds the counts, sums and running mean of a lap. `sync=False`
-    leaves out the waiting inside a region that you know to be synchronous. With `enabled=False` nothing is read and
-    nothing waits.
+    leaves out the waiting inside a region that you know to be synchronous; only after the first three laps of each
+    name it is looked whether the device was still at work. With `enabled=False` nothing is read and nothing waits.
 
     >>> t = Timer("epoch")
     >>> for batch in t.over([1, 2, 3], name="loading"):
@@ -148,10 +150,12 @@ class Timer:
     @property
     def warnings(self) -> tuple[Mistake, ...]:
         """What is wrong with these times: work still running at an end, a first lap far longer than the others."""
+        undrained = [path for path, lap in self._laps.items() if lap.undrained]
+        if undrained:
+            # Looking at the first laps inside another one has waited in it: that it took longer tells nothing.
+            return (mistake("no_sync", f"after {undrained[-1]} the device was still at work"),)
         found = {}
         for path, lap in self._laps.items():
-            if lap.undrained:
-                found["no_sync"] = mistake("no_sync", f"after {path} the device was still at work")
             if len(lap.kept) >= 4 and lap.kept[0] > 10 * median(lap.kept[1:]):
                 first, others = seconds(lap.kept[0]), seconds(median(lap.kept[1:]))
                 found["compile_inside"] = mistake(
@@ -171,20 +175,25 @@ class Timer:
         share = f", {percent(lap.total_s / total, digits=2)}" if total > 0 else ""
         return f"{path}: {seconds(lap.total_s / lap.count)} × {lap.count} = {seconds(lap.total_s)}{share}"
 
-    def _keep(self, path: str, took_s: float, *, undrained: bool) -> None:
-        self._laps.setdefault(path, _Lap()).add(took_s, smooth=self._smooth, undrained=undrained)
+    def _keep(self, path: str, took_s: float, *, drained: bool) -> None:
+        lap = self._laps.setdefault(path, _Lap())
+        lap.add(took_s, smooth=self._smooth)
+        if not drained and lap.looks < _LOOKS and not lap.undrained:
+            at_work = _still_working(self.clock, took_s)
+            lap.looks += at_work is not None
+            lap.undrained = bool(at_work)
 
 
 class _Lap:
-    __slots__ = ("count", "first_s", "kept", "last_s", "max_s", "mean_s", "min_s", "total_s", "undrained")
+    __slots__ = ("count", "first_s", "kept", "last_s", "looks", "max_s", "mean_s", "min_s", "total_s", "undrained")
 
     def __init__(self) -> None:
         self.count, self.total_s, self.first_s, self.last_s = 0, 0.0, math.nan, math.nan
         self.min_s, self.max_s, self.mean_s = math.inf, 0.0, math.nan
         self.kept: list[float] = []
-        self.undrained = False
+        self.undrained, self.looks = False, 0
 
-    def add(self, took_s: float, *, smooth: float, undrained: bool) -> None:
+    def add(self, took_s: float, *, smooth: float) -> None:
         if not self.count:
             self.first_s = self.mean_s = took_s
         self.count += 1
@@ -193,7 +202,6 @@ class _Lap:
         self.total_s += took_s
         self.last_s = took_s
         self.min_s, self.max_s = min(self.min_s, took_s), max(self.max_s, took_s)
-        self.undrained = self.undrained or undrained
         if len(self.kept) < _KEPT:
             self.kept.append(took_s)
 
@@ -230,7 +238,7 @@ class _Region:
             took_s = clock.now_s() - self._start_s
             timer._path.pop()
         if kind is None:
-            timer._keep(self._path, took_s, undrained=not self._drains and _still_working(clock, took_s))
+            timer._keep(self._path, took_s, drained=self._drains)
 
     def cancel(self) -> None:
         """Leaves without counting."""
@@ -250,15 +258,18 @@ class _Nothing:
 _NOTHING = _Nothing()
 
 
-def _still_working(clock: Clock, took_s: float) -> bool:
-    """Whether a device had work left when an undrained region ended: waiting for it takes over 5 % of the region."""
+def _still_working(clock: Clock, took_s: float) -> bool | None:
+    """Whether a device had work left when an undrained region ended: waiting for it takes over 5 % of the region.
+
+    None where this process uses no device that could be waited for.
+    """
     if is_asynchronous(clock):
         start = clock.now_s()
         clock.synchronize()
         return clock.now_s() - start > 0.05 * took_s + 1e-4 * took_s + 2 * clock.read_cost_s + 2e-5
     device = _clock_here()
     if not isinstance(device, AcceleratorClock):
-        return False
+        return None
     start = device.now_s()
     device.synchronize()
     return device.now_s() - start > 0.05 * took_s + 2e-5

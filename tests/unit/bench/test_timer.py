@@ -9,6 +9,17 @@ import pytest
 from scripted_clock import DeviceClock, ScriptedClock
 
 from edl_labs.bench import Timer
+from edl_labs.clock import AcceleratorClock, HostClock
+
+
+class CountingClock(DeviceClock):
+    """A device's clock that counts how often it was waited for."""
+
+    waits = 0
+
+    def synchronize(self):
+        self.waits += 1
+        super().synchronize()
 
 
 def test_a_region_is_timed_between_drained_ends():
@@ -136,6 +147,35 @@ def test_an_undrained_region_is_told():
         clock.queue(1e-2)
 
     assert ["no_sync"] == [item.kind for item in timer.warnings]
+
+
+@pytest.mark.parametrize(("work_s", "waits", "told"), [(0.0, 6, []), (1e-2, 3, ["no_sync"])])
+def test_without_sync_only_a_few_laps_are_looked_at(work_s, waits, told):
+    clock = CountingClock(launch_s=1e-6, sync_s=0.0)
+    timer = Timer("step", clock=clock, sync=False)
+    for _ in range(100):
+        with timer, timer.lap("part"):
+            clock.t += 1e-3
+            clock.queue(work_s)
+        clock.t += 1.0
+    found = [item.kind for item in timer.warnings]
+
+    assert (told, 100, waits) == (found, timer["part"].count, clock.waits)
+
+
+@pytest.mark.parametrize("uses_device_from", [0, 50])
+def test_beside_the_hosts_clock_a_device_is_looked_at_a_few_times_once_it_is_used(monkeypatch, uses_device_from):
+    waited = []
+    device = object.__new__(AcceleratorClock)
+    monkeypatch.setattr(AcceleratorClock, "synchronize", lambda self: waited.append(self))
+    timer = Timer("step", clock=ScriptedClock())
+    for turn in range(100):
+        here = device if turn >= uses_device_from else HostClock()
+        monkeypatch.setattr("edl_labs.bench.timer._clock_here", lambda here=here: here)
+        with timer:
+            pass
+
+    assert [device] * 3 == waited
 
 
 def test_a_drained_region_raises_no_warning():
