@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from edl_labs import stats
@@ -15,6 +16,8 @@ from edl_labs.units import percent, seconds
 
 VERDICTS = ("data-bound", "compute-bound", "balanced", "inconclusive")
 _BLOCKS = 12
+# Of rare stalls a run goes on until it has seen this many, or this many times the batches.
+_EVENTS, _LONGER = 6, 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,8 +91,9 @@ def whose_fault(
 
     The loader alone (mock trainer), the step alone on one batch (mock loader), then both; the first batch of each, in
     which workers start, and the first third of the loop, in which the queue runs empty, do not count. `loader` is
-    something to iterate over again, or a function that makes one. Each run ends after a third of `budget_s`; a batch
-    that does not come within `limit_s` is TookTooLong. The step has no such limit: one that hangs hangs this too.
+    something to iterate over again, or a function that makes one. Where a few long stalls make up the time, runs go on
+    for up to ten times the batches. Each run ends after a third of `budget_s`; a batch that does not come within
+    `limit_s` is TookTooLong, and so, in the main thread of a Unix process, is a step.
     """
     if batches < 6:
         raise UsageError(f"{batches} batches", why="an interval needs some", next="give 60")
@@ -116,7 +120,10 @@ def fault_of_times(
 
     Data-bound when the whole interval of loader over step lies above 1 + band, compute-bound when it lies below
     1 / (1 + band), balanced when it lies in between; an interval across a border is inconclusive, unless its centre
-    lies in the band: then the two sides cost about the same and it is balanced.
+    lies in the band and all of it within two: then the two sides cost about the same and it is balanced.
+
+    Times of a batch are means, to which rare long ones belong. A stall that came once may be the loader's or the
+    machine's: the interval holds both.
 
     >>> fault_of_times([3.0] * 9, [1.0] * 9, [2.0] * 9, [1.0] * 9).verdict
     'data-bound'
@@ -153,49 +160,86 @@ def _verdict(ratio: float, low: float, high: float, band: float) -> str:
         return "data-bound"
     if high < 1 / (1 + band):
         return "compute-bound"
-    return "balanced" if 1 / (1 + band) <= ratio <= 1 + band else "inconclusive"
+    near = (1 + band) ** 2
+    return "balanced" if 1 / (1 + band) <= ratio <= 1 + band and low * near >= 1 and high <= near else "inconclusive"
 
 
 def _period(times: Sequence[float], level: float) -> stats.Estimate:
-    size = _block_size(list(times))
-    return _estimate([sum(block) / len(block) for block in _blocks(list(times), size)], level)
+    return _rate(list(times), [1.0] * len(times), list(times), level)
 
 
 def _share(wait_s: Sequence[float], loop_s: Sequence[float], level: float) -> stats.Estimate:
-    size = _block_size(list(loop_s))
-    blocks = zip(_blocks(list(wait_s), size), _blocks(list(loop_s), size), strict=True)
-    parts = _estimate([_over(sum(wait), sum(loop)) if sum(loop) else 0.0 for wait, loop in blocks], level)
-    total = sum(loop_s)
-    center = sum(wait_s) / total if total else 0.0
-    low, high = min(parts.low, center), max(parts.high, center)
-    return stats.Estimate(center, low, high, level, parts.n, parts.effective_n)
+    if not sum(loop_s):
+        return stats.Estimate(0.0, 0.0, 0.0, level, len(loop_s), 1.0)
+    return _rate(list(wait_s), list(loop_s), list(loop_s), level)
 
 
-def _estimate(values: list[float], level: float) -> stats.Estimate:
-    estimate = stats.median_interval(values, level=level)
-    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
-        return estimate
-    # Too few blocks for the level: what was seen, from end to end.
-    return stats.Estimate(estimate.center, min(values), max(values), level, estimate.n, estimate.effective_n)
+def _rate(above: list[float], below: list[float], times: list[float], level: float) -> stats.Estimate:
+    """The sum of `above` over that of `below`, with an interval from how much parts of the series differ.
+
+    Single times, and blocks where neighbours resemble each other, are wide where a few stalls make up the time: those
+    may be chance. Where workers deliver in bursts, whole bursts (or the steadiest blocks) differ far less than chance
+    would have it: then they are the parts.
+    """
+    count = len(times)
+    singles = [slice(n, n + 1) for n in range(count)]
+    least, most = count // _BLOCKS, count // (_BLOCKS // 2)
+    wide = max(_half(above, below, parts, level) for parts in (singles, _blocks(count, max(1, least))))
+    bursts = _bursts(times)
+    # A series may begin in the middle of a burst.
+    regular = [bursts, bursts[1:], *(_blocks(count, size) for size in range(max(2, least), most + 1))]
+    parts = min((p for p in regular if len(p) > 1), key=lambda p: _half(above, below, p, level), default=singles)
+    half, rare = _half(above, below, parts, level), 0.0
+    if half >= wide / 3:
+        parts, half, rare = singles, wide, _unseen(above, below)
+    first, last = parts[0].start, parts[-1].stop
+    center = sum(above[first:last]) / sum(below[first:last])
+    return stats.Estimate(center, max(0.0, center - half), center + half + rare, level, count, float(len(parts)))
 
 
-def _block_size(times: list[float]) -> int:
-    """How many batches a block holds: workers deliver in bursts, and the steadiest block holds whole bursts."""
-    least, most = max(1, len(times) // _BLOCKS), max(1, len(times) // (_BLOCKS // 2))
-    return min(range(least, most + 1), key=lambda size: (_spread(_blocks(times, size)), size))
+def _half(above: list[float], below: list[float], parts: list[slice], level: float) -> float:
+    """Half an interval for the ratio of the sums over `parts`: Student's t on their deviations from it."""
+    if len(parts) < 2:
+        return 0.0
+    tops, bottoms = ([sum(values[part]) for part in parts] for values in (above, below))
+    center = sum(tops) / sum(bottoms)
+    off = sum((top - center * bottom) ** 2 for top, bottom in zip(tops, bottoms, strict=True))
+    degrees = len(parts) - 1
+    return stats.student_quantile((1 + level) / 2, degrees) * math.sqrt(off * len(parts) / degrees) / sum(bottoms)
 
 
-def _spread(blocks: list[list[float]]) -> float:
-    means = [sum(block) / len(block) for block in blocks]
-    middle = sum(means) / len(means)
-    return sum(abs(mean - middle) for mean in means) / len(means)
+def _unseen(above: list[float], below: list[float]) -> float:
+    """What longer stalls than any that came may add to the ratio: where one came, five more may have been due.
+
+    How much longer follows from how the longest few stand to each other (Hill's estimate of the tail).
+    """
+    ordered = sorted(above, reverse=True)
+    longest = ordered[: max(2, math.isqrt(len(ordered)) + 1)]
+    if len(ordered) < 2 or longest[-1] <= 0:
+        longer = 1.0
+    else:
+        tail = sum(math.log(one / longest[-1]) for one in longest[:-1]) / (len(longest) - 1)
+        longer = 1 / (1 - min(tail, 0.8))
+    excess = max(0.0, longest[0] - sum(above) / len(above))
+    return 2.5 * longer * excess / sum(below)
 
 
-def _blocks(times: list[float], size: int) -> list[list[float]]:
-    blocks = [times[start : start + size] for start in range(0, len(times), size)]
-    if len(blocks) > 1 and len(blocks[-1]) < size:
-        blocks[-2:] = [blocks[-2] + blocks[-1]]
-    return blocks
+def _bursts(times: list[float]) -> list[slice]:
+    """The series cut behind each time above the mean: a burst of batches, and the wait for the next one.
+
+    What comes after the last such wait is a burst that has not ended, and is left out where waits are nearly all.
+    """
+    middle = sum(times) / len(times) * (1 - 1e-9)
+    ends = [n + 1 for n, one in enumerate(times) if one >= middle]
+    parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+    if sum(times[ends[-1] :]) > 0.1 * sum(times) / len(ends):
+        parts[-1] = slice(parts[-1].start, len(times))
+    return parts
+
+
+def _blocks(count: int, size: int) -> list[slice]:
+    starts = list(range(0, max(1, count - size + 1), size))
+    return [slice(start, end) for start, end in pairwise([*starts, count])]
 
 
 def _over(above: float, below: float) -> float:
@@ -220,6 +264,21 @@ def _close(batches: Any) -> None:
         batches.close()
 
 
+class _Stalls:
+    """Times as they come: do a few long ones make up their sum? As many as equal ones would weigh the same."""
+
+    def __init__(self) -> None:
+        self.total = self.squares = 0.0
+
+    def add(self, one_s: float) -> None:
+        self.total += one_s
+        self.squares += one_s * one_s
+
+    @property
+    def are_few(self) -> bool:
+        return self.total**2 < _EVENTS * self.squares
+
+
 class _Run:
     """Three runs with the same clock, number of batches and limits."""
 
@@ -232,12 +291,15 @@ class _Run:
         batches = iter(make())
         times: list[float] = []
         first: Any = None
-        while len(times) <= self.batches and (len(times) < 2 or last - begin < self.budget_s):
+        stalls = _Stalls()
+        while self._goes_on(len(times) - 1, stalls) and (len(times) < 2 or last - begin < self.budget_s):
             there, batch = self._next(batches, len(times))
             if not there:
                 break
             first = batch if not times else first
             now = self.clock.now_s()
+            if times:
+                stalls.add(now - last)
             times.append(now - last)
             last = now
         _close(batches)
@@ -262,17 +324,23 @@ class _Run:
         batches = iter(make())
         waits: list[float] = []
         works: list[float] = []
+        stalls = _Stalls()
         begin = self.clock.now_s()
-        while len(waits) < self.batches and (len(waits) < 6 or self.clock.now_s() - begin < self.budget_s):
+        while self._goes_on(len(waits), stalls) and (len(waits) < 6 or self.clock.now_s() - begin < self.budget_s):
             start = self.clock.now_s()
             there, batch = self._next(batches, len(waits))
             if not there:
                 break
             waits.append(self.clock.now_s() - start)
             works.append(self._step(step, batch))
+            if len(waits) > self.batches // 3:
+                stalls.add(waits[-1] + works[-1])
         _close(batches)
-        skip = min(len(waits) - 1, max(1, len(waits) // 3))
+        skip = min(len(waits) - 1, max(1, min(len(waits), self.batches) // 3))
         return waits[skip:], works[skip:]
+
+    def _goes_on(self, count: int, stalls: _Stalls) -> bool:
+        return count < self.batches or (count < _LONGER * self.batches and stalls.are_few)
 
     def _step(self, step: Callable[[Any], Any], batch: Any) -> float:
         start = self.clock.now_s()
