@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,13 +12,17 @@ from typing import Any
 from edl_labs import stats
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.limits import within
+from edl_labs.pipeline.limits import alarm, can_alarm, within
 from edl_labs.units import percent, seconds
 
 VERDICTS = ("data-bound", "compute-bound", "balanced", "inconclusive")
 _BLOCKS = 12
 # Of rare stalls a run goes on until it has seen this many, or this many times the batches.
 _EVENTS, _LONGER = 6, 10
+_OF_STEP = {
+    "why": "the step waits for something that does not come, or its work is larger than thought",
+    "next": "run the step alone on one batch, or raise limit_s",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -343,10 +348,12 @@ class _Run:
         return count < self.batches or (count < _LONGER * self.batches and stalls.are_few)
 
     def _step(self, step: Callable[[Any], Any], batch: Any) -> float:
-        start = self.clock.now_s()
-        step(batch)
-        self.clock.synchronize()
-        return self.clock.now_s() - start
+        # Only the thread that may hold a GPU's context runs the step: elsewhere than in the main one without a limit.
+        with alarm(self.limit_s, what="the end of a step", **_OF_STEP) if can_alarm() else nullcontext():
+            start = self.clock.now_s()
+            step(batch)
+            self.clock.synchronize()
+            return self.clock.now_s() - start
 
     def _next(self, batches: Any, number: int) -> tuple[bool, Any]:
         nothing = object()

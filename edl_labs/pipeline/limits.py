@@ -28,15 +28,23 @@ def within(limit_s: float, fn: Callable[[], T], *, what: str) -> T:
     In the main thread of a Unix process a timer interrupts the call itself, and costs nothing; elsewhere the call runs
     in a daemon thread that is left behind.
     """
-    if threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer"):
+    if can_alarm():
         with alarm(limit_s, what=what):
             return fn()
     return _in_thread(limit_s, fn, what)
 
 
+def can_alarm() -> bool:
+    """Whether a timer can interrupt this thread: the main one of a Unix process."""
+    return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+
+
 @contextmanager
-def alarm(limit_s: float, *, what: str) -> Iterator[None]:
-    """A block that TookTooLong ends after `limit_s`; a timer that was running before goes on afterwards."""
+def alarm(limit_s: float, *, what: str, **advice: str) -> Iterator[None]:
+    """A block that TookTooLong ends after `limit_s`; a timer that was running before goes on afterwards.
+
+    `advice` is the error's `why` and `next`, where a loader's do not fit.
+    """
 
     rang = _Rang()
 
@@ -51,7 +59,7 @@ def alarm(limit_s: float, *, what: str) -> Iterator[None]:
     except _Rang as error:
         if error is not rang:
             raise
-        raise too_long(what, limit_s) from None
+        raise too_long(what, limit_s, **advice) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
@@ -59,13 +67,15 @@ def alarm(limit_s: float, *, what: str) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, max(left_s - (time.monotonic() - start), 1e-3), every_s)
 
 
-def too_long(what: str, limit_s: float) -> TookTooLong:
+def too_long(
+    what: str,
+    limit_s: float,
+    *,
+    why: str = "a worker hangs or died, a disk or a lock does not answer, or the work is larger than thought",
+    next: str = "try it with workers=0 to see the error itself, or raise limit_s",
+) -> TookTooLong:
     """The error for a wait that reached its limit."""
-    return TookTooLong(
-        f"{what} did not come within {limit_s:g} s",
-        why="a worker hangs or died, a disk or a lock does not answer, or the work is larger than thought",
-        next="try it with workers=0 to see the error itself, or raise limit_s",
-    )
+    return TookTooLong(f"{what} did not come within {limit_s:g} s", why=why, next=next)
 
 
 def _in_thread(limit_s: float, fn: Callable[[], T], what: str) -> T:

@@ -8,18 +8,21 @@ from itertools import repeat
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.pipeline.limits import within
 
 
-def mock_loader(loader: Iterable[Any], *, batches: int | None = None) -> Iterator[Any]:
+def mock_loader(loader: Iterable[Any], *, batches: int | None = None, limit_s: float = 60.0) -> Iterator[Any]:
     """One real batch of `loader`, again and again: what the step could do if data were free.
 
-    As many times as the loader has batches, unless `batches` says; without end where neither is known.
+    As many times as the loader has batches, unless `batches` says; without end where neither is known. A first batch
+    that does not come within `limit_s` is TookTooLong.
 
     >>> list(mock_loader([[1], [2], [3]]))
     [[1], [1], [1]]
     """
-    first = next(iter(loader), None)
-    if first is None:
+    source, nothing = iter(loader), object()
+    first = within(limit_s, lambda: next(source, nothing), what="the first batch of the loader")
+    if first is nothing:
         raise UsageError(
             "the loader gives no batch", why="a mock loader repeats a real one", next="check the data set's length"
         )

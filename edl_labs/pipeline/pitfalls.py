@@ -77,14 +77,18 @@ if __name__ == "__main__":
 """
 
 
-def main_dataset(method: str) -> MainOutcome:
+def main_dataset(method: str, *, limit_s: float = 60.0) -> MainOutcome:
     """The `MainOutcome` of a data set defined in a `__main__` without a file, as in a notebook's cells.
 
     A forked worker has the class in its memory. A spawned one gets it by name, imports `__main__` anew, and does not
-    find it there.
+    find it there. One that says nothing within `limit_s` does not work either.
     """
     # A program from stdin has no file that a new interpreter could import, as a notebook has none.
-    done = subprocess.run([sys.executable, "-", method], input=_IN_MAIN, capture_output=True, text=True, timeout=60)
+    words = [sys.executable, "-", method]
+    try:
+        done = subprocess.run(words, input=_IN_MAIN, capture_output=True, text=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        return MainOutcome(method, False, f"it did not end within {limit_s:g} s")
     lines = [line for line in done.stderr.splitlines() if "Error" in line]
     works = done.stdout.strip() == "42"
     return MainOutcome(method, works, "" if works else (lines[-1] if lines else done.stderr[-200:]))
