@@ -1,13 +1,17 @@
-"""What is wrong with the inputs themselves: constant or zero data."""
+"""What is wrong with the inputs themselves: constant or zero data, iterators that the first call uses up."""
 
 from __future__ import annotations
 
+import operator
 import sys
+import types
+from collections.abc import Iterator
 from typing import Any
 
 from edl_labs.bench.feed import Feed
 
 _ENOUGH = 16
+_NOTHING = object()
 
 
 def constant(feed: Feed) -> str:
@@ -21,17 +25,43 @@ def constant(feed: Feed) -> str:
     return always[0][0]
 
 
+def used_up(sets: list[tuple[Any, ...]]) -> str:
+    """The kind of a builtin iterator among these arguments that has nothing left to give, or ''.
+
+    Only where Python does not tell is an item asked for; iterators of other kinds may start anew and are left alone.
+    """
+    return next((type(item).__name__ for item in _leaves(sets) if _is_used_up(item)), "")
+
+
+def _is_used_up(value: Any) -> bool:
+    if not isinstance(value, Iterator) or type(value).__module__ not in ("builtins", "itertools"):
+        return False
+    if isinstance(value, types.GeneratorType):
+        return value.gi_frame is None
+    left = operator.length_hint(value, -1)
+    if left >= 0 or type(value).__name__ == "callable_iterator":
+        return left == 0  # to ask iter(queue.get, None) for an item may take for ever
+    try:
+        return next(value, _NOTHING) is _NOTHING
+    except Exception:
+        return False
+
+
 def _zeros(always: list[tuple[str, ...]]) -> str:
     # A constant operand beside a real one can be meant (a bias, a mask); zeros make the other one pointless.
     return next((words[0] for words in always if words[0].startswith("all zeros")), "")
 
 
 def _arrays(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return [array for item in value for array in _arrays(item)]
-    if isinstance(value, dict):
-        return [array for item in value.values() for array in _arrays(item)]
-    return [value] if _is_floating(value) else []
+    return list(filter(_is_floating, _leaves(value)))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _is_floating(value: Any) -> bool:

@@ -24,7 +24,7 @@ from edl_labs.bench.state import State
 from edl_labs.bench.values import Mistake
 from edl_labs.bench.warmup import Plan
 from edl_labs.clock import Clock, HostClock
-from edl_labs.errors import EdlError
+from edl_labs.errors import EdlError, UsageError
 from edl_labs.units import byte_count, si
 
 _CALLS = 4
@@ -95,6 +95,7 @@ class Session:
         """Looks at what the timed blocks did: compiling, growing; and at the clock of the processor."""
         if not self._on:
             return
+        self._check_iterators()
         torch = sys.modules.get("torch")
         frames = compiled_frames(sys.modules) - self._frames
         if frames:
@@ -134,6 +135,15 @@ class Session:
             return
         self._add("constant_inputs", inputs.constant(self._feed))
 
+    def _check_iterators(self, sets: int | None = None) -> None:
+        kind = inputs.used_up(self._feed.pool[:sets]) if self._feed is not None else ""
+        if kind:
+            raise UsageError(
+                f"an input is a {kind}, and nothing is left in it",
+                why="a call takes out what it reads, and later calls are timed with nothing to do",
+                next="give what it is made from, such as the list, and make the iterator inside the function",
+            )
+
     def _look_at_code(self) -> None:
         roots = (self._fn,)
         if host.calls_by_name(roots, "synchronize") and self._virtual is None:
@@ -159,6 +169,7 @@ class Session:
             took = max(0.0, wall_s - (host.queued_s() - queued)) if type(self._clock) is HostClock else wall_s
             if index == 0:
                 self.first_call_s = wall_s
+                self._check_iterators(1)
             alive.append(len(self._torch.survivors()) if self._torch else 0)
             spent_s += took
             # The first call may load and compile; the time of the others says whether there is time to go on.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import sys
 import threading
 import time
@@ -14,6 +16,7 @@ from scripted_clock import ScriptedClock
 from edl_labs.bench import FunctionFailed, measure
 from edl_labs.bench.feed import Feed
 from edl_labs.bench.mistakes import KINDS, Session, mistake
+from edl_labs.bench.mistakes.inputs import used_up
 from edl_labs.bench.mistakes.light import bound_s
 from edl_labs.errors import UsageError
 
@@ -131,6 +134,68 @@ def test_a_function_that_fails_during_the_look_is_named(good_calls, error, want)
 
     assert want is caught.type
     assert None is next(calls, None)
+
+
+def endless():
+    while True:
+        yield 1
+
+
+@pytest.mark.parametrize(
+    ("fn", "given", "kind"),
+    [
+        (sum, lambda: (iter(range(1000)),), "range_iterator"),
+        (sum, lambda: ((n for n in (1, 2)),), "generator"),
+        (sum, lambda: (map(abs, (1, 2)),), "map"),
+        (sum, lambda: (itertools.chain((1,), (2,)),), "chain"),
+        (lambda batch: sum(batch["x"]), lambda: ({"x": iter([1, 2])},), "list_iterator"),
+        (lambda numbers: next(numbers, None), lambda: (iter(range(7)),), "range_iterator"),
+    ],
+)
+def test_an_input_that_calls_use_up_is_refused(fn, given, kind):
+    with pytest.raises(UsageError) as caught:
+        measure(fn, inputs=given(), budget_s=0.01)
+    with pytest.raises(UsageError):
+        measure(fn, inputs=given, budget_s=0.01)
+
+    assert f"an input is a {kind}, and nothing is left in it" == caught.value.what
+    assert "inside the function" in caught.value.next
+
+
+def test_an_iterator_that_waits_or_fails_is_not_asked_for_more_than_it_gives():
+    waits = iter(lambda: pytest.fail("asked"), None)
+    fails = map(int, ["no number"])
+
+    assert "" == used_up([(waits, fails)])
+
+
+class Restarting:
+    """A loader that is its own iterator and starts anew after its end."""
+
+    def __iter__(self):
+        self.left = 3
+        return self
+
+    def __next__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise StopIteration
+        return 1
+
+
+@pytest.mark.parametrize(
+    ("fn", "given"),
+    [
+        (next, (endless(),)),
+        (next, (itertools.count(),)),
+        (next, (map(abs, itertools.count()),)),
+        (sum, (Restarting(),)),
+        (sum, (range(10),)),
+        (lambda file: file.seek(0) or file.read(), (io.StringIO("text"),)),
+    ],
+)
+def test_iterators_that_do_not_end_and_those_that_start_anew_are_measured(fn, given):
+    assert measure(fn, inputs=given, budget_s=0.01).median_s > 0
 
 
 def test_the_cache_does_not_matter_once_it_is_cleared_for_each_call():
