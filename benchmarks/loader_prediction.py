@@ -1,4 +1,4 @@
-"""A loader's throughput, predicted from its stages and then measured: 12 configurations, and what a tuned one reaches.
+"""A loader's throughput, predicted from its stages and then measured: 16 configurations, and what a tuned one reaches.
 
 The prediction sees the stages in processes of their own, the processor time of handing over a batch, and how
 processes slow each other; never the DataLoader that it predicts. Rounds are interleaved: each predicts anew, then
@@ -47,6 +47,14 @@ FAMILIES = (
 )
 WORKERS = (0, 1, 2)
 STEPS_S = (0.0, 30e-3)
+# (workers, step, whether it takes the CPU): more workers than cores, and a step that wants one of them.
+CONFIGURATIONS = (
+    *((workers, step_s, False) for step_s in STEPS_S for workers in WORKERS),
+    (4, 0.0, False),
+    (4, 20e-3, True),
+)
+# Sleeping steps of these lengths, in periods of the loader, must reach the target; the others are told.
+GATED = ("sleeping, 1.5x", "sleeping, 0.7x")
 
 
 def family(folder: Path, decoder: str, format: str, size: tuple[int, int]) -> ImageDataset:
@@ -57,11 +65,13 @@ def family(folder: Path, decoder: str, format: str, size: tuple[int, int]) -> Im
     return ImageDataset(store, decoder=decoder)
 
 
-def model_of(dataset: ImageDataset, *, step_s: float, costs: dict[str, Any]) -> LoaderModel:
+def model_of(dataset: ImageDataset, *, step_s: float, on_cpu: bool, costs: dict[str, Any]) -> LoaderModel:
     """The prediction's model from what was measured of the stages."""
     contention = costs["contention"]
     worker_s = 1 / contention.rates[1]
-    return LoaderModel(BATCH, worker_s, costs["handoff_s"], costs["main_s"], step_s, contention=contention)
+    return LoaderModel(
+        BATCH, worker_s, costs["handoff_s"], costs["main_s"], step_s, step_on_cpu=on_cpu, contention=contention
+    )
 
 
 def alone_s(step_s: float) -> float:
@@ -89,13 +99,14 @@ def one_round(datasets: dict[tuple, ImageDataset], rows: dict[tuple, list[tuple[
     """Predict, then measure, every configuration once."""
     for key, dataset in datasets.items():
         costs = costs_of(dataset)
-        for step_s in STEPS_S:
-            model = model_of(dataset, step_s=alone_s(step_s), costs=costs)
-            for workers in WORKERS:
-                step = sleeping_step(step_s) if step_s else None
-                run = run_loader(dataset, batch_size=BATCH, workers=workers, step=step, collate=collate, seconds=1.2)
-                place = (*key[:3], workers, step_s)
-                rows[place].append((model.sample_per_s(workers), run.sample_per_s, model.limit(workers)))
+        slept_s = {step_s: alone_s(step_s) for step_s in STEPS_S}
+        for workers, step_s, on_cpu in CONFIGURATIONS:
+            # A busy step takes the processor time that it is asked for; a sleeping one wakes up late.
+            model = model_of(dataset, step_s=step_s if on_cpu else slept_s[step_s], on_cpu=on_cpu, costs=costs)
+            step = (busy_step if on_cpu else sleeping_step)(step_s) if step_s else None
+            run = run_loader(dataset, batch_size=BATCH, workers=workers, step=step, collate=collate, seconds=1.2)
+            place = (*key[:3], workers, step_s, on_cpu)
+            rows[place].append((model.sample_per_s(workers), run.sample_per_s, model.limit(workers)))
 
 
 def tuned(dataset: ImageDataset) -> dict[str, dict[str, Any]]:
@@ -110,6 +121,7 @@ def tuned(dataset: ImageDataset) -> dict[str, dict[str, Any]]:
     found = {}
     for name, factor, make in (
         ("sleeping, 1.5x", 1.5, sleeping_step),
+        ("sleeping, 1.0x", 1.0, sleeping_step),
         ("sleeping, 0.7x", 0.7, sleeping_step),
         ("on the CPU, 1.0x", 1.0, busy_step),
     ):
@@ -136,7 +148,7 @@ def main() -> int:
             one_round(datasets, rows)
         shares = tuned(next(iter(datasets.values())))
     table = []
-    for (decoder, layout, size, workers, step_s), seen in rows.items():
+    for (decoder, layout, size, workers, step_s, on_cpu), seen in rows.items():
         error = median(measured / predicted for predicted, measured, _ in seen) - 1
         table.append(
             {
@@ -145,6 +157,7 @@ def main() -> int:
                 "size": f"{size[0]}x{size[1]}",
                 "workers": workers,
                 "step_s": step_s,
+                "step_on_cpu": on_cpu,
                 "predicted_per_s": median(p for p, _, _ in seen),
                 "measured_per_s": median(m for _, m, _ in seen),
                 "limit": seen[-1][2],
@@ -153,7 +166,7 @@ def main() -> int:
             }
         )
     bad = [row for row in table if abs(row["error"]) > LARGEST_ERROR]
-    slow = [name for name, row in shares.items() if name.startswith("sleeping") and row["share"] < LEAST_SHARE]
+    slow = [name for name, row in shares.items() if name in GATED and row["share"] < LEAST_SHARE]
     if "--json" in sys.argv:
         stamp = describe("cpu").to_dict()
         print(json.dumps({"rows": table, "tuned": shares, "cache": states, "rounds": rounds, "stamp": stamp}, indent=1))
@@ -168,7 +181,7 @@ def show(table: list[dict[str, Any]], shares: dict[str, dict[str, Any]], states:
     for row in table:
         print(
             f"{row['decoder']:11} {row['format']:4} {row['size']:8} workers {row['workers']}  "
-            f"step {row['step_s'] * 1e3:3.0f} ms  "
+            f"step {row['step_s'] * 1e3:3.0f} ms {'busy' if row['step_on_cpu'] else '    '}  "
             f"predicted {row['predicted_per_s']:6.0f}/s  measured {row['measured_per_s']:6.0f}/s  "
             f"{row['error']:+6.1%}  ({row['limit']}; rounds {', '.join(f'{e:+.0%}' for e in row['errors'])})"
         )
