@@ -12,6 +12,9 @@ EACH = 6
 # How much slower the slower side is, for loops that are bound; balanced ones stay within 4 %.
 _BOUND = (1.3, 3.0)
 _STEPS = 24
+# Loops whose host pauses: at the beginning, while all of a data-bound loop's queues fill, so that its device hardly
+# waits; in the middle, where a device waits for no data. Whether the device is busy says nothing there.
+_FILLED, _PAUSED = (2, 4, 5), (2, 3, 4, 5)
 
 
 class WhoseFault:
@@ -79,12 +82,21 @@ def _billed(timeline: Any) -> dict[str, float]:
 
 
 def loop(
-    load_s: Any, step_s: Any, *, workers: int, depth: int, copy_s: float, copy_blocks: bool, first_s: float
+    load_s: Any,
+    step_s: Any,
+    *,
+    workers: int,
+    depth: int,
+    copy_s: float,
+    copy_blocks: bool,
+    first_s: float,
+    pauses_s: dict[int, float],
 ) -> Any:
     """The spans of a loop: workers load in turn, the host takes a batch, copies it, launches a step and goes on.
 
     A pageable copy blocks: it starts when the device has done the step before, and the host's wait is billed to it
-    inside `next`, where loaders that copy put it. `first_s` is what each worker's first batch takes more.
+    inside `next`, where loaders that copy put it. `first_s` is what each worker's first batch takes more, `pauses_s`
+    what the host does beside (it saves the model, say) before it launches these batches' steps.
     """
     spans: list[dict[str, Any]] = []
 
@@ -108,8 +120,9 @@ def loop(
             device_s = max(main_s, device_s) + copy_s
         span("host", "next", next_s, main_s)
         taken_s.append(main_s)
-        span("host", "launch", main_s, main_s + 1e-4)
-        main_s += 1e-4
+        launched_s = main_s + 1e-4 + pauses_s.get(batch, 0.0)
+        span("host", "launch", main_s, launched_s)
+        main_s = launched_s
         started_s = max(main_s, device_s)
         device_s = started_s + step
         span("device", "step", started_s, device_s)
@@ -130,6 +143,12 @@ def _drawn(rng: Any, verdict: str, number: int) -> dict[str, Any]:
         drawn = rng.uniform(1 - noise, 1 + noise, size=_STEPS)
         return [float(value) for value in drawn / drawn.mean() * mean_s]
 
+    pauses_s: dict[int, float] = {}
+    if verdict != "data-bound" and number in _PAUSED:
+        pauses_s = {batch: float(rng.uniform(2.5, 4)) * step for batch in (8, 14, 20)}
+    elif verdict == "data-bound" and number in _FILLED:
+        depth = 4
+        pauses_s = {0: 1.5 * depth * workers * per_batch}
     copy_s = 0.004 * step
     spans = loop(
         times(per_batch * workers),
@@ -139,5 +158,6 @@ def _drawn(rng: Any, verdict: str, number: int) -> dict[str, Any]:
         copy_s=copy_s,
         copy_blocks=number % 2 == 1,
         first_s=float(rng.uniform(10, 30)) * step if number in (2, 5) else 0.0,
+        pauses_s=pauses_s,
     )
     return {"timeline": spans}

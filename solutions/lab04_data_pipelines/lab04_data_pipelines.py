@@ -909,8 +909,8 @@ check("prefetcher")
 # `"compute-bound"`, or `"balanced"` when the faster side's rate is at most 1.1 times the slower side's. A timeline is a
 # list of spans, dicts with `row`, `kind`, `start_s`, `end_s`: rows `"worker 0"`, `"worker 1"`, … (kind `"load"`, one
 # batch each), `"host"` (kinds `"next"`, `"launch"`, `"item"`), `"device"` (kind `"step"`). **Each worker's first batch
-# does not count**: it starts and imports there. (Given: the durations row by row.) Guessing earns nothing: marks are
-# corrected for chance.
+# does not count**: it starts and imports there. The host may also pause, to save the model, say: that is neither side's
+# rate. (Given: the durations row by row.) Guessing earns nothing: marks are corrected for chance.
 
 
 # %% solve="whose_fault"

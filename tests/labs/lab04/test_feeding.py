@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 
@@ -215,6 +216,19 @@ def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
             case = _lab04_blame._drawn(rng, verdict, number)
 
             assert verdict == solution["whose_fault"](case["timeline"])
+
+
+@pytest.mark.parametrize("most", [0.02, 0.05, 0.08, 0.12, 0.2])
+def test_how_long_the_device_waits_earns_little_whatever_the_threshold(judged, most):
+    def by_idle_share(timeline):
+        steps = [(span["start_s"], span["end_s"]) for span in timeline if span["row"] == "device"][6:]
+        idle_s = sum(later[0] - earlier[1] for earlier, later in itertools.pairwise(steps))
+        share = idle_s / (steps[-1][1] - steps[0][0])
+        return "data-bound" if share > most else "compute-bound" if share < most / 6 else "balanced"
+
+    points = [judged("whose_fault", seed=seed, whose_fault=by_idle_share).points for seed in range(6)]
+
+    assert max(points) < 0.4
 
 
 def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged, solution):
