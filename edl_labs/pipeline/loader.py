@@ -310,6 +310,11 @@ class _Source:
         finally:
             timer.cancel()
             timer.join()
+        # Threads that feed the queues of workers end by themselves, a little later.
+        for waiting in getattr(self.iterator, "_index_queues", ()):
+            feeder = getattr(waiting, "_thread", None)
+            if feeder is not None:
+                feeder.join(_GRACE_S)
 
     def _workers(self) -> Sequence[Any]:
         return getattr(self.iterator, "_workers", ())
