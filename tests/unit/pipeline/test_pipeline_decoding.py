@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from odd_data import Odd
 
 from edl_labs import pipeline
 from edl_labs.errors import EdlError, UsageError
@@ -176,21 +177,6 @@ def test_a_broken_file_reaches_the_consumer_with_its_name(data: Any, tmp_path: P
     for workers in (0, 1):
         with pytest.raises(BrokenSample, match="sample 6 of s"):
             list(feed(ImageDataset(store, crop=64), batch_size=4, workers=workers, collate=collate, limit_s=20))
-
-
-class Odd:
-    """A data set in which one sample does something bad."""
-
-    def __init__(self, deed: Any) -> None:
-        self.deed = deed
-
-    def __len__(self) -> int:
-        return 20
-
-    def __getitem__(self, sample: int) -> int:
-        if sample == 13:
-            self.deed()
-        return sample
 
 
 @pytest.mark.parametrize("ahead", [False, True])

@@ -10,24 +10,10 @@ import time
 from typing import Any
 
 import pytest
+from odd_data import Odd
 
 from edl_labs.pipeline import TookTooLong, WorkerDied, feed
 from edl_labs.pipeline.limits import within
-
-
-class Odd:
-    """A data set in which sample 13 does something bad."""
-
-    def __init__(self, deed: Any) -> None:
-        self.deed = deed
-
-    def __len__(self) -> int:
-        return 20
-
-    def __getitem__(self, sample: int) -> int:
-        if sample == 13:
-            self.deed()
-        return sample
 
 
 def raising(error: Exception) -> Any:
