@@ -12,7 +12,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from edl_labs.presenters import register_presenter
+
 __version__ = "0.1.0"
+
+# Values do not import what shows them: here, at the top, they are told who does.
+register_presenter("plot", "edl_labs.plots:draw")
+register_presenter("html", "edl_labs.ui:html")
 
 _HOMES = {
     "check": "edl_labs.checks.notebook",

@@ -1,1 +1,15 @@
 """All matplotlib of the library: each function takes values and axes, and returns the axes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# Which function draws a value of which class. A result's `plot()` ends here, by `values.present("plot", self, …)`.
+_DRAWN_BY: dict[str, str] = {}
+
+
+def draw(value: Any, *args: Any, **options: Any) -> Any:
+    """The picture of a result: its axes, or its figure, as the function that draws values of its class returns it."""
+    module, _, name = _DRAWN_BY[type(value).__name__].partition(":")
+    return getattr(import_module(f"edl_labs.plots.{module}"), name)(value, *args, **options)

@@ -1,0 +1,23 @@
+"""Who shows results: values call `present`, the package's facade registers who answers, and no import runs uphill."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from edl_labs.errors import UsageError
+
+_PRESENTERS: dict[str, str] = {}
+
+
+def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
+    """What the presenter registered for `how` ('plot', 'html') makes of a value; UsageError where there is none."""
+    if how not in _PRESENTERS:
+        raise UsageError(f"nothing here makes a {how} of a result", next="register_presenter(how, 'module:function')")
+    module, _, name = _PRESENTERS[how].partition(":")
+    return getattr(import_module(module), name)(value, *args, **options)
+
+
+def register_presenter(how: str, where: str) -> None:
+    """Let `where`, as 'module:function', make `how` of values; the module is imported at the first use."""
+    _PRESENTERS[how] = where
