@@ -23,15 +23,18 @@ c.CourseDirectory.include = ["*.ipynb", "timestamp.txt"]  # nothing that lies be
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 
 # Students' code runs in a sandbox and is judged from outside it: no output of a notebook is ever read as a score.
-c.Autograde.pre_convert_hook = "edl_labs.grading.preprocessors.set_files_aside"
-c.Autograde.sanitize_preprocessors = ["edl_labs.grading.preprocessors.Mend", "nbgrader.preprocessors.CheckCellMetadata"]
+c.Autograde.pre_convert_hook = "edl_labs.course.grade.preprocessors.set_files_aside"
+c.Autograde.sanitize_preprocessors = [
+    "edl_labs.course.grade.preprocessors.Mend",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
 c.Autograde.autograde_preprocessors = [
-    "edl_labs.grading.preprocessors.JudgeOutside",
+    "edl_labs.course.grade.preprocessors.JudgeOutside",
     "nbgrader.preprocessors.IgnorePattern",
-    "edl_labs.grading.preprocessors.SaveMarks",
+    "edl_labs.course.grade.preprocessors.SaveMarks",
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
 # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
-c.AssignLatePenalties.plugin_class = "edl_labs.grading.term.late.CourseLatePolicy"
+c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.late.CourseLatePolicy"

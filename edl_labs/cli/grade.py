@@ -12,7 +12,7 @@ from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.grading.report import ClassProgress, ClassReport
+    from edl_labs.course.grade.report import ClassProgress, ClassReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,10 +35,10 @@ def grade(
 ) -> None:
     """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
-    from edl_labs.grading.classrun import grade as grade_class
-    from edl_labs.grading.cluster.backends import make_backend
-    from edl_labs.grading.cluster.spread import spread_class
-    from edl_labs.grading.sandbox import Level
+    from edl_labs.course.grade.classrun import grade as grade_class
+    from edl_labs.course.grade.cluster.backends import make_backend
+    from edl_labs.course.grade.cluster.spread import spread_class
+    from edl_labs.course.sandbox import Level
 
     level = Level.UNSAFE if unsafe else None
     if backend:

@@ -11,9 +11,9 @@ import typer
 from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 
 if TYPE_CHECKING:
+    from edl_labs.course.run.checkfile import CheckReport
+    from edl_labs.course.run.start import StartReport
     from edl_labs.roofline import Machine
-    from edl_labs.running.checkfile import CheckReport
-    from edl_labs.running.start import StartReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def doctor(
     """What machine is this, what will work on it, what will be skipped and why."""
     if sandbox:
         _try_escapes(as_json=as_json)
-    from edl_labs.running.doctor import diagnose
+    from edl_labs.course.run.doctor import diagnose
 
     with Progress(quiet=True) as progress:
         report = diagnose(progress=progress)
@@ -73,7 +73,7 @@ def _show_card(machine: Machine) -> None:
 
 
 def _try_escapes(*, as_json: bool) -> None:
-    from edl_labs.grading.sandbox import best_level, escapes
+    from edl_labs.course.sandbox import best_level, escapes
 
     level = best_level()
     tried = escapes(level=level)
@@ -93,8 +93,8 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Copy the labs into a folder, never over your work, and open JupyterLab there."""
-    from edl_labs.running.start import open_jupyterlab
-    from edl_labs.running.start import start as start_labs
+    from edl_labs.course.run.start import open_jupyterlab
+    from edl_labs.course.run.start import start as start_labs
 
     report = start_labs(folder, lab, open=False)
     if as_json:
@@ -119,8 +119,8 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
-    from edl_labs.running.checkfile import check_notebook
-    from edl_labs.running.values import Limits
+    from edl_labs.course.run.checkfile import check_notebook
+    from edl_labs.course.run.values import Limits
 
     with Progress(quiet=as_json) as progress:
         report = check_notebook(file, limits=Limits(cell_s=cell_timeout), progress=progress)

@@ -30,7 +30,7 @@ def collect(
 ) -> None:
     """Take a learning system's download: the newest notebook of each student goes where it is graded."""
     need_instructor_tools()
-    from edl_labs.grading.term.collect import collect as take
+    from edl_labs.course.marks.collect import collect as take
 
     found = take(assignment, path, kind=kind, roster=roster, times=times)
     if as_json:
@@ -55,7 +55,7 @@ def feedback(
 ) -> None:
     """One page for each student: points, what was wrong, why, what next, and the notebook; needs nothing else."""
     need_instructor_tools()
-    from edl_labs.grading.term.feedback import feedback as give
+    from edl_labs.course.marks.feedback import feedback as give
 
     with Progress(quiet=as_json) as progress:
         found = give(assignment, only=only or (), archive=archive, progress=progress)
@@ -80,7 +80,7 @@ def export(
 ) -> None:
     """Marks into the file that the learning system gave out, matched by id."""
     need_instructor_tools()
-    from edl_labs.grading.term.export import export as give
+    from edl_labs.course.marks.export import export as give
 
     found = give(assignment, kind=kind, out=out, template=template, column=column)
     if as_json:
@@ -105,7 +105,7 @@ def regrade(
 ) -> None:
     """Grade mended exercises again for all who attempted them: a table of changes; with --apply, the marks."""
     need_instructor_tools()
-    from edl_labs.grading.term.regrade import regrade as again
+    from edl_labs.course.marks.regrade import regrade as again
 
     with Progress(quiet=as_json) as progress:
         found = again(assignment, exercises, apply=apply, jobs=jobs, progress=progress)
@@ -132,8 +132,8 @@ def report(
 ) -> None:
     """The class at a glance: a histogram for each exercise, which mistake how often, flags, and what looks alike."""
     need_instructor_tools()
-    from edl_labs.grading.course_folder import CourseFolder
-    from edl_labs.grading.term.glance import glance, write_glance
+    from edl_labs.course.grade.course_folder import CourseFolder
+    from edl_labs.course.marks.glance import glance, write_glance
 
     course = CourseFolder.find()
     found, solutions = glance(assignment, course=course, least_alike=alike)

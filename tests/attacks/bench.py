@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edl_labs.grading.assignment import Assignment
-from edl_labs.grading.session import Session
+from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.grade.session import Session
 from tests.course.course_fixture import Course
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.graded_run import Budget
-from edl_labs.grading.judge_process import Judge
-from edl_labs.grading.kernel.pool import KernelPool
-from edl_labs.grading.reference import reference
-from edl_labs.grading.sandbox import Limits
-from edl_labs.grading.session import Session
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.graded_run import Budget
+from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade.reference import reference
+from edl_labs.course.grade.session import Session
+from edl_labs.course.sandbox import Limits
+from edl_labs.course.sandbox.kernel.pool import KernelPool
 from tests.attacks.bench import Bench
 from tests.course.course_fixture import LAB, Course, make_course
 from tests.course.once import once

@@ -8,10 +8,10 @@ import json
 import nbformat
 import pytest
 
-from edl_labs.grading.graded_notebook import graded_notebook
-from edl_labs.grading.plan import make_plan
-from edl_labs.grading.result import make_result
-from edl_labs.grading.submission import parse
+from edl_labs.course.grade.graded_notebook import graded_notebook
+from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.result import make_result
+from edl_labs.course.grade.submission import parse
 from tests.attacks.attack_case import FULL, AttackCase, all_cases
 from tests.attacks.bench import Bench
 

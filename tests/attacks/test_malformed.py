@@ -11,13 +11,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.grading import preload
-from edl_labs.grading.classrun import grade
-from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.graded_notebook import graded_notebook
-from edl_labs.grading.graded_run import Budget, Run
-from edl_labs.grading.plan import make_plan
-from edl_labs.grading.submission import MAX_FILE_BYTES, Submission, Unreadable, parse, read_submission
+from edl_labs.course.grade import preload
+from edl_labs.course.grade.classrun import grade
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.graded_notebook import graded_notebook
+from edl_labs.course.grade.graded_run import Budget, Run
+from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.submission import MAX_FILE_BYTES, Submission, Unreadable, parse, read_submission
 from tests.attacks.attack_case import FULL
 from tests.attacks.bench import Bench
 from tests.attacks.malformed import draw

@@ -11,13 +11,13 @@ import pytest
 
 from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome
-from edl_labs.grading.gradebook import Writer
-from edl_labs.grading.plan import make_plan
-from edl_labs.grading.reference import reference
-from edl_labs.grading.result import make_result
-from edl_labs.grading.session import Session
-from edl_labs.grading.submission import parse
-from edl_labs.grading.timed import timing
+from edl_labs.course.grade.gradebook import Writer
+from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.reference import reference
+from edl_labs.course.grade.result import make_result
+from edl_labs.course.grade.session import Session
+from edl_labs.course.grade.submission import parse
+from edl_labs.course.grade.timed import timing
 from tests.attacks.bench import Bench
 from tests.attacks.conftest import SEED
 
@@ -85,7 +85,9 @@ def test_honest_claim_is_taken(bench: Bench):
 
 
 def test_what_clocks_cannot_tell_goes_to_a_person(bench: Bench, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("edl_labs.grading.timed.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4))
+    monkeypatch.setattr(
+        "edl_labs.course.grade.timed.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4)
+    )
     session = timed(bench, wanted_ratio=1.0)
     plan = make_plan(session.assignment, parse(json.dumps(bench.course.answered({"longest": FAST})).encode()))
     run = session.grade(plan)

@@ -211,9 +211,9 @@ def _second(text: str) -> str:
 
 def make_lab_course(root: Path, name: str) -> Course:
     """A course folder around a lab of this repository, built and released as the build does it."""
-    from edl_labs.authoring.course import Course as Repository
-    from edl_labs.authoring.notebook import dumps, source_notebook
-    from edl_labs.authoring.release import release
+    from edl_labs.course.lab.course import Course as Repository
+    from edl_labs.course.lab.notebook import dumps, source_notebook
+    from edl_labs.course.lab.release import release
 
     course = Course(root, name, own_exercises=False)
     (root / "home").mkdir(parents=True)

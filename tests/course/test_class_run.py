@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.grade import classrun, preload
+from edl_labs.course.grade.classrun import grade
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.graded_run import Budget
+from edl_labs.course.grade.report import ClassProgress, ClassReport
+from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import NothingToDo, UsageError
-from edl_labs.grading import classrun, preload
-from edl_labs.grading.classrun import grade
-from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.graded_run import Budget
-from edl_labs.grading.kernel import pool as kernel_pool
-from edl_labs.grading.report import ClassProgress, ClassReport
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 FULL = float(sum(POINTS[name] for name in SOLUTIONS))
@@ -249,17 +249,17 @@ def test_killed_run_goes_on_where_it_was(course: Course, after_s: float):
 _GRADER = f"""
 import sys
 from pathlib import Path
-from edl_labs.grading.kernel import pool
+from edl_labs.course.sandbox.kernel import pool
 pool.USUAL_IMPORTS = {PRELOAD!r}
-from edl_labs.grading.classrun import grade
-from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.course.grade.classrun import grade
+from edl_labs.course.grade.course_folder import CourseFolder
 grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
 """
 
 
 def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkeypatch: pytest.MonkeyPatch):
+    from edl_labs.course.grade import grader
     from edl_labs.errors import EdlError
-    from edl_labs.grading import grader
 
     numbered(course, 0)
     right, tries = grader.reference, []

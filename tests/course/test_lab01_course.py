@@ -10,10 +10,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.authoring.course import Course as Repository
-from edl_labs.authoring.lab import Lab
-from edl_labs.grading.classrun import grade
-from edl_labs.grading.course_folder import CourseFolder
+from edl_labs.course.grade.classrun import grade
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.lab.course import Course as Repository
+from edl_labs.course.lab.lab import Lab
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 from tests.course.once import once
 

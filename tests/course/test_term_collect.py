@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.marks.archives import BadArchive
+from edl_labs.course.marks.collect import CollectReport, collect
 from edl_labs.errors import NothingToDo, UsageError
-from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.term.archives import BadArchive
-from edl_labs.grading.term.collect import CollectReport, collect
 from tests.course.course_fixture import LAB, Course
 
 ROSTER = 'id,first_name,last_name,email,canvas_id\nana,José,Álvarez,jose@x.org,101\nann,Ann,"O\'Neil, Jr",a@x.org,102\n'

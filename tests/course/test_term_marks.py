@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.grade import preload
+from edl_labs.course.grade.classrun import grade
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.marks.book import class_marks, open_book
+from edl_labs.course.marks.collect import collect
+from edl_labs.course.marks.export import export
+from edl_labs.course.marks.feedback import feedback
+from edl_labs.course.marks.glance import glance, write_glance
+from edl_labs.course.marks.regrade import regrade
 from edl_labs.errors import UsageError
-from edl_labs.grading import preload
-from edl_labs.grading.classrun import grade
-from edl_labs.grading.course_folder import CourseFolder
-from edl_labs.grading.term.book import class_marks, open_book
-from edl_labs.grading.term.collect import collect
-from edl_labs.grading.term.export import export
-from edl_labs.grading.term.feedback import feedback
-from edl_labs.grading.term.glance import glance, write_glance
-from edl_labs.grading.term.regrade import regrade
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 from tests.course.once import once
 
@@ -130,7 +130,7 @@ def test_feedback_holds_no_secret_case_and_no_frame_of_ours(course: Course):
     told = page.split("<h2>Your notebook")[0].split("</style>")[1]
 
     assert not any(f"({side}" in told or f" {side}." in told for side in secret if len(side) > 1)
-    assert "edl_labs/grading" not in page
+    assert "edl_labs/course/grade" not in page
 
 
 def test_feedback_is_packed_under_the_names_that_canvas_gave(course: Course):
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_filled_is_refused_and_nothing_is_written(course: 
 
 def test_csv_has_a_column_for_each_exercise_and_nbgrader_writes_the_same(course: Course):
     export(LAB, kind="csv", out=course.root / "marks.csv", course=folder(course))
-    course.nbgrader("export", "--exporter=edl_labs.grading.term.exporter.MarksExporter", "--to=by_nbgrader.csv")
+    course.nbgrader("export", "--exporter=edl_labs.course.marks.exporter.MarksExporter", "--to=by_nbgrader.csv")
     text = (course.root / "marks.csv").read_text(encoding="utf-8-sig")
     ana, ann = csv.DictReader(io.StringIO(text))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.authoring.source import parse
+from edl_labs.course.lab.source import parse
 from edl_labs.units import flop_rate
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from edl_labs.cli import app
+from edl_labs.course.run import doctor
+from edl_labs.course.run.doctor import Row
 from edl_labs.errors import EdlError
 from edl_labs.roofline import Machine
-from edl_labs.running import doctor
-from edl_labs.running.doctor import Row
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import edl_labs.roofline
-from edl_labs.authoring.source import parse
+from edl_labs.course.lab.source import parse
 from edl_labs.roofline import Machine
 from tests.labs.lab02.conftest import SOURCE
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from edl_labs.authoring.source import parse
 from edl_labs.checks import Outcome, judge
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.exercise import Exercise, load_lab
+from edl_labs.course.lab.source import parse
 
 LAB = "lab03_mixed_precision"
 SOURCE = Path(__file__).resolve().parents[3] / "solutions" / LAB / f"{LAB}.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import edl_labs.pipeline as pipeline
-from edl_labs.authoring.source import parse
+from edl_labs.course.lab.source import parse
 from edl_labs.pipeline import CacheState
 from tests.labs.lab04.conftest import SOURCE
 

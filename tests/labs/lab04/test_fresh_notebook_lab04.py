@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.authoring.source import parse
+from edl_labs.course.lab.source import parse
 from tests.labs.lab04.conftest import SOURCE
 
 CELLS = [cell for cell in parse(SOURCE.read_text(encoding="utf-8"), file=SOURCE.name) if cell.kind == "code"]

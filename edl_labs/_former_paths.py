@@ -1,0 +1,98 @@
+"""Where modules and names used to be: released notebooks, other courses and deployed configurations import them there.
+
+One line a path. An import of a former path, or of anything below it, gives the module of today: the same object, so
+that nothing exists twice.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# former dotted path → today's; a folder's line holds for everything below it that has no line of its own
+MODULES = {
+    "edl_labs.authoring": "edl_labs.course.lab",
+    "edl_labs.grading": "edl_labs.course.grade",
+    "edl_labs.grading.kernel": "edl_labs.course.sandbox.kernel",
+    "edl_labs.grading.kernel.zygote": "edl_labs.course.sandbox.zygote",
+    "edl_labs.grading.sandbox": "edl_labs.course.sandbox",
+    "edl_labs.grading.term": "edl_labs.course.marks",
+    "edl_labs.running": "edl_labs.course.run",
+}
+# today's module → former name in it → today's name
+NAMES: dict[str, dict[str, str]] = {}
+
+
+def today(path: str) -> str:
+    """The dotted path that a former one, or one below it, has today; the path itself where it never moved.
+
+    >>> today("edl_labs.grading.term.late"), today("edl_labs.clock")
+    ('edl_labs.course.marks.late', 'edl_labs.clock')
+    """
+    known, rest = path, ""
+    while known:
+        if known in MODULES:
+            moved = MODULES[known] + rest
+            return moved if moved == path else today(moved)
+        known, _, last = known.rpartition(".")
+        rest = f".{last}{rest}"
+    return path
+
+
+class _Former:
+    """Finds a former path and loads it as the module of today; without importlib.abc, which takes long to import."""
+
+    def find_spec(self, path: str, where: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        if not path.startswith("edl_labs.") or today(path) == path:
+            return None
+        _keep_facade_names(path)
+        return ModuleSpec(path, self, origin=today(path))  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(today(spec.name))
+        spec.loader_state = (module.__spec__, module.__name__)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module has run under its own name; importing has only put a former spec in place of its own."""
+        former = module.__spec__
+        if former is not None and former.loader is self:
+            module.__spec__, module.__name__ = former.loader_state
+
+
+class _Facade(ModuleType):
+    """A package whose public functions stay what they are when a former module of the same name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kept = self.__dict__.get(name)
+        if not (isinstance(value, ModuleType) and kept is not None and not isinstance(kept, ModuleType)):
+            super().__setattr__(name, value)
+
+
+def _keep_facade_names(path: str) -> None:
+    parent, _, name = path.rpartition(".")
+    package = sys.modules.get(parent)
+    if type(package) is ModuleType and name in getattr(package, "__all__", ()):
+        getattr(package, name)
+        package.__class__ = _Facade
+
+
+def former_name(module: str, name: str) -> Any:
+    """What a former name in a module of today is called now; AttributeError where there is none.
+
+    For a module's `__getattr__`: `def __getattr__(name): return former_name(__name__, name)`.
+    """
+    if name in NAMES.get(module, {}):
+        return getattr(sys.modules[module], NAMES[module][name])
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def install() -> None:
+    """Let imports of former paths find the modules of today."""
+    if not any(isinstance(finder, _Former) for finder in sys.meta_path):
+        # First, since the parts of a moved package would else be found, and loaded again, in its folder of today.
+        sys.meta_path.insert(0, _Former())

@@ -1,0 +1,1 @@
+"""Everything that students never see: authoring, headless runs, grading, the sandbox, and marks."""

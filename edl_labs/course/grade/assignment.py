@@ -1,0 +1,160 @@
+"""What the instructor knows of an assignment: the released cells, the solution's cells, exercises and points."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from edl_labs.checks.exercise import Exercise, exercises_folder, load_lab
+from edl_labs.errors import UsageError
+
+CHECK_PREFIX = "check_"
+_PACKAGE = Path(__file__).resolve().parents[2]
+_THAT_MARK = ("grade", "sandbox", "marks")  # the parts of the course whose code a mark depends on
+
+
+@dataclass(frozen=True)
+class KnownCell:
+    """One cell of the release. `role` is solve, check, answer, locked or empty; `solution` is the instructor's text."""
+
+    kind: str
+    id: str
+    source: str
+    solution: str
+    metadata: dict[str, Any]
+    role: str = ""
+    grade_id: str = ""
+    points: float = 0.0
+
+    @property
+    def exercise(self) -> str:
+        """The exercise that the cell belongs to; empty for cells of none."""
+        return self.grade_id.removeprefix(CHECK_PREFIX) if self.role in ("solve", "check", "answer") else ""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One lab as it is graded."""
+
+    name: str
+    cells: tuple[KnownCell, ...]
+    exercises: tuple[Exercise, ...]
+    notebook_metadata: dict[str, Any]
+    files: dict[str, bytes]
+    """What lies beside the released notebook, and in a course of its own the exercise modules."""
+    own_exercises: bool
+
+    @cached_property
+    def by_grade_id(self) -> dict[str, KnownCell]:
+        """The cells that nbgrader knows, by its id."""
+        return {cell.grade_id: cell for cell in self.cells if cell.grade_id}
+
+    @cached_property
+    def points(self) -> dict[str, float]:
+        """Points by exercise, those marked by hand included, in the lab's order."""
+        return {cell.exercise: cell.points for cell in self.cells if cell.role in ("check", "answer")}
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes whenever the release, the solution, the exercises or the library that judges them change."""
+        state = hashlib.sha256()
+        for cell in self.cells:
+            state.update(json.dumps([cell.source, cell.solution, cell.grade_id, cell.points, cell.role]).encode())
+        folders = (exercises_folder(), _PACKAGE / "checks", *(_PACKAGE / "course" / part for part in _THAT_MARK))
+        for path in [path for folder in folders for path in _modules(folder)]:
+            state.update(path.read_bytes())
+        for name, content in sorted(self.files.items()):
+            state.update(name.encode() + content)
+        return state.hexdigest()
+
+    def exercise(self, name: str) -> Exercise:
+        """The exercise called `name`."""
+        return next(e for e in self.exercises if e.name == name)
+
+    def built_on(self, name: str) -> set[str]:
+        """Every exercise that `name` uses, directly or through another."""
+        uses = set(self.exercise(name).uses)
+        for used in tuple(uses):
+            uses |= self.built_on(used)
+        return uses
+
+
+def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
+    """The assignment from its source and released notebooks; UsageError when something is missing or disagrees."""
+    solved, released = (_read(folder / f"{name}.ipynb", name) for folder in (source, release))
+    solutions = {cell["id"]: _text(cell) for cell in solved["cells"]}
+    cells = tuple(_known(cell, solutions) for cell in released["cells"])
+    if set(solutions) != {cell.id for cell in cells}:
+        why = "their cells have different ids"
+        raise UsageError(f"the source and the release of {name} disagree", why=why, next="edl-labs build")
+    exercises = tuple(load_lab(name))
+    _check_agreement(name, cells, exercises)
+    own = exercises_folder().resolve() != _PACKAGE / "exercises"
+    files = _beside(release, name) | (_exercise_files() if own else {})
+    return Assignment(name, cells, exercises, _notebook_metadata(released), files, own)
+
+
+def _read(path: Path, name: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        why = f"there is no {path.name} in {path.parent.parent.name}/"
+        raise UsageError(f"{name} was not built", why=why, next="edl-labs build") from None
+
+
+def _known(cell: dict[str, Any], solutions: dict[str, str]) -> KnownCell:
+    meta = cell["metadata"].get("nbgrader", {})
+    return KnownCell(
+        kind=cell["cell_type"],
+        id=cell["id"],
+        source=_text(cell),
+        solution=solutions.get(cell["id"], _text(cell)),
+        metadata=cell["metadata"],
+        role=_role(meta),
+        grade_id=meta.get("grade_id", ""),
+        points=float(meta.get("points", 0.0)),
+    )
+
+
+def _role(meta: dict[str, Any]) -> str:
+    if not meta:
+        return ""
+    if meta["grade"]:
+        return "answer" if meta["solution"] else "check"
+    return "solve" if meta["solution"] else "locked"
+
+
+def _text(cell: dict[str, Any]) -> str:
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _check_agreement(name: str, cells: Iterable[KnownCell], exercises: tuple[Exercise, ...]) -> None:
+    checked = {cell.exercise for cell in cells if cell.role == "check"}
+    known = {e.name for e in exercises}
+    if checked != known:
+        why = f"only one of the two has {', '.join(sorted(checked ^ known))}"
+        raise UsageError(f"{name} and its exercise module disagree", why=why, next="edl-labs build")
+
+
+def _notebook_metadata(notebook: dict[str, Any]) -> dict[str, Any]:
+    return {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
+
+
+def _beside(release: Path, name: str) -> dict[str, bytes]:
+    files = (path for path in sorted(release.rglob("*")) if path.is_file() and path.suffix != ".ipynb")
+    kept = (path for path in files if ".ipynb_checkpoints" not in path.parts and path.name != "timestamp.txt")
+    return {path.relative_to(release).as_posix(): path.read_bytes() for path in kept}
+
+
+def _exercise_files() -> dict[str, bytes]:
+    return {f".edl/exercises/{path.name}": path.read_bytes() for path in _modules(exercises_folder())}
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.py"))

@@ -1,0 +1,212 @@
+"""A whole class: several submissions at a time, each in its own sandbox, one writer for the gradebook.
+
+Finished work is kept in files named by all that it depends on, so a run that was killed goes on where it was, and a run
+with nothing new repeats nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import fnmatch
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.gradebook import Writer, read_timestamp
+from edl_labs.course.grade.graded_run import Budget
+from edl_labs.course.grade.grader import Graded, Grader
+from edl_labs.course.grade.report import ClassProgress, ClassReport, ProgressHook, StudentRow
+from edl_labs.course.grade.result import Result, ResultStore
+from edl_labs.course.sandbox import Level, Limits
+from edl_labs.errors import EdlError, NothingToDo, UsageError
+
+_TRIES = 2
+
+
+def grade(
+    assignment: str,
+    *,
+    course: CourseFolder | None = None,
+    jobs: int | None = None,
+    seed: int | None = None,
+    only: Sequence[str] = (),
+    fresh: bool = False,
+    level: Level | None = None,
+    limits: Limits | None = None,
+    budget: Budget | None = None,
+    on_gpu: bool = False,
+    progress: ProgressHook | None = None,
+) -> ClassReport:
+    """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
+
+    `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
+    was graded; `on_gpu` enters what units on machines with a GPU worked out. NothingToDo when nobody handed in.
+    """
+    course = course or CourseFolder.find()
+    known = course.assignment(assignment)
+    students = chosen(course.students(assignment), only)
+    if not students:
+        why = "no submission matches" if only else f"nobody handed in {assignment}"
+        raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
+    began = time.monotonic()
+    jobs = max(1, min(jobs or _cores(), len(students)))
+    with _alone(course.grading(assignment)):
+        grader = Grader(course, known, seed=seed, level=level, limits=limits, budget=budget, fresh=fresh, on_gpu=on_gpu)
+        with grader, Writer(course, known) as writer:
+            rows = _run(grader, writer, students, jobs=jobs, progress=progress)
+    return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))
+
+
+@dataclass
+class _Finished:
+    """What the workers hand to the writer."""
+
+    waiting: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    done: queue.SimpleQueue[Graded | BaseException] = field(default_factory=queue.SimpleQueue)
+
+
+def _run(
+    grader: Grader, writer: Writer, students: list[str], *, jobs: int, progress: ProgressHook | None
+) -> list[StudentRow]:
+    work = _Finished()
+    for student in students:
+        work.waiting.put(student)
+    threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    rows: dict[str, StudentRow] = {}
+    began = time.monotonic()
+    try:
+        while len(rows) < len(students):
+            graded = work.done.get()
+            if isinstance(graded, BaseException):
+                raise graded
+            rows[graded.student] = _entered(grader, writer, graded)
+            if progress is not None:
+                progress(_progress(len(rows), len(students), graded.student, time.monotonic() - began))
+    finally:
+        grader.close()
+        for thread in threads:
+            thread.join(timeout=10)
+    return [rows[student] for student in students]
+
+
+def _progress(done: int, total: int, student: str, elapsed_s: float) -> ClassProgress:
+    return ClassProgress(done, total, student, elapsed_s, elapsed_s / done * (total - done))
+
+
+def _work(grader: Grader, work: _Finished) -> None:
+    while not grader.stopping.is_set():
+        try:
+            student = work.waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            work.done.put(_graded(grader, student))
+        except BaseException as error:
+            work.done.put(error)
+            return
+
+
+def _graded(grader: Grader, student: str) -> Graded:
+    """One student's result; trouble of our own is tried again, and is never a student's zero."""
+    problem = ""
+    for _ in range(_TRIES):
+        try:
+            return grader.grade(student)
+        except UsageError:
+            raise
+        except EdlError as error:
+            problem = str(error)
+            if grader.stopping.is_set():
+                break
+    return Graded(student, failed=problem)
+
+
+def _entered(grader: Grader, writer: Writer, graded: Graded) -> StudentRow:
+    if graded.unreadable is not None:
+        told = graded.unreadable
+        return StudentRow(
+            graded.student, "unreadable", remarks=(f"{told.what}: {told.why}" if told.why else told.what,)
+        )
+    result = graded.result
+    if result is None:
+        return StudentRow(graded.student, "failed", remarks=(graded.failed,))
+    try:
+        return _merged(grader, writer, graded, result)
+    except Exception as error:
+        writer.roll_back()
+        return StudentRow(graded.student, "failed", remarks=(f"the gradebook refused it: {str(error)[:300]}",))
+
+
+def _merged(grader: Grader, writer: Writer, graded: Graded, result: Result) -> StudentRow:
+    student, name = graded.student, grader.assignment.name
+    submitted = grader.course.path("submitted", student=student, assignment=name)
+    timestamp, problem = read_timestamp(submitted)
+    late_s = writer.merge(student, result, timestamp=timestamp)
+    put_autograded(grader.course, grader.store, student, result, timestamp_file=submitted / "timestamp.txt")
+    points, most = writer.total(student)
+    flags = (*result.flags, "late") if late_s > 0 else result.flags
+    remarks = (*result.notes, *_told(result), *([problem] if problem else []))
+    return StudentRow(
+        student,
+        "kept" if graded.kept else "graded",
+        points,
+        most,
+        flags,
+        remarks,
+        marks=tuple(result.points.items()),
+        own_s=result.own_s,
+        wall_s=result.wall_s,
+        cpu_s=result.cpu_s,
+        own_cpu_s=result.own_cpu_s,
+        peak_bytes=result.peak_bytes,
+    )
+
+
+def put_autograded(
+    course: CourseFolder, store: ResultStore, student: str, result: Result, *, timestamp_file: Path
+) -> None:
+    """The graded notebook where formgrader and `nbgrader generate_feedback` look for it."""
+    folder = course.path("autograded", student=student, assignment=result.assignment)
+    path = folder / f"{result.assignment}.ipynb"
+    data = store.notebook_path(result.key).read_bytes()
+    if not (path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data):
+        write_atomically(path, data, mode=0o444, durable=False)
+    if timestamp_file.is_file() and not timestamp_file.is_symlink() and timestamp_file.stat().st_size < 1000:
+        write_atomically(folder / "timestamp.txt", timestamp_file.read_bytes(), mode=0o444, durable=False)
+
+
+def _told(result: Result) -> Iterable[str]:
+    return (f"{event.where}: {event.kind}{f' ({event.why})' if event.why else ''}" for event in result.events)
+
+
+def chosen(students: list[str], only: Sequence[str]) -> list[str]:
+    """The students whose names match one of the patterns `only`; all when there is none."""
+    if not only:
+        return students
+    return [student for student in students if any(fnmatch.fnmatchcase(student, pattern) for pattern in only)]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One run of an assignment at a time; the lock goes with the process, however it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            why = "another run of the same assignment is at work"
+            raise UsageError(f"{folder.name} is being graded", why=why, next="wait for it, or stop it") from None
+        yield

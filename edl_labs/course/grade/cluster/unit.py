@@ -1,0 +1,104 @@
+"""One unit: some students of one assignment, graded as a file says (`python -m` this module, then `FILE`).
+
+Exit code 0: every student's result is there, or is known not to be possible; 1 someone's is not; 2 a bad specification.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.grader import Grader
+from edl_labs.course.sandbox import Level
+from edl_labs.errors import EdlError, UsageError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What to grade. `exercises` is the folder of a course's own exercise modules, empty for the package's.
+
+    `gpu`: the kernels see the GPU that was leased to the unit.
+    """
+
+    course: str
+    assignment: str
+    students: tuple[str, ...]
+    seed: int
+    level: str
+    exercises: str = ""
+    gpu: bool = False
+
+    def write(self, path: Path) -> None:
+        """The specification as a file."""
+        write_atomically(path, json.dumps({"schema": SCHEMA, **asdict(self)}, sort_keys=True).encode())
+
+    def environment(self) -> dict[str, str]:
+        """What the unit's process needs beside its own environment."""
+        return {"EDL_LABS_EXERCISES": self.exercises} if self.exercises else {}
+
+
+def read_unit(path: Path) -> Unit:
+    """The specification in a file; UsageError when it is none."""
+    try:
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if data.pop("schema") != SCHEMA:
+            raise ValueError("another schema")
+        unit = Unit(**{**data, "students": tuple(map(str, data["students"]))})
+        Level(unit.level)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UsageError(
+            f"{path.name} is no unit of grading", why=str(error), next="edl-labs grade writes them"
+        ) from None
+    return unit
+
+
+def run_unit(path: Path) -> int:
+    """Grade a unit; its exit code. What went wrong is written to standard error, one line a student."""
+    unit = read_unit(path)
+    os.environ.update(unit.environment())
+    course = CourseFolder(Path(unit.course))
+    failed = 0
+    known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
+    with Grader(course, known, seed=unit.seed, level=Level(unit.level), gpu=gpu) as grader:
+        for student in unit.students:
+            try:
+                grader.grade(student)
+            except EdlError as error:
+                failed += 1
+                print(f"{student}: {error.what}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def leased_gpu(environment: Mapping[str, str]) -> int:
+    """The number of the GPU that Ray or Slurm leased to this process, as its device node is called.
+
+    Slurm counts the devices that a job sees from 0, and says in variables of its own which ones they are.
+    """
+    for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES"):
+        first = environment.get(name, "").split(",")[0].split("-")[0].strip()
+        if first.isdigit():
+            return int(first)
+    why = f"CUDA_VISIBLE_DEVICES is {environment.get('CUDA_VISIBLE_DEVICES', '')!r}, which names none by number"
+    raise UsageError("no GPU was leased to this unit", why=why, next="ask for one with --gpus 1, or for none")
+
+
+def main() -> None:
+    """The command."""
+    try:
+        sys.exit(run_unit(Path(sys.argv[1])))
+    except EdlError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""An nbgrader course as class runs see it: where things lie, who handed in, and which gradebook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.grade.assignment import Assignment, load_assignment
+from edl_labs.course.grade.quick_imports import without_grammars
+from edl_labs.errors import UsageError
+
+_ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class CourseFolder:
+    """A course whose nbgrader_config.py lies in `root`. `db_url` overrides the one configured there."""
+
+    root: Path
+    db_url_override: str = ""
+
+    @classmethod
+    def find(cls, start: Path | None = None, *, db_url: str = "") -> CourseFolder:
+        """The course around `start` (default: the working directory)."""
+        here = (start or Path.cwd()).resolve()
+        for folder in (here, *here.parents):
+            if (folder / "nbgrader_config.py").is_file():
+                return cls(folder, db_url)
+        raise UsageError(
+            "this is not a course",
+            why=f"neither {here.name or here} nor a folder above it has an nbgrader_config.py",
+            next="change to the course's folder",
+        )
+
+    @classmethod
+    def around(cls, directory: Any, config: Any) -> CourseFolder:
+        """The course of a running nbgrader command, its options and configuration included."""
+        course = cls(Path(directory.root), str(directory.db_url))
+        course.__dict__.update(directory=directory, config=config)
+        return course
+
+    @cached_property
+    def config(self) -> Any:
+        """nbgrader's configuration, read by nbgrader's own loader."""
+        from traitlets.config import PyFileConfigLoader
+
+        return PyFileConfigLoader("nbgrader_config.py", path=str(self.root)).load_config()
+
+    @cached_property
+    def directory(self) -> Any:
+        """nbgrader's CourseDirectory."""
+        try:
+            with without_grammars():
+                from nbgrader.coursedir import CourseDirectory
+        except ImportError as error:
+            raise UsageError(
+                "nbgrader is not installed", why=str(error), next="pip install 'edl-labs[instructor]'"
+            ) from None
+        directory = CourseDirectory(config=self.config)
+        if "root" not in self.config.CourseDirectory:
+            directory.root = str(self.root)
+        return directory
+
+    @property
+    def db_url(self) -> str:
+        """The gradebook's address."""
+        return self.db_url_override or str(self.directory.db_url)
+
+    @property
+    def course_id(self) -> str:
+        """The course's name in the gradebook."""
+        return str(self.directory.course_id)
+
+    def path(self, step: str, *, student: str, assignment: str) -> Path:
+        """A folder of one student and assignment at one step: submitted, autograded or feedback."""
+        return Path(self.directory.format_path(getattr(self.directory, f"{step}_directory"), student, assignment))
+
+    def assignment(self, name: str) -> Assignment:
+        """What the instructor knows of an assignment."""
+        if not _ASSIGNMENT.fullmatch(name):
+            raise UsageError(f"{name!r} is no assignment's name", next="edl-labs grade lab01_gpu_basics")
+        source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
+        return load_assignment(name, source=source, release=release)
+
+    def students(self, assignment: str) -> list[str]:
+        """Everyone who handed something in for `assignment`, in order; what lies there may be anything."""
+        folder = self.path("submitted", student="STUDENT", assignment=assignment).parent.parent
+        if not folder.is_dir():
+            return []
+        names = (entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+        return sorted(name for name in names if _handed_in(folder / name, assignment))
+
+    def grading(self, assignment: str) -> Path:
+        """Where class runs keep the seed, references and results of an assignment."""
+        return self.path("autograded", student="STUDENT", assignment=assignment).parents[2] / "grading" / assignment
+
+
+def _handed_in(student: Path, assignment: str) -> bool:
+    entry = student / assignment
+    return not student.is_symlink() and (entry.is_symlink() or entry.exists())

@@ -1,0 +1,95 @@
+"""The notebook that formgrader and feedback show: the student's cells, the outputs they gave, the judge's verdicts."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from edl_labs.checks.judge import STATES, Outcome
+from edl_labs.checks.score import MIME
+from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.grade.graded_run import Run
+from edl_labs.course.grade.harmless import harmless_output, harmless_prose
+from edl_labs.course.grade.judge_process import public
+from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.ui.outcome import outcome_html, outcome_text, points_text
+
+MAX_OUTPUT_BYTES = 8 << 20
+MAX_LINES = 1000
+_TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
+_CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
+
+
+def graded_notebook(assignment: Assignment, plan: Plan, run: Run) -> dict[str, Any]:
+    """The notebook as nbformat 4.5, valid whatever the student handed in."""
+    left_bytes = MAX_OUTPUT_BYTES
+    cells = []
+    for index, cell in enumerate(plan.cells):
+        made = _cell(index, cell)
+        if cell.kind == "code":
+            outputs = _verdict(cell, run) if cell.probes else run.outputs.get(index, [])
+            made["outputs"], left_bytes = _kept(outputs, left_bytes)
+            made["execution_count"] = run.counts.get(index)
+        cells.append(made)
+    metadata = {**assignment.notebook_metadata, "edl_labs": {"notes": [note.text for note in plan.notes]}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
+    """A verdict as the outputs of a check cell: the report, and the points as the number that nbgrader reads."""
+    told = public(outcome)
+    if outcome.state not in STATES:
+        # A state of the judge's alone, in the look of the nearest that students know.
+        told = replace(told, state="partly")
+    report = {"text/plain": outcome_text(told), "text/html": outcome_html(told)}
+    score = {"text/plain": repr(float(told.points)), MIME: told.to_json()}
+    score["text/html"] = f'<span style="opacity:.75">{points_text(told.points, told.max_points)}</span>'
+    return [
+        {"output_type": "display_data", "data": report, "metadata": {}},
+        {"output_type": "execute_result", "data": score, "metadata": {}, "execution_count": None},
+    ]
+
+
+def _cell(index: int, cell: PlannedCell) -> dict[str, Any]:
+    known = cell.known if cell.keeps_id or (cell.known and not cell.known.role) else None
+    source = cell.source if cell.kind == "code" else harmless_prose(cell.source)
+    head = {"cell_type": cell.kind, "id": known.id if known else f"student-{index}"}
+    made: dict[str, Any] = {**head, "source": source, "metadata": _metadata(known)}
+    if cell.attachments and cell.kind == "markdown":
+        made["attachments"] = cell.attachments
+    return made
+
+
+def _metadata(known: KnownCell | None) -> dict[str, Any]:
+    return copy.deepcopy(known.metadata) if known else {}
+
+
+def _verdict(cell: PlannedCell, run: Run) -> list[dict[str, Any]]:
+    outcome = run.outcomes.get(cell.probes)
+    return solution_outputs(outcome) if outcome and cell.keeps_id else []
+
+
+def _kept(outputs: list[dict[str, Any]], left_bytes: int) -> tuple[list[dict[str, Any]], int]:
+    """The outputs, without what browsers would run, cut to the lines and bytes that people can read."""
+    kept: list[dict[str, Any]] = []
+    for output in outputs:
+        if left_bytes <= 0:
+            return [*kept, dict(_CUT)], left_bytes
+        shown = _cut(harmless_output(output))
+        left_bytes -= len(msgspec.json.encode(shown))
+        kept.append(shown if left_bytes > 0 else dict(_CUT))
+    return kept, left_bytes
+
+
+def _cut(output: dict[str, Any]) -> dict[str, Any]:
+    if output["output_type"] == "stream":
+        lines = output["text"].splitlines(keepends=True)
+        if len(lines) > MAX_LINES:
+            return {**output, "text": "".join([*lines[: MAX_LINES - 1], "... Output truncated ..."])}
+    if output["output_type"] == "error" and len(output["traceback"]) > 100:
+        lines = output["traceback"]
+        return {**output, "traceback": [*lines[:50], "... Traceback truncated ...", *lines[-49:]]}
+    return output

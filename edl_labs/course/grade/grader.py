@@ -1,0 +1,179 @@
+"""Grades submissions of one assignment, and keeps what was graded under a name that says all it depends on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import asdict, dataclass
+
+from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.graded_notebook import graded_notebook
+from edl_labs.course.grade.graded_run import Budget
+from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.preload import preload_of
+from edl_labs.course.grade.reference import Secrets, class_seed, reference
+from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
+from edl_labs.course.grade.session import Session
+from edl_labs.course.grade.submission import Submission, Unreadable, read_submission
+from edl_labs.course.sandbox import Level, Limits, best_level
+from edl_labs.course.sandbox.kernel.client import SandboxKernel
+from edl_labs.course.sandbox.kernel.pool import KernelPool
+from edl_labs.errors import EdlError, UsageError
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission's result, or why there is none. `kept`: it was there already."""
+
+    student: str
+    result: Result | None = None
+    kept: bool = False
+    unreadable: EdlError | None = None
+    failed: str = ""
+    remarks: tuple[str, ...] = ()
+
+
+class Grader:
+    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
+
+    `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
+    graded on a GPU elsewhere, and grades nothing.
+    """
+
+    def __init__(
+        self,
+        course: CourseFolder,
+        assignment: Assignment,
+        *,
+        seed: int | None = None,
+        level: Level | None = None,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        fresh: bool = False,
+        gpu: int | None = None,
+        on_gpu: bool = False,
+    ) -> None:
+        self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
+        self.on_gpu = on_gpu or gpu is not None
+        self.level, self.limits, self.budget = level or best_level(), limits or Limits(), budget or Budget()
+        self.folder = course.grading(assignment.name)
+        self.seed = class_seed(self.folder, seed=seed)
+        self.store = ResultStore(self.folder / "results")
+        self._lock, self._local = threading.Lock(), threading.local()
+        self._pool: KernelPool | None = None
+        self._shared: Secrets | None = None
+        self._judges: list[Judge] = []
+        self.stopping = threading.Event()
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End every kernel and judge."""
+        self.stopping.set()
+        if self._pool is not None:
+            self._pool.close()
+        for judge in self._judges:
+            judge.close()
+
+    def grade(self, student: str) -> Graded:
+        """One student's result. Never raises for anything that a student can do."""
+        folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
+        try:
+            submission = read_submission(folder, self.assignment.name)
+        except Unreadable as problem:
+            return Graded(student, unreadable=problem)
+        key = self.key(submission)
+        stored = None if self.fresh else self.store.load(key)
+        if stored is not None:
+            return Graded(student, stored, kept=True, remarks=submission.notes)
+        session = self._session()
+        began = time.monotonic()
+        plan = make_plan(self.assignment, submission)
+        run = session.grade(plan)
+        wall_s = time.monotonic() - began
+        result = make_result(
+            key, self.assignment.name, self.level.value, plan=plan, run=run, wall_s=wall_s, trusted=self.level.trusted
+        )
+        if self.stopping.is_set():
+            raise EdlError("the run was stopped")
+        self.store.save(result, graded_notebook(self.assignment, plan, run))
+        return Graded(student, result)
+
+    def stored(self, submission: Submission) -> Result | None:
+        """The result of a submission, if it was graded as it would be now; nothing is graded."""
+        return self.store.load(self.key(submission))
+
+    def prepare(self) -> None:
+        """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
+        self._secrets().wait()
+
+    def new_kernel(self) -> SandboxKernel:
+        """A fresh kernel with what lies beside the released notebook."""
+        return self.pool().kernel(files=self.assignment.files)
+
+    def pool(self) -> KernelPool:
+        """The kernels' parent, with the usual libraries imported."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = self._new_pool()
+            return self._pool
+
+    def _new_pool(self) -> KernelPool:
+        if self.on_gpu and self._gpu is None:
+            why = "this class is graded on GPUs, and none was leased here"
+            raise EdlError(
+                "the submission was not graded", why=why, next="grade again with the same --backend and --gpus"
+            )
+        try:
+            preload = preload_of(self.assignment)
+            return KernelPool(level=self.level, limits=self.limits, preload=preload, gpu=self._gpu)
+        except UsageError:
+            # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
+            return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
+
+    def _session(self) -> Session:
+        session: Session | None = getattr(self._local, "session", None)
+        secrets = self._secrets()
+        if session is None or session.secrets is not secrets:
+            if session is None:
+                self._local.judge = Judge()
+                with self._lock:
+                    self._judges.append(self._local.judge)
+            session = self._local.session = Session(
+                self.assignment,
+                secrets,
+                new_kernel=self.new_kernel,
+                judge=self._local.judge,
+                budget=self.budget,
+                seed=self.seed,
+            )
+        return session
+
+    def _secrets(self) -> Secrets:
+        """The secret cases with the solution's evidence, worked out beside the first submissions."""
+        pool = self.pool()
+        with self._lock:
+            if self._shared is None or self._shared.failed:
+                self._shared = Secrets(
+                    lambda: reference(
+                        self.assignment,
+                        seed=self.seed,
+                        folder=self.folder / "references",
+                        new_kernel=lambda: pool.kernel(files=self.assignment.files),
+                        on_gpu=self.on_gpu,
+                    )
+                )
+            return self._shared
+
+    def key(self, submission: Submission) -> str:
+        """The name of a submission's result."""
+        limits = repr((asdict(self.limits), asdict(self.budget))) + ("/gpu" if self.on_gpu else "")
+        return result_key(
+            submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
+        )

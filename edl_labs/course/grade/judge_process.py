@@ -1,0 +1,197 @@
+"""The judgement in a process of its own: what students' evidence does to memory or time is done to that process.
+
+Evidence is decoded and compared there, under limits; one that kills or stalls the judge scores nothing and the next is
+judged by a new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import selectors
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from types import TracebackType
+from typing import IO, Any
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import Exercise
+from edl_labs.checks.judge import Outcome
+from edl_labs.errors import EdlError
+
+MEMORY_BYTES = 1 << 30
+TIMEOUT_S = 30.0
+_START_S = 60.0
+
+
+class Judge:
+    """Judges evidence. Start it with `with`; one judge serves one thread."""
+
+    def __init__(self, *, memory_bytes: int = MEMORY_BYTES, timeout_s: float = TIMEOUT_S) -> None:
+        self._memory_bytes, self._timeout_s = memory_bytes, timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self._process = None
+
+    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
+        """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
+        head = plain.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
+        try:
+            answer = self._ask([head, cases, evidence, wants])
+        except (OSError, EOFError, TimeoutError) as error:
+            self.close()
+            return unjudged(exercise, points, why=str(error) or type(error).__name__)
+        if "broken" in answer:
+            raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
+        return Outcome(**answer["outcome"])
+
+    def _ask(self, parts: list[bytes]) -> dict[str, Any]:
+        process = self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        deadline = time.monotonic() + self._timeout_s
+        for part in parts:
+            _send(process.stdin, part)
+        return dict(plain.decode(_receive(process.stdout, deadline)))
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is not None and self._process.poll() is None:
+            return self._process
+        self.close()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._memory_bytes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self._process = process
+        assert process.stdout is not None
+        _receive(process.stdout, time.monotonic() + _START_S)
+        return process
+
+
+def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> Outcome:
+    """The outcome of evidence that cannot be compared."""
+    text = what or "the result could not be compared"
+    return Outcome(
+        exercise.name,
+        exercise.lab,
+        "wrong",
+        0.0,
+        points,
+        what=text,
+        why=why,
+        next="return the numbers, lists or arrays that the text above the cell asks for",
+        trusting=exercise.trusting,
+    )
+
+
+def _send(pipe: IO[bytes], message: bytes) -> None:
+    pipe.write(len(message).to_bytes(8, "little"))
+    pipe.write(message)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes], deadline: float) -> bytes:
+    size = int.from_bytes(_exactly(pipe, 8, deadline), "little")
+    return _exactly(pipe, size, deadline)
+
+
+def _exactly(pipe: IO[bytes], size: int, deadline: float) -> bytes:
+    """`size` bytes by `deadline`, read past the pipe's buffer."""
+    parts: list[bytes] = []
+    with selectors.DefaultSelector() as ready:
+        ready.register(pipe, selectors.EVENT_READ)
+        while size > 0:
+            if not ready.select(max(0.0, deadline - time.monotonic())):
+                raise TimeoutError("comparing it took too long")
+            piece = os.read(pipe.fileno(), min(size, 1 << 20))
+            if not piece:
+                raise EOFError("comparing it took too much memory")
+            parts.append(piece)
+            size -= len(piece)
+    return b"".join(parts)
+
+
+def _serve(memory_bytes: int) -> None:
+    """The process: four messages in (what, cases, evidence, wants), one out."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1):
+        os.dup2(null, number)
+    import numpy  # noqa: F401  (before the limit, which counts what is mapped)
+
+    _send(answers, b"ready")
+    known: dict[bytes, Any] = {}
+    limited = False
+    while head := requests.read(8):
+        what = plain.decode(requests.read(int.from_bytes(head, "little")))
+        cases, evidence, wants = (requests.read(int.from_bytes(requests.read(8), "little")) for _ in range(3))
+        if not limited and _imported(what["lab"]):
+            resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+            limited = True
+        _send(answers, plain.encode(_judged(what, cases, evidence, wants, known)))
+
+
+def _imported(lab: str) -> bool:
+    from edl_labs.checks.exercise import load_lab
+
+    try:
+        return bool(load_lab(lab))
+    except Exception:
+        return False
+
+
+def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
+    from edl_labs.checks.exercise import load_lab
+    from edl_labs.checks.judge import judge
+
+    try:
+        exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
+        drawn, right = (known.setdefault(text, plain.decode(text)) for text in (cases, wants))
+    except Exception as error:
+        return {"broken": f"{type(error).__name__}: {error}"}
+    try:
+        got = plain.decode(evidence)
+    except EdlError as error:
+        return {"outcome": plain_outcome(unjudged(exercise, what["points"], why=error.what))}
+    outcome = judge(exercise, plain.plain_copy(drawn), got, plain.plain_copy(right), points=what["points"])
+    return {"outcome": plain_outcome(outcome)}
+
+
+def plain_outcome(outcome: Outcome) -> dict[str, Any]:
+    """The outcome's fields, its texts cut to a length that people read and bytes can carry."""
+    fields = outcome.to_json()
+    del fields["schema"]
+    texts = {
+        key: value[:4000].encode("utf-8", "replace").decode() for key, value in fields.items() if type(value) is str
+    }
+    return {**fields, **texts}
+
+
+def public(outcome: Outcome) -> Outcome:
+    """The outcome as a student may read it: secret cases stay secret, so that the same seed can grade again."""
+    return replace(outcome, case_text="", case_index=None, printed="")
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]))

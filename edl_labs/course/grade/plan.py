@@ -1,0 +1,212 @@
+"""From a student's cells to what is run and where exercises are probed; what was odd is said, and costs only its own.
+
+The instructor's text stands in for every locked cell, check cells never run, lost cells are put back, and of two copies
+of a cell the one with work in it counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.grade.submission import Cell, Submission
+
+_PROBES_AT_MOST = 3
+
+
+@dataclass(frozen=True)
+class Note:
+    """One odd thing about a submission. `tampered`: a locked part is not what was released."""
+
+    text: str
+    exercise: str = ""
+    tampered: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell of the graded notebook. `known` is the released cell that it stands for, if any."""
+
+    kind: str
+    source: str
+    known: KnownCell | None = None
+    runs: bool = False
+    probes: str = ""
+    """The exercise that is probed here."""
+    keeps_id: bool = False
+    """Whether this one, of several copies, is the cell that nbgrader grades."""
+    attachments: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The cells in the student's order, lost ones put back, and notes."""
+
+    cells: tuple[PlannedCell, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def tampered(self) -> bool:
+        """Whether a locked part was changed or forged."""
+        return any(note.tampered for note in self.notes)
+
+    def untouched(self) -> tuple[str, ...]:
+        """nbgrader's ids of the solve and answer cells that are as they were released."""
+        kept = (c for c in self.cells if c.keeps_id and c.known and c.known.role in ("solve", "answer"))
+        return tuple(c.known.grade_id for c in kept if c.known and c.source.strip() in ("", c.known.source.strip()))
+
+    def answers(self) -> dict[str, str]:
+        """The prose of each exercise that a person marks."""
+        return {c.known.exercise: c.source for c in self.cells if c.keeps_id and c.known and c.known.role == "answer"}
+
+
+def make_plan(assignment: Assignment, submission: Submission) -> Plan:
+    """How a submission is graded."""
+    planner = _Planner(assignment, submission)
+    planner.place_all()
+    planner.put_back()
+    return Plan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
+
+
+def solution_plan(assignment: Assignment) -> Plan:
+    """The plan of the instructor's own solution."""
+    cells = tuple(Cell(c.kind, c.id, c.solution, c.grade_id) for c in assignment.cells)
+    return make_plan(assignment, Submission(cells))
+
+
+def with_references(plan: Plan, assignment: Assignment, names: set[str]) -> Plan:
+    """The plan with the solution in place of the solve cells of `names`."""
+    cells = []
+    for cell in plan.cells:
+        if cell.known and cell.known.role == "solve" and cell.known.exercise in names:
+            text = cell.known.solution if cell.keeps_id else ""
+            cell = replace(cell, source=text, runs=True, kind="code")
+        cells.append(cell)
+    return replace(plan, cells=tuple(cells))
+
+
+@dataclass
+class _Planner:
+    assignment: Assignment
+    submission: Submission
+    cells: list[PlannedCell] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._claims = self._claimed()
+        self._copies: dict[str, list[int]] = {}
+        for index, known in enumerate(self._claims):
+            if known is not None:
+                self._copies.setdefault(known.id, []).append(index)
+        self._chosen = {key: self._choice(indices) for key, indices in self._copies.items()}
+
+    def place_all(self) -> None:
+        """Every submitted cell, in order."""
+        for index, (cell, known) in enumerate(zip(self.submission.cells, self._claims, strict=True)):
+            place = {"solve": self._solve, "check": self._check, "answer": self._answer, "locked": self._locked}
+            if known is None or not known.role:
+                self._plain(cell, known)
+            else:
+                place[known.role](index, cell, known)
+        for key, indices in self._copies.items():
+            if len(indices) > 1:
+                known = next(c for c in self.assignment.cells if c.id == key)
+                self.notes.append(Note(f"{_called(known)} is there {len(indices)} times", known.exercise))
+
+    def put_back(self) -> None:
+        """Released cells that the submission lacks, each after the one that it followed."""
+        ids_kept = any(cell.id in {c.id for c in self.assignment.cells} for cell in self.submission.cells)
+        for position, known in enumerate(self.assignment.cells):
+            if known.id in self._copies or not (known.role or (ids_kept and known.kind == "code")):
+                continue
+            if not known.role and known.source.strip() in {c.source.strip() for c in self.submission.cells}:
+                continue
+            runs = known.kind == "code" and not known.role
+            probes = known.exercise if known.role == "check" else ""
+            lost = PlannedCell(known.kind, known.source, known, runs=runs, probes=probes, keeps_id=True)
+            self.cells.insert(self._after(position, known), lost)
+            self.notes.append(Note(f"{_called(known)} was missing and was put back", known.exercise))
+
+    def _claimed(self) -> list[KnownCell | None]:
+        """The released cell that each submitted one stands for: by nbgrader's id, then by cell id, then by its text."""
+        by_id = {cell.id: cell for cell in self.assignment.cells}
+        claims = [self.assignment.by_grade_id.get(cell.grade_id) for cell in self.submission.cells]
+        taken = {known.id for known in claims if known}
+        for index, cell in enumerate(self.submission.cells):
+            if cell.grade_id and claims[index] is None:
+                text = f"cell {index + 1} claims to be {cell.grade_id[:60]!r}, which was never released"
+                self.notes.append(Note(text, tampered=True))
+            known = by_id.get(cell.id) or self._by_text(cell)
+            if claims[index] is None and known is not None and known.id not in taken:
+                claims[index] = known
+                taken.add(known.id)
+        return claims
+
+    def _by_text(self, cell: Cell) -> KnownCell | None:
+        """A check or locked cell that lost its metadata and kept its text."""
+        locked = (c for c in self.assignment.cells if c.role in ("check", "locked"))
+        return next((c for c in locked if c.source.strip() == cell.source.strip()), None)
+
+    def _choice(self, indices: list[int]) -> int:
+        """Of several copies, the last one with work in it; of none such, the last."""
+        known = self._claims[indices[-1]]
+        if known is None or known.role not in ("solve", "answer"):
+            return indices[-1]
+        worked = [i for i in indices if not self._untouched(self.submission.cells[i], known)]
+        return (worked or indices)[-1]
+
+    def _untouched(self, cell: Cell, known: KnownCell) -> bool:
+        return not cell.source.strip() or cell.source.strip() == known.source.strip()
+
+    def _plain(self, cell: Cell, known: KnownCell | None) -> None:
+        planned = PlannedCell(cell.kind, cell.source, known, runs=cell.kind == "code", attachments=cell.attachments)
+        self.cells.append(planned)
+
+    def _solve(self, index: int, cell: Cell, known: KnownCell) -> None:
+        """Copies run too, in order, but a copy left as it was released does not undo the work in another."""
+        chosen = index == self._chosen[known.id]
+        if cell.kind != "code":
+            self.notes.append(Note(f"{_called(known)} was turned into {cell.kind}; it is read as code", known.exercise))
+        runs = chosen or not self._untouched(cell, known)
+        self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen))
+
+    def _check(self, index: int, cell: Cell, known: KnownCell) -> None:
+        if cell.source.strip() != known.source.strip() or cell.kind != "code":
+            self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
+        chosen = index == self._chosen[known.id]
+        copies = self._copies[known.id]
+        probed = chosen or index in copies[: _PROBES_AT_MOST - 1]
+        probes = known.exercise if probed else ""
+        self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))
+
+    def _answer(self, index: int, cell: Cell, known: KnownCell) -> None:
+        chosen = index == self._chosen[known.id]
+        planned = PlannedCell("markdown", cell.source, known, keeps_id=chosen, attachments=cell.attachments)
+        self.cells.append(planned)
+
+    def _locked(self, index: int, cell: Cell, known: KnownCell) -> None:
+        if cell.source.strip() != known.source.strip():
+            self.notes.append(Note(f"{_called(known)} was changed and was restored", known.exercise, True))
+        chosen = index == self._chosen[known.id]
+        self.cells.append(PlannedCell(known.kind, known.source, known, runs=known.kind == "code", keeps_id=chosen))
+
+    def _after(self, position: int, known: KnownCell) -> int:
+        """Where a lost cell goes: after the nearest cell before it in the release that is still there.
+
+        A check goes to the end of the notebook when its solve cell is lost too: its function may be anywhere.
+        """
+        before = {c.id for c in self.assignment.cells[:position]}
+        if known.role == "check":
+            solve = self.assignment.by_grade_id.get(known.exercise)
+            if solve is None or solve.id not in self._copies:
+                return len(self.cells)
+        wanted = [i for i, c in enumerate(self.cells) if c.known and c.known.id in before]
+        order = {c.id: i for i, c in enumerate(self.assignment.cells)}
+        last = max(wanted, key=lambda i: (order[self.cells[i].known.id], i), default=-1)  # type: ignore[union-attr]
+        return last + 1
+
+
+def _called(known: KnownCell) -> str:
+    what = {"solve": "the cell of", "check": "the check of", "answer": "the answer to", "locked": "the locked cell"}
+    name = known.exercise or known.grade_id or known.id
+    return f"{what.get(known.role, 'the cell')} {name}"

@@ -1,0 +1,158 @@
+"""nbgrader's own `autograde`, and formgrader's button, with the judge outside: set in nbgrader_config.py.
+
+`Mend` takes the place of nbgrader's sanitisers, `JudgeOutside` of `Execute`, `SaveMarks` of `SaveAutoGrades`. The
+student's code runs in a sandbox, and no output of it is ever read as a score.
+"""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.notebooknode import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.gradebook import Writer
+from edl_labs.course.grade.graded_notebook import graded_notebook
+from edl_labs.course.grade.graded_run import Run
+from edl_labs.course.grade.grader import Graded, Grader
+from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.submission import read_submission
+from edl_labs.errors import EdlError
+
+IDLE_S = 300.0
+_GRADED = "edl_labs_graded"
+
+
+class Mend(NbGraderPreprocessor):
+    """The submission with the instructor's locked cells and metadata, and nothing that could end the class."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """The mended notebook, not yet run."""
+        course, name, student = _where(self, resources)
+        assignment = course.assignment(name)
+        submission = read_submission(course.path("submitted", student=student, assignment=name), name)
+        plan = make_plan(assignment, submission)
+        for note in plan.notes:
+            self.log.warning("%s: %s", student, note.text)
+        return nbformat.from_dict(graded_notebook(assignment, plan, Run())), resources
+
+
+class JudgeOutside(NbGraderPreprocessor):
+    """The notebook as it came out of the sandbox, with the judge's verdicts as the outputs of its check cells."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Grade the student, or take the marks of an equal submission that was graded before."""
+        course, name, student = _where(self, resources)
+        with _HELD.grader(course, name) as grader:
+            graded = grader.grade(student)
+            if graded.result is None:
+                raise graded.unreadable or EdlError(f"{student} could not be graded", why=graded.failed)
+            notebook = nbformat.read(grader.store.notebook_path(graded.result.key), as_version=4)
+        resources[_GRADED] = graded
+        for event in graded.result.events:
+            self.log.warning("%s: %s: %s %s", student, event.where, event.kind, event.why)
+        return notebook, resources
+
+
+class SaveMarks(NbGraderPreprocessor):
+    """The judge's marks in the gradebook. Marks and comments given by hand stay while the prose is unchanged."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+        """Write what `JudgeOutside` found."""
+        course, name, student = _where(self, resources)
+        graded: Graded = resources[_GRADED]
+        assert graded.result is not None
+        with Writer(course, course.assignment(name)) as writer:
+            writer.merge(student, graded.result, timestamp=None)
+        return nb, resources
+
+
+def set_files_aside(*, notebooks: Sequence[str], **_: Any) -> None:
+    """A hook for nbgrader: what was sent beside a notebook is moved to `withheld/`.
+
+    nbgrader would copy it along, links followed, into what is graded, shown and given back; and the instructor's own
+    files could be what a link points to.
+    """
+    for folder in {Path(notebook).parent for notebook in notebooks}:
+        kept = {Path(notebook).name for notebook in notebooks} | {"timestamp.txt"}
+        for entry in list(folder.iterdir()):
+            if entry.name in kept and entry.is_file() and not entry.is_symlink():
+                continue
+            away = folder.parents[2] / "withheld" / folder.parent.name / folder.name
+            away.mkdir(parents=True, exist_ok=True)
+            _move(entry, away)
+
+
+def _move(entry: Path, away: Path) -> None:
+    target, count = away / entry.name, 0
+    while target.exists() or target.is_symlink():
+        count += 1
+        target = away / f"{entry.name}.{count}"
+    shutil.move(entry, target)
+
+
+def _where(step: NbGraderPreprocessor, resources: dict[str, Any]) -> tuple[CourseFolder, str, str]:
+    """The course that the running converter works on, the assignment, the student."""
+    converter = step.parent.parent
+    about = resources["nbgrader"]
+    course = CourseFolder.around(converter.coursedir, step.config)
+    if about["notebook"] != about["assignment"]:
+        raise EdlError(
+            f"{about['notebook']} is not a notebook of {about['assignment']}",
+            why="a lab has one notebook, which is called like the lab",
+            next=f"rename it to {about['assignment']}.ipynb",
+        )
+    return course, about["assignment"], about["student"]
+
+
+class _Held:
+    """One grader kept between students, so that its libraries are imported once; given up when idle for long."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._grader: Grader | None = None
+        self._timer: threading.Timer | None = None
+
+    def grader(self, course: CourseFolder, name: str) -> _Held:
+        """The grader of an assignment; use it in a `with`."""
+        self._lock.acquire()
+        try:
+            assignment = course.assignment(name)
+            held = self._grader
+            if held is None or (held.course.root, held.assignment.digest) != (course.root, assignment.digest):
+                self.close()
+                self._grader = Grader(course, assignment)
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __enter__(self) -> Grader:
+        if self._timer is not None:
+            self._timer.cancel()
+        assert self._grader is not None
+        return self._grader
+
+    def __exit__(self, *_: object) -> None:
+        self._timer = threading.Timer(IDLE_S, self.close)
+        self._timer.daemon = True
+        self._timer.start()
+        self._lock.release()
+
+    def close(self) -> None:
+        """End the grader's processes."""
+        with self._lock:
+            if self._grader is not None:
+                self._grader.close()
+                self._grader = None
+
+
+_HELD = _Held()
+atexit.register(_HELD.close)

@@ -1,0 +1,208 @@
+"""A lab: its cells, its lab.toml and its wrong answers, read together and found to agree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.course.lab import rules
+from edl_labs.course.lab.lab_toml import LabExercise, LabToml, read_lab_toml
+from edl_labs.course.lab.places import WrongAnswer, check_places, read_wrong
+from edl_labs.course.lab.source import Cell, parse
+from edl_labs.errors import SourceError, UsageError
+
+if TYPE_CHECKING:
+    from edl_labs.course.lab.course import Course
+
+__all__ = ["Cell", "Lab", "LabExercise", "load_lab"]
+_IGNORED = (".ipynb_checkpoints", "__pycache__", ".DS_Store")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One valid lab. `file` is its source as messages show it."""
+
+    name: str
+    folder: Path
+    file: str
+    cells: tuple[Cell, ...]
+    toml: LabToml
+    wrong: tuple[WrongAnswer, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        """The lab's title, from lab.toml."""
+        return self.toml.title
+
+    @property
+    def minutes(self) -> int:
+        """How long the lab takes a student."""
+        return self.toml.minutes
+
+    @property
+    def device(self) -> str:
+        """What its real-device cells would like: `any` or `cuda`."""
+        return self.toml.device
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """papermill's parameters for `smoke` and `full`."""
+        return self.toml.parameters
+
+    @property
+    def exercises(self) -> tuple[LabExercise, ...]:
+        """The exercises in the order of their cells."""
+        order = [c.name for c in self.cells if c.role in ("solve", "explain")]
+        return tuple(sorted(self.toml.exercises, key=lambda e: order.index(e.name)))
+
+    @property
+    def points(self) -> float:
+        """The points of the whole lab."""
+        return sum(e.points for e in self.exercises)
+
+    def exercise(self, name: str) -> LabExercise:
+        """The exercise called `name`; UsageError when the lab has none."""
+        for found in self.toml.exercises:
+            if found.name == name:
+                return found
+        names = ", ".join(e.name for e in self.exercises)
+        raise UsageError(f"{self.name} has no exercise called {name!r}", why=f"it has {names}")
+
+    def cell(self, role: str, name: str | None = None) -> Cell:
+        """The first cell with that role and name."""
+        return next(c for c in self.cells if (c.role, c.name) == (role, name))
+
+    def namespace_cells(self) -> list[tuple[str, str]]:
+        """(label, code) of the cells that together define the solution's names, in the notebook's order."""
+        return [(c.label, c.source) for c in self.cells if c.role in ("setup", "parameters", "given", "solve")]
+
+    def solution_cell(self, name: str) -> str:
+        """The code of an exercise's solution."""
+        return self.cell("solve", name).source
+
+    def stub_cell(self, name: str) -> str:
+        """The code that students get in its place."""
+        return self.cell("solve", name).stub
+
+
+def load_lab(course: Course, name: str) -> Lab:
+    """The lab `name` of a course; SourceError with file and line at the first thing that is wrong with it."""
+    folder = course.solutions / name
+    source, toml_path = folder / f"{name}.py", folder / "lab.toml"
+    file, toml_file = course.shown(source), course.shown(toml_path)
+    for path, shown in ((source, file), (toml_path, toml_file)):
+        if not path.is_file():
+            raise SourceError("the lab has no such file", file=shown, line=1, next=f"edl-labs new {name} makes a lab")
+    cells = parse(_text(source, file), file=file)
+    rules.check_cells(cells)
+    toml = read_lab_toml(_text(toml_path, toml_file), file=toml_file)
+    wrong = [read_wrong(path, file=course.shown(path)) for path in sorted((folder / "wrong").glob("*.py"))]
+    lab = Lab(name, folder, file, tuple(cells), toml, tuple(wrong), tuple(rules.warnings(cells)))
+    check_places(course, lab)
+    _check_said(lab)
+    _check_parameters(lab)
+    _check_wrong_replaces(lab)
+    _check_stray(course, lab)
+    return lab
+
+
+def _text(path: Path, file: str) -> str:
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise SourceError("not UTF-8 text", file=file, line=line, next="save the file as UTF-8") from None
+    for mark, called in (("\r", "a carriage return"), ("\ufeff", "a byte order mark"), ("\t", "a tab")):
+        if mark in text:
+            line = text[: text.index(mark)].count("\n") + 1
+            raise SourceError(f"{called}", file=file, line=line, next="save with plain line ends, UTF-8 and spaces")
+    return text
+
+
+def _check_said(lab: Lab) -> None:
+    """Refuse prose that contradicts lab.toml, the one home of title, minutes and points."""
+    cell = lab.cells[0]
+    heading = cell.source.split("\n")[0]
+    if lab.title not in heading:
+        why = f"lab.toml calls the lab {lab.title!r}"
+        raise cell.error(f"the heading is {heading!r}", line=cell.first, why=why, next="make one say the other")
+    said = re.findall(r"(\d+)\W*min", cell.source)
+    if str(lab.minutes) not in said:
+        what = (
+            f"the first cell says {said[0]} minutes" if said else "the first cell does not say how long the lab takes"
+        )
+        why = f"lab.toml says {lab.minutes} minutes"
+        raise cell.error(what, why=why, next=f'write "{lab.minutes} minutes" there')
+    _check_points_said(lab, cell, lab.points)
+    for one in lab.exercises:
+        if one.kind == "explain":
+            _check_points_said(lab, lab.cell("explain", one.name), one.points)
+
+
+def _check_points_said(lab: Lab, cell: Cell, points: float) -> None:
+    for said in re.findall(r"(\d+(?:\.\d+)?) points?\b", cell.source):
+        if float(said) != points:
+            why = f"{lab.toml.file} gives {points:g}"
+            raise cell.error(
+                f"the cell says {said} points", why=why, next="remove the number: the notebook shows points"
+            )
+
+
+def _check_parameters(lab: Lab) -> None:
+    cell = lab.cell("parameters")
+    names = rules.parameter_values(cell)
+    for mode, table in lab.parameters.items():
+        for key in table:
+            if key not in names:
+                raise SourceError(
+                    f"the parameter {key} is not assigned in the parameters cell",
+                    file=lab.toml.file,
+                    line=lab.toml.line("parameters", mode, key),
+                    why=f"that cell, at {lab.file}:{cell.line}, assigns {', '.join(names) or 'nothing'}",
+                    next="assign it there, or remove the key",
+                )
+        for name, value in names.items():
+            if name not in table:
+                raise cell.error(
+                    f"the parameter {name} has no value in [parameters.{mode}]",
+                    line=cell.first + value.lineno - 1,
+                    why=f"{lab.toml.file} gives each parameter a value for a smoke run and for a full one",
+                    next=f"write {name} = ... there",
+                )
+
+
+def _check_wrong_replaces(lab: Lab) -> None:
+    for wrong in lab.wrong:
+        names = rules.defined_names(lab.cell("solve", wrong.exercise))
+        if not set(names) & rules.bound_names(wrong.code):
+            raise SourceError(
+                f"it replaces no name that the solution of {wrong.exercise} defines",
+                file=wrong.file,
+                line=1,
+                why=f"that defines {', '.join(names)}",
+                next="define one of these names, with the mistake in it",
+            )
+
+
+def _check_stray(course: Course, lab: Lab) -> None:
+    expected = {f"{lab.name}.py", "lab.toml", *lab.toml.data}
+    for path in sorted(lab.folder.rglob("*")):
+        inside = path.relative_to(lab.folder)
+        if path.is_dir() or any(part in _IGNORED for part in inside.parts):
+            continue
+        wrong = inside.parts[0] == "wrong" and len(inside.parts) == 2 and path.suffix == ".py"
+        if inside.as_posix() not in expected and not wrong:
+            raise SourceError(
+                "no lab has such a file",
+                file=course.shown(path),
+                line=1,
+                why=f'a lab is {lab.name}.py, lab.toml, wrong/*.py and what lab.toml lists as data = ["..."]',
+                next="list it as data if students need it, else remove it",
+            )
+    for name in lab.toml.data:
+        if not (lab.folder / name).is_file():
+            raise SourceError(f"there is no {name}", file=lab.toml.file, line=lab.toml.line("data"))

@@ -1,0 +1,109 @@
+"""A lab as a notebook: nbgrader's metadata, cell ids that come from role names, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from edl_labs.course.lab.hosts import hosted
+from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.source import Cell
+
+NBGRADER_SCHEMA = 3
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+}
+
+
+def source_notebook(lab: Lab) -> dict[str, Any]:
+    """The lab with its solutions as an nbformat 4.5 notebook: what nbgrader takes as its source."""
+    cells: list[dict[str, Any]] = []
+    for cell, cell_id in zip(lab.cells, cell_ids(lab.cells), strict=True):
+        cells += _explain_cells(lab, cell, cell_id) if cell.role == "explain" else [_cell(lab, cell, cell_id)]
+    metadata = {**METADATA, "edl_labs": {"lab": lab.name}}
+    return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+
+
+def cell_ids(cells: tuple[Cell, ...]) -> list[str]:
+    """One id a cell, from its role; a cell without a role counts from the last one that has it, or from `title`."""
+    ids, anchor, count = [], "title", 0
+    for index, cell in enumerate(cells):
+        if cell.role in (None, "given") and index > 0:
+            count += 1
+            ids.append(f"c-{anchor}-{count}")
+        else:
+            anchor, count = "-".join(filter(None, (cell.role, cell.name))).replace("_", "-") or "title", 0
+            ids.append(anchor)
+    return ids
+
+
+def dumps(notebook: dict[str, Any]) -> str:
+    """The notebook as text: sorted keys, one-space indent, a newline at the end."""
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def stamped(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with `metadata.edl_labs.release`, a digest of its cells: a student's copy keeps it."""
+    cells = json.dumps(notebook["cells"], sort_keys=True, ensure_ascii=False)
+    digest = hashlib.sha256(cells.encode()).hexdigest()[:16]
+    metadata = {**notebook["metadata"], "edl_labs": {**notebook["metadata"]["edl_labs"], "release": digest}}
+    return {**notebook, "metadata": metadata}
+
+
+def locked_digests(notebook: dict[str, Any]) -> dict[str, str]:
+    """The SHA-256 of each locked cell's source, by cell id."""
+    locked = [c for c in notebook["cells"] if c["metadata"].get("nbgrader", {}).get("locked")]
+    return {c["id"]: hashlib.sha256(text(c).encode()).hexdigest() for c in locked}
+
+
+def text(cell: dict[str, Any]) -> str:
+    """A cell's source as one text, whichever way the file holds it."""
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
+
+
+def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    if cell.role == "parameters":
+        metadata["tags"] = ["parameters"]
+    if cell.role == "solve":
+        metadata["nbgrader"] = _nbgrader(str(cell.name), solution=True)
+    if cell.role == "check":
+        points = lab.exercise(str(cell.name)).points
+        metadata["nbgrader"] = _nbgrader(f"check_{cell.name}", grade=True, locked=True, points=points)
+    source = hosted(cell.source) if cell.role == "setup" else cell.source
+    return _notebook_cell(cell.kind, cell_id, source, metadata)
+
+
+def _explain_cells(lab: Lab, cell: Cell, cell_id: str) -> list[dict[str, Any]]:
+    """The question, locked, and the answer, whose solution is the model answer."""
+    name = str(cell.name)
+    exercise = lab.exercise(name)
+    question = _nbgrader(f"{name}_question", locked=True)
+    answer = _nbgrader(name, grade=True, solution=True, points=exercise.points)
+    answer_id = "answer" + cell_id.removeprefix("explain")
+    return [
+        _notebook_cell("markdown", cell_id, cell.source, {"nbgrader": question}),
+        _notebook_cell("markdown", answer_id, exercise.model_answer, {"nbgrader": answer}),
+    ]
+
+
+def _nbgrader(
+    grade_id: str, *, grade: bool = False, solution: bool = False, locked: bool = False, points: float | None = None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": locked,
+        "schema_version": NBGRADER_SCHEMA,
+        "solution": solution,
+        "task": False,
+    }
+    return found if points is None else {**found, "points": points}
+
+
+def _notebook_cell(kind: str, cell_id: str, source: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    cell = {"cell_type": kind, "id": cell_id, "metadata": metadata, "source": source.splitlines(keepends=True)}
+    return {**cell, "execution_count": None, "outputs": []} if kind == "code" else cell

@@ -1,0 +1,187 @@
+"""The five places in which an exercise lives: all must hold the same names."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edl_labs.errors import SourceError
+
+if TYPE_CHECKING:
+    from edl_labs.course.lab.course import Course
+    from edl_labs.course.lab.lab import Lab
+
+NAME_HEAD, TOLD_HEAD = "# exercise: ", "# told: "
+_NEED = 'write "# exercise: NAME" on line 1 and "# told: SENTENCE" on line 2'
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names."""
+
+    file: str
+    exercise: str
+    told: str
+    code: str
+
+
+def read_wrong(path: Path, *, file: str) -> WrongAnswer:
+    """A wrong/ file; SourceError when it does not say what it loses, or is not Python."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    heads = []
+    for number, head in enumerate((NAME_HEAD, TOLD_HEAD), start=1):
+        text = lines[number - 1] if len(lines) >= number else ""
+        if not text.startswith(head) or not text[len(head) :].strip():
+            raise SourceError(
+                f"line {number} does not start with {head!r}", file=file, line=number, why=f"it is {text!r}", next=_NEED
+            )
+        heads.append(text[len(head) :].strip())
+    code = "\n".join(lines)
+    try:
+        ast.parse(code)
+    except SyntaxError as error:
+        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
+    return WrongAnswer(file, heads[0], heads[1], code)
+
+
+def registered(path: Path, *, file: str) -> dict[str, int]:
+    """The names that an exercise module registers, with their lines; read, not run."""
+    if not path.is_file():
+        raise SourceError("the lab has no exercise module", file=file, line=1, next="edl-labs new LAB EXERCISE")
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
+    found: dict[str, int] = {}
+    for node in ast.walk(tree):
+        for call in getattr(node, "decorator_list", []):
+            name = _registered_name(call)
+            if name in found:
+                raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
+            if name:
+                found[name] = call.lineno
+    return found
+
+
+def _registered_name(call: ast.expr) -> str | None:
+    if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "exercise" and call.args:
+        first = call.args[0]
+        return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
+    return None
+
+
+def check_places(course: Course, lab: Lab, *, goldens: bool = False) -> None:
+    """SourceError at the first difference between an exercise's places; `goldens` are checked once they are built."""
+    cells = {str(c.name): c.line for c in lab.cells if c.role in ("solve", "explain")}
+    kinds = {str(c.name): "explain" if c.role == "explain" else "code" for c in lab.cells if c.name}
+    _check_toml(lab, cells, kinds)
+    code = {name: line for name, line in cells.items() if kinds[name] == "code"}
+    module = course.exercises / f"{lab.name}.py"
+    _compare(code, lab.file, registered(module, file=course.shown(module)), course.shown(module), "registered")
+    _check_wrong(lab, code)
+    if goldens:
+        _check_goldens(course, lab, list(cells))
+
+
+def _check_toml(lab: Lab, cells: dict[str, int], kinds: dict[str, str]) -> None:
+    for one in lab.toml.exercises:
+        if one.name not in cells:
+            raise SourceError(
+                f"lab.toml gives points to {one.name}, which no cell has",
+                file=lab.toml.file,
+                line=one.line,
+                why=f"the exercises of {lab.file} are {', '.join(cells) or 'none'}",
+                next=_near(one.name, cells) or f'add a cell solve="{one.name}", or remove the table',
+            )
+    listed = {one.name: one for one in lab.toml.exercises}
+    for name, line in cells.items():
+        if name not in listed:
+            raise SourceError(
+                f"{name} has no points",
+                file=lab.file,
+                line=line,
+                why=f"{lab.toml.file} has no [[exercise]] called {name}",
+                next=_near(name, listed) or "add its [[exercise]] table with points and hints",
+            )
+        if listed[name].kind != kinds[name]:
+            raise SourceError(
+                f"{name} is {_kind(listed[name].kind)} here and {_kind(kinds[name])} in {lab.file}",
+                file=lab.toml.file,
+                line=listed[name].line,
+                why=f"its cell is at {lab.file}:{line}",
+                next='write kind = "explain" for prose, and no kind for code',
+            )
+
+
+def _kind(kind: str) -> str:
+    return "prose" if kind == "explain" else "code"
+
+
+def _compare(code: dict[str, int], file: str, found: dict[str, int], place: str, verb: str) -> None:
+    for name, line in code.items():
+        if name not in found:
+            raise SourceError(
+                f"{name} is not {verb} in {place}",
+                file=file,
+                line=line,
+                next=_near(name, found) or f'add a class with @exercise("{name}") there',
+            )
+    for name, line in found.items():
+        if name not in code:
+            raise SourceError(
+                f"{name} has no solve cell in {file}",
+                file=place,
+                line=line,
+                next=_near(name, code) or f'add a cell solve="{name}", or remove the class',
+            )
+
+
+def _check_wrong(lab: Lab, code: dict[str, int]) -> None:
+    for wrong in lab.wrong:
+        if wrong.exercise not in code:
+            raise SourceError(
+                f"{wrong.exercise} is no exercise of this lab that code answers",
+                file=wrong.file,
+                line=1,
+                why=f"they are {', '.join(code) or 'none'}",
+                next=_near(wrong.exercise, code) or "name one of them",
+            )
+    for name, line in code.items():
+        count = sum(wrong.exercise == name for wrong in lab.wrong)
+        if count < 2:
+            raise SourceError(
+                f"{name} has {count} wrong answer{'' if count == 1 else 's'}",
+                file=lab.file,
+                line=line,
+                why="an exercise is proved by two or more known mistakes",
+                next=f"write another into {lab.folder.name}/wrong/, headed {NAME_HEAD}{name}",
+            )
+
+
+def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
+    path = course.goldens / f"{lab.name}.json"
+    file = course.shown(path)
+    if not path.is_file():
+        raise SourceError("the lab has no goldens", file=file, line=1, why="it was never built", next="edl-labs build")
+    try:
+        built = [e["name"] for e in json.loads(path.read_text(encoding="utf-8"))["exercises"]]
+    except (ValueError, KeyError, TypeError):
+        raise SourceError("not what the build writes", file=file, line=1, next="edl-labs build") from None
+    if sorted(built) != sorted(names):
+        raise SourceError(
+            f"the goldens are of {', '.join(sorted(built))}",
+            file=file,
+            line=1,
+            why=f"{lab.file} has {', '.join(sorted(names))}",
+            next="edl-labs build",
+        )
+
+
+def _near(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f"did you mean {near[0]}?" if near else ""

@@ -1,0 +1,227 @@
+"""Proving a lab: stub, solution, wrong answers, hints and hostile submissions, each in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.checks import plain
+from edl_labs.checks.exercise import Exercise
+from edl_labs.checks.judge import Outcome, judge
+from edl_labs.checks.worker import Worker, WorkerDied
+from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
+from edl_labs.course.lab.hostile import hostile_cells
+from edl_labs.course.lab.lab import Lab, LabExercise
+from edl_labs.course.lab.places import WrongAnswer, check_places
+from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
+from edl_labs.errors import EdlError
+
+WRONG_SEEDS = 3
+TRAINING_SEEDS = 2
+AT_ONCE = 2
+Sources = list[tuple[str, str]]
+Records = dict[tuple[str, int], Any]
+Progress = Callable[[int, int, str], None]
+
+
+def prove(course: Course, lab: Lab | str, *, seeds: int = 20, progress: Progress | None = None) -> LabProof:
+    """The proof of every exercise of a lab. It raises for a lab that cannot be read or run, and only then."""
+    lab = course.lab(lab) if isinstance(lab, str) else lab
+    check_places(course, lab, goldens=True)
+    with course.activated():
+        proving = _Proving(course, lab, exercises_of(course, lab), max(1, seeds))
+        proving.run(progress)
+        proofs = [proving.proof(one) for one in lab.exercises]
+    return LabProof(lab.name, max(1, seeds), tuple(proofs))
+
+
+@dataclass
+class _Variant:
+    """One process: what it runs, and which exercises are asked there with how many seeds."""
+
+    label: str
+    sources: Sources
+    seeds: int
+    target: str | None = None
+    records: Records = field(default_factory=dict)
+    error: str | None = None
+
+
+class _Proving:
+    def __init__(self, course: Course, lab: Lab, registered: dict[str, Exercise], seeds: int) -> None:
+        self.course, self.lab, self.registered, self.seeds = course, lab, registered, seeds
+        self.cases = {
+            (name, seed): plain.plain_copy(exercise.draw_cases(seed))
+            for name, exercise in registered.items()
+            for seed in self.seeds_of(exercise, seeds)
+        }
+        whole, few = lab.namespace_cells(), min(seeds, WRONG_SEEDS)
+        self.reference = _Variant("reference", whole, seeds)
+        self.solution = _Variant("solution", whole, seeds)
+        self.stubs = _Variant("stubs", _stubs(lab), 1)
+        self.wrong = {w.file: _Variant(w.file, [*whole, (w.file, w.code)], few, w.exercise) for w in lab.wrong}
+        self.hostile = {
+            what: _Variant(what, [*whole, (what, code)], min(few, 2)) for what, code in hostile_cells(lab).items()
+        }
+        self.wants: dict[tuple[str, int], list[Any]] = {}
+        self.judged: dict[tuple[str, int, bytes], Outcome] = {}
+
+    @staticmethod
+    def seeds_of(exercise: Exercise, seeds: int) -> list[int]:
+        """The public seed first, then others; few of them where an exercise trains."""
+        count = min(seeds, TRAINING_SEEDS) if exercise.trains else seeds
+        return list(range(PUBLIC_SEED, PUBLIC_SEED + count))
+
+    def run(self, progress: Progress | None) -> None:
+        """Run every variant, two at a time; afterwards each holds its records."""
+        variants = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
+        if not self.registered:
+            return
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            futures = {pool.submit(self._gather, variant): variant for variant in variants}
+            for done, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                if progress is not None:
+                    progress(done, len(variants), f"{self.lab.name}: {futures[future].label}")
+        if self.reference.error:
+            why = self.reference.error
+            raise EdlError(f"{self.lab.name}: the solution does not run", why=why, next="mend that cell")
+        for (name, seed), records in self.reference.records.items():
+            self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
+
+    def _gather(self, variant: _Variant) -> None:
+        asked = [(name, seed) for name in self.registered for seed in self._seeds(variant, name)]
+        while asked:
+            asked = self._ask(variant, asked)
+
+    def _seeds(self, variant: _Variant, name: str) -> list[int]:
+        """The seeds that a variant is asked with; a wrong answer's other exercises are asked with the public one."""
+        aside = variant.target is not None and variant.target != name
+        return self.seeds_of(self.registered[name], 1 if aside else min(variant.seeds, self.seeds))
+
+    def _ask(self, variant: _Variant, asked: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Ask one process as much as it answers; returns what is left for the next one after it died."""
+        try:
+            with Worker(variant.sources, exercises_folder=self.course.exercises) as worker:
+                variant.error = variant.error or worker.error
+                for index, (name, seed) in enumerate(asked):
+                    try:
+                        variant.records[name, seed] = self._collect(worker, variant, name, seed)
+                    except WorkerDied as died:
+                        variant.records[name, seed] = died
+                        return [pair for pair in asked[index + 1 :] if pair[0] != name]
+        except WorkerDied as died:
+            variant.error = str(died.what)
+        return []
+
+    def _collect(self, worker: Worker, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
+        exercise = self.registered[name]
+        references: Iterable[tuple[str, str]] = ()
+        if variant.target is not None:
+            references = [(f"solve {used}", self.lab.solution_cell(used)) for used in exercise.uses]
+        cases = self.cases[name, seed]
+        return worker.collect(name, cases, timeout_s=exercise.timeout_s, references=references)
+
+    def outcome(self, variant: _Variant, name: str, seed: int) -> Outcome | str:
+        """How the variant scored an exercise under a seed; text when it never answered."""
+        records = variant.records.get((name, seed))
+        if not isinstance(records, list):
+            return str(getattr(records, "what", None) or variant.error or "it never answered")
+        return self._judge(name, seed, records)
+
+    def _judge(self, name: str, seed: int, records: list[dict[str, Any]]) -> Outcome:
+        """The judge's outcome, remembered: most wrong answers leave the other exercises' evidence as it is."""
+        key = (name, seed, plain.encode(records))
+        if key not in self.judged:
+            cases, wants, points = self.cases[name, seed], self.wants[name, seed], self.lab.exercise(name).points
+            self.judged[key] = judge(self.registered[name], cases, records, wants, points=points)
+        return self.judged[key]
+
+    def outcomes(self, variant: _Variant, name: str) -> list[tuple[int, Outcome | str]]:
+        """The outcome for each seed that the variant was asked with."""
+        return [(seed, self.outcome(variant, name, seed)) for seed in self._seeds(variant, name)]
+
+    def proof(self, one: LabExercise) -> ExerciseProof:
+        """The five things about one exercise."""
+        enough = len(one.hints) >= 2
+        hints = Found(enough, f"{len(one.hints)} hints")
+        if one.kind == "explain":
+            exempt = Found(True, "prose, marked by hand")
+            return ExerciseProof(one.name, one.kind, one.points, exempt, exempt, (), hints, exempt)
+        return ExerciseProof(
+            name=one.name,
+            kind=one.kind,
+            points=one.points,
+            stub=self._stub(one.name),
+            solution=self._solution(one.name),
+            wrong=tuple(self._wrong(w) for w in self.lab.wrong if w.exercise == one.name),
+            hints=hints,
+            hostile=self._hostile(one.name),
+        )
+
+    def _stub(self, name: str) -> Found:
+        seen = self.outcome(self.stubs, name, PUBLIC_SEED)
+        if isinstance(seen, str):
+            return Found(False, seen)
+        ok = seen.state == "not attempted" and seen.points == 0
+        return Found(ok, f"{seen.state}, {seen.points:g} points" + ("" if ok else f": {seen.what}"))
+
+    def _solution(self, name: str) -> Found:
+        outcomes = self.outcomes(self.solution, name)
+        for seed, seen in outcomes:
+            if isinstance(seen, str):
+                return Found(False, f"seed {seed}: {seen}")
+            if seen.state != "passed":
+                return Found(False, f"seed {seed}: {seen.points:g} of {seen.max_points:g} points: {seen.what}")
+        return Found(True, f"full marks with {len(outcomes)} seed{'' if len(outcomes) == 1 else 's'}")
+
+    def _wrong(self, wrong: WrongAnswer) -> WrongProof:
+        variant = self.wrong[wrong.file]
+        said = ""
+        problem = f"it does not run: {variant.error}" if variant.error else ""
+        for seed, seen in self.outcomes(variant, wrong.exercise):
+            said = said or (seen if isinstance(seen, str) else seen.what)
+            problem = problem or _not_lost(wrong, seed, seen)
+        for name in self.registered:
+            if name != wrong.exercise and self._solution(name).ok:
+                problem = problem or self._lost_too(variant, name)
+        return WrongProof(wrong.file, not problem, problem or "loses its exercise alone", wrong.told, said)
+
+    def _lost_too(self, variant: _Variant, name: str) -> str:
+        for seed, seen in self.outcomes(variant, name):
+            if isinstance(seen, str) or seen.state != "passed":
+                told = seen if isinstance(seen, str) else seen.what
+                return f"{name} is lost too, under seed {seed}: {told}"
+        return ""
+
+    def _hostile(self, name: str) -> Found:
+        for what, variant in self.hostile.items():
+            for seed, seen in self.outcomes(variant, name):
+                if not isinstance(seen, str) and seen.points != 0:
+                    return Found(False, f"a submission that {what} scores {seen.points:g} points under seed {seed}")
+        return Found(True, f"{len(self.hostile)} submissions score 0")
+
+
+def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
+    if isinstance(seen, str):
+        return f"seed {seed}: {seen}"
+    if seen.state == "passed":
+        return f"seed {seed}: it scores full marks"
+    if seen.state == "not attempted":
+        return f"seed {seed}: it counts as not attempted"
+    return "" if wrong.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {wrong.told!r}"
+
+
+def _stubs(lab: Lab) -> Sources:
+    """The cells that a student's notebook runs before any work: every solve cell as its stub."""
+    roles = ("setup", "parameters", "given", "solve")
+    return [(c.label, c.stub if c.role == "solve" else c.source) for c in lab.cells if c.role in roles]
+
+
+def _list(records: Any) -> list[dict[str, Any]]:
+    if isinstance(records, list):
+        return records
+    raise EdlError("the solution ended the process", why=str(records), next="look for an endless loop or os._exit")

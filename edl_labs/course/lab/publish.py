@@ -1,0 +1,156 @@
+"""The tree that students may see: labs, a README and the licence, leak-scanned before any of it is visible."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from edl_labs.course.lab import leaks
+from edl_labs.course.lab.build import Progress, build, read_labs
+from edl_labs.course.lab.course import Course
+from edl_labs.course.run.start import PUBLISHED
+from edl_labs.errors import EdlError, UsageError
+
+SCHEMA = 1
+MANIFEST = PUBLISHED
+_README = """\
+# {title}
+
+[labs/README.md](labs/README.md) is the table of labs: what there is, how long it takes, and how many points it gives.
+
+Install the library that your course gives you, with JupyterLab: `pip install "edl-labs[lab]"`, or the wheel followed by
+`[lab]`. Then, in this folder:
+
+```
+edl-labs start my-labs
+```
+
+copies the labs into `my-labs` and opens them. It never writes over your work: when a lab has changed, the new version
+is put beside yours. `edl-labs doctor` says what your machine can do; no lab needs a GPU.
+
+Each section asks you to *predict* before you measure. `check("name")` says what is right, what is not, and what to try
+next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a whole notebook.
+"""
+
+
+@dataclass(frozen=True)
+class PublishReport:
+    """What was published: the files in `target`, and those removed because no lab has them any more."""
+
+    target: str
+    files: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {
+            "schema": SCHEMA,
+            "target": self.target,
+            "files": list(self.files),
+            "removed": list(self.removed),
+        }
+
+
+def publish(course: Course, target: Path | str, *, progress: Progress | None = None) -> PublishReport:
+    """Write the students' tree into `target`.
+
+    Refuses a stale labs/, a leak, a target inside solutions/ or around the course, and a target that holds files which
+    an earlier publish did not write (a `.git` folder may be there).
+    """
+    folder = Path(target).resolve()
+    _refuse_inside(course, folder)
+    before = _published_before(folder)
+    stale = build(course, check=True, progress=progress)
+    if not stale.ok:
+        raise EdlError(
+            f"labs/ is stale: {', '.join(stale.changed)}",
+            why="what is published must be what the sources make",
+            next="edl-labs build, then publish again",
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".edl-publish-", dir=folder.parent) as temporary:
+        staged = Path(temporary) / "tree"
+        files = _stage(course, staged)
+        labs = read_labs(course)
+        leaks.refuse(leaks.scan([staged], leaks.secrets(labs), root=staged))
+        return _move(staged, folder, files, before)
+
+
+def _refuse_inside(course: Course, folder: Path) -> None:
+    private = (course.solutions, course.labs, course.root / "edl_labs", course.root / ".git")
+    if folder == course.root or any(folder == place or place in folder.parents for place in private):
+        raise UsageError(
+            f"{folder.name} cannot be the target",
+            why="it is part of the course itself",
+            next="name a folder outside the course, or a new one in build/",
+        )
+
+
+def _published_before(folder: Path) -> list[str]:
+    """The files that an earlier publish left in `folder`; UsageError when others are there."""
+    if not folder.exists():
+        return []
+    if not folder.is_dir():
+        raise UsageError(f"{folder.name} is a file", next="name a folder")
+    present = {p.name for p in folder.iterdir() if p.name != ".git"}
+    if not present:
+        return []
+    before = _manifest(folder)
+    inside = {p.relative_to(folder).as_posix() for p in _files(folder)}
+    foreign = sorted(inside - {*before, MANIFEST})
+    if not before or foreign:
+        named = ", ".join(foreign[:3]) + (" ..." if len(foreign) > 3 else "")
+        raise UsageError(
+            f"{folder.name} holds files that publish did not write: {named}",
+            why="publishing must not mix with other files, nor remove them",
+            next="name an empty folder, or move these files away",
+        )
+    return before
+
+
+def _manifest(folder: Path) -> list[str]:
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    return [name for name in names if ".." not in PurePosixPath(name).parts and not PurePosixPath(name).is_absolute()]
+
+
+def _files(folder: Path) -> list[Path]:
+    found = [p for p in folder.rglob("*") if p.is_symlink() or p.is_file()]
+    return sorted(p for p in found if p.relative_to(folder).parts[0] != ".git")
+
+
+def _stage(course: Course, staged: Path) -> list[str]:
+    shutil.copytree(course.labs, staged / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
+    (staged / "README.md").write_text(_README.format(title="Labs: efficient deep learning"), encoding="utf-8")
+    if (course.root / "LICENSE").is_file():
+        shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")
+    files = [p.relative_to(staged).as_posix() for p in _files(staged)]
+    text = json.dumps({"schema": SCHEMA, "files": files}, indent=1) + "\n"
+    (staged / MANIFEST).write_text(text, encoding="utf-8")
+    return files
+
+
+def _move(staged: Path, folder: Path, files: list[str], before: list[str]) -> PublishReport:
+    folder.mkdir(exist_ok=True)
+    for name in [*files, MANIFEST]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(staged / name, folder / name)
+    removed = sorted(set(before) - set(files))
+    for name in removed:
+        (folder / name).unlink(missing_ok=True)
+        _remove_empty(folder, (folder / name).parent)
+    return PublishReport(folder.as_posix(), tuple(files), tuple(removed))
+
+
+def _remove_empty(folder: Path, inside: Path) -> None:
+    while inside != folder and inside.is_dir() and not any(inside.iterdir()):
+        inside.rmdir()
+        inside = inside.parent

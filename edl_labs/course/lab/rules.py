@@ -1,0 +1,231 @@
+"""The rules of a lab's cells: which there must be, in which order, and what each may hold."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+
+from edl_labs.course.lab.imports import check_imports, defined
+from edl_labs.course.lab.source import BEGIN, END, Cell
+
+MAX_CELL_LINES = 15
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def check_cells(cells: list[Cell]) -> None:
+    """SourceError at the first cell that breaks a rule."""
+    _check_opening(cells)
+    _check_names(cells)
+    _check_grade_ids(cells)
+    for cell in cells:
+        if cell.kind == "code":
+            check_imports(cell)
+        if cell.role in _CHECKS:
+            _CHECKS[cell.role](cell)
+
+
+def warnings(cells: list[Cell]) -> list[str]:
+    """One line for each cell that is longer than the house style allows; solve cells may be as long as they need."""
+    long = [(c, c.source.count("\n") + 1) for c in cells if c.kind == "code" and c.role not in ("solve", "given")]
+    return [
+        f"{c.file}:{c.line}: the cell has {count} lines; style: at most {MAX_CELL_LINES}"
+        for c, count in long
+        if count > MAX_CELL_LINES
+    ]
+
+
+def defined_names(cell: Cell) -> list[str]:
+    """The functions and classes that a code cell defines, in order."""
+    return [node.name for node in cell.tree.body if isinstance(node, _DEFINITIONS)]
+
+
+def bound_names(code: str) -> set[str]:
+    """The names that `code` binds at its top level by def, class, import or assignment."""
+    return {name for node in ast.parse(code).body for name in defined(node)}
+
+
+def parameter_values(cell: Cell) -> dict[str, ast.expr]:
+    """The names that the parameters cell assigns, with the expressions they get."""
+    found: dict[str, ast.expr] = {}
+    for node in cell.tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or name is None or value is None:
+            raise cell.error(
+                "the parameters cell holds something else than assignments",
+                line=cell.first + node.lineno - 1,
+                why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
+                next="keep `name = value` lines here; move the rest to the next cell",
+            )
+        if name in found:
+            raise cell.error(f"the parameter {name} is assigned twice", line=cell.first + node.lineno - 1)
+        found[name] = value
+    return found
+
+
+def _check_opening(cells: list[Cell]) -> None:
+    title = cells[0]
+    if title.kind != "markdown" or not title.source.startswith("# "):
+        raise title.error(
+            "the first cell is not the lab's title",
+            why="cell 1 is prose: a title, the outcomes, and how many minutes the lab takes",
+            next='start the file with "# %% [markdown]" and "# # Title"',
+        )
+    for index, role in ((1, "setup"), (2, "parameters")):
+        having = [c for c in cells if c.role == role]
+        if not having:
+            at = cells[min(index, len(cells) - 1)]
+            raise at.error(f"the lab has no {role} cell", next=f"make cell {index + 1} a cell marked # %% {role}")
+        if len(having) > 1:
+            raise having[1].error(f"there is a second {role} cell", next=f"join it with the one at {having[0].line}")
+        if cells.index(having[0]) != index:
+            raise having[0].error(f"the {role} cell is not cell {index + 1}", next=f"move it to be cell {index + 1}")
+
+
+def _check_names(cells: list[Cell]) -> None:
+    seen: dict[tuple[str, str], Cell] = {}
+    for cell in cells:
+        if not cell.name or not cell.role:
+            continue
+        clash = seen.get((cell.role, cell.name))
+        if clash is None and cell.role in ("solve", "explain"):
+            clash = seen.get(("explain" if cell.role == "solve" else "solve", cell.name))
+        if clash is not None:
+            raise cell.error(
+                f"there is a second {cell.role} cell for {cell.name}"
+                if clash.role == cell.role
+                else f"{cell.name} is both a solve and an explain exercise",
+                why=f"the first is at line {clash.line}",
+                next="give each exercise a name of its own",
+            )
+        if cell.role == "check" and ("solve", cell.name) not in seen:
+            raise _check_without_solve(cell, cells)
+        seen[cell.role, cell.name] = cell
+    for (role, name), cell in seen.items():
+        if role == "solve" and ("check", name) not in seen:
+            raise cell.error(f"solve {name} has no check cell", next=f'add # %% check="{name}" below it')
+
+
+def _check_grade_ids(cells: list[Cell]) -> None:
+    """nbgrader's ids are made from names: `check_NAME` for a check cell, `NAME_question` for a question."""
+    taken = {f"check_{c.name}": c for c in cells if c.role == "solve"}
+    taken |= {f"{c.name}_question": c for c in cells if c.role == "explain"}
+    for cell in cells:
+        if cell.role in ("solve", "explain") and str(cell.name) in taken:
+            other = taken[str(cell.name)]
+            why = f"nbgrader would see one id for it and for a cell of {other.name}, at line {other.line}"
+            raise cell.error(f"{cell.name} cannot be an exercise's name here", why=why, next="choose another name")
+
+
+def _check_without_solve(cell: Cell, cells: list[Cell]) -> Exception:
+    name = str(cell.name)
+    later = [c.line for c in cells if c.role == "solve" and c.name == name]
+    if later:
+        return cell.error(
+            f"check {name} comes before its solve cell", why=f"that is at line {later[0]}", next="move the check below"
+        )
+    near = difflib.get_close_matches(name, [str(c.name) for c in cells if c.role == "solve"], n=1)
+    return cell.error(
+        f"check {name} has no solve cell",
+        next=f"did you mean {near[0]}?" if near else f'add # %% solve="{name}" above it',
+    )
+
+
+def _check_setup(cell: Cell) -> None:
+    guards = [node for node in cell.tree.body if isinstance(node, ast.Try)]
+    caught = {ast.unparse(h.type) for node in guards for h in node.handlers if h.type is not None}
+    if not caught & {"ImportError", "ModuleNotFoundError"}:
+        raise cell.error(
+            "the setup cell is not guarded",
+            why="without edl_labs a student would meet a traceback of ours",
+            next="import edl_labs inside try, and say in `except ImportError` how to install it",
+        )
+
+
+def _check_solve(cell: Cell) -> None:
+    _check_regions(cell)
+    inside = {number for number, _ in cell.solution_lines}
+    for node in cell.tree.body:
+        line = cell.first + node.lineno - 1
+        harmless = isinstance(node, (*_DEFINITIONS, ast.Import, ast.ImportFrom)) or _is_docstring(node)
+        if not harmless and not (_is_constant(node) and line not in inside):
+            raise cell.error(
+                "a solve cell defines functions or classes, never answers",
+                line=line,
+                why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
+                next="make the answer a function of a drawn instance; a given constant is named in CAPITALS",
+            )
+    if not defined_names(cell):
+        raise cell.error("a solve cell defines no function or class", next="define what the exercise's probe calls")
+    _check_stub(cell)
+
+
+def _check_regions(cell: Cell) -> None:
+    opened = None
+    regions = 0
+    for number, text in enumerate(cell.source.split("\n"), start=cell.first):
+        if text.strip() == BEGIN:
+            if opened is not None:
+                raise cell.error(f"{BEGIN} inside a solution", line=number, why=f"one began at line {opened}")
+            opened, regions = number, regions + 1
+        elif text.strip() == END:
+            if opened is None:
+                raise cell.error(f"{END} without {BEGIN}", line=number, next=f"write {BEGIN} above the solution")
+            opened = None
+    if opened is not None:
+        raise cell.error(f"{BEGIN} without {END}", line=opened, next=f"write {END} below the solution")
+    if not regions:
+        raise cell.error(
+            "a solve cell has no solution region",
+            why="the whole cell would be taken from the students",
+            next=f"write {BEGIN} and {END} around what students write",
+        )
+
+
+def _check_stub(cell: Cell) -> None:
+    stub = Cell(cell.role, cell.name, cell.kind, cell.stub, cell.line, cell.first, cell.file)
+    try:
+        names = defined_names(stub)
+    except Exception as error:
+        raise cell.error(
+            "the stub that students get is not Python",
+            why=str(error).split("\n")[0].rpartition(": ")[2],
+            next=f"put {BEGIN} and {END} inside the function, at its body's indent",
+        ) from None
+    if names != defined_names(cell):
+        lost = [n for n in defined_names(cell) if n not in names]
+        raise cell.error(
+            f"the stub does not define {', '.join(lost)}",
+            why="students could not know which names the exercise asks for",
+            next=f"put {BEGIN} below the line with def or class",
+        )
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    """Whether `node` assigns names in capitals alone: something given, not something to find out."""
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return False
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return all(isinstance(target, ast.Name) and target.id.isupper() for target in targets)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _check_check(cell: Cell) -> None:
+    if cell.source != f'check("{cell.name}")':
+        raise cell.error(
+            f'the check cell of {cell.name} holds something else than check("{cell.name}")',
+            line=cell.first,
+            why="nbgrader reads the cell's only result as the score",
+            next=f'write check("{cell.name}") alone; put the rest into a cell of its own',
+        )
+
+
+def _check_parameters(cell: Cell) -> None:
+    parameter_values(cell)
+
+
+_CHECKS = {"setup": _check_setup, "parameters": _check_parameters, "solve": _check_solve, "check": _check_check}

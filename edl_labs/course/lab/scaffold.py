@@ -1,0 +1,203 @@
+"""`new`: a lab, or an exercise in all its five places, that passes `edl-labs test` at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.lab.build import Progress, build
+from edl_labs.course.lab.course import LAB_NAME, Course
+from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.markers import NAME
+from edl_labs.course.lab.templates import (
+    EXERCISE,
+    MODULE,
+    MODULE_EXERCISE,
+    TITLE,
+    TOML,
+    TOML_EXERCISE,
+    WRONG,
+    filled,
+)
+from edl_labs.errors import EdlError, UsageError
+
+SCHEMA = 1
+MINUTES = 60
+
+
+@dataclass(frozen=True)
+class NewReport:
+    """What `new` wrote by hand, and what the build then made of it."""
+
+    lab: str
+    exercise: str
+    written: tuple[str, ...]
+    built: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {
+            "schema": SCHEMA,
+            "lab": self.lab,
+            "exercise": self.exercise,
+            "written": list(self.written),
+            "built": list(self.built),
+        }
+
+
+def new(course: Course, lab: str, exercise: str | None = None, *, progress: Progress | None = None) -> NewReport:
+    """Write a new lab with one exercise, or `exercise` into a lab that exists, and build the course.
+
+    Nothing is changed when a name is bad or taken, or when the course does not build afterwards.
+    """
+    if not LAB_NAME.fullmatch(lab):
+        raise UsageError(
+            f"{lab!r} is not a lab's name",
+            why="labs are called lab, two digits, underscore, lower-case words",
+            next="choose one like lab06_input_pipeline",
+        )
+    exists = lab in course.lab_names()
+    if exists and exercise is None:
+        raise UsageError(
+            f"there is a {lab} already",
+            why=f"{course.shown(course.solutions / lab)} exists",
+            next=f"edl-labs new {lab} EXERCISE adds an exercise to it",
+        )
+    name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
+    _check_exercise_name(course, name)
+    texts = _exercise_texts(course, course.lab(lab), name) if exists else _lab_texts(course, lab, name)
+    built = _write_and_build(course, texts, progress)
+    return NewReport(lab, name, tuple(course.shown(path) for path in texts), built)
+
+
+def _check_exercise_name(course: Course, name: str) -> None:
+    if not NAME.fullmatch(name) or not name.isidentifier() or _reserved(name):
+        raise UsageError(
+            f"{name!r} is not an exercise's name",
+            why="names are lower-case letters, digits and underscores, at most 40, a letter first, no word of Python",
+            next="choose one that says what is graded, like finish_times",
+        )
+    for other in course.lab_names():
+        if name in (one.name for one in course.lab(other).exercises):
+            raise UsageError(
+                f"there is an exercise called {name} already",
+                why=f"{other} has it, and check(name) finds an exercise by its name alone",
+                next="choose another name",
+            )
+
+
+def _reserved(name: str) -> bool:
+    import builtins
+    import keyword
+
+    return (
+        keyword.iskeyword(name) or keyword.issoftkeyword(name) or hasattr(builtins, name) or name in ("check", "hint")
+    )
+
+
+def _lab_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
+    module = course.exercises / f"{lab}.py"
+    for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
+        if path.exists():
+            raise UsageError(f"{course.shown(path)} exists already", next="remove it, or choose another name")
+    words = lab.partition("_")[2].replace("_", " ")
+    values = {"title": words[0].upper() + words[1:], "minutes": str(MINUTES), "lab": lab}
+    folder = course.solutions / lab
+    source = filled(TITLE, **values) + filled(EXERCISE, name=name, heading="1. One slow run")
+    return {
+        folder / f"{lab}.py": source,
+        folder / "lab.toml": filled(TOML, **values) + filled(TOML_EXERCISE, name=name),
+        **_wrong_texts(folder, name),
+        module: filled(MODULE, **values) + filled(MODULE_EXERCISE, name=name, **{"class": _class(name)}),
+    }
+
+
+def _exercise_texts(course: Course, lab: Lab, name: str) -> dict[Path, str]:
+    module, source, toml = course.exercises / f"{lab.name}.py", lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
+    heading = name.replace("_", " ").capitalize()
+    return {
+        source: _inserted(lab, _ended(source), filled(EXERCISE, name=name, heading=heading)),
+        toml: _ended(toml) + filled(TOML_EXERCISE, name=name),
+        **_wrong_texts(lab.folder, name),
+        module: _with_imports(_ended(module)) + filled(MODULE_EXERCISE, name=name, **{"class": _class(name)}),
+    }
+
+
+def _inserted(lab: Lab, text: str, exercise: str) -> str:
+    """The source with the exercise at its end, or before the last section when that only shows the progress."""
+    last = lab.cells[-1]
+    if not last.source.startswith("Progress("):
+        return text + exercise
+    before = lab.cells[-2]
+    heading = before.kind == "markdown" and before.source.startswith("## ")
+    lines = text.split("\n")
+    at = (before if heading else last).line - 1
+    return "\n".join(lines[:at]).rstrip("\n") + "\n" + exercise + "\n" + "\n".join(lines[at:])
+
+
+def _wrong_texts(folder: Path, name: str) -> dict[Path, str]:
+    texts = {folder / "wrong" / f"{name}_{what}.py": filled(text, name=name) for what, text in WRONG.items()}
+    for path in texts:
+        if path.exists():
+            raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
+    return texts
+
+
+def _with_imports(text: str) -> str:
+    """The module with the imports that a scaffolded exercise needs, where they are not there yet."""
+    import ast
+
+    tree = ast.parse(text)
+    bound = {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names}
+    needed = {"Any": "from typing import Any", **{n: f"from edl_labs.checks import {n}" for n in ("Wrong", "close")}}
+    needed["exercise"] = "from edl_labs.checks import exercise"
+    missing = [line for name, line in needed.items() if name not in bound]
+    if not missing:
+        return text
+    ends = [n.end_lineno or 0 for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    at = max(ends, default=0)
+    lines = text.splitlines(keepends=True)
+    return "".join([*lines[:at], *(f"{line}\n" for line in missing), *lines[at:]])
+
+
+def _class(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _ended(path: Path) -> str:
+    return path.read_text(encoding="utf-8").rstrip("\n") + "\n"
+
+
+def _write_and_build(course: Course, texts: dict[Path, str], progress: Progress | None) -> tuple[str, ...]:
+    before = {path: path.read_bytes() if path.exists() else None for path in texts}
+    try:
+        for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        _sort_imports([path for path in texts if path.parent == course.exercises])
+        return build(course, progress=progress).changed
+    except EdlError:
+        _restore(course, before)
+        raise
+
+
+def _sort_imports(modules: list[Path]) -> None:
+    """Put added imports in the house's order, where ruff is installed."""
+    if find_spec("ruff") is not None:
+        command = [sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", "--select", "I", "--fix"]
+        subprocess.run([*command, *map(str, modules)], check=False, capture_output=True)
+
+
+def _restore(course: Course, before: dict[Path, bytes | None]) -> None:
+    for path, data in before.items():
+        if data is not None:
+            path.write_bytes(data)
+            continue
+        path.unlink(missing_ok=True)
+        while path.parent != course.root and path.parent.is_dir() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+            path = path.parent

@@ -1,0 +1,164 @@
+"""Marks as nbgrader's gradebook has them: read as values, with late penalties that fit the marks given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from edl_labs.course.grade.assignment import CHECK_PREFIX
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.gradebook import own_programs, quiet
+from edl_labs.course.marks.policy import read_policy
+from edl_labs.course.marks.roster import Roster
+from edl_labs.errors import NothingToDo, UsageError
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One exercise's mark. `waiting`: a person still has to give it; `by_hand`: a person did."""
+
+    exercise: str
+    points: float
+    max_points: float
+    by_hand: bool = False
+    waiting: bool = False
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class StudentMarks:
+    """One student's marks in one assignment. `points` are after the late penalty."""
+
+    student: str
+    first: str
+    last: str
+    email: str
+    marks: tuple[Mark, ...]
+    points: float
+    max_points: float
+    penalty: float = 0.0
+    late_s: float = 0.0
+    submitted: str = ""
+    """When, in UTC, ISO 8601; empty when nobody said."""
+
+    @property
+    def name(self) -> str:
+        """The full name, or the id where the gradebook has none."""
+        return f"{self.first} {self.last}".strip() or self.student
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """Exercises that a person still has to mark."""
+        return tuple(mark.exercise for mark in self.marks if mark.waiting)
+
+    def mark(self, exercise: str) -> Mark:
+        """The mark of one exercise."""
+        return next(mark for mark in self.marks if mark.exercise == exercise)
+
+
+@contextmanager
+def open_book(course: CourseFolder) -> Iterator[Any]:
+    """The course's gradebook, made when it is not there."""
+    with own_programs(), quiet():
+        from nbgrader.api import Gradebook
+
+        book = Gradebook(course.db_url, course.course_id or "default_course")
+        try:
+            yield book
+        except BaseException:
+            book.db.rollback()
+            raise
+        finally:
+            book.close()
+
+
+def enter_students(course: CourseFolder, roster: Roster) -> None:
+    """Put names and addresses of the class into the gradebook; nobody is removed."""
+    with open_book(course) as book:
+        for student in roster.students:
+            known = {"first_name": student.first, "last_name": student.last, "email": student.email}
+            book.update_or_create_student(student.id, **{key: value[:128] for key, value in known.items() if value})
+        book.db.commit()
+
+
+def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ...]:
+    """Everyone's marks in `assignment`, by id, late penalties computed anew. NothingToDo when there are none."""
+    with open_book(course) as book:
+        submissions = _graded(book, assignment)
+        settle(course, book, assignment, submissions)
+        book.db.commit()
+        found = tuple(sorted((_student(s, assignment) for s in submissions), key=lambda m: m.student))
+    if not found:
+        raise NothingToDo(f"nobody has marks in {assignment}", next=f"edl-labs grade {assignment}")
+    return found
+
+
+def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[Any]) -> None:
+    """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
+    from nbgrader.preprocessors import AssignLatePenalties
+
+    from edl_labs.course.marks.dates import enter_dates, enter_extension
+
+    policy = read_policy(course.root)
+    enter_dates(book, policy, assignment)
+    step = AssignLatePenalties(config=course.config)
+    step.init_plugin()
+    for submission in submissions:
+        enter_extension(submission, policy, submission.student_id)
+        book.db.flush()
+        late_s = submission.total_seconds_late
+        for notebook in submission.notebooks:
+            penalty = None
+            if late_s > 0:
+                penalty = step.plugin_inst.late_submission_penalty(submission.student_id, notebook.score, late_s)
+            checked = None if penalty is None else step._check_late_penalty(notebook, penalty)
+            if checked != notebook.late_submission_penalty:
+                notebook.late_submission_penalty = checked
+    book.db.flush()
+
+
+def _graded(book: Any, assignment: str) -> list[Any]:
+    from nbgrader.api import MissingEntry
+
+    try:
+        return list(book.find_assignment(assignment).submissions)
+    except MissingEntry:
+        known = ", ".join(sorted(a.name for a in book.assignments)) or "none"
+        raise UsageError(
+            f"the gradebook has no {assignment}", why=f"it has {known}", next=f"edl-labs grade {assignment}"
+        ) from None
+
+
+def _student(submission: Any, assignment: str) -> StudentMarks:
+    notebook = next(n for n in submission.notebooks if n.name == assignment)
+    comments = {c.name: c.manual_comment or "" for c in notebook.comments}
+    marks = [_mark(grade, comments) for grade in notebook.grades]
+    who = submission.student
+    when = submission.timestamp
+    return StudentMarks(
+        student=who.id,
+        first=who.first_name or "",
+        last=who.last_name or "",
+        email=who.email or "",
+        marks=tuple(sorted(marks, key=lambda m: m.exercise)),
+        points=max(0.0, float(notebook.score) - float(notebook.late_submission_penalty or 0.0)),
+        max_points=float(notebook.max_score),
+        penalty=float(notebook.late_submission_penalty or 0.0),
+        late_s=float(submission.total_seconds_late),
+        submitted=when.replace(tzinfo=UTC).isoformat() if isinstance(when, datetime) else "",
+    )
+
+
+def _mark(grade: Any, comments: dict[str, str]) -> Mark:
+    exercise = grade.name.removeprefix(CHECK_PREFIX)
+    return Mark(
+        exercise=exercise,
+        points=float(grade.score),
+        max_points=float(grade.max_score),
+        by_hand=grade.manual_score is not None,
+        waiting=bool(grade.needs_manual_grade),
+        comment=comments.get(exercise) or comments.get(grade.name, ""),
+    )

@@ -1,0 +1,264 @@
+"""From a learning system's download to nbgrader's `submitted/`: each student's newest notebook, and what was odd."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
+from edl_labs.course.marks.book import enter_students
+from edl_labs.course.marks.naming import KINDS, Upload, attempt, upload
+from edl_labs.course.marks.policy import CoursePolicy, read_policy
+from edl_labs.course.marks.roster import Roster, Student, anonymous, read_roster
+from edl_labs.course.marks.times import read_times, stamp
+from edl_labs.errors import NothingToDo, UsageError
+
+SCHEMA = 1
+NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
+
+
+@dataclass(frozen=True)
+class Collected:
+    """One student's hand-in. `state`: new, replaced, kept (the same file), older (than what is there), no notebook."""
+
+    student: str
+    name: str
+    state: str
+    file: str = ""
+    submitted: str = ""
+    """When, in UTC, ISO 8601; empty when the learning system did not say."""
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CollectReport:
+    """What was collected. `unmatched` are files whose student the roster does not have; `missing` handed in nothing."""
+
+    assignment: str
+    rows: tuple[Collected, ...]
+    unmatched: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 all matched; 1 when a file was not, or held no notebook."""
+        return 1 if self.unmatched or any(row.state == NOTHING for row in self.rows) else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {"schema": SCHEMA, **asdict(self), "exit_code": self.exit_code}
+
+
+def collect(
+    assignment: str,
+    source: Path,
+    *,
+    kind: str,
+    course: CourseFolder | None = None,
+    roster: Path | None = None,
+    times: Path | None = None,
+    progress: Callable[[int, str], None] | None = None,
+) -> CollectReport:
+    """Put the newest notebook of each student in `source` where nbgrader grades it.
+
+    `source` is the zip that Canvas or Moodle packs, or a folder (`kind="dir"`, a folder or file for each student).
+    Everything is read and checked before anything is written; what a newer hand-in replaces is kept beside it.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"there is no source {kind!r}", next=f"choose one of {', '.join(KINDS)}")
+    course = course or CourseFolder.find()
+    course.assignment(assignment)
+    policy = read_policy(course.root)
+    known = _roster(roster or policy.roster)
+    moments = read_times(times, policy, known) if times else {}
+    uploads, unnamed = _uploads(source, kind, progress)
+    owners, unmatched = _owners(uploads, known)
+    if known is not None:
+        enter_students(course, known)
+    if not owners and not (unmatched or unnamed):
+        raise NothingToDo(f"{source.name} holds nothing to collect", next="is it the right download?")
+    collector = _Collector(course, assignment, policy, moments)
+    chosen = [collector.choose(student, files) for student, files in owners]
+    rows = tuple(collector.write(choice) for choice in chosen)
+    missing = tuple(s.id for s in known.students if s.id not in {r.student for r in rows}) if known else ()
+    remarks = () if times else ("no submission times were given: nothing counts as late (--times FILE)",)
+    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, remarks)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    student: Student
+    upload: Upload | None
+    notebook: Entry | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Collector:
+    course: CourseFolder
+    assignment: str
+    policy: CoursePolicy
+    moments: dict[str, datetime]
+
+    def choose(self, student: Student, uploads: list[Upload]) -> _Choice:
+        """The notebook that counts: the newest; of several, the one called like the assignment."""
+        remarks: list[str] = []
+        found: list[tuple[Upload, Entry]] = []
+        for one in uploads:
+            try:
+                found += [(one, inner) for inner in _notebooks(one)]
+            except BadArchive as problem:
+                remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
+        if not found:
+            remarks.append(f"handed in {', '.join(sorted(u.file for u in uploads)[:5])}, and no notebook")
+            return _Choice(student, uploads[0], None, tuple(remarks))
+        ranked = sorted(found, key=self._rank)
+        one, notebook = ranked[-1]
+        if len({entry.data for _, entry in found}) > 1:
+            remarks.append(f"{len(found)} notebooks, took {notebook.name}")
+        if one.late and student.id not in self.moments:
+            remarks.append("late by the learning system, which does not say how much")
+        return _Choice(student, one, notebook, tuple(remarks))
+
+    def write(self, choice: _Choice) -> Collected:
+        """Put a chosen notebook in its place, unless a newer one is there."""
+        student, moment = choice.student, self._moment(choice)
+        row = Collected(student.id, student.name, NOTHING, submitted=moment.isoformat() if moment else "")
+        if choice.notebook is None or choice.upload is None:
+            return replace(row, remarks=choice.remarks)
+        data, file = choice.notebook.data, choice.upload.entry.path
+        one = choice.upload
+        record = _Record(hashlib.sha256(data).hexdigest(), row.submitted, one.number, one.prefix, one.user)
+        before = self._record(student.id)
+        place = self.course.path("submitted", student=student.id, assignment=self.assignment)
+        notebook = place / f"{self.assignment}.ipynb"
+        if before is not None and before.newer_than(record) and notebook.is_file():
+            return replace(row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one was collected before"))
+        state = self._put(notebook, data, student.id)
+        if moment is not None:
+            write_atomically(place / "timestamp.txt", stamp(moment))
+        elif state == REPLACED:
+            (place / "timestamp.txt").unlink(missing_ok=True)  # it told of the notebook that was there before
+        write_atomically(self._path(student.id), json.dumps(asdict(record), sort_keys=True).encode())
+        return replace(row, state=state, file=file, remarks=choice.remarks)
+
+    def _put(self, notebook: Path, data: bytes, student: str) -> str:
+        if notebook.is_symlink() or (notebook.exists() and not notebook.is_file()):
+            raise UsageError(f"{notebook.name} of {student} is no file", next="move it away, then collect again")
+        if not notebook.exists():
+            write_atomically(notebook, data)
+            return NEW
+        old = notebook.read_bytes()
+        if old == data:
+            return KEPT
+        name = f"{hashlib.sha256(old).hexdigest()[:16]}.ipynb"
+        write_atomically(_home(self.course, self.assignment) / "replaced" / student / name, old)
+        write_atomically(notebook, data)
+        return REPLACED
+
+    def _moment(self, choice: _Choice) -> datetime | None:
+        keys = (choice.student.id, choice.student.lms_id, choice.upload.user if choice.upload else "")
+        return next((self.moments[key] for key in keys if key in self.moments), None)
+
+    def _rank(self, pair: tuple[Upload, Entry]) -> tuple[Any, ...]:
+        one, entry = pair
+        stem, again = attempt(entry.name)
+        _, outer = attempt(one.file)
+        return (stem == self.assignment, max(again, outer), one.number, one.entry.order, entry.order, entry.path)
+
+    def _path(self, student: str) -> Path:
+        return _home(self.course, self.assignment) / f"{student}.json"
+
+    def _record(self, student: str) -> _Record | None:
+        try:
+            return _Record(**json.loads(self._path(student).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What is known of a notebook that was collected."""
+
+    sha256: str
+    submitted: str = ""
+    number: int = 0
+    prefix: str = ""
+    user: str = ""
+
+    def newer_than(self, other: _Record) -> bool:
+        if self.sha256 == other.sha256:
+            return False
+        if self.submitted and other.submitted:
+            return self.submitted > other.submitted
+        return bool(self.number and other.number and self.number > other.number)
+
+
+def handed_in_as(course: CourseFolder, assignment: str) -> dict[str, tuple[str, str]]:
+    """By student: the learning system's number, and what it puts before the names of their files."""
+    found = {}
+    for path in sorted(_home(course, assignment).glob("*.json")):
+        try:
+            record = _Record(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            continue
+        found[path.name.removesuffix(".json")] = (record.user, record.prefix)
+    return found
+
+
+def _home(course: CourseFolder, assignment: str) -> Path:
+    return course.grading(assignment).parent.parent / "collected" / assignment
+
+
+def _roster(path: Path | None) -> Roster | None:
+    return None if path is None else read_roster(path)
+
+
+def _entries(source: Path, kind: str) -> Iterator[Entry]:
+    if source.is_dir():
+        return read_folder(source)
+    if not source.is_file():
+        raise UsageError(f"there is no {source}", next="name the zip that was downloaded, or a folder")
+    if kind == "dir" and not source.name.lower().endswith(".zip"):
+        raise UsageError(f"{source.name} is no folder", next="name a folder, or use --from canvas or moodle for a zip")
+    return read_zip(source, source.name)
+
+
+def _uploads(source: Path, kind: str, progress: Callable[[int, str], None] | None) -> tuple[list[Upload], list[str]]:
+    uploads, unnamed = [], []
+    for number, entry in enumerate(_entries(source, kind), start=1):
+        found = upload(entry, kind)
+        if found is None:
+            unnamed.append(entry.path)
+        elif found.file.lower() not in ("timestamp.txt",):
+            uploads.append(found)
+        if progress is not None:
+            progress(number, entry.name)
+    return uploads, unnamed
+
+
+def _owners(uploads: Iterable[Upload], roster: Roster | None) -> tuple[list[tuple[Student, list[Upload]]], list[str]]:
+    owners: dict[str, tuple[Student, list[Upload]]] = {}
+    unmatched = []
+    for one in uploads:
+        student = roster.find(one.user, name=one.name) if roster else anonymous(one.user)
+        if student is None:
+            unmatched.append(one.entry.path)
+        else:
+            owners.setdefault(student.id, (student, []))[1].append(one)
+    return sorted(owners.values(), key=lambda pair: pair[0].id), unmatched
+
+
+def _notebooks(one: Upload) -> list[Entry]:
+    if one.file.lower().endswith(".ipynb"):
+        return [Entry(one.file, one.entry.data, one.entry.order)]
+    return notebooks_inside(one.entry) if one.file.lower().endswith(_ARCHIVES) else []

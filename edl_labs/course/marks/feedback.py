@@ -1,0 +1,224 @@
+"""What a student gets back: one HTML file that needs nothing else, the summary first, readable in light and dark."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from edl_labs.checks.score import MIME
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.harmless import harmless_output, harmless_prose
+from edl_labs.course.marks.book import Mark, StudentMarks, class_marks
+from edl_labs.course.marks.collect import handed_in_as
+from edl_labs.course.run.page import colours, notebook_html
+from edl_labs.errors import UsageError
+
+_POLICY = (
+    "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+_OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○", "marked": "✎", "waiting": "…"}
+
+
+@dataclass(frozen=True)
+class FeedbackReport:
+    """What was written: the pages by student, who has none and why, and the archive if one was asked for."""
+
+    assignment: str
+    pages: tuple[tuple[str, str], ...]
+    without: tuple[tuple[str, str], ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Students with prose that nobody has marked yet; their pages say so."""
+    archive: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 everyone has a page; 1 someone has none."""
+        return 1 if self.without else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {
+            "schema": 1,
+            "assignment": self.assignment,
+            "pages": dict(self.pages),
+            "without": dict(self.without),
+            "waiting": list(self.waiting),
+            "archive": self.archive,
+            "exit_code": self.exit_code,
+        }
+
+
+def feedback(
+    assignment: str,
+    *,
+    course: CourseFolder | None = None,
+    only: Sequence[str] = (),
+    archive: Path | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> FeedbackReport:
+    """Write a page for each student with marks; `archive` is a zip of them as the learning system takes it back."""
+    course = course or CourseFolder.find()
+    titles = [cell.exercise for cell in course.assignment(assignment).cells if cell.role in ("check", "answer")]
+    everyone = [marks for marks in class_marks(course, assignment) if not only or marks.student in only]
+    pages: dict[str, Path] = {}
+    without: dict[str, str] = {}
+    for number, marks in enumerate(everyone, start=1):
+        graded = course.path("autograded", student=marks.student, assignment=assignment) / f"{assignment}.ipynb"
+        try:
+            page = page_of(marks, _read(graded), assignment=assignment, order=titles)
+        except (OSError, ValueError, KeyError) as error:
+            without[marks.student] = f"{graded.name} cannot be read: {error}"
+            continue
+        path = course.path("feedback", student=marks.student, assignment=assignment) / f"{assignment}.html"
+        write_atomically(path, page.encode("utf-8"))
+        pages[marks.student] = path
+        if progress is not None:
+            progress(number, len(everyone), marks.student)
+    if archive is not None:
+        _pack(archive, pages, course, assignment)
+    shown = tuple((student, _shown(path, course.root)) for student, path in pages.items())
+    waiting = tuple(m.student for m in everyone if m.waiting)
+    return FeedbackReport(assignment, shown, tuple(without.items()), waiting, str(archive or ""))
+
+
+def page_of(marks: StudentMarks, notebook: Any, *, assignment: str, order: Sequence[str]) -> str:
+    """One student's page: the sum, a line for each exercise, what to do next, and the notebook as it was graded.
+
+    Nothing in it runs, loads anything, or tells a secret case.
+    """
+    outcomes = _outcomes(notebook)
+    by_name = {mark.exercise: mark for mark in marks.marks}
+    ordered = [by_name[name] for name in order if name in by_name]
+    rows = "".join(_row(mark, outcomes.get(mark.exercise, {})) for mark in ordered)
+    told = "".join(_told(mark, outcomes.get(mark.exercise, {})) for mark in ordered)
+    head = f"<h1>{escape(assignment)}</h1><p class='who'>{escape(marks.name)}</p>{_sum(marks)}"
+    table = f"<table><thead><tr><th></th><th>exercise</th><th>points</th></tr></thead><tbody>{rows}</tbody></table>"
+    body = notebook_html(_harmless(notebook), folder=Path("."))
+    summary = f"<section class='summary'>{head}{table}</section><section class='told'>{told}</section>"
+    return _document(f"{summary}<h2>Your notebook, as it was graded</h2>\n{body}", title=f"{assignment}: {marks.name}")
+
+
+def _sum(marks: StudentMarks) -> str:
+    lines = [f"<p class='sum'><b>{marks.points:g}</b> of {marks.max_points:g} points</p>"]
+    if marks.penalty:
+        lines.append(f"<p>Handed in {_duration(marks.late_s)} late: {marks.penalty:g} points less.</p>")
+    elif marks.late_s > 0:
+        lines.append(f"<p>Handed in {_duration(marks.late_s)} late; nothing was taken off.</p>")
+    if marks.waiting:
+        lines.append(f"<p>Not marked yet: {escape(', '.join(marks.waiting))}.</p>")
+    return "".join(lines)
+
+
+def _row(mark: Mark, outcome: dict[str, Any]) -> str:
+    state = _state(mark, outcome)
+    points = "–" if mark.waiting else f"{mark.points:g} / {mark.max_points:g}"
+    link = f"<a href='#told-{escape(mark.exercise)}'>{escape(mark.exercise)}</a>"
+    return f"<tr class='{state.replace(' ', '-')}'><td>{_SIGNS[state]}</td><td>{link}</td><td>{points}</td></tr>"
+
+
+def _told(mark: Mark, outcome: dict[str, Any]) -> str:
+    state = _state(mark, outcome)
+    parts = [f"<h3 id='told-{escape(mark.exercise)}'>{_SIGNS[state]} {escape(mark.exercise)}: {state}</h3>"]
+    if state not in ("passed", "marked", "waiting"):
+        for word in ("what", "why", "next"):
+            text = str(outcome.get(word, ""))
+            if text:
+                parts.append(f"<p><b>{word.capitalize()}</b> {escape(text)}</p>")
+    if mark.by_hand and outcome:
+        parts.append(f"<p>A person gave this mark: {mark.points:g} of {mark.max_points:g}.</p>")
+    if mark.comment:
+        parts.append(f"<blockquote>{escape(mark.comment)}</blockquote>")
+    return "".join(parts) if len(parts) > 1 or state != "passed" else ""
+
+
+def _state(mark: Mark, outcome: dict[str, Any]) -> str:
+    if mark.waiting:
+        return "waiting"
+    state = str(outcome.get("state", ""))
+    return state if state in _SIGNS and not mark.by_hand else "marked"
+
+
+def _outcomes(notebook: Any) -> dict[str, dict[str, Any]]:
+    """What the judge said in the check cells, without anything about secret cases."""
+    found: dict[str, dict[str, Any]] = {}
+    for cell in notebook.cells:
+        if not cell.metadata.get("nbgrader", {}).get("grade") or cell.cell_type != "code":
+            continue
+        for output in cell.get("outputs", ()):
+            value = output.get("data", {}).get(MIME)
+            if isinstance(value, dict) and "name" in value:
+                found[str(value["name"])] = value
+    return found
+
+
+def _harmless(notebook: Any) -> Any:
+    """The notebook without what a browser would run, and without frames of the library in tracebacks."""
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            cell.source = harmless_prose(cell.source)
+            continue
+        cell.outputs = [_without_frames(harmless_output(output)) for output in cell.get("outputs", ())]
+    return notebook
+
+
+def _without_frames(output: Any) -> Any:
+    from nbformat import from_dict
+
+    if output.get("output_type") == "error":
+        lines = [line for line in output.get("traceback", ()) if not _OURS.search(str(line))]
+        return from_dict({**output, "traceback": lines or [f"{output.get('ename')}: {output.get('evalue')}"]})
+    return from_dict(output)
+
+
+def _read(path: Path) -> Any:
+    from nbformat import from_dict
+
+    return from_dict(json.loads(path.read_text(encoding="utf-8")))
+
+
+def _pack(archive: Path, pages: dict[str, Path], course: CourseFolder, assignment: str) -> None:
+    if archive.suffix.lower() != ".zip":
+        raise UsageError(f"{archive.name} is no zip's name", next="call it for example feedback.zip")
+    known, data = handed_in_as(course, assignment), io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
+        for student, path in pages.items():
+            prefix = known.get(student, ("", ""))[1]
+            name = f"{prefix}{assignment}_feedback.html" if prefix else f"{student}/{assignment}_feedback.html"
+            packed.writestr(zipfile.ZipInfo(name, _ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    write_atomically(archive, data.getvalue())
+
+
+def _document(body: str, *, title: str) -> str:
+    style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
+    own = resources.files("edl_labs.course.marks").joinpath("feedback.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}\n{own}\n{colours()}\n</style>\n</head>\n<body>\n"
+        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A time span as people say it."""
+    for size, unit in ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute")):
+        if seconds >= size:
+            count = round(seconds / size, 1)
+            return f"{count:g} {unit}{'' if count == 1 else 's'}"
+    return "less than a minute"
+
+
+def _shown(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)

@@ -1,0 +1,168 @@
+"""A mended exercise, graded again for all who attempted it; first a table of changes, then, when asked, the marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from edl_labs.course.grade.assignment import CHECK_PREFIX
+from edl_labs.course.grade.classrun import put_autograded
+from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.grade.gradebook import Writer
+from edl_labs.course.grade.grader import Graded, Grader
+from edl_labs.course.grade.result import Result
+from edl_labs.course.marks.book import open_book, settle
+from edl_labs.errors import NothingToDo, UsageError
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Change:
+    """One mark that grading again changes. `stands`: a mark given by hand, which stays."""
+
+    student: str
+    exercise: str
+    before: float
+    after: float
+    max_points: float
+    stands: bool = False
+
+
+@dataclass(frozen=True)
+class RegradeReport:
+    """What grading again changes, or changed when `applied`."""
+
+    assignment: str
+    exercises: tuple[str, ...]
+    graded: int
+    changes: tuple[Change, ...]
+    failed: tuple[tuple[str, str], ...] = ()
+    applied: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """0 all were graded; 1 someone could not be, whose marks stay."""
+        return 1 if self.failed else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {"schema": 1, **asdict(self), "exit_code": self.exit_code}
+
+
+def regrade(
+    assignment: str,
+    exercises: Sequence[str],
+    *,
+    course: CourseFolder | None = None,
+    apply: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> RegradeReport:
+    """Grade `exercises` again for everyone who attempted one of them. Without `apply`, nothing is written.
+
+    Other exercises keep their marks, and marks and comments given by hand stay.
+    """
+    course = course or CourseFolder.find()
+    known = course.assignment(assignment)
+    wanted = tuple(dict.fromkeys(exercises))
+    judged = {cell.exercise for cell in known.cells if cell.role == "check"}
+    for name in wanted:
+        if name not in judged:
+            raise UsageError(f"{assignment} has no exercise {name!r} that is judged", why=f"it has {sorted(judged)}")
+    students = course.students(assignment)
+    if not students or not wanted:
+        raise NothingToDo("there is nothing to grade again", next="name exercises, and collect submissions first")
+    with Grader(course, known) as grader:
+        results, failed = _results(grader, students, jobs or 1, progress)
+        attempted = {s: r for s, r in results.items() if _attempted(r, wanted)}
+        changes = _changes(course, assignment, attempted, wanted)
+        if apply:
+            _enter(course, grader, attempted, changes)
+    return RegradeReport(assignment, wanted, len(attempted), changes, tuple(failed.items()), apply)
+
+
+def _results(
+    grader: Grader, students: Sequence[str], jobs: int, progress: Callable[[int, int, str], None] | None
+) -> tuple[dict[str, Result], dict[str, str]]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    results: dict[str, Result] = {}
+    failed: dict[str, str] = {}
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        for number, graded in enumerate(pool.map(lambda s: _graded(grader, s), students), start=1):
+            if graded.result is not None:
+                results[graded.student] = graded.result
+            else:
+                failed[graded.student] = str(graded.unreadable.what if graded.unreadable else graded.failed)
+            if progress is not None:
+                progress(number, len(students), graded.student)
+    return results, failed
+
+
+def _graded(grader: Grader, student: str) -> Graded:
+    from edl_labs.errors import EdlError
+
+    try:
+        return grader.grade(student)
+    except UsageError:
+        raise
+    except EdlError as error:
+        return Graded(student, failed=str(error))
+
+
+def _attempted(result: Result, wanted: Sequence[str]) -> bool:
+    """Whether the student wrote anything for one of the exercises."""
+    return any(outcome.name in wanted and outcome.state != "not attempted" for outcome in result.outcomes) or any(
+        name in wanted and name not in result.untouched for name in result.points
+    )
+
+
+def _changes(
+    course: CourseFolder, assignment: str, results: dict[str, Result], wanted: Sequence[str]
+) -> tuple[Change, ...]:
+    found = []
+    with open_book(course) as book:
+        for student, result in results.items():
+            for grade in _grades(book, assignment, student):
+                exercise = grade.name.removeprefix(CHECK_PREFIX)
+                if exercise not in wanted or exercise not in result.points or exercise in result.undecided:
+                    continue
+                before, after = float(grade.auto_score or 0.0), result.points[exercise]
+                if grade.auto_score is None or abs(before - after) > _SAME:
+                    by_hand = grade.manual_score is not None
+                    found.append(Change(student, exercise, before, after, float(grade.max_score), stands=by_hand))
+    return tuple(found)
+
+
+def _grades(book: Any, assignment: str, student: str) -> list[Any]:
+    from nbgrader.api import MissingEntry
+
+    try:
+        return list(book.find_submission_notebook(assignment, assignment, student).grades)
+    except MissingEntry:
+        return []
+
+
+def _enter(course: CourseFolder, grader: Grader, results: dict[str, Result], changes: Sequence[Change]) -> None:
+    """Write the changed marks, in one transaction, then the notebooks that show them."""
+    name = grader.assignment.name
+    with Writer(course, grader.assignment):
+        pass  # makes the gradebook agree with the assignment as it is now
+    touched = {change.student for change in changes}
+    with open_book(course) as book:
+        submissions = []
+        for student in sorted(touched):
+            new = {c.exercise: c.after for c in changes if c.student == student}
+            for grade in _grades(book, name, student):
+                exercise = grade.name.removeprefix(CHECK_PREFIX)
+                if exercise in new:
+                    grade.auto_score = new[exercise]
+            submissions.append(book.find_submission(name, student))
+        book.db.flush()
+        settle(course, book, name, submissions)
+        book.db.commit()
+    for student in sorted(touched):
+        submitted = course.path("submitted", student=student, assignment=name)
+        put_autograded(course, grader.store, student, results[student], timestamp_file=submitted / "timestamp.txt")

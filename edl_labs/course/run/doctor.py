@@ -1,0 +1,237 @@
+"""`edl-labs doctor`: what this machine is, what will work on it, what will be skipped and why, by trying."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edl_labs import units
+from edl_labs.course.run.text import one_line
+
+SCHEMA = 1
+TORCH_AT_LEAST = (2, 11)
+_INSTRUCTOR = 'pip install "edl-labs[instructor]"'
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finding. `state` is ok, warn or missing; `who` needs it: everyone, instructors, or nobody must."""
+
+    name: str
+    state: str
+    what: str
+    next: str = ""
+    who: str = "everyone"
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """All findings; `exit_code` is 2 when something that everyone needs is missing, else 0."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether labs can be worked on here."""
+        return not any(row.state == "missing" and row.who == "everyone" for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 2: the environment is wrong."""
+        return 0 if self.ok else 2
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {"schema": SCHEMA, "ok": self.ok, "exit_code": self.exit_code, "rows": [asdict(r) for r in self.rows]}
+
+
+def diagnose(*, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:
+    """Looks at everything, one finding after the other; no finding can stop the others."""
+    rows = []
+    for done, (name, look) in enumerate(_LOOKS.items()):
+        if progress:
+            progress(done, len(_LOOKS), name)
+        rows.append(_careful(name, look))
+    if progress:
+        progress(len(_LOOKS), len(_LOOKS), "done")
+    return DoctorReport(tuple(rows))
+
+
+def _careful(name: str, look: Callable[[], Row]) -> Row:
+    try:
+        return look()
+    except Exception as error:  # a broken installation breaks in any way; that is a finding
+        return Row(name, "missing", one_line(f"broken: {type(error).__name__}: {error}"), "install it again")
+
+
+def _python() -> Row:
+    # No version is refused here: an older Python cannot import this file.
+    return Row("python", "ok", ".".join(map(str, sys.version_info[:3])))
+
+
+def _labs() -> Row:
+    from edl_labs.checks.exercise import exercises_folder
+    from edl_labs.checks.public import facts
+
+    labs = [facts(path.stem) for path in sorted((exercises_folder() / "goldens").glob("*.json"))]
+    if not labs:
+        return Row("labs", "missing", "no lab is built, so checks know nothing", "in a course: edl-labs build")
+    return Row("labs", "ok", ", ".join(f"{lab.lab} ({lab.points:g} points)" for lab in labs))
+
+
+def _torch() -> Row:
+    version = _version("torch")
+    if version is None:
+        return Row("torch", "missing", "not installed", "pip install torch")
+    import torch
+
+    if _numbers(version) < TORCH_AT_LEAST:
+        least = ".".join(map(str, TORCH_AT_LEAST))
+        return Row("torch", "warn", f"{version}: labs are made for {least} or newer", "pip install --upgrade torch")
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"
+    return Row("torch", "ok", f"{version}, built {'for ' if torch.version.cuda else ''}{built}")
+
+
+def _torchvision() -> Row:
+    version = _version("torchvision")
+    if version is None:
+        return Row("torchvision", "missing", "not installed", 'pip install "edl-labs[vision]"', who="some labs")
+    # In a process of its own: a torchvision of another build can end the interpreter.
+    run = subprocess.run([sys.executable, "-c", "import torchvision"], capture_output=True, text=True, timeout=120)
+    if run.returncode:
+        why = one_line((run.stderr.strip().splitlines() or ["it ended the interpreter"])[-1])
+        step = "pip install --upgrade torch torchvision, both from the same place"
+        return Row("torchvision", "warn", f"{version} does not work with this torch: {why}", step, who="some labs")
+    return Row("torchvision", "ok", version, who="some labs")
+
+
+def _device() -> Row:
+    from edl_labs.device import describe
+
+    found = describe()
+    if found.kind != "cpu":
+        known = "its datasheet is known" if found.hardware_key else "no datasheet of it in the table"
+        return Row("device", "ok", f"{found.device_name} ({found.device}), {known}", who="nobody")
+    what = f"{found.device_name}, {found.usable_cores} usable cores, no accelerator: "
+    what += "cells that want one show recorded or modelled results, and nothing is graded on it"
+    if shutil.which("nvidia-smi"):
+        return Row(
+            "device", "warn", f"{what}; but there is an NVIDIA driver", "install a CUDA build of torch", "nobody"
+        )
+    return Row("device", "ok", what, who="nobody")
+
+
+def _kernel() -> Row:
+    import tempfile
+
+    import nbformat
+
+    from edl_labs.course.run.process import Job, run
+    from edl_labs.course.run.values import Limits
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "doctor.ipynb"
+        cells = [nbformat.v4.new_code_cell("import edl_labs; edl_labs.__version__")]
+        path.write_text(nbformat.writes(nbformat.v4.new_notebook(cells=cells)), encoding="utf-8")
+        finished = run(Job(path, "patient", limits=Limits(cell_s=60, notebook_s=90)))
+    if finished.ending or any(cell.state != "ran" for cell in finished.cells) or not finished.cells:
+        why = finished.ending["text"] if finished.ending else next((c.error for c in finished.cells), "")
+        return Row("kernel", "missing", f"a notebook cannot run here: {why}", "pip install --upgrade ipykernel")
+    return Row("kernel", "ok", f"a notebook ran in {units.seconds(finished.seconds)}")
+
+
+def _package(name: str, *, what_for: str, install: str, who: str) -> Callable[[], Row]:
+    def look() -> Row:
+        version = _version(name)
+        if version is None:
+            return Row(name, "missing", f"not installed: {what_for} will not work", install, who)
+        return Row(name, "ok", version, who=who)
+
+    return look
+
+
+def _bubblewrap() -> Row:
+    program = shutil.which("bwrap")
+    who = "instructors"
+    if program is None:
+        return Row("bubblewrap", "missing", "not installed: grading has no sandbox", "apt install bubblewrap", who)
+    command = [program, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    if run.returncode:
+        step = "allow unprivileged user namespaces (Ubuntu: an AppArmor profile for bwrap)"
+        return Row("bubblewrap", "warn", f"it cannot make a sandbox: {one_line(run.stderr, limit=120)}", step, who)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=20).stdout
+    return Row("bubblewrap", "ok", f"{one_line(version)}, made a sandbox", who=who)
+
+
+def _chromium() -> Row:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        return Row("chromium", "missing", "not installed: browser tests are skipped", "apt install chromium", "nobody")
+    return Row("chromium", "ok", Path(found).name, who="nobody")
+
+
+def _disk() -> Row:
+    free_bytes = shutil.disk_usage(Path.cwd()).free
+    text = f"{units.byte_count(free_bytes)} free here"
+    if free_bytes < 1e9:
+        return Row("disk", "warn", f"{text}: labs and runs may stop half way", "free some space")
+    return Row("disk", "ok", text)
+
+
+def _memory() -> Row:
+    try:
+        total_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return Row("memory", "ok", "this system does not say")
+    text = f"{units.byte_count(total_bytes)} in all"
+    small = total_bytes < 4e9
+    step = "close other programs" if small else ""
+    return Row("memory", "warn" if small else "ok", f"{text}{': tight for torch' if small else ''}", step)
+
+
+def _version(name: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])
+
+
+_LOOKS: dict[str, Callable[[], Row]] = {
+    "python": _python,
+    "torch": _torch,
+    "device": _device,
+    "labs": _labs,
+    "kernel": _kernel,
+    "ipywidgets": _package("ipywidgets", what_for="live progress", install="pip install ipywidgets", who="everyone"),
+    "matplotlib": _package("matplotlib", what_for="plots", install="pip install matplotlib", who="everyone"),
+    "torchvision": _torchvision,
+    "jupyterlab": _package(
+        "jupyterlab", what_for="edl-labs start", install='pip install "edl-labs[lab]"', who="students without an editor"
+    ),
+    "nvidia-ml-py": _package(
+        "nvidia-ml-py", what_for="clocks and driver in stamps", install='pip install "edl-labs[gpu]"', who="nobody"
+    ),
+    "papermill": _package("papermill", what_for="edl-labs run", install=_INSTRUCTOR, who="instructors"),
+    "nbconvert": _package("nbconvert", what_for="HTML pages", install=_INSTRUCTOR, who="instructors"),
+    "nbgrader": _package("nbgrader", what_for="edl-labs build and grading", install=_INSTRUCTOR, who="instructors"),
+    "jupytext": _package("jupytext", what_for="edl-labs edit", install=_INSTRUCTOR, who="instructors"),
+    "bubblewrap": _bubblewrap,
+    "chromium": _chromium,
+    "disk": _disk,
+    "memory": _memory,
+}

@@ -1,0 +1,137 @@
+"""An executed notebook as one HTML file: loads nothing from anywhere and follows the reader's light or dark theme."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.run.maths import math_html
+
+# The browser's own promise: even what an output smuggles in cannot reach a network.
+_POLICY = (
+    "default-src 'none'; img-src data:; media-src data:; font-src data:; frame-src data:; "
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
+_REMOTE = re.compile(r"^\s*(?!data:|#)\S", re.IGNORECASE)
+_CSS_LOAD = re.compile(r"@import[^;]*;?|url\(\s*['\"]?(?!\s*['\"]?(?:data:|#))[^)]*\)", re.IGNORECASE)
+_WIDGETS = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json")
+_LIGHT, _DARK = "default", "github-dark"
+
+
+def write_page(notebook: Path, page: Path, *, title: str, summary: str = "", problems: Sequence[str] = ()) -> None:
+    """Writes the notebook file as an HTML page, with a line of summary and the problems above it."""
+    import nbformat
+
+    body = notebook_html(nbformat.read(str(notebook), as_version=4), folder=notebook.parent)
+    page.write_text(_document(body, title=title, summary=summary, problems=problems), encoding="utf-8")
+
+
+def notebook_html(notebook: Any, *, folder: Path) -> str:
+    """The notebook's cells as an HTML fragment that refers to nothing outside itself; pictures are embedded."""
+    body, _ = _exporter(folder).from_notebook_node(_shown(notebook), {"metadata": {"path": str(folder)}})
+    return _self_contained(body)
+
+
+def _exporter(folder: Path) -> Any:
+    from nbconvert import HTMLExporter
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+    class Renderer(IPythonRenderer):
+        def inline_math(self, body: str) -> str:
+            return math_html(body)
+
+        def block_math(self, body: str) -> str:
+            return math_html(body, block=True)
+
+        def latex_environment(self, name: str, body: str) -> str:
+            return math_html(f"\\begin{{{name}}}{body}\\end{{{name}}}", block=True)
+
+        def block_mermaidjs(self, code: str) -> str:
+            return f"<pre>{escape(code)}</pre>"
+
+    class Exporter(HTMLExporter):
+        def default_filters(self) -> Any:
+            yield from super().default_filters()
+            yield ("markdown2html", _markdown)
+
+    def _markdown(source: str) -> str:
+        return MarkdownWithMath(renderer=Renderer(escape=False, embed_images=True, path=str(folder))).render(source)
+
+    return Exporter(template_name="basic", embed_images=True)
+
+
+def _shown(notebook: Any) -> Any:
+    """A copy in which each output is what a page without scripts can show, and attached pictures are in the text."""
+    from copy import deepcopy
+
+    shown = deepcopy(notebook)
+    shown.metadata.pop("widgets", None)
+    for cell in shown.cells:
+        for name, bundle in cell.get("attachments", {}).items():
+            kind, data = next(iter(bundle.items()), ("", ""))
+            cell.source = cell.source.replace(f"attachment:{name}", f"data:{kind};base64,{data}")
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            for mime in _WIDGETS:
+                data.pop(mime, None)
+            if "text/latex" in data and not ("text/html" in data or "image/png" in data):
+                data["text/html"] = math_html(str(data["text/latex"]).strip().strip("$"), block=True)
+    return shown
+
+
+def _self_contained(body: str) -> str:
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(body, "html.parser")
+    for tag in soup.find_all(["script", "link", "base", "meta", "object", "embed"]):
+        if tag.name != "script" or tag.get("src"):
+            tag.decompose()
+    for tag in soup.find_all(["img", "video", "audio", "source", "track", "iframe", "image", "use", "input"]):
+        _without_remote(soup, tag)
+    for tag in soup.find_all("style"):
+        tag.string = _CSS_LOAD.sub("", tag.get_text())
+    for tag in soup.find_all(style=True):
+        tag["style"] = _CSS_LOAD.sub("none", str(tag["style"]))
+    return str(soup)
+
+
+def _without_remote(soup: Any, tag: Any) -> None:
+    del tag["srcset"]
+    remote = next(
+        (str(tag[k]) for k in ("src", "href", "xlink:href", "poster") if _REMOTE.match(str(tag.get(k, "")))), ""
+    )
+    if not remote:
+        return
+    if tag.name in ("img", "video", "audio", "iframe"):
+        link = soup.new_tag("a", href=remote)
+        link.string = f"{tag.get('alt') or tag.name} ({remote})"
+        tag.replace_with(link)
+    else:
+        tag.decompose()
+
+
+def _document(body: str, *, title: str, summary: str, problems: Sequence[str]) -> str:
+    style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
+    found = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
+    state = "failed" if problems else "ok"
+    top = f'<p><span class="{state}">{"Failed" if problems else "Ran through"}</span> {escape(summary)}</p>'
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{style}\n{colours()}\n</style>\n</head>\n<body>\n"
+        f"<header>{top}{f'<ul>{found}</ul>' if found else ''}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def colours() -> str:
+    """Syntax colours of both themes."""
+    from pygments.formatters import HtmlFormatter
+
+    light = HtmlFormatter(style=_LIGHT).get_style_defs(".highlight")
+    dark = HtmlFormatter(style=_DARK).get_style_defs(".highlight")
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"

@@ -1,0 +1,184 @@
+"""Starting a student: the labs copied to where they say, never over their work, and JupyterLab opened."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from edl_labs.errors import UsageError
+
+SCHEMA = 1
+PUBLISHED = ".edl-labs-published.json"
+_PACKAGE = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class StartReport:
+    """What was done, as paths inside `folder`: `copied` is new, `kept` is the student's, `beside` a newer version."""
+
+    folder: Path
+    labs: tuple[str, ...]
+    copied: tuple[str, ...]
+    kept: tuple[str, ...]
+    beside: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON, with a schema number."""
+        return {
+            "schema": SCHEMA,
+            "folder": str(self.folder),
+            "labs": list(self.labs),
+            "copied": list(self.copied),
+            "kept": list(self.kept),
+            "beside": list(self.beside),
+        }
+
+
+def start(
+    target: Path | str,
+    lab: str | None = None,
+    *,
+    open: bool = True,
+    labs: Path | None = None,
+    launch: Callable[[Path], None] | None = None,
+) -> StartReport:
+    """Copy the released labs (or one) into `target`, then open JupyterLab there.
+
+    A file that exists is never touched. Where a newer version of a notebook exists, it is written beside the
+    student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the package).
+    """
+    source = labs or labs_folder()
+    folder = Path(target).expanduser().absolute()
+    if open and launch is None:
+        _need_jupyterlab()
+    chosen = _chosen(source, lab)
+    _make(folder)
+    copied, kept, beside = _copy(source, folder, chosen)
+    report = StartReport(folder, tuple(chosen), tuple(copied), tuple(kept), tuple(beside))
+    if open:
+        (launch or open_jupyterlab)(folder / chosen[0] if lab else folder)
+    return report
+
+
+def labs_folder() -> Path:
+    """The released labs: a published tree around us, else the installed package, else its repository."""
+    here = [Path.cwd() / "labs"] if (Path.cwd() / PUBLISHED).is_file() else []
+    for folder in (*here, _PACKAGE / "labs", _PACKAGE.parent / "labs"):
+        if folder.is_dir() and any(folder.glob("lab*/*.ipynb")):
+            return folder
+    raise UsageError(
+        "there are no labs here",
+        why="neither the installed package nor its folder holds them",
+        next="install the wheel that your course gives you; in a checkout: edl-labs build",
+    )
+
+
+def open_jupyterlab(folder: Path) -> None:
+    """Run JupyterLab in `folder` until it is stopped."""
+    _need_jupyterlab()
+    try:
+        subprocess.run(jupyterlab_command(folder), check=False)
+    except KeyboardInterrupt:
+        return
+
+
+def jupyterlab_command(path: Path) -> list[str]:
+    """The command that opens a folder or a notebook; JupyterLab wants to be told when it is run as root."""
+    root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return [sys.executable, "-m", "jupyterlab", *root, str(path)]
+
+
+def _need_jupyterlab() -> None:
+    if find_spec("jupyterlab") is None:
+        raise UsageError(
+            "JupyterLab is not installed",
+            why=f"the Python at {sys.executable} has none",
+            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in an editor of yours',
+        )
+
+
+def _chosen(source: Path, lab: str | None) -> list[str]:
+    names = sorted(path.parent.name for path in source.glob("lab*/*.ipynb") if path.stem == path.parent.name)
+    if lab is None:
+        return names
+    matching = [name for name in names if name == lab] or [name for name in names if name.startswith(f"{lab}_")]
+    if len(matching) != 1:
+        near = difflib.get_close_matches(lab, names, n=1, cutoff=0.3)
+        raise UsageError(
+            f"there is no lab called {lab!r}",
+            why=f"there are {', '.join(names)}",
+            next=f"did you mean {near[0]}?" if near else "leave the name out to get them all",
+        )
+    return matching
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(f"{folder} is not a folder", next="name a folder for your labs") from None
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made", why=str(error.strerror), next="name a folder of yours") from None
+
+
+def _copy(source: Path, folder: Path, names: list[str]) -> tuple[list[str], list[str], list[str]]:
+    copied: list[str] = []
+    kept: list[str] = []
+    beside: list[str] = []
+    for name in names:
+        for path in sorted(
+            p for p in (source / name).rglob("*") if p.is_file() and ".ipynb_checkpoints" not in p.parts
+        ):
+            inside = path.relative_to(source)
+            data = path.read_bytes()
+            if _write_new(folder / inside, data):
+                copied.append(inside.as_posix())
+                continue
+            kept.append(inside.as_posix())
+            newer = _newer_name(folder / inside, data)
+            if newer is not None and _write_new(newer, data):
+                beside.append(newer.relative_to(folder).as_posix())
+    return copied, kept, beside
+
+
+def _write_new(path: Path, data: bytes) -> bool:
+    """Write a file that does not exist yet; False, and nothing done, when anything has that name."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written", why=str(error.strerror), next="name a folder of yours") from None
+    return True
+
+
+def _newer_name(path: Path, data: bytes) -> Path | None:
+    """Where a version goes that is not the one at `path`; None when that is this version, worked on or not."""
+    if path.is_file() and path.read_bytes() == data:
+        return None
+    release = _release(data)
+    if release is not None and path.is_file() and _release(path.read_bytes()) == release:
+        return None
+    if release is None:
+        import hashlib
+
+        release = hashlib.sha256(data).hexdigest()
+    return path.with_name(f"{path.stem}.new-{release[:8]}{path.suffix}")
+
+
+def _release(data: bytes) -> str | None:
+    """The digest that the build stamped into a notebook; saving a notebook keeps it."""
+    try:
+        return str(json.loads(data)["metadata"]["edl_labs"]["release"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -1,0 +1,39 @@
+"""One notebook in a process of its own: reads a job from stdin, writes one JSON line an event to what was stdout.
+
+Run as `python -m edl_labs.course.run.worker`. The process is disposable: whatever a cell does to it, the events that it
+wrote before still count. A SIGTERM ends it and its kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def main() -> None:
+    """Runs the job on stdin."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    events = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # Whatever a kernel or a library writes to stdout must not be taken for an event.
+    os.dup2(2, 1)
+    job = json.loads(sys.stdin.read())
+    logging.disable(logging.CRITICAL)
+    # jsonschema, which nbformat imports, would import this if it could: it builds a grammar of URLs in 1.5 s, and no
+    # notebook's schema has one.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    from edl_labs.course.run.session import run_job
+
+    def emit(event: Mapping[str, Any]) -> None:
+        events.write(json.dumps(event, default=str) + "\n")
+        events.flush()
+
+    run_job(job, emit=emit)
+
+
+if __name__ == "__main__":
+    main()

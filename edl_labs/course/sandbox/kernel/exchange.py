@@ -1,0 +1,138 @@
+"""One request to a kernel and what came back, counted as it comes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.course.sandbox.kernel.errors import Violation
+from edl_labs.course.sandbox.kernel.messages import Message
+from edl_labs.course.sandbox.kernel.outputs import Outputs
+from edl_labs.course.sandbox.limits import Limits
+
+ANSWER_KIND = "edl_answer"
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell put out, and how it ended: "ok", "error", or "timeout" where it was interrupted."""
+
+    status: str
+    outputs: list[dict[str, Any]]
+    execution_count: int | None = None
+    error_name: str = ""
+    error_value: str = ""
+    truncated: bool = False
+    elapsed_s: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the cell ran to its end without an error."""
+        return self.status == "ok"
+
+
+@dataclass
+class Exchange:
+    """The state of one request."""
+
+    parent: str
+    limits: Limits
+    nonce: str = ""
+    answer_bytes: int = 0
+    messages: int = 0
+    received_bytes: int = 0
+    reply: dict[str, Any] | None = None
+    idle: bool = False
+    interrupted: bool = False
+    answers: list[bytes] = field(default_factory=list)
+    forged: bool = False
+    large: bool = False
+    broken: Violation | None = None
+    answered_s: float = 0.0
+    began_s: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.outputs = Outputs(self.limits.kept_bytes)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the kernel has said both that it replied and that it is idle."""
+        return self.idle and self.reply is not None
+
+    def count(self, *, messages: int, received_bytes: int) -> None:
+        """Count what was read, of whatever parent; above a limit the request is `broken`."""
+        self.messages += messages
+        self.received_bytes += received_bytes
+        if self.messages > self.limits.cell_messages:
+            self.broken = self.broken or Violation(
+                "messages", why=f"more than {self.limits.cell_messages} in one request"
+            )
+        if self.received_bytes > self.limits.cell_bytes + self.answer_bytes:
+            self.broken = self.broken or Violation("bytes", why=f"more than {self.limits.cell_bytes} in one request")
+
+    def take_reply(self, message: Message) -> None:
+        """Take a message of the shell channel."""
+        if message.parent == self.parent and message.kind == "execute_reply" and self.reply is None:
+            self.reply = message.content
+
+    def take_broadcast(self, message: Message) -> None:
+        """Take a message of the IOPub channel; those of other requests are no concern of this one."""
+        if message.parent != self.parent:
+            return
+        if message.kind == "status":
+            self.idle = self.idle or message.content.get("execution_state") == "idle"
+        elif message.kind == ANSWER_KIND:
+            self._take_answer(message)
+        else:
+            self.outputs.add(message)
+
+    def _take_answer(self, message: Message) -> None:
+        if not self.nonce or message.content.get("nonce") != self.nonce or len(message.buffers) != 1:
+            self.forged = True
+        elif message.dropped_bytes:
+            self.large = True
+        elif len(self.answers) < 2:
+            self.answered_s = self.answered_s or time.perf_counter() - self.began_s
+            # A second answer is counted, not kept.
+            self.answers.append(message.buffers[0] if not self.answers else b"")
+
+    def result(self) -> CellResult:
+        """What the cell put out so far."""
+        reply = self.reply or {}
+        failed = "timeout" if self.interrupted else "error"
+        status = "ok" if reply.get("status") == "ok" and not self.interrupted else failed
+        count = reply.get("execution_count")
+        return CellResult(
+            status=status,
+            outputs=self.outputs.finished(),
+            execution_count=count if type(count) is int and 0 <= count < 1 << 31 else None,
+            error_name=_text(reply, "ename"),
+            error_value=_text(reply, "evalue"),
+            truncated=self.outputs.truncated,
+            elapsed_s=time.perf_counter() - self.began_s,
+        )
+
+    def only_answer(self) -> bytes:
+        """The one answer with the request's nonce; Violation when there is none, another, or one too large."""
+        if self.forged:
+            raise self._refused("forged answer", why="an answer came without the request's nonce")
+        if self.large or any(len(answer) > self.answer_bytes for answer in self.answers):
+            raise self._refused("large answer", why=f"more than {self.answer_bytes} bytes")
+        if len(self.answers) > 1:
+            raise self._refused("two answers", why="one request has one answer")
+        if not self.answers:
+            raise self._refused("no answer", why=self._why_none())
+        return self.answers[0]
+
+    def _refused(self, kind: str, *, why: str) -> Violation:
+        return Violation(kind, why=why, alive=True, result=self.result())
+
+    def _why_none(self) -> str:
+        reply = self.reply or {}
+        return f"{_text(reply, 'ename')}: {_text(reply, 'evalue')}" if reply.get("ename") else "the probe sent none"
+
+
+def _text(reply: dict[str, Any], key: str, *, at_most: int = 2000) -> str:
+    value = reply.get(key, "")
+    return value[:at_most] if isinstance(value, str) else ""

@@ -1,0 +1,196 @@
+"""How much memory and CPU time the processes of one kernel take together, read from /proc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from edl_labs.course.sandbox.limits import Limits
+from edl_labs.course.sandbox.view import HOME
+
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+FORK_BOMB_SHARE = 4
+"""A kernel with more than this part of its limit as whole processes is a fork bomb."""
+_WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a kernel takes now. Its memory lies between `least_bytes` and `most_bytes`."""
+
+    least_bytes: int
+    most_bytes: int
+    cpu_s: float
+    processes: int
+    inodes: int
+
+    def over(self, limits: Limits) -> str:
+        """Which limit this is surely above, in a word; an empty text when none."""
+        if FORK_BOMB_SHARE * self.processes > limits.processes:
+            return "processes"
+        if self.least_bytes > limits.memory_bytes:
+            return "memory"
+        return "files" if self.inodes > limits.inodes else ""
+
+
+class Gauge:
+    """Reads the usage of all processes that one /proc lists; subclasses say which /proc, and which processes.
+
+    `shared_bytes` is what the first process shares with the zygote it was forked from.
+    """
+
+    def __init__(self, proc: int, *, shared_bytes: int = 0) -> None:
+        self._proc, self._shared_bytes = proc, shared_bytes
+
+    def close(self) -> None:
+        """Let go of what the gauge holds open."""
+        os.close(self._proc)
+
+    def pids(self) -> list[int]:
+        """The processes that count."""
+        return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
+        return 0, 0
+
+    def read(self) -> Usage:
+        """Usage now, from counters that no process can keep the reader waiting for.
+
+        Forked processes share pages: the sum of all counts them too often, the largest alone too seldom.
+        """
+        pids = self.pids()
+        stored_bytes, inodes = self.files()
+        held_bytes = [self._held_bytes(pid) for pid in pids]
+        return Usage(
+            least_bytes=stored_bytes + max(0, max(held_bytes, default=0) - self._shared_bytes),
+            most_bytes=stored_bytes + max(0, sum(held_bytes) - self._shared_bytes),
+            cpu_s=sum(self._cpu_s(pid) for pid in pids),
+            processes=len(pids),
+            inodes=inodes,
+        )
+
+    def weigh(self) -> int:
+        """Memory, with shared pages shared out. May wait as long as a process that forks or maps memory likes."""
+        return self.files()[0] + sum(self._proportional_bytes(pid) for pid in self.pids())
+
+    def _text(self, pid: int, name: str) -> str:
+        """A file of the process; empty when the process is gone."""
+        try:
+            fd = os.open(f"{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)
+        except OSError:
+            return ""
+        try:
+            return os.read(fd, 1 << 16).decode("ascii", "replace")
+        except OSError:
+            return ""
+        finally:
+            os.close(fd)
+
+    def _stat(self, pid: int) -> list[str]:
+        """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
+        return self._text(pid, "stat").rpartition(")")[2].split()
+
+    def _held_bytes(self, pid: int) -> int:
+        return _kilobytes(self._text(pid, "status"), "RssAnon", "RssShmem", "VmSwap")
+
+    def _proportional_bytes(self, pid: int) -> int:
+        return _kilobytes(self._text(pid, "smaps_rollup"), "Pss_Anon", "Pss_Shmem", "SwapPss")
+
+    def _cpu_s(self, pid: int) -> float:
+        fields = self._stat(pid)
+        return sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S if len(fields) > 15 else 0.0
+
+
+class SandboxGauge(Gauge):
+    """A pid namespace, seen through the sandbox's own /proc.
+
+    That lists its processes alone, and is held open: a process number used again cannot mislead the gauge.
+    """
+
+    def __init__(self, first_pid: int, *, shared_bytes: int = 0) -> None:
+        flags = os.O_DIRECTORY | os.O_CLOEXEC
+        self._root = os.open(f"/proc/{first_pid}/root", os.O_PATH | flags)
+        super().__init__(os.open("proc", os.O_RDONLY | flags, dir_fd=self._root), shared_bytes=shared_bytes)
+        self._file_systems = [os.open(path, os.O_RDONLY | flags, dir_fd=self._root) for path in _WRITABLE]
+
+    def close(self) -> None:
+        """Let go of the sandbox's file systems."""
+        super().close()
+        for fd in (self._root, *self._file_systems):
+            os.close(fd)
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes of home, tmp and shm."""
+        states = [os.fstatvfs(fd) for fd in self._file_systems]
+        stored_bytes = sum((state.f_blocks - state.f_bfree) * state.f_frsize for state in states)
+        return stored_bytes, sum(state.f_files - state.f_ffree for state in states)
+
+
+class FamilyGauge(Gauge):
+    """A process with its descendants and its session, where there is no pid namespace to go by.
+
+    `uid`: all processes of that user belong to it too. `folder`: what it stores there is counted.
+    """
+
+    def __init__(self, pid: int, *, shared_bytes: int = 0, uid: int | None = None, folder: str = "") -> None:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        super().__init__(os.open("/proc", flags), shared_bytes=shared_bytes)
+        self._pid, self._uid, self._folder = pid, uid, folder
+
+    def pids(self) -> list[int]:
+        """The process, its descendants, and whoever shares its session or user."""
+        parents, members = {}, {self._pid}
+        for pid in super().pids():
+            fields = self._stat(pid)
+            if len(fields) > 3:
+                parents[pid] = int(fields[1])
+                if int(fields[3]) == self._pid or self._is_user(pid):
+                    members.add(pid)
+        return [pid for pid in parents if _descends(pid, parents, members)]
+
+    def files(self) -> tuple[int, int]:
+        """Bytes and inodes below the kernel's folder, as if they lay in memory."""
+        return _stored(self._folder) if self._folder else (0, 0)
+
+    def _is_user(self, pid: int) -> bool:
+        return self._uid is not None and f"\nUid:\t{self._uid}\t" in self._text(pid, "status")
+
+
+def _descends(pid: int, parents: dict[int, int], members: set[int]) -> bool:
+    chain = []
+    while pid not in members:
+        chain.append(pid)
+        pid = parents.get(pid, 0)
+        if pid == 0:
+            return False
+    members.update(chain)
+    return True
+
+
+def _stored(folder: str) -> tuple[int, int]:
+    stored_bytes = inodes = 0
+    for place, folders, files in os.walk(folder):
+        for name in files:
+            try:
+                stored_bytes += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except OSError:
+                continue
+        inodes += len(folders) + len(files)
+    return stored_bytes, inodes
+
+
+def own_bytes() -> int:
+    """Anonymous memory of this process: what a child shares with it at the fork."""
+    with open("/proc/self/status") as status:
+        return _kilobytes(status.read(), "RssAnon")
+
+
+def _kilobytes(text: str, *names: str) -> int:
+    """Bytes in the lines of `text` that start with one of `names`.
+
+    >>> _kilobytes("RssAnon:  2 kB\\nRssFile:  9 kB\\nRssShmem: 1 kB", "RssAnon", "RssShmem")
+    3072
+    """
+    lines = (line.partition(":") for line in text.splitlines())
+    return sum(int(rest.split()[0]) * 1024 for name, _, rest in lines if name in names)

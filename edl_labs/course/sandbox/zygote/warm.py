@@ -1,0 +1,129 @@
+"""Everything a kernel would import, imported once; and nothing left running."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from edl_labs.course.sandbox.zygote import inside
+
+_KERNEL_MODULES = (
+    "IPython", "IPython.core.completer", "IPython.core.historyapp", "IPython.core.magics", "asyncio", "comm",
+    "ipykernel.connect", "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell", "matplotlib_inline",
+    "pygments.formatters.terminal256", "pygments.lexers", "sqlite3", "tornado.ioloop", "tornado.platform.asyncio",
+    "traceback", "zmq",
+)  # fmt: skip
+
+# What notebooks do in their first cells, for what it imports.
+_REHEARSAL = ("1 / 0", "%time 1", "from IPython.display import HTML, display; display(HTML('x'))", "import warnings")
+_REHEARSAL_OF = {
+    "numpy": "import numpy; numpy.ones(2)",
+    "torch": "import torch; torch.ones(2)",
+    "matplotlib.pyplot": "import matplotlib.pyplot as plt; plt.plot([1, 2]); plt.show()",
+    "ipywidgets": "import ipywidgets; ipywidgets.IntSlider()",
+}
+
+
+def import_all(preload: Iterable[str], *, scratch: str) -> int:
+    """Import `preload` and what a kernel running them needs; the number of modules that a rehearsal added.
+
+    RuntimeError when a module cannot be imported, or leaves a thread or CUDA running: forks would not survive it.
+    """
+    names = list(preload)
+    for name in (*_KERNEL_MODULES, *names):
+        _import(name)
+    _without_debugger()
+    _single_threaded()
+    added = [name for name in _rehearse(names, scratch) if _try_import(name)]
+    _warm_paths()
+    _check_forkable()
+    return len(added)
+
+
+def _import(name: str) -> None:
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        raise RuntimeError(f"{name} cannot be imported: {error}") from error
+
+
+def _try_import(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except Exception:
+        # A submodule that only exists after some call, or that wants a display: kernels import it themselves.
+        return False
+    return True
+
+
+def _without_debugger() -> None:
+    import ipykernel.debugger
+
+    ipykernel.debugger._is_debugpy_available = False
+
+
+def _single_threaded() -> None:
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
+def _rehearse(preload: list[str], scratch: str) -> list[str]:
+    """Modules that a throw-away kernel in a child process imported."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            before = set(sys.modules)
+            _run_rehearsal(preload, tempfile.mkdtemp(dir=scratch))
+            late = [name for name in sys.modules if name not in before and not name.startswith("__")]
+            os.write(writing, json.dumps(late).encode()[:60_000])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    try:
+        return list(json.loads(text))
+    except ValueError:
+        return []
+
+
+def _run_rehearsal(preload: list[str], folder: str) -> None:
+    os.chdir(folder)
+    os.environ["IPYTHONDIR"] = folder
+    inside.silence()
+    shell = inside.make_app(Path(folder), key="", listeners={}).kernel.shell
+    for code in (*(_REHEARSAL_OF[name] for name in preload if name in _REHEARSAL_OF), *_REHEARSAL):
+        shell.run_cell(code)
+
+
+def _warm_paths() -> None:
+    """Fill caches that each kernel would fill anew. Only operations that start no thread."""
+    if "matplotlib.pyplot" in sys.modules:
+        import io
+
+        import matplotlib.pyplot as plt
+
+        plt.plot([1, 2])
+        plt.savefig(io.BytesIO(), format="png")
+        plt.close("all")
+    if torch := sys.modules.get("torch"):
+        ones = torch.ones(2, 2, requires_grad=True)
+        repr(ones)
+        (ones @ ones).sum().backward()
+
+
+def _check_forkable() -> None:
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        raise RuntimeError(f"a preloaded module left {threads - 1} threads running; forked kernels would hang")
+    torch = sys.modules.get("torch")
+    if torch and torch.cuda.is_initialized():
+        raise RuntimeError("a preloaded module started CUDA; forked kernels could not use it")

@@ -1,0 +1,116 @@
+"""From a student's cells to what runs: nobody loses more than the exercise whose cell is odd."""
+
+from __future__ import annotations
+
+import pytest
+
+from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.grade.plan import Plan, make_plan, solution_plan, with_references
+from edl_labs.course.grade.submission import Cell, Submission
+
+
+def known(role: str, name: str, source: str, *, solution: str = "", kind: str = "code") -> KnownCell:
+    grade_id = {"check": f"check_{name}", "": ""}.get(role, name)
+    points = 2.0 if role in ("check", "answer") else 0.0
+    return KnownCell(kind, f"{role or 'c'}-{name}", source, solution or source, {}, role, grade_id, points)
+
+
+@pytest.fixture
+def assignment() -> Assignment:
+    cells = (
+        known("", "setup", "import edl_labs"),
+        known("solve", "area", "def area(): stub", solution="def area(): right"),
+        known("check", "area", 'check("area")'),
+        known("locked", "area_question", "Why?", kind="markdown"),
+        known("answer", "why", "your answer", solution="because", kind="markdown"),
+    )
+    return Assignment("lab", cells, (), {}, {}, own_exercises=False)
+
+
+def handed_in(assignment: Assignment, **changed: str) -> list[Cell]:
+    return [Cell(c.kind, c.id, changed.get(c.id.replace("-", "_"), c.source), c.grade_id) for c in assignment.cells]
+
+
+def planned(assignment: Assignment, cells: list[Cell]) -> Plan:
+    return make_plan(assignment, Submission(tuple(cells)))
+
+
+def running(plan: Plan) -> list[str]:
+    return [cell.source for cell in plan.cells if cell.runs]
+
+
+def test_untouched_submission_has_no_note(assignment: Assignment):
+    plan = planned(assignment, handed_in(assignment))
+
+    assert () == plan.notes
+    assert ("area", "why") == plan.untouched()
+
+
+def test_check_cells_never_run_and_are_where_probes_are(assignment: Assignment):
+    plan = planned(assignment, handed_in(assignment, solve_area="def area(): mine"))
+
+    assert ["import edl_labs", "def area(): mine"] == running(plan)
+    assert ["area"] == [cell.probes for cell in plan.cells if cell.probes]
+
+
+@pytest.mark.parametrize("lost", ["c-setup", "solve-area", "check-area", "locked-area_question", "answer-why"])
+def test_lost_cell_is_put_back_where_it_was(assignment: Assignment, lost: str):
+    cells = [cell for cell in handed_in(assignment) if cell.id != lost]
+    plan = planned(assignment, cells)
+
+    assert [c.id for c in assignment.cells] == [c.known.id for c in plan.cells if c.known]
+    assert 1 == len(plan.notes)
+    assert not plan.tampered
+
+
+def test_stub_put_back_does_not_run(assignment: Assignment):
+    cells = [cell for cell in handed_in(assignment) if cell.id != "solve-area"]
+
+    assert ["import edl_labs"] == running(planned(assignment, cells))
+
+
+def test_changed_check_is_tampering_and_its_text_does_not_run(assignment: Assignment):
+    plan = planned(assignment, handed_in(assignment, check_area="area = lambda: 1"))
+
+    assert plan.tampered
+    assert "area = lambda: 1" not in [cell.source for cell in plan.cells]
+
+
+def test_copy_left_as_released_does_not_undo_the_work_in_another(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): mine")
+    cells.insert(2, Cell("code", "copy", "def area(): stub", "area"))
+    plan = planned(assignment, cells)
+
+    assert ["import edl_labs", "def area(): mine"] == running(plan)
+    assert ["def area(): mine"] == [c.source for c in plan.cells if c.keeps_id and c.known.grade_id == "area"]
+
+
+def test_each_released_cell_is_kept_once_whatever_was_copied(assignment: Assignment):
+    plan = planned(assignment, handed_in(assignment) * 3)
+    kept = [cell.known.grade_id for cell in plan.cells if cell.keeps_id]
+
+    assert sorted(c.grade_id for c in assignment.cells if c.grade_id) == sorted(kept)
+
+
+def test_claim_of_an_id_that_was_never_released_is_tampering(assignment: Assignment):
+    cells = [*handed_in(assignment), Cell("code", "x", "100", "check_bonus")]
+
+    assert planned(assignment, cells).tampered
+
+
+def test_prose_counts_from_the_copy_with_work_in_it(assignment: Assignment):
+    cells = [*handed_in(assignment, answer_why="it is so"), Cell("markdown", "y", "your answer", "why")]
+
+    assert {"why": "it is so"} == planned(assignment, cells).answers()
+
+
+def test_reference_takes_the_place_of_every_copy(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): wrong")
+    cells.insert(2, Cell("code", "copy", "def area(): also wrong", "area"))
+    plan = with_references(planned(assignment, cells), assignment, {"area"})
+
+    assert ["def area(): right"] == [source for source in running(plan) if "area" in source]
+
+
+def test_solution_runs_as_its_own_submission(assignment: Assignment):
+    assert ["import edl_labs", "def area(): right"] == running(solution_plan(assignment))

@@ -1,0 +1,67 @@
+"""The reference: worked out once, beside the first submissions, from the solution's definitions."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from edl_labs.course.grade.assignment import KnownCell
+from edl_labs.course.grade.graded_run import Secret
+from edl_labs.course.grade.plan import PlannedCell
+from edl_labs.course.grade.reference import Secrets, _shows
+from edl_labs.errors import EdlError
+
+
+def test_whoever_looks_a_secret_up_waits_for_it():
+    go, seen = threading.Event(), []
+
+    def compute() -> dict[str, Secret]:
+        go.wait(10)
+        return {"area": Secret(b"cases", b"wants")}
+
+    secrets = Secrets(compute)
+    reader = threading.Thread(target=lambda: seen.append(secrets["area"].wants))
+    reader.start()
+
+    assert ([], True) == (seen, reader.is_alive())
+    go.set()
+    reader.join(10)
+    assert [b"wants"] == seen
+    assert (["area"], 1) == (list(secrets), len(secrets))
+
+
+def test_what_went_wrong_is_told_to_all_who_wait():
+    def compute() -> dict[str, Secret]:
+        raise EdlError("the solution gives no evidence")
+
+    secrets = Secrets(compute)
+    for _ in range(2):
+        with pytest.raises(EdlError, match="no evidence"):
+            secrets["area"]
+    assert secrets.failed
+
+
+@pytest.mark.parametrize(
+    ("source", "shows"),
+    [
+        ("draw(1)", True),
+        ("with once(): print(1)", True),
+        ("def helper(): ...", False),
+        ("import math\nFACTOR = {1: 2}\nFACTOR |= {3: 4}\nx: int = 1", False),
+        ("def f(:", False),
+    ],
+)
+def test_only_cells_that_plot_or_measure_are_left_out(source: str, shows: bool):
+    known = KnownCell("code", "c-setup-1", source, source, {})
+
+    assert shows == _shows(PlannedCell("code", source, known, runs=True))
+
+
+def test_a_cell_with_a_role_or_an_id_that_the_build_did_not_give_is_run():
+    for known in (
+        KnownCell("code", "c-x-1", "", "", {}, role="solve"),
+        KnownCell("code", "mine", "", "", {}),
+        None,
+    ):
+        assert not _shows(PlannedCell("code", "print(1)", known, runs=True))

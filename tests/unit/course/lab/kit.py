@@ -1,0 +1,147 @@
+"""A small course in a temporary folder: one lab with one exercise in code and one in prose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edl_labs.course.lab.course import Course
+
+LAB = "lab80_doubling"
+SOURCE = '''\
+# %% [markdown]
+# # Doubling
+#
+# About 30 minutes.
+
+# %% setup
+try:
+    from edl_labs import check, hint
+except ImportError as error:
+    raise ImportError("edl_labs is not installed") from error
+
+# %% parameters
+size = 4
+label = "full"
+
+# %% given
+def half_of(value_s):
+    return value_s / 2
+
+# %% solve="doubled_time"
+def doubled_time(duration_s):
+    """Twice the duration."""
+    ### BEGIN SOLUTION
+    twice_as_long_s = 4 * half_of(duration_s)
+    return twice_as_long_s
+    ### END SOLUTION
+
+# %% check="doubled_time"
+check("doubled_time")
+
+# %%
+print(size)
+
+# %% [markdown] explain="why_twice"
+# **Explain.** Why does the second run take as long as the first?
+'''
+TOML = '''\
+title = "Doubling"
+minutes = 30
+device = "any"
+
+[parameters.smoke]
+size = 1
+label = "smoke"
+
+[parameters.full]
+size = 4
+label = "full"
+
+[[exercise]]
+name = "doubled_time"
+points = 2
+hints = [
+  "How long do two runs take?",
+  "Add the duration to itself.",
+]
+
+[[exercise]]
+name = "why_twice"
+kind = "explain"
+points = 3
+hints = ["What is cached?", "What is cached after the first run, and what is not?"]
+rubric = ["1 point: says that nothing is kept", "2 points: names the allocator as what could be kept"]
+model_answer = """
+Nothing is kept between the runs, so that both pay the same. The allocator could keep its blocks.
+"""
+'''
+EXERCISES = '''\
+"""The exercises of lab80_doubling."""
+
+from edl_labs.checks import Wrong, close, exercise
+
+
+@exercise("doubled_time")
+class DoubledTime:
+    """Twice a duration."""
+
+    def cases(self, rng):
+        return [float(x) for x in rng.uniform(1, 2, 4)]
+
+    def probe(self, student, case):
+        return student.doubled_time(case)
+
+    def compare(self, case, got, want):
+        if close(got, case):
+            raise Wrong("the duration came back as it was", why="nothing was added", next='hint("doubled_time")')
+        if close(got, case * case):
+            raise Wrong("the duration was squared", why="two runs add up", next='hint("doubled_time")')
+        if not close(got, want):
+            raise Wrong("another value came back", why="two runs add up", next='hint("doubled_time")')
+'''
+WRONG = {
+    "same": """\
+# exercise: doubled_time
+# told: the duration came back as it was
+def doubled_time(duration_s):
+    return duration_s
+""",
+    "squared": """\
+# exercise: doubled_time
+# told: the duration was squared
+def doubled_time(duration_s):
+    return duration_s**2
+""",
+}
+
+
+def write_course(root: Path) -> Course:
+    """The course in `root`, not yet built."""
+    course = Course(root)
+    folder = course.solutions / LAB
+    (folder / "wrong").mkdir(parents=True)
+    course.exercises.mkdir(parents=True)
+    (folder / f"{LAB}.py").write_text(SOURCE)
+    (folder / "lab.toml").write_text(TOML)
+    for name, text in WRONG.items():
+        (folder / "wrong" / f"{name}.py").write_text(text)
+    (course.exercises / f"{LAB}.py").write_text(EXERCISES)
+    (root / "LICENSE").write_text("MIT\n")
+    return course
+
+
+def source(course: Course) -> Path:
+    """The lab's text."""
+    return course.solutions / LAB / f"{LAB}.py"
+
+
+def toml(course: Course) -> Path:
+    """The lab's facts."""
+    return course.solutions / LAB / "lab.toml"
+
+
+def replace(path: Path, old: str, new: str) -> None:
+    """Change a file that holds `old`."""
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))

@@ -1,0 +1,117 @@
+"""Publishing: the students' tree and nothing else, never mixed with other files, never with a leak."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from edl_labs.course.lab import publish as publishing
+from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.leaks import LeakError
+from edl_labs.course.lab.publish import MANIFEST, publish
+from edl_labs.errors import EdlError, UsageError
+from tests.unit.course.lab import kit
+
+LINE = "twice_as_long_s = 4 * half_of(duration_s)"
+FILES = ["LICENSE", "README.md", "labs/README.md", f"labs/{kit.LAB}/{kit.LAB}.ipynb"]
+
+
+def tree(folder) -> list[str]:
+    """The files in a folder."""
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_the_published_tree_holds_labs_readme_and_licence(built: Course, tmp_path) -> None:
+    report = publish(built, tmp_path / "out")
+
+    assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
+    assert FILES == sorted(report.files)
+    assert (built.labs / kit.LAB / f"{kit.LAB}.ipynb").read_bytes() == (tmp_path / "out" / FILES[3]).read_bytes()
+
+
+def test_publishing_again_updates_and_removes_what_is_gone(built: Course, tmp_path) -> None:
+    publish(built, tmp_path / "out")
+    manifest = tmp_path / "out" / MANIFEST
+    data = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**data, "files": [*data["files"], "labs/lab99_gone/lab99_gone.ipynb"]}))
+    gone = tmp_path / "out" / "labs" / "lab99_gone" / "lab99_gone.ipynb"
+    gone.parent.mkdir()
+    gone.write_text("{}")
+
+    report = publish(built, tmp_path / "out")
+
+    assert ("labs/lab99_gone/lab99_gone.ipynb",) == report.removed
+    assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
+    assert not gone.parent.exists()
+
+
+def test_a_git_folder_in_the_target_is_left_alone(built: Course, tmp_path) -> None:
+    (tmp_path / "out" / ".git").mkdir(parents=True)
+    (tmp_path / "out" / ".git" / "HEAD").write_text("ref")
+
+    publish(built, tmp_path / "out")
+    publish(built, tmp_path / "out")
+
+    assert "ref" == (tmp_path / "out" / ".git" / "HEAD").read_text()
+
+
+def test_a_target_with_other_files_is_refused_and_untouched(built: Course, tmp_path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("mine")
+
+    with pytest.raises(UsageError, match=r"out holds files that publish did not write: thesis\.tex"):
+        publish(built, tmp_path / "out")
+    assert ["thesis.tex"] == tree(tmp_path / "out")
+
+
+def test_a_file_added_to_a_published_tree_is_refused_and_untouched(built: Course, tmp_path) -> None:
+    publish(built, tmp_path / "out")
+    (tmp_path / "out" / "labs" / "mine.txt").write_text("mine")
+
+    with pytest.raises(UsageError, match=r"labs/mine\.txt"):
+        publish(built, tmp_path / "out")
+    assert "mine" == (tmp_path / "out" / "labs" / "mine.txt").read_text()
+
+
+def test_a_manifest_cannot_make_publish_remove_files_elsewhere(built: Course, tmp_path) -> None:
+    publish(built, tmp_path / "out")
+    other = tmp_path / "other.txt"
+    other.write_text("mine")
+    manifest = tmp_path / "out" / MANIFEST
+    data = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**data, "files": [*data["files"], "../other.txt", str(other)]}))
+
+    publish(built, tmp_path / "out")
+
+    assert "mine" == other.read_text()
+
+
+@pytest.mark.parametrize("inside", [".", "solutions/out", "labs", "edl_labs/out"])
+def test_a_target_inside_the_course_is_refused(built: Course, inside: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the target"):
+        publish(built, built.root / inside)
+
+
+def test_a_target_that_is_a_file_is_refused(built: Course, tmp_path) -> None:
+    (tmp_path / "out").write_text("x")
+
+    with pytest.raises(UsageError, match="out is a file"):
+        publish(built, tmp_path / "out")
+
+
+def test_stale_labs_are_not_published(built: Course, tmp_path) -> None:
+    kit.replace(kit.source(built), "print(size)", "print(label)")
+
+    with pytest.raises(EdlError, match="labs/ is stale"):
+        publish(built, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_leak_is_refused_before_anything_is_visible(built: Course, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "_README", f"# Labs\n\n{LINE}\n")
+
+    with pytest.raises(LeakError, match=r"README\.md holds"):
+        publish(built, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert [] == [p.name for p in tmp_path.iterdir() if p.name.startswith(".edl-publish")]

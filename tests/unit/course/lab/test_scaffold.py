@@ -1,0 +1,127 @@
+"""`new`: what it writes builds and is proved at once, and a refusal changes nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edl_labs.course.lab.build import build
+from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.prove import prove
+from edl_labs.course.lab.scaffold import new
+from edl_labs.course.lab.templates import filled
+from edl_labs.errors import UsageError
+from tests.unit.course.lab import kit
+
+PYPROJECT = Path(__file__).resolve().parents[4] / "pyproject.toml"
+
+
+def files(course: Course) -> dict[str, bytes]:
+    """Every file of a course."""
+    kept = [p for p in sorted(course.root.rglob("*")) if p.is_file() and "__pycache__" not in p.parts]
+    return {course.shown(p): p.read_bytes() for p in kept}
+
+
+def test_a_new_lab_is_built_and_proved_at_once(tmp_path: Path) -> None:
+    (tmp_path / "solutions").mkdir()
+    course = Course(tmp_path)
+
+    report = new(course, "lab07_medians")
+
+    proof = prove(course, "lab07_medians", seeds=3)
+    assert [] == proof.problems
+    assert ["medians_first"] == [one.name for one in proof.exercises]
+    assert 5 == len(report.written)
+    assert build(course, check=True).ok
+
+
+def test_a_new_exercise_is_in_all_five_places_and_proved_at_once(built: Course) -> None:
+    new(built, kit.LAB, "step_time")
+
+    proof = prove(built, kit.LAB, seeds=3)
+    assert [] == proof.problems
+    assert ["doubled_time", "why_twice", "step_time"] == [one.name for one in proof.exercises]
+    assert 2 == len(proof.exercises[2].wrong)
+    assert build(built, check=True).ok
+
+
+def test_a_new_exercise_leaves_what_was_there_byte_for_byte(built: Course) -> None:
+    new(built, kit.LAB, "step_time")
+
+    assert kit.source(built).read_text().startswith(kit.SOURCE)
+    assert kit.toml(built).read_text().startswith(kit.TOML)
+
+
+def test_a_new_exercise_comes_before_the_closing_progress(built: Course) -> None:
+    path = kit.source(built)
+    path.write_text(path.read_text() + '\n# %% [markdown]\n# ## Where you are\n\n# %%\nProgress("lab80_doubling")\n')
+
+    new(built, kit.LAB, "step_time")
+
+    text = path.read_text()
+    assert text.index('check("step_time")') < text.index("## Where you are") < text.index("Progress(")
+
+
+def test_a_new_lab_passes_lint_and_format(tmp_path: Path) -> None:
+    (tmp_path / "solutions").mkdir()
+    new(Course(tmp_path), "lab07_a_rather_long_name_of_a_lab_about_medians")
+    (tmp_path / "pyproject.toml").write_bytes(PYPROJECT.read_bytes())
+
+    for arguments in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *arguments, "--no-cache", "."], cwd=tmp_path, capture_output=True, text=True
+        )
+
+        assert (0, "") == (done.returncode, done.stderr), done.stdout
+
+
+@pytest.mark.parametrize("name", ["lab7_x", "medians", "lab07", "lab07-x", "lab07_X", "../lab07_x", "lab07_x/y", ""])
+def test_a_bad_name_of_a_lab_is_refused(built: Course, name: str) -> None:
+    before = files(built)
+
+    with pytest.raises(UsageError, match="is not a lab's name"):
+        new(built, name)
+    assert before == files(built)
+
+
+@pytest.mark.parametrize("name", ["Step", "1step", "step-time", "", "class", "match", "sum", "check", "x" * 41])
+def test_a_bad_name_of_an_exercise_is_refused(built: Course, name: str) -> None:
+    before = files(built)
+
+    with pytest.raises(UsageError, match="is not an exercise's name"):
+        new(built, kit.LAB, name)
+    assert before == files(built)
+
+
+def test_a_lab_that_exists_is_refused(built: Course) -> None:
+    with pytest.raises(UsageError, match=f"there is a {kit.LAB} already") as caught:
+        new(built, kit.LAB)
+    assert f"edl-labs new {kit.LAB} EXERCISE adds an exercise to it" == caught.value.next
+
+
+@pytest.mark.parametrize("lab", [kit.LAB, "lab81_other"])
+def test_an_exercise_that_exists_anywhere_is_refused(built: Course, lab: str) -> None:
+    with pytest.raises(UsageError, match="there is an exercise called why_twice already"):
+        new(built, lab, "why_twice")
+
+
+def test_a_lab_that_does_not_build_afterwards_is_taken_back(built: Course) -> None:
+    (built.labs / "notes.txt").write_text("in the way")
+    before = files(built)
+
+    with pytest.raises(Exception, match=r"notes\.txt"):
+        new(built, "lab81_other")
+    assert before == files(built)
+    assert not (built.solutions / "lab81_other").exists()
+
+
+def test_a_template_with_a_forgotten_value_cannot_be_written() -> None:
+    with pytest.raises(KeyError, match="name"):
+        filled('@exercise("@name@")\n', lab="x")
+
+
+def test_decorators_are_no_places_to_fill() -> None:
+    assert '@exercise("a")\n@other\n' == filled('@exercise("@name@")\n@other\n', name="a")

@@ -1,0 +1,154 @@
+"""Archives that others made, and the names that learning systems give files."""
+
+from __future__ import annotations
+
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
+from edl_labs.course.marks.naming import attempt, upload
+
+
+def packed(files: dict[str, bytes], *, links: tuple[str, ...] = ()) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            if name in links:
+                info.external_attr = (stat.S_IFLNK | 0o777) << 16
+            archive.writestr(info, content)
+    return data.getvalue()
+
+
+def tarred(name: str, *, kind: bytes = tarfile.REGTYPE, target: str = "") -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname, info.size = kind, target, 2 if kind == tarfile.REGTYPE else 0
+        archive.addfile(info, io.BytesIO(b"{}"))
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.ipynb", "/etc/x.ipynb", "a/../../x.ipynb", "..\\x.ipynb", "C:\\x.ipynb", "\\\\host\\x", "a/..", ".."]
+)
+def test_an_entry_that_would_leave_the_folder_refuses_the_whole_archive(name: str) -> None:
+    with pytest.raises(BadArchive, match="refused"):
+        list(read_zip(packed({"good.ipynb": b"{}", name: b"{}"}), "x.zip"))
+
+
+def test_links_in_archives_are_refused() -> None:
+    with pytest.raises(BadArchive, match="link"):
+        list(read_zip(packed({"a.ipynb": b"/etc/passwd"}, links=("a.ipynb",)), "x.zip"))
+    with pytest.raises(BadArchive, match="no plain file"):
+        notebooks_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.SYMTYPE, target="/etc/passwd")))
+    with pytest.raises(BadArchive, match="no plain file"):
+        notebooks_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.LNKTYPE, target="/etc/passwd")))
+
+
+def test_a_bomb_is_not_unpacked() -> None:
+    with pytest.raises(BadArchive, match="too large"):
+        list(read_zip(packed({"a.ipynb": bytes(64 << 20)}), "x.zip"))
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no zip at all", packed({"a": b"x" * 1000})[:-30]])
+def test_broken_archives_are_said(data: bytes) -> None:
+    with pytest.raises(BadArchive):
+        list(read_zip(data, "x.zip"))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 200))
+def test_damaged_archives_give_files_or_a_clear_line(junk: bytes, at: int) -> None:
+    whole = packed({"a.ipynb": b"{}", "b/c.ipynb": b"x" * 300})
+    try:
+        found = list(read_zip(whole[:at] + junk + whole[at + len(junk) :], "x.zip"))
+    except BadArchive as problem:
+        assert "x.zip" in problem.what
+    else:
+        assert all(".." not in entry.path.split("/") for entry in found)
+
+
+def test_what_operating_systems_add_is_left_out() -> None:
+    found = read_zip(packed({"__MACOSX/._a.ipynb": b"", ".DS_Store": b"", "a.ipynb": b"{}"}), "x.zip")
+
+    assert ["a.ipynb"] == [entry.path for entry in found]
+
+
+def test_accents_survive_archives_that_do_not_say_their_encoding() -> None:
+    plain = packed({"Jose_1_2_x.ipynb": b"{}"})
+    data = plain.replace(b"Jose_1_2_x.ipynb", "José_1_2_.ipynb".encode())  # the same number of bytes, unflagged
+
+    assert ["José_1_2_.ipynb"] == [entry.path for entry in read_zip(data, "x.zip")]
+
+
+def test_notebooks_are_found_in_what_students_pack() -> None:
+    inner = packed({"work/lab01.ipynb": b"{}", "readme.txt": b""})
+
+    assert ["lab01.ipynb"] == [e.name for e in notebooks_inside(Entry("work.zip", inner))]
+    assert ["lab01.ipynb"] == [e.name for e in notebooks_inside(Entry("work.tar.gz", tarred("w/lab01.ipynb")))]
+    assert [] == notebooks_inside(Entry("lab01.pdf", b"%PDF"))
+
+
+def test_folders_are_read_without_following_links(tmp_path: Path) -> None:
+    (tmp_path / "ana").mkdir()
+    (tmp_path / "ana" / "lab01.ipynb").write_bytes(b"{}")
+    (tmp_path / "eve").symlink_to(tmp_path / "ana")
+    (tmp_path / "eve.ipynb").symlink_to(tmp_path / "ana" / "lab01.ipynb")
+
+    assert ["ana/lab01.ipynb"] == [entry.path for entry in read_folder(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "file", "late"),
+    [
+        ("alvarezjose_101_9001_lab01.ipynb", "101", "lab01.ipynb", False),
+        ("alvarezjose_LATE_101_9001_lab01-2.ipynb", "101", "lab01-2.ipynb", True),
+        ("deep/oneilann_102_9002_my_lab_3_4.ipynb", "102", "my_lab_3_4.ipynb", False),
+        ("李小龙_103_9003_lab.zip", "103", "lab.zip", False),
+    ],
+)
+def test_canvas_names(path: str, user: str, file: str, late: bool) -> None:
+    found = upload(Entry(path, b""), "canvas")
+
+    assert found is not None
+    assert (user, file, late) == (found.user, found.file, found.late)
+    assert path.split("/")[-1] == found.prefix + found.file
+
+
+@pytest.mark.parametrize(
+    ("path", "user", "file"),
+    [
+        ("José Álvarez_555_assignsubmission_file_/lab01.ipynb", "555", "lab01.ipynb"),
+        ("José Álvarez_555_assignsubmission_file_lab01.ipynb", "555", "lab01.ipynb"),
+        ("José Álvarez_555_assignsubmission_file/sub/lab01.ipynb", "555", "lab01.ipynb"),
+        ("Group A-Ann O_Neil_556_assignsubmission_file_/lab01.ipynb", "556", "lab01.ipynb"),
+        ("Participant_557_assignsubmission_file_/lab01.ipynb", "557", "lab01.ipynb"),
+        ("Ann_556_assignsubmission_onlinetext_/onlinetext.html", "556", "onlinetext.html"),
+    ],
+)
+def test_moodle_names(path: str, user: str, file: str) -> None:
+    found = upload(Entry(path, b""), "moodle")
+
+    assert found is not None
+    assert (user, file) == (found.user, found.file)
+    assert found.prefix.endswith(f"_{user}_assignsubmission_file_")
+
+
+@pytest.mark.parametrize("kind", ["canvas", "moodle"])
+def test_names_that_say_nothing_are_nobodys(kind: str) -> None:
+    assert None is upload(Entry("notes.txt", b""), kind)
+
+
+def test_resubmissions_are_counted_by_the_systems_suffix() -> None:
+    assert [("lab01", 0), ("lab01", 12), ("lab01", 3)] == [
+        attempt(name) for name in ("lab01.ipynb", "lab01-12.ipynb", "lab01 (3).ipynb")
+    ]

@@ -1,0 +1,105 @@
+"""Who is in the class, whichever file says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from edl_labs.course.marks.policy import CoursePolicy
+from edl_labs.course.marks.roster import Roster, anonymous, read_roster
+from edl_labs.course.marks.times import read_times
+from edl_labs.errors import UsageError
+
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)
+    Points Possible,,,,,20
+"Álvarez, José",101,u1,jalvarez,A,
+"O'Neil, Ann",102,u2,aoneil,A,
+"Student, Test",,,abc,A,
+"""
+MOODLE = """Identifier,Full name,Email address,Status,Grade,Maximum Grade,Last modified (submission)
+Participant 555,José Álvarez,jose@x.org,Submitted,,20,"Friday, 20 November 2026, 11:59 PM"
+Participant 556,Ann O'Neil,ann@x.org,No submission,,20,-
+"""
+PLAIN = "id,first_name,last_name,email,canvas_id\nja1,José,Álvarez,jose@x.org,101\nao2,Ann,O'Neil,ann@x.org,102\n"
+
+
+def roster(folder: Path, text: str) -> Roster:
+    (folder / "class.csv").write_text(text, encoding="utf-8")
+    return read_roster(folder / "class.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "student"),
+    [
+        (CANVAS, "101", "jalvarez"),
+        (CANVAS, "U2", "aoneil"),
+        (MOODLE, "555", "jose@x.org"),
+        (MOODLE, "ANN@x.org", "ann@x.org"),
+        (PLAIN, "101", "ja1"),
+        (PLAIN, "ao2", "ao2"),
+    ],
+)
+def test_a_student_is_found_by_any_number_login_or_address(tmp_path: Path, text: str, key: str, student: str) -> None:
+    found = roster(tmp_path, text).find(key)
+
+    assert found is not None
+    assert student == found.id
+
+
+def test_lines_that_are_nobody_are_left_out(tmp_path: Path) -> None:
+    assert 2 == len(roster(tmp_path, CANVAS))
+
+
+def test_a_full_name_finds_a_student_unless_two_have_it(tmp_path: Path) -> None:
+    one = roster(tmp_path, PLAIN)
+    two = roster(tmp_path, PLAIN + "ja9,Jose,Alvarez,other@x.org,109\n")
+    found = one.find("999", name="alvarezjose")
+
+    assert found is not None
+    assert "ja1" == found.id
+    assert None is two.find("999", name="José Álvarez")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name,mark\nAna,1\n", "no column"),
+        ("id\n", "names no student"),
+        ("id\n../x\n", "cannot name a student"),
+        ("id\na b/c\n", "cannot name a student"),
+        ("id,name\nana,Ana\nANA,Other\n", "twice"),
+    ],
+)
+def test_rosters_that_cannot_be_used_are_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        roster(tmp_path, text)
+
+
+def test_without_a_roster_the_number_is_the_student_if_it_can_name_a_folder() -> None:
+    found = anonymous("101")
+
+    assert found is not None
+    assert "101" == found.id
+    assert None is anonymous("a/b")
+
+
+def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
+    known = roster(tmp_path, MOODLE)
+    found = read_times(tmp_path / "class.csv", CoursePolicy(), known)
+
+    assert {"jose@x.org": "2026-11-20T23:59:00+00:00"} == {k: v.isoformat() for k, v in found.items()}
+
+
+@pytest.mark.parametrize("text", ["soon", "03/04/2026 10:00", "10:00", "2026", "Friday", "1/1/1 1:1", "1e9"])
+def test_no_time_is_guessed(tmp_path: Path, text: str) -> None:
+    (tmp_path / "t.csv").write_text(f"id,submitted_at\n1,{text}\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="is no time"):
+        read_times(tmp_path / "t.csv", CoursePolicy(), None)
+
+
+def test_of_two_times_the_later_counts(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id;submitted_at\n1;2026-01-02T00:00:00Z\n1;2026-01-01 10:00\n2;-\n", "utf-8")
+    found = read_times(tmp_path / "t.csv", CoursePolicy(), None)
+
+    assert {"1": "2026-01-02T00:00:00+00:00"} == {k: v.isoformat() for k, v in found.items()}

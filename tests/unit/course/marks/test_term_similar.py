@@ -1,0 +1,73 @@
+"""What counts as alike: structure, not names; and what does not: given code, and what everyone writes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from edl_labs.course.marks.similar import NOISE, WINDOW, fingerprints, similar_pairs
+
+ONE = """
+def finish(program, launch):
+    host = device = 0.0
+    for op, seconds in program:
+        if op == "launch":
+            host += launch
+            device = max(device, host) + seconds
+        elif op == "sync":
+            host = max(host, device)
+        else:
+            host += seconds
+    return host, max(host, device)
+"""
+OTHER = """
+def finish(program, launch):
+    queue, now = [], 0.0
+    while program:
+        kind, *rest = program.pop(0)
+        now = {"launch": lambda: now + launch, "sync": lambda: max([now, *queue])}.get(kind, lambda: now)()
+        queue.append(sum(rest) + (queue[-1] if queue else now))
+    return now, queue[-1]
+"""
+RENAMED = ONE.replace("host", "h").replace("device", "gpu_t").replace("launch", "cost") + "\n\n# all my own work\n"
+
+
+def pairs(solutions: dict[str, str], **options: object) -> list[tuple[str, str]]:
+    found = similar_pairs({who: {"finish": text} for who, text in solutions.items()}, **options)  # type: ignore[arg-type]
+    return [(pair.first, pair.second) for pair in found]
+
+
+def test_renaming_and_comments_hide_nothing() -> None:
+    assert [("ann", "bob")] == pairs({"ann": ONE, "bob": RENAMED, "eve": OTHER})
+
+
+def test_code_that_everyone_was_given_does_not_count() -> None:
+    assert [] == pairs({"ann": ONE, "bob": RENAMED}, staff=[ONE])
+
+
+def test_what_a_large_part_of_the_class_writes_does_not_count() -> None:
+    assert [] == pairs({f"s{n}": ONE for n in range(20)})
+
+
+def test_short_answers_are_never_alike() -> None:
+    assert [] == pairs({"ann": "def f(a):\n    return 2 * a", "bob": "def f(b):\n    return 2 * b"})
+
+
+@pytest.mark.parametrize("text", ["", "def (", "'''", "\0", "x" * 10_000, "if 1:\n  a\n b"])
+def test_broken_code_has_fingerprints_or_none(text: str) -> None:
+    assert isinstance(fingerprints(text), frozenset)
+
+
+def test_every_shared_run_of_the_guaranteed_length_is_found() -> None:
+    draw = random.Random(3)
+    length = NOISE + WINDOW - 1
+    operators = ["+", "-", "*", "/", "%", "@", "<", ">", "&", "|", "^", "=", ",", ":", "(", ")", "[", "]"]
+    for _ in range(200):
+        shared = [draw.choice(operators) for _ in range(length)]
+        texts = []
+        for _ in range(2):
+            around = [[draw.choice(operators) for _ in range(draw.randint(0, 30))] for _ in range(2)]
+            texts.append("(" * 40 + " ".join([*around[0], *shared, *around[1]]))
+
+        assert fingerprints(texts[0]) & fingerprints(texts[1])
