@@ -44,7 +44,7 @@ def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYT
     """The files of a zip archive, one after the other. BadArchive before the first when any entry is not harmless."""
     try:
         archive = zipfile.ZipFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError) as error:
+    except _UNPACKING_FAILS as error:
         raise BadArchive(f"{name} is no zip archive", why=str(error), next="download it again") from None
     with archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
@@ -143,11 +143,18 @@ def _decoded(info: zipfile.ZipInfo) -> str:
     return info.filename
 
 
+# What zipfile raises on damaged bytes; names that claim to be UTF-8 and are not give a ValueError.
+_UNPACKING_FAILS = (
+    *(zipfile.BadZipFile, zlib.error, OSError, EOFError),
+    *(NotImplementedError, RuntimeError, ValueError),
+)
+
+
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
     try:
         with archive.open(info) as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except _UNPACKING_FAILS as error:
         raise BadArchive(f"{info.filename} in {name} is broken", why=str(error), next="download it again") from None
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(f"{info.filename} in {name}")
