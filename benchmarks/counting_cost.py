@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.roofline import count
-from edl_labs.roofline.recording import Recorder
+from edl_labs.roofline.operators.recorder import Recorder
 
 
 def step(model: nn.Module, x: torch.Tensor) -> None:

@@ -11,22 +11,24 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "FloatFormat": "format_class",
-    **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ", "E5M2FNUZ"), "formats"),
-    **dict.fromkeys(("E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "formats"),
-    **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "autocast"),
-    **dict.fromkeys(("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "memory"),
-    **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "activations"),
-    **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "activations"),
-    **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "aligning"),
-    **dict.fromkeys(("Alignment", "AlignedSize"), "aligning"),
+    "FloatFormat": "_float_format",
+    **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ"), "named_formats"),
+    **dict.fromkeys(("E5M2FNUZ", "E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "named_formats"),
+    **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "_autocast_table"),
+    **dict.fromkeys(
+        ("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "_bytes_per_parameter"
+    ),
+    **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "_saved_activations"),
+    **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "_saved_activations"),
+    **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "_alignment"),
+    **dict.fromkeys(("Alignment", "AlignedSize"), "_alignment"),
     **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),
-    **dict.fromkeys(("tf32_state", "TF32State"), "tf32_setting"),
-    **dict.fromkeys(("amp_report", "AmpReport", "training_step"), "amp"),
-    **dict.fromkeys(("predict_amp", "Prediction"), "prediction"),
-    **dict.fromkeys(("Rates", "rates_here"), "rates"),
+    **dict.fromkeys(("tf32_state", "TF32State"), "_tf32_state"),
+    **dict.fromkeys(("amp_report", "AmpReport", "training_step"), "_amp_report"),
+    **dict.fromkeys(("predict_amp", "Prediction"), "_predict_amp"),
+    **dict.fromkeys(("Rates", "rates_here"), "_rates_here"),
     **dict.fromkeys(("training_gradients", "recorded_gradients"), "gradients"),
-    **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "underflow"),
+    **dict.fromkeys(("underflow_report", "UnderflowReport", "Fate", "log2_histogram"), "_underflow_report"),
 }
 __all__ = sorted(_HOMES)
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics.formats import FORMATS, float_format
+from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.ui.still import LiveOrStill, png
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class FormatExplorer(LiveOrStill):
     def figure(self) -> Figure:
         """The bits above, the staircase of steps below, with the value on it."""
         from edl_labs.plots import style
-        from edl_labs.plots.numerics import draw_bits, draw_spacing
+        from edl_labs.plots.number_formats import draw_bits, draw_spacing
 
         figure, (top, bottom) = style.subplots(2, 1, figsize=(8, 4.2), height_ratios=[1, 3.2])
         draw_bits(top, self.fmt, self.bits)

@@ -8,8 +8,8 @@ from html import escape
 from io import BytesIO, StringIO
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.roofline.machine import Machine
-from edl_labs.roofline.points import Placed, Point, place_all, you_are_here
+from edl_labs.roofline._place import Placed, Point, place_all, you_are_here
+from edl_labs.roofline.machine_ceilings import Machine
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ class RooflineExplorer:
     def figure(self, *, module: str = ALL, dtype: str = ALL) -> Figure:
         """The picture of a choice."""
         from edl_labs.plots import style
-        from edl_labs.plots.roofline import roofline
+        from edl_labs.plots.roofs import roofline
 
         figure, axes = style.subplots(figsize=self.size)
         roofline(axes, self.machine, self.chosen(module=module, dtype=dtype))
@@ -59,7 +59,7 @@ class RooflineExplorer:
         """The picture as SVG in which each point carries its story, shown under the pointer."""
         import matplotlib.pyplot as plt
 
-        from edl_labs.plots.roofline import drawn
+        from edl_labs.plots.roofs import drawn
 
         figure = self.figure(module=module, dtype=dtype)
         buffer = StringIO()

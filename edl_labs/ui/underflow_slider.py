@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics.formats import FORMATS, float_format
-from edl_labs.numerics.underflow import UnderflowReport, named_tensors, underflow_report
+from edl_labs.numerics._underflow_report import UnderflowReport, named_tensors, underflow_report
+from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.ui.still import LiveOrStill, png
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class UnderflowSlider(LiveOrStill):
     def figure(self, powers: tuple[int, ...] | None = None) -> Figure:
         """The histograms at some scales, given as powers of two, one below the other."""
         from edl_labs.plots import style
-        from edl_labs.plots.numerics import draw_underflow
+        from edl_labs.plots.number_formats import draw_underflow
 
         powers = _STILLS if powers is None else powers
         figure, rows = style.subplots(len(powers), 1, figsize=(8, 2.5 * len(powers)), squeeze=False, sharex=True)

@@ -25,7 +25,7 @@ def measured(monkeypatch, found):
             raise found
         return found
 
-    monkeypatch.setattr("edl_labs.roofline.measuring.ceilings", ceilings)
+    monkeypatch.setattr("edl_labs.roofline._ceilings.ceilings", ceilings)
 
 
 def test_doctor_shows_ceilings_beside_the_datasheet_and_ridge_points(monkeypatch):

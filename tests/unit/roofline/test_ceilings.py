@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.roofline import Machine, ceilings, levels, measuring, remembered
-from edl_labs.roofline.card import card, card_json
-from edl_labs.roofline.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel, tf32
-from edl_labs.roofline.rounds import best_of, block_rate, ceiling, measure_all
+from edl_labs.roofline import Machine, _ceilings, ceilings
+from edl_labs.roofline.machine_card import card, card_json
+from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
+from edl_labs.roofline.microbenchmarks.highest_rates import best_of, block_rate, ceiling, measure_all
+from edl_labs.roofline.microbenchmarks.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel, tf32
 
 
 class Scripted:
@@ -83,8 +84,8 @@ def test_a_sweep_shows_its_steps_and_noise_is_none():
     flat = [(2**n, 100.0 + 5 * (n % 3)) for n in range(10)]
     stairs = [(2**n, 100.0 if n < 4 else 60.0 if n < 7 else 20.0) for n in range(10)]
 
-    assert [] == levels.steps(flat)
-    assert [2**3, 2**6] == levels.steps(stairs)
+    assert [] == memory_levels.steps(flat)
+    assert [2**3, 2**6] == memory_levels.steps(stairs)
 
 
 def cache(tmp_path, index, **facts):
@@ -100,8 +101,10 @@ def test_caches_are_read_as_the_system_tells_them(tmp_path):
     cache(tmp_path, 2, level="2", type="Unified", size="1024K", shared_cpu_list="0,8")
     cache(tmp_path, 3, level="3", type="Unified", size="32M", shared_cpu_list="0-7")
 
-    assert [("L1", 4 * 32 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)] == levels.host_caches(4, root=str(tmp_path))
-    assert [] == levels.host_caches(4, root=str(tmp_path / "nowhere"))
+    assert [("L1", 4 * 32 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)] == memory_levels.host_caches(
+        4, root=str(tmp_path)
+    )
+    assert [] == memory_levels.host_caches(4, root=str(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("pattern", STREAMS)
@@ -136,8 +139,8 @@ def test_tf32_is_set_back():
 def machine(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("EDL_LABS_CACHE", str(tmp_path_factory.mktemp("cache")))
-    patch.setattr(measuring, "_CPU_SIDES", (256,))
-    patch.setattr(measuring, "_largest_bytes", lambda told: 64 << 20)
+    patch.setattr(fastest_kernels, "_CPU_SIDES", (256,))
+    patch.setattr(_ceilings, "_largest_bytes", lambda told: 64 << 20)
     yield ceilings("cpu", budget_s=0.5, dtypes=["float32"])
     patch.undo()
 
@@ -166,12 +169,12 @@ def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine):
 def test_another_driver_or_thread_count_is_another_machine(machine):
     from dataclasses import replace
 
-    here = remembered.path_for(machine.stamp, asked=["fp32"])
+    here = _ceilings._cache_path(machine.stamp, asked=["fp32"])
 
-    assert here == remembered.path_for(machine.stamp, asked=["fp32"])
-    assert here != remembered.path_for(replace(machine.stamp, driver="999.1"), asked=["fp32"])
-    assert here != remembered.path_for(replace(machine.stamp, threads=64), asked=["fp32"])
-    assert here != remembered.path_for(machine.stamp, asked=["fp16"])
+    assert here == _ceilings._cache_path(machine.stamp, asked=["fp32"])
+    assert here != _ceilings._cache_path(replace(machine.stamp, driver="999.1"), asked=["fp32"])
+    assert here != _ceilings._cache_path(replace(machine.stamp, threads=64), asked=["fp32"])
+    assert here != _ceilings._cache_path(machine.stamp, asked=["fp16"])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"kind": "machine"}', "null"])
@@ -179,14 +182,14 @@ def test_a_broken_file_is_measured_again_not_believed(tmp_path, text):
     path = tmp_path / "ceilings-x.json"
     path.write_text(text)
 
-    assert remembered.read(path) is None
+    assert _ceilings._remembered(path) is None
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(machine, tmp_path):
     (tmp_path / "file").write_text("")
-    remembered.write(tmp_path / "file" / "ceilings.json", machine)
+    _ceilings._remember(tmp_path / "file" / "ceilings.json", machine)
 
-    assert remembered.read(tmp_path / "file" / "ceilings.json") is None
+    assert _ceilings._remembered(tmp_path / "file" / "ceilings.json") is None
 
 
 def test_the_card_says_each_ceiling_beside_the_datasheet(machine):
@@ -213,7 +216,7 @@ def test_the_card_says_each_ceiling_beside_the_datasheet(machine):
     ],
 )
 def test_bad_input_is_told_what_why_and_next(call, monkeypatch):
-    monkeypatch.setattr(measuring, "_sweep", lambda *a, **k: {})
+    monkeypatch.setattr(fastest_kernels, "sweep", lambda *a, **k: {})
     with pytest.raises((EdlError, UsageError)) as caught:
         call()
 
@@ -230,7 +233,7 @@ def launched(monkeypatch, *, launch_s, fails_from=math.inf):
         flops = 2.0 * math.prod(shape)
         return clock.kernel(f"{shape[0]}", flops, flops / (launch_s + flops / 60e12))
 
-    monkeypatch.setattr(measuring, "product_kernel", kernel)
+    monkeypatch.setattr(fastest_kernels, "product_kernel", kernel)
     return clock
 
 
@@ -238,17 +241,17 @@ def launched(monkeypatch, *, launch_s, fails_from=math.inf):
 def test_a_slow_launch_does_not_lower_the_peak_of_products(monkeypatch, launch_us):
     clock = launched(monkeypatch, launch_s=launch_us * 1e-6)
 
-    assert 60e12 == pytest.approx(block_rate(measuring._product("fp32", "cuda", clock), clock), rel=0.01)
+    assert 60e12 == pytest.approx(block_rate(fastest_kernels._product("fp32", "cuda", clock), clock), rel=0.01)
 
 
 def test_a_shape_without_room_leaves_the_smaller_ones(monkeypatch):
     clock = launched(monkeypatch, launch_s=1e-6, fails_from=8192)
 
-    assert "4096" == measuring._product("fp32", "cuda", clock).name
+    assert "4096" == fastest_kernels._product("fp32", "cuda", clock).name
 
 
 def test_a_dtype_that_no_real_shape_has_room_for_says_so(monkeypatch):
     clock = launched(monkeypatch, launch_s=1e-6, fails_from=2048)
 
     with pytest.raises(EdlError, match="out of memory"):
-        measuring._products("cuda", ("fp32",), clock)
+        fastest_kernels.fastest_products("cuda", ("fp32",), clock)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
+import os
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, describe
-from edl_labs.errors import EdlError, UsageError
+from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
-from edl_labs.roofline import levels, remembered
-from edl_labs.roofline.kernels import STREAMS, Kernel, Workers, link_kernels, memory_kernels, product_kernel
-from edl_labs.roofline.machine import Ceiling, Machine, MemoryLevel
-from edl_labs.roofline.rounds import best_of, block_rate, measure_all
+from edl_labs.roofline.machine_ceilings import SCHEMA, Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
+from edl_labs.roofline.microbenchmarks.highest_rates import block_rate, measure_all
+from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, link_kernels
 
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
 DTYPES = {
     "cpu": ("fp64", "fp32", "bf16", "fp16", "int8"),
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
-_PROBE = (128, 128, 128)
-_LONGEST_PRODUCT_S = 0.04
-_CPU_SIDES = (256, 384, 512, 768, 1024, 1536, 2048)
-_GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 4096), (8192, 8192, 8192), (16384, 8192, 8192))
 _UNKNOWN_LLC_BYTES = 32 << 20
 _LAUNCHES = 200
+_CACHE_VERSION = 1
+# What a ceiling depends on: another value means that it must be measured again.
+_FACTS = ("kind", "device_name", "driver", "cuda", "torch", "threads", "usable_cores", "sm_count", "memory_bytes")
 Progress = Callable[[int, int, str], None]
 
 
@@ -53,12 +57,12 @@ def ceilings(
         raise UsageError(
             f"a budget of {budget!r} s", why="measuring takes time, and ends", next="give seconds, such as 12"
         )
-    path = remembered.path_for(stamp, asked=wanted)
-    known = None if refresh else remembered.read(path)
+    path = _cache_path(stamp, asked=wanted)
+    known = None if refresh else _remembered(path)
     if known is not None:
         return known
     machine = _measured(stamp, wanted, budget_s=budget, progress=progress)
-    remembered.write(path, machine)
+    _remember(path, machine)
     return machine
 
 
@@ -83,12 +87,12 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
     try:
         say(0, 4, "working sets")
         told = _told_levels(stamp, workers)
-        sweep = _sweep(stamp, clock, workers, largest_bytes=_largest_bytes(told))
+        sweep = fastest_kernels.sweep(stamp, clock, workers, largest_bytes=_largest_bytes(told))
         capacities = told or _seen_levels(sweep)
         say(1, 4, "matrix products")
-        products, refused = _products(stamp.device, dtypes, clock)
+        products, refused = fastest_kernels.fastest_products(stamp.device, dtypes, clock)
         say(2, 4, "ceilings")
-        kernels = _memory_kernels(stamp, clock, workers, capacities=capacities, sweep=sweep)
+        kernels = fastest_kernels.fastest_memory_kernels(stamp, clock, workers, capacities=capacities, sweep=sweep)
         kernels |= {f"matmul {dtype}": kernel for dtype, kernel in products.items()}
         kernels |= {} if is_cpu else {f"link {name}": kernel for name, kernel in link_kernels(stamp.device).items()}
         left_s = max(1.0, budget_s - (time.perf_counter() - start))
@@ -120,119 +124,18 @@ def _device_clock(stamp: Device) -> Clock:
 
 def _told_levels(stamp: Device, workers: Workers | None) -> list[tuple[str, float]]:
     if workers is not None:
-        return [(name, float(size)) for name, size in levels.host_caches(workers.count)]
+        return [(name, float(size)) for name, size in memory_levels.host_caches(workers.count)]
     return [("L2", float(stamp.l2_bytes))] if stamp.l2_bytes else []
 
 
 def _seen_levels(sweep: Mapping[str, list[tuple[int, float]]]) -> list[tuple[str, float]]:
-    found = levels.steps(sweep["read"])
+    found = memory_levels.steps(sweep["read"])
     return [(f"cache {place + 1}", float(size)) for place, size in enumerate(found)]
 
 
 def _largest_bytes(told: list[tuple[str, float]]) -> int:
     last = int(told[-1][1]) if told else _UNKNOWN_LLC_BYTES
     return min(max(6 * last, 128 << 20), 2 << 30)
-
-
-def _sweep(
-    stamp: Device, clock: Clock, workers: Workers | None, *, largest_bytes: int
-) -> dict[str, list[tuple[int, float]]]:
-    """Rate by working set for each pattern, quickly: which sizes are worth a careful look."""
-    smallest = (16 << 10) * workers.count if workers is not None else 4 << 20
-    found: dict[str, list[tuple[int, float]]] = {pattern: [] for pattern in STREAMS}
-    for size in levels.sizes(largest_bytes, smallest_bytes=smallest):
-        for pattern in STREAMS:
-            candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
-            found[pattern].append(
-                (size, max(block_rate(_ready(kernel, stamp, clock), clock, blocks=2) for kernel in candidates))
-            )
-    return found
-
-
-def _memory_kernels(
-    stamp: Device,
-    clock: Clock,
-    workers: Workers | None,
-    *,
-    capacities: list[tuple[str, float]],
-    sweep: Mapping[str, list[tuple[int, float]]],
-) -> dict[str, Kernel]:
-    """For each level and pattern the fastest kernel, at the working set of that level that was fastest in the sweep."""
-    chosen = {}
-    for name in [*(name for name, _ in capacities), "main"]:
-        for pattern, points in sweep.items():
-            size = _best_size(points, capacities, name)
-            if size is not None:
-                candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
-                ready = [_ready(kernel, stamp, clock) for kernel in candidates]
-                chosen[f"{name} {pattern}"] = best_of(ready, clock)
-    return chosen
-
-
-def _best_size(points: list[tuple[int, float]], capacities: list[tuple[str, float]], name: str) -> int | None:
-    if name == "main":
-        # Well beyond the last cache: what is left of it there would flatter main memory.
-        last = capacities[-1][1] if capacities else 0.0
-        low, high = min(4 * last, points[-1][0]), math.inf
-    else:
-        low, high = levels.within(capacities, name)
-    inside = [(rate, size) for size, rate in points if low <= size <= high]
-    return max(inside)[1] if inside else None
-
-
-def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
-    """On CUDA, many calls in one graph: launches would otherwise be what is timed."""
-    if stamp.kind != "cuda":
-        return kernel
-    from edl_labs.bench.graph import captured
-
-    calls = max(1, min(64, int(1e9 / kernel.amount)))
-
-    def several() -> None:
-        for _ in range(calls):
-            kernel.run()
-
-    replay = captured(several, None, AcceleratorClock(stamp.device))
-    return Kernel(kernel.name, kernel.amount * calls, replay)
-
-
-def _products(device: str, dtypes: tuple[str, ...], clock: Clock) -> tuple[dict[str, Kernel], dict[str, str]]:
-    """The fastest shape for each dtype, and why dtypes are missing."""
-    found: dict[str, Kernel] = {}
-    refused: dict[str, str] = {}
-    for dtype in dtypes:
-        try:
-            found[dtype] = _product(dtype, device, clock)
-        except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
-            refused[dtype] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
-    if not found:
-        raise EdlError(
-            f"{device} multiplied no matrices",
-            why="; ".join(f"{dtype}: {why}" for dtype, why in refused.items()),
-            next="give dtypes= that torch has kernels for here, such as ['fp32']",
-        )
-    return found, refused
-
-
-def _product(dtype: str, device: str, clock: Clock) -> Kernel:
-    best = product_kernel(dtype, _PROBE, device=device)
-    rate = block_rate(best, clock)
-    shapes = [(side, side, side) for side in _CPU_SIDES] if device == "cpu" else _GPU_SHAPES
-    for place, (m, n, k) in enumerate(shapes):
-        # The probe may be all launch: only a real shape tells how long the next one takes.
-        if place and 2.0 * m * n * k / rate > _LONGEST_PRODUCT_S:
-            break
-        try:
-            kernel = product_kernel(dtype, (m, n, k), device=device)
-            now = block_rate(kernel, clock, blocks=2)
-        except RuntimeError:
-            # Out of memory, most likely: the shapes before it stand. Without any, the dtype has no ceiling.
-            if not place:
-                raise
-            break
-        if now > rate:
-            best, rate = kernel, now
-    return best
 
 
 def _levels(
@@ -299,3 +202,38 @@ def _settings(stamp: Device, refused: Mapping[str, str]) -> dict[str, str]:
     else:
         stated["threads"] = str(stamp.threads)
     return {**stated, **{f"{dtype} left out": why for dtype, why in refused.items()}}
+
+
+def _cache_folder() -> Path:
+    """Where measured machines are kept: EDL_LABS_CACHE, or the user's cache folder."""
+    named = os.environ.get("EDL_LABS_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "edl_labs"
+
+
+def _cache_path(stamp: Device, *, asked: Any = None) -> Path:
+    """The file of the machine with this stamp; `asked` is what else was asked for (dtypes)."""
+    facts = {name: getattr(stamp, name) for name in _FACTS}
+    text = json.dumps([SCHEMA, _CACHE_VERSION, facts, asked], sort_keys=True, default=str)
+    return _cache_folder() / f"ceilings-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+def _remembered(path: Path) -> Machine | None:
+    """The machine in a file; None where there is none, or none that can be read."""
+    try:
+        return Machine.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, UsageError):
+        return None
+
+
+def _remember(path: Path, machine: Machine) -> None:
+    """Keep a machine, whole or not at all; a folder that cannot be written to keeps nothing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8") as file:
+            json.dump(machine.to_json(), file)
+        os.replace(file.name, path)
+    except OSError:
+        return

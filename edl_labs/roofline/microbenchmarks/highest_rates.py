@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from edl_labs.clock import Clock
 from edl_labs.errors import EdlError
-from edl_labs.roofline.kernels import Kernel
-from edl_labs.roofline.machine import Ceiling
+from edl_labs.roofline.machine_ceilings import Ceiling
+from edl_labs.roofline.microbenchmarks.kernels import Kernel
 
 BLOCK_S = 3e-3
 BLOCKS = 3

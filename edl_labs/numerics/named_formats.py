@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics.format_class import FloatFormat
+from edl_labs.numerics._float_format import FloatFormat
 
 FP64 = FloatFormat("fp64", exponent_bits=11, mantissa_bits=52)
 FP32 = FloatFormat("fp32", exponent_bits=8, mantissa_bits=23)

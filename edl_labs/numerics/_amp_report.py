@@ -12,10 +12,10 @@ import torch
 from edl_labs.bench.comparison import Comparison
 from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
-from edl_labs.numerics import prediction, rates
-from edl_labs.numerics.autocast import lower_dtype
-from edl_labs.numerics.prediction import Prediction
-from edl_labs.numerics.tf32_setting import TF32State, tf32_state
+from edl_labs.numerics._autocast_table import lower_dtype
+from edl_labs.numerics._predict_amp import Prediction, predict_amp
+from edl_labs.numerics._rates_here import Rates, check_rates, rates_here
+from edl_labs.numerics._tf32_state import TF32State, tf32_state
 from edl_labs.units import percent, seconds
 
 SCHEMA = 1
@@ -67,10 +67,10 @@ def amp_report(
     """
     here = "cuda" if torch.cuda.is_available() else "cpu"
     low = lower_dtype("cuda" if machine is not None else here, dtype)
-    reached = _rates_here(here, low) if machine is None else rates.check_rates(machine)
+    reached = _device_rates(here, low) if machine is None else check_rates(machine)
     kind = "cuda" if reached.asynchronous else "cpu"
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-    predicted = prediction.predict_amp(model, inputs, reached, dtype=low, device_type=kind)
+    predicted = predict_amp(model, inputs, reached, dtype=low, device_type=kind)
     measured = None
     if machine is None:
         measured = _measured(model, inputs, dtype=low, device_type=here, loss=loss, budget_s=budget_s, seed=seed)
@@ -108,9 +108,9 @@ def _measured(
     return compare(steps, budget_s=budget_s, equal=False, clock=clock_for(device_type), seed=seed)
 
 
-def _rates_here(device_type: str, dtype: Any) -> rates.Rates:
+def _device_rates(device_type: str, dtype: Any) -> Rates:
     if device_type == "cpu":
-        return rates.rates_here(dtype)
+        return rates_here(dtype)
     name = torch.cuda.get_device_name()
     chip = lookup(name)
     if chip is None:
@@ -119,7 +119,7 @@ def _rates_here(device_type: str, dtype: Any) -> rates.Rates:
             why="the hardware table does not have it, and a neighbour's would be wrong",
             next='give machine=Rates(name, {"fp32": ..., "fp16": ...}, ...)',
         )
-    return rates.Rates.of(chip)
+    return Rates.of(chip)
 
 
 def _explain(predicted: Prediction, measured: Comparison | None) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from edl_labs.hardware import Accelerator, accelerator
-from edl_labs.roofline.machine import Ceiling, Machine
+from edl_labs.roofline.machine_ceilings import Ceiling, Machine
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.plots import style
-from edl_labs.plots.roofline import roofline
+from edl_labs.plots.roofs import roofline
 from edl_labs.roofline import AboveRoof, Ceiling, Machine, MemoryLevel, Point, bound, work
 
 MACHINE = Machine(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.roofline.recording import Brief
+from edl_labs.roofline.operators.recorder import Brief
 
 # Operations that overwrite their first argument without reading it.
 _OVERWRITES = {

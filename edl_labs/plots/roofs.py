@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.plots.style import BLUE, COLOURS, GREY, ORANGE, TEXT, dress
-from edl_labs.roofline.machine import Machine
-from edl_labs.roofline.points import Placed, Point, place_all, you_are_here
+from edl_labs.roofline._place import Placed, Point, place_all, you_are_here
+from edl_labs.roofline.machine_ceilings import Machine
 from edl_labs.units import byte_rate, flop_rate, si
 
 if TYPE_CHECKING:

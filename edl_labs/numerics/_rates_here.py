@@ -9,7 +9,7 @@ import torch
 
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator
-from edl_labs.numerics import tracing
+from edl_labs.numerics import autocast_trace
 from edl_labs.units import flop_rate
 
 # What a kernel costs the host in eager torch: the launch itself and the dispatch before it.
@@ -67,7 +67,7 @@ def rates_here(dtype: Any, *, budget_s: float = 0.3) -> Rates:
     for kind in (torch.float32, dtype):
         a, b = torch.ones(size, size, dtype=kind), torch.ones(size, size, dtype=kind)
         median_s = float(measure(lambda a=a, b=b: torch.mm(a, b), budget_s=each, detect=False))
-        products[tracing.dtype_text(kind)] = 2 * size**3 / median_s
+        products[autocast_trace.dtype_text(kind)] = 2 * size**3 / median_s
     source = torch.ones(4_000_000)
     target = torch.empty_like(source)
     copy_s = float(measure(lambda: target.copy_(source), budget_s=each, detect=False))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from edl_labs.roofline.arithmetic import other_flops
-from edl_labs.roofline.contractions import contraction_formula
-from edl_labs.roofline.counting import short_dtype
-from edl_labs.roofline.recording import Brief, Event
-from edl_labs.roofline.traffic import briefs, moved_bytes
+from edl_labs.roofline._count import short_dtype
+from edl_labs.roofline.operators.contractions import contraction_formula
+from edl_labs.roofline.operators.operand_bytes import briefs, moved_bytes
+from edl_labs.roofline.operators.other_flops import other_flops
+from edl_labs.roofline.operators.recorder import Brief, Event
 
 
 def reckon(event: Event) -> tuple[str, str, int, float | None, int]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from edl_labs.roofline.contractions import RAW
+from edl_labs.roofline.operators.contractions import RAW
 
 _NO_WORK = {
     *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_", "detach_"),

@@ -137,7 +137,7 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     """
     import torch
 
-    from edl_labs.roofline.running import record
+    from edl_labs.roofline.operators.recorded_run import record
 
     if not callable(model):
         raise UsageError(
@@ -153,7 +153,7 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
 
 
 def _rows(events: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
-    from edl_labs.roofline.reckoning import reckon
+    from edl_labs.roofline.operators.operation import reckon
 
     uncounted: Counter[str] = Counter()
     found: dict[tuple[str, str, str, str], list[float]] = {}

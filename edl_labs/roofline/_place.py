@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import EdlError
-from edl_labs.roofline.bounds import Bound, bound, roof
-from edl_labs.roofline.machine import Ceiling, Machine
+from edl_labs.roofline._bound import Bound, bound, roof
+from edl_labs.roofline.machine_ceilings import Ceiling, Machine
 from edl_labs.roofline.sizes import check_rate
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds

@@ -11,8 +11,8 @@ import numpy as np
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
-from edl_labs.numerics.format_class import FloatFormat
-from edl_labs.numerics.formats import float_format
+from edl_labs.numerics._float_format import FloatFormat
+from edl_labs.numerics.named_formats import float_format
 from edl_labs.units import percent
 
 SCHEMA = 1

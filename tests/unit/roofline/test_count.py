@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import count, work
-from edl_labs.roofline.recording import Recorder
+from edl_labs.roofline.operators.recorder import Recorder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*nested tensors.*")
 

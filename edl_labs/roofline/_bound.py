@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.roofline.machine import Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.sizes import check_amount, check_rate, check_sizes
 from edl_labs.roofline.work import Work
 from edl_labs.units import seconds

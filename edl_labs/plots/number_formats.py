@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edl_labs.numerics.format_class import FloatFormat
-from edl_labs.numerics.formats import float_format
+from edl_labs.numerics._float_format import FloatFormat
+from edl_labs.numerics.named_formats import float_format
 from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
 from edl_labs.units import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from edl_labs.numerics.memory import ParameterBytes
-    from edl_labs.numerics.underflow import UnderflowReport
+    from edl_labs.numerics._bytes_per_parameter import ParameterBytes
+    from edl_labs.numerics._underflow_report import UnderflowReport
 
 FATES = {"flushed": RED, "subnormal": ORANGE, "normal": BLUE, "overflowed": PURPLE}
 

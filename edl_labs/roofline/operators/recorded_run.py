@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from edl_labs.errors import EdlError
-from edl_labs.roofline.recording import Event, Recorder
+from edl_labs.roofline.operators.recorder import Event, Recorder
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import nn
 from edl_labs.errors import UsageError
 from edl_labs.hardware import accelerator
 from edl_labs.numerics import Rates, amp_report, predict_amp, training_step
-from edl_labs.numerics.amp import _gap
+from edl_labs.numerics._amp_report import _gap
 
 A100 = Rates.of("A100-80GB")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from edl_labs.numerics import tracing
-from edl_labs.numerics.aligning import alignment_multiple
-from edl_labs.numerics.rates import Rates
-from edl_labs.numerics.tf32_setting import tf32_state
+from edl_labs.numerics import autocast_trace
+from edl_labs.numerics._alignment import alignment_multiple
+from edl_labs.numerics._rates_here import Rates
+from edl_labs.numerics._tf32_state import tf32_state
 from edl_labs.units import percent, seconds
 
 SCHEMA = 1
@@ -106,9 +106,9 @@ def predict_amp(
     model: Any, inputs: Any, rates: Rates, *, dtype: Any, backward: bool = True, device_type: str = "cuda"
 ) -> Prediction:
     """What AMP to `dtype` should do to one step of `model(*inputs)` on a device with these rates."""
-    low_dtype = tracing.dtype_text(dtype)
-    before = tracing.trace(model, inputs, device_type=device_type)
-    after = tracing.trace(model, inputs, device_type=device_type, autocast=dtype)
+    low_dtype = autocast_trace.dtype_text(dtype)
+    before = autocast_trace.trace(model, inputs, device_type=device_type)
+    after = autocast_trace.trace(model, inputs, device_type=device_type, autocast=dtype)
     tf32 = tf32_state()
     pricing = _Pricing(rates, matmul_tf32=tf32.matmul, convolution_tf32=tf32.convolution, backward=backward)
     full, low = pricing.cost(before), pricing.cost(after)
@@ -140,7 +140,7 @@ class _Pricing:
     convolution_tf32: bool
     backward: bool
 
-    def cost(self, calls: list[tracing.Call], *, strict: bool = False) -> StepCost:
+    def cost(self, calls: list[autocast_trace.Call], *, strict: bool = False) -> StepCost:
         compute = memory = 0.0
         launches = 0
         for call in calls:
@@ -159,7 +159,7 @@ class _Pricing:
             asynchronous=self.rates.asynchronous,
         )
 
-    def misaligned(self, calls: list[tracing.Call]) -> list[tuple[str, int]]:
+    def misaligned(self, calls: list[autocast_trace.Call]) -> list[tuple[str, int]]:
         """The products in a 16-bit dtype whose sizes break the 16-byte rule: where, and how many FLOP."""
         return [
             (call.module or call.operator, kernel.flop)
@@ -168,18 +168,18 @@ class _Pricing:
             if kernel.flop and kernel.ran_in in ("fp16", "bf16") and not _aligned(kernel)
         ]
 
-    def uses_tf32(self, calls: list[tracing.Call]) -> bool:
+    def uses_tf32(self, calls: list[autocast_trace.Call]) -> bool:
         """Whether most of the work in fp32 products runs in TF32 already."""
         flop = {True: 0, False: 0}
         for kernel in (kernel for call in calls for kernel in call.kernels if kernel.flop):
             flop[self._tf32(kernel)] += kernel.flop
         return flop[True] > flop[False]
 
-    def _tf32(self, kernel: tracing.Kernel) -> bool:
+    def _tf32(self, kernel: autocast_trace.Kernel) -> bool:
         allowed = self.convolution_tf32 if "conv" in kernel.name else self.matmul_tf32
         return allowed and kernel.ran_in == "fp32" and "tf32" in self.rates.product_flop_per_s
 
-    def _kernel_s(self, kernel: tracing.Kernel, *, strict: bool) -> tuple[float, float]:
+    def _kernel_s(self, kernel: autocast_trace.Kernel, *, strict: bool) -> tuple[float, float]:
         memory_s = kernel.moved_bytes / self.rates.byte_per_s
         if not kernel.flop:
             return 0.0, memory_s
@@ -188,7 +188,7 @@ class _Pricing:
         return kernel.flop / rate, memory_s
 
 
-def _aligned(kernel: tracing.Kernel) -> bool:
+def _aligned(kernel: autocast_trace.Kernel) -> bool:
     """Whether the sizes that lie contiguously in the product's operands are multiples of 16 bytes.
 
     For a matrix product they are the last two sizes of each operand, for a convolution its channels, for fused

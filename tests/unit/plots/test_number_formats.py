@@ -7,7 +7,7 @@ import pytest
 
 from edl_labs.numerics import FORMATS, bytes_per_parameter, underflow_report
 from edl_labs.plots import style
-from edl_labs.plots.numerics import FATES, draw_bits, draw_memory, draw_ranges, draw_spacing, draw_underflow
+from edl_labs.plots.number_formats import FATES, draw_bits, draw_memory, draw_ranges, draw_spacing, draw_underflow
 
 
 @pytest.fixture(autouse=True)

@@ -200,7 +200,7 @@ class Machine:
 
         The nearest memory counts, since operands of a repeated call may stay there.
         """
-        from edl_labs.roofline.bounds import bound
+        from edl_labs.roofline._bound import bound
 
         return bound(self, work, level=self.level_of(work.moved_bytes).name).light_s
 
