@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from edl_labs.bench.text import ratio_text, time_text
+from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 _NOISY = 0.02
 _DRIFTS = 0.05
-_COLOURS = {"faster": "#2e9e5b", "same": "#3b7dd8", "slower": "#d0483e", "inconclusive": "#7a8794"}
+_COLOURS = {"faster": GOOD, "same": NOTE, "slower": BAD, "inconclusive": IDLE}
 _LEFT = "border-left:4px solid {};padding:.4em .8em;margin:.3em 0"
 
 
@@ -54,7 +55,7 @@ def measurement_text(m: Measurement) -> str:
 
 def measurement_html(m: Measurement) -> str:
     """The measurement as HTML: the number first, its warnings below, the details folded."""
-    colour = "#c98a00" if m.warnings else "#3b7dd8"
+    colour = WARN if m.warnings else NOTE
     time = escape(time_text(m.median_s, m.half_width))
     rows = [
         f"<div><b>{escape(m.name)}</b>: <b>{time}</b> {escape(condition(m))}</div>",
@@ -163,7 +164,7 @@ def _mistake_text(mistake: Mistake) -> str:
 
 def _mistake_html(mistake: Mistake) -> str:
     return (
-        f'<div style="margin-top:.3em"><b style="color:#c98a00">⚠ {escape(mistake.what)}</b>'
+        f'<div style="margin-top:.3em"><b style="color:{WARN}">⚠ {escape(mistake.what)}</b>'
         f"<br><b>Why</b> {escape(mistake.why)}<br><b>Next</b> {escape(mistake.next)}</div>"
     )
 

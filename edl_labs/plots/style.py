@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.palette import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, SERIES, TEXT
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TEXT = "#767676"
-BLUE, ORANGE, GREEN, PURPLE, RED, GREY = "#3b7dc4", "#c2641a", "#2f8f57", "#8f63c9", "#cf4f5a", "#808080"
-COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
-# Text on a filled area of any of the colours.
-ON_COLOUR = "#ffffff"
+__all__ = [  # plots and labs take their colours from here
+    "BLUE", "COLOURS", "GREEN", "GREY", "ON_COLOUR", "ORANGE", "PURPLE", "RED", "TEXT",
+    "dress", "look", "parameters", "subplots",
+]  # fmt: skip
+COLOURS = SERIES
 
 
 def parameters() -> Any:

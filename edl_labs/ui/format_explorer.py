@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics.named_formats import FORMATS, float_format
+from edl_labs.palette import BLUE, GREY, ON_COLOUR, ORANGE
 from edl_labs.ui.still import LiveOrStill, png
 
 if TYPE_CHECKING:
@@ -99,12 +100,12 @@ class FormatExplorer(LiveOrStill):
     def _button(self, ipywidgets: Any, place: int, redraw: Any) -> Any:
         fmt = self.fmt
         is_sign = fmt.signed and place == fmt.bits - 1
-        colour = "#808080" if is_sign else "#3b7dc4" if place < fmt.mantissa_bits else "#c2641a"
+        colour = GREY if is_sign else BLUE if place < fmt.mantissa_bits else ORANGE
         button = ipywidgets.Button(
             description=str(self.bits >> place & 1),
             tooltip=f"bit {place}",
             layout={"width": "2.2em", "padding": "0"},
-            style={"button_color": colour, "text_color": "#ffffff"},
+            style={"button_color": colour, "text_color": ON_COLOUR},
         )
 
         def click(_: Any) -> None:

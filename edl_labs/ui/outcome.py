@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
+
 if TYPE_CHECKING:
     from edl_labs.checks.judge import Outcome
     from edl_labs.checks.progress import Progress
 
-COLOURS = {"passed": "#2e9e5b", "partly": "#c98a00", "wrong": "#d0483e", "not attempted": "#7a8794"}
+COLOURS = {"passed": GOOD, "partly": WARN, "wrong": BAD, "not attempted": IDLE}
 SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○"}
 _CODE = "font-family:var(--jp-code-font-family,monospace);font-size:.92em;white-space:pre-wrap;margin:.2em 0"
 
@@ -92,7 +94,7 @@ class Hint:
     def _repr_html_(self) -> str:
         head = f"Hint {self.number} of {self.total}" if self.total else "Hint"
         return (
-            f'<div style="border-left:4px solid #3b7dd8;padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
+            f'<div style="border-left:4px solid {NOTE};padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
             f"{_prose(self.text)}</div>"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from edl_labs.palette import IDLE
 from edl_labs.ui.outcome import COLOURS, SIGNS, ratio_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def progress_html(progress: Progress) -> str:
         earned = ratio_text(outcome.points if outcome else 0.0, known.points)
         fields.append(
             f'<span title="{escape(known.name)}: {earned}, {words}" style="display:inline-block;'
-            f"width:{100 * known.points / total:.4g}%;height:1em;background:{colour};border:1px solid #7a8794;"
+            f"width:{100 * known.points / total:.4g}%;height:1em;background:{colour};border:1px solid {IDLE};"
             'box-sizing:border-box"></span>'
         )
     head = f"<b>{escape(progress.facts.title)}</b> {ratio_text(progress.points, progress.max_points)} points so far"

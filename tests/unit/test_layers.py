@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LEVELS = {
-    **dict.fromkeys(("errors", "units", "stats", "values", "presenters"), 0),
+    **dict.fromkeys(("errors", "units", "stats", "values", "presenters", "palette"), 0),
     **dict.fromkeys(("device", "clock", "virtual", "hardware"), 1),
     "bench": 2,
     "roofline": 3,
