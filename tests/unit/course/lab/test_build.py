@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy
@@ -14,7 +16,7 @@ import pytest
 from edl_labs.checks import plain
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.course import Course
-from edl_labs.course.lab.goldens import rounded
+from edl_labs.course.lab.goldens import alike, rounded
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
@@ -137,6 +139,79 @@ def test_goldens_hold_no_rubric_and_no_model_answer(built: Course) -> None:
     text = (built.goldens / f"{kit.LAB}.json").read_text()
 
     assert "allocator" not in text
+
+
+def nudged(built: Course, nudge: Callable[[float], object]) -> str:
+    """The committed goldens with another number in them; what they hold now."""
+    path = built.goldens / f"{kit.LAB}.json"
+    data = json.loads(path.read_text())
+    cases = data["goldens"]["doubled_time"]["cases"]
+    cases[0] = nudge(cases[0])
+    path.write_text(json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return path.read_text()
+
+
+def test_goldens_of_another_processor_are_not_stale_and_a_build_keeps_their_bytes(built: Course) -> None:
+    committed = nudged(built, lambda value: math.nextafter(value, math.inf))
+
+    reports = build(built, check=True), build(built)
+
+    assert [(True, ()), (True, ())] == [(report.ok, report.changed) for report in reports]
+    assert committed == (built.goldens / f"{kit.LAB}.json").read_text()
+
+
+@pytest.mark.parametrize("nudge", [lambda v: v * (1 + 1e-6), str, lambda v: [v], lambda v: -v, int, lambda v: None])
+def test_goldens_that_differ_in_more_than_last_digits_are_stale(
+    built: Course, nudge: Callable[[float], object]
+) -> None:
+    before = (built.goldens / f"{kit.LAB}.json").read_text()
+    nudged(built, nudge)
+
+    assert (GOLDENS,) == build(built, check=True).changed
+    assert (GOLDENS,) == build(built).changed
+    assert before == (built.goldens / f"{kit.LAB}.json").read_text()
+
+
+def test_goldens_that_are_not_the_builds_are_stale(built: Course) -> None:
+    for text in ("{}", "no JSON", '{"goldens": {"doubled_time": {"seed": 1, "cases": 7}}}'):
+        (built.goldens / f"{kit.LAB}.json").write_text(text)
+
+        assert (GOLDENS,) == build(built, check=True).changed
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_arrays_are_alike_where_their_numbers_are(dtype: str) -> None:
+    values = numpy.array([0.0, 0.3, numpy.inf, numpy.nan, -1e4], dtype=dtype)
+    last, far, zero = values.copy(), values.copy(), values.copy()
+    last[[1, 4]] *= 1 + numpy.finfo(dtype).eps
+    far[1] *= 1 + 1e-6
+    zero[0] = 1e-30
+
+    assert alike(values, last)
+    assert [False] * 4 == [alike(values, other) for other in (far, zero, values[1:], values.real.astype("float16"))]
+
+
+def test_arrays_and_tensors_of_other_dtypes_or_shapes_are_not_alike() -> None:
+    import torch
+
+    half, whole = torch.tensor([1.0, 3e38], dtype=torch.bfloat16), torch.tensor([1, 2])
+
+    assert alike(half, half.clone())
+    assert alike(half.float(), half.float() * (1 + 2**-23))
+    assert not alike(half.float(), half.float() * (1 + 1e-6))
+    assert not alike(half, half.float())
+    assert not alike(half, half.reshape(2, 1))
+    assert not alike(whole, whole + 1)
+    assert not alike(whole, whole.numpy())
+    assert not alike(numpy.arange(3), numpy.arange(1, 4))
+    assert alike(plain.from_json(plain.to_json([half])), [half])
+
+
+def test_structure_order_and_signs_of_zero_count() -> None:
+    pairs = [({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([1.0], [1.0, 1.0]), (0.0, -0.0), (True, 1), (1, 1.0), ("a", "b")]
+
+    assert [False] * len(pairs) == [alike(old, new) for old, new in pairs]
+    assert alike({"a": [float("nan"), None, True, "x", 7, -0.0]}, {"a": [float("nan"), None, True, "x", 7, -0.0]})
 
 
 def test_the_library_reads_the_goldens_of_a_course(built: Course) -> None:
