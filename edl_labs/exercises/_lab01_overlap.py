@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import replayed, written
 from edl_labs.units import byte_count, percent, seconds
-from edl_labs.virtual import ReplayError, VirtualGPU, VirtualMachine
-from edl_labs.virtual.buffers import DEVICE, PAGEABLE, Buffer
-from edl_labs.virtual.races import Race
-from edl_labs.virtual.replay import Replay
+from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
 
 KERNEL = "scale"
 TOLERANCE = 0.05

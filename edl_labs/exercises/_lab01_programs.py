@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edl_labs.errors import Wrong
-from edl_labs.virtual import ReplayError, VirtualMachine
-from edl_labs.virtual.program import compact
-from edl_labs.virtual.replay import Replay, replay
+from edl_labs.virtual import Replay, ReplayError, VirtualMachine, compact, replay
 
 MAX_OPERATIONS = 300_000
 MAX_PAIRED = 150

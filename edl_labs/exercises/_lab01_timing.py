@@ -8,8 +8,7 @@ from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import SYNCS, Window, replayed, windows, written
 from edl_labs.units import seconds
-from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.replay import Replay
+from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 
 KERNEL = "kernel"
 # Calls in a window of events, or between two runs whose difference is the number.

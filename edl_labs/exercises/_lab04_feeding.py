@@ -9,7 +9,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import replayed, written
 from edl_labs.units import percent, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
-from edl_labs.virtual.buffers import DEVICE, PAGEABLE, PINNED, Buffer
+from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Buffer
 
 TOLERANCE = 0.05
 _SAMPLE = 16

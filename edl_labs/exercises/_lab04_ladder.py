@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, percent, seconds
-from edl_labs.virtual import ReplayError
-from edl_labs.virtual.loader_machine import Disk, LoaderMachine
-from edl_labs.virtual.workers import VirtualWorkers
-from edl_labs.virtual.workers_replay import WorkersReplay, replay_workers
+from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
 
 TOLERANCE = 0.03
 LIMITS = ("workers", "cores", "disk", "step")

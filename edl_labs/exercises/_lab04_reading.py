@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.loader_machine import Disk, LoaderMachine
-from edl_labs.virtual.workers import VirtualWorkers
-from edl_labs.virtual.workers_replay import WorkersReplay, replay_workers
+from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
 
 PAGE = 4096
 TOLERANCE = 0.01

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from edl_labs.checks.judge import close
 from edl_labs.errors import Wrong
 from edl_labs.exercises._lab01_programs import replayed, written
-from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.replay import Replay
+from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 from edl_labs.virtual.training import JobPlan, Loss, TrainingJob
 
 MENDS = ("reading", "copying", "host reads", "optimizer", "memory", "layout")

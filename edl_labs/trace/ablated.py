@@ -10,7 +10,7 @@ from edl_labs.errors import UsageError
 from edl_labs.trace.classify import DATA, EMPTY_CACHE, kind_of
 from edl_labs.trace.live import TracedGPU
 from edl_labs.virtual import Region, Stream
-from edl_labs.virtual.buffers import DEVICE, PINNED
+from edl_labs.virtual.gpu.buffers import DEVICE, PINNED
 
 ABLATIONS = {
     "compute": "a tiny model: kernels take no time",

@@ -14,9 +14,10 @@ from edl_labs.hardware import Accelerator
 from edl_labs.trace.classify import kind_of
 from edl_labs.trace.table import NUMBER, TableBuilder, Trace
 from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.core import Core
-from edl_labs.virtual.engine import COMPUTE, PER_SECOND, Operation
-from edl_labs.virtual.timeline import Span, timeline
+from edl_labs.virtual.gpu.core import Core, timeline
+from edl_labs.virtual.gpu.engine import COMPUTE, Operation
+from edl_labs.virtual.quantities import PER_SECOND
+from edl_labs.virtual.timeline import Span
 
 _OURS = (
     str(Path(__file__)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.virtual.gpu import VirtualGPU
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 
 
 def timed_model(plan: dict[str, Any], gpu: VirtualGPU) -> Any:

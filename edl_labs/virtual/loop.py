@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edl_labs.virtual.buffers import Buffer
-from edl_labs.virtual.engine import COMPUTE, NO_ENGINE, PER_SECOND, TO_DEVICE, Operation
 from edl_labs.virtual.errors import VirtualGPUError, shown
-from edl_labs.virtual.gpu import VirtualGPU
-from edl_labs.virtual.machine import VirtualMachine
+from edl_labs.virtual.gpu.buffers import Buffer
+from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_DEVICE, Operation
+from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
+from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.timeline import Span, Timeline
 
 Step = Sequence[dict[str, Any]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from edl_labs.virtual.engine import PER_SECOND
 from edl_labs.virtual.errors import VirtualGPUError, shown
-from edl_labs.virtual.machine import MAX_SECONDS
 
-MAX_BYTES = 10**15
-MAX_FLOPS = 1e24
+# Time inside is whole picoseconds: sums of them are exact, and alike on every computer.
+PER_SECOND = 10**12
+# Far beyond any machine, and small enough that products of two stay exact or finite.
+MAX_SECONDS, MAX_BYTES, MAX_FLOPS = 1e6, 10**15, 1e24
+# A name is a word or two: two lines of a terminal hold the longest.
 MAX_NAME = 200
 
 

@@ -1,15 +1,9 @@
-"""What ran when, as a value: spans on rows for the host, each stream and each copy engine."""
+"""What ran when, as a value: spans on rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-
-from edl_labs.virtual.core import Core
-from edl_labs.virtual.engine import COMPUTE, NO_ENGINE, PER_SECOND, TO_DEVICE, Operation
-
-HOST_ROW, TO_DEVICE_ROW, TO_HOST_ROW = "host", "copy H2D", "copy D2H"
 
 
 @dataclass(frozen=True)
@@ -75,39 +69,6 @@ class Timeline:
 
     def _intervals(self, kinds: tuple[str, ...]) -> list[tuple[float, float]]:
         return [(span.start_s, span.end_s) for span in self.spans if span.kind in kinds]
-
-
-def timeline(core: Core) -> Timeline:
-    """The timeline of a traced program that has run to its end."""
-    spans = [*_host_spans(core), *filter(None, map(_device_span, core.operations))]
-    return Timeline(tuple(sorted(spans, key=lambda span: (_row_order(span.row), span.start_s, span.end_s))))
-
-
-def _host_spans(core: Core) -> Iterable[Span]:
-    for name, start, end in core.host_spans:
-        kind = "wait" if name.startswith("wait: ") else "work"
-        yield Span(HOST_ROW, kind, name.removeprefix("wait: "), start / PER_SECOND, end / PER_SECOND)
-    for call in core.operations:
-        if call.arrived > call.called:
-            start_s, end_s = call.called / PER_SECOND, call.arrived / PER_SECOND
-            issue = None if call.engine == NO_ENGINE else call.sequence
-            yield Span(HOST_ROW, "call", call.label, start_s, end_s, call.lane.index, issue)
-
-
-def _device_span(operation: Operation) -> Span | None:
-    if operation.engine == NO_ENGINE or operation.done is None:
-        return None
-    stream = operation.lane.index
-    row = TO_DEVICE_ROW if operation.engine == TO_DEVICE else TO_HOST_ROW
-    row, kind = (f"stream {stream}", "kernel") if operation.engine == COMPUTE else (row, "copy")
-    start_s, end_s = operation.start / PER_SECOND, operation.done / PER_SECOND
-    return Span(row, kind, operation.label, start_s, end_s, stream, operation.sequence)
-
-
-def _row_order(row: str) -> tuple[int, int]:
-    if row.startswith("stream "):
-        return 1, int(row.removeprefix("stream "))
-    return {HOST_ROW: (0, 0), TO_DEVICE_ROW: (2, 0), TO_HOST_ROW: (3, 0)}[row]
 
 
 def _chrome_events(span: Span, tid: int) -> list[dict[str, Any]]:

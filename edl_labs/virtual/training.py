@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.virtual.errors import VirtualGPUError
-from edl_labs.virtual.gpu import VirtualGPU
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 
 if TYPE_CHECKING:
-    from edl_labs.virtual.buffers import Buffer
+    from edl_labs.virtual.gpu.buffers import Buffer
 
 _RATE = 0.05
 

@@ -9,8 +9,7 @@ import pytest
 
 from edl_labs.pipeline import fault_of_times, pad_collate, waste
 from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.loader_machine import HDD, NVME, LoaderMachine
-from edl_labs.virtual.workers import VirtualWorkers
+from edl_labs.virtual import HDD, NVME, LoaderMachine, VirtualWorkers
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab04_data_pipelines" / "lab04_data_pipelines.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from edl_labs.trace.host import CAUSES
 from edl_labs.trace.live import TracedGPU
 from edl_labs.trace.loops import VirtualLoop
 from edl_labs.virtual import Region, Stream
-from edl_labs.virtual.engine import COMPUTE, NO_ENGINE, TO_HOST
+from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_HOST
 
 _LATE = ("launch", "host")
 _HOLDS = ("sync", "copy", "alloc")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from edl_labs.virtual import VirtualGPU, VirtualGPUError, VirtualMachine
-from edl_labs.virtual.replay import replay
+from edl_labs.virtual import VirtualGPU, VirtualGPUError, VirtualMachine, replay
 from edl_labs.virtual.training import JobPlan, TrainingJob
 
 PLAN = JobPlan(

@@ -171,7 +171,7 @@ def test_freed_memory_can_be_had_again():
 
 
 def test_a_program_without_end_is_stopped(monkeypatch):
-    monkeypatch.setattr("edl_labs.virtual.core.MAX_OPERATIONS", 1000)
+    monkeypatch.setattr("edl_labs.virtual.gpu.core.MAX_OPERATIONS", 1000)
     gpu = VirtualGPU(MACHINE)
     for _ in range(1000):
         gpu.launch("k", duration_s=1e-6)

@@ -1,11 +1,18 @@
-"""The host's clock on a VirtualGPU: it has a resolution, and reading it takes time."""
+"""The host's clock on a virtual machine: it has a resolution, and reading it takes time."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from edl_labs.virtual.gpu import VirtualGPU
+
+class _Owner(Protocol):
+    """What a clock asks the VirtualGPU or VirtualWorkers that it belongs to."""
+
+    machine: Any
+
+    def now_s(self) -> float: ...
+
+    def synchronize(self) -> None: ...
 
 
 class VirtualClock:
@@ -13,7 +20,7 @@ class VirtualClock:
 
     __slots__ = ("_gpu",)
 
-    def __init__(self, gpu: VirtualGPU) -> None:
+    def __init__(self, gpu: _Owner) -> None:
         self._gpu = gpu
 
     @property
@@ -24,12 +31,12 @@ class VirtualClock:
     @property
     def resolution_s(self) -> float:
         """The step of the readings."""
-        return self._gpu.machine.clock_resolution_s
+        return float(self._gpu.machine.clock_resolution_s)
 
     @property
     def read_cost_s(self) -> float:
         """What one reading takes of the host's time."""
-        return self._gpu.machine.clock_read_cost_s
+        return float(self._gpu.machine.clock_read_cost_s)
 
     def now_s(self) -> float:
         """The host's time when this reading returns, rounded down to the resolution."""

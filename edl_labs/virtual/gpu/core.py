@@ -1,15 +1,22 @@
-"""The host's side of the model: its time, what its calls cost, the launch queue, and the record of all it issues."""
+"""The host's side of the model: its time, what its calls cost, the launch queue, and the record of all it issues.
+
+A traced core keeps what ran when, and `timeline` shows it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from edl_labs.virtual.engine import PER_SECOND, Engines, Lane, Operation
 from edl_labs.virtual.errors import VirtualGPUError
-from edl_labs.virtual.machine import VirtualMachine
-from edl_labs.virtual.quantities import picoseconds
+from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_DEVICE, Engines, Lane, Operation
+from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.quantities import PER_SECOND, picoseconds
+from edl_labs.virtual.timeline import Span, Timeline
 
+# About 1 GB of records: more is a loop that does not end.
 MAX_OPERATIONS = 2_000_000
+HOST_ROW, TO_DEVICE_ROW, TO_HOST_ROW = "host", "copy H2D", "copy D2H"
 
 
 class Core:
@@ -115,3 +122,36 @@ class Core:
         if self.traced:
             self.host_spans.append((f"wait: {what}", self.host_ps, moment))
         self.host_ps = moment
+
+
+def timeline(core: Core) -> Timeline:
+    """The timeline of a traced program that has run to its end."""
+    spans = [*_host_spans(core), *filter(None, map(_device_span, core.operations))]
+    return Timeline(tuple(sorted(spans, key=lambda span: (_row_order(span.row), span.start_s, span.end_s))))
+
+
+def _host_spans(core: Core) -> Iterable[Span]:
+    for name, start, end in core.host_spans:
+        kind = "wait" if name.startswith("wait: ") else "work"
+        yield Span(HOST_ROW, kind, name.removeprefix("wait: "), start / PER_SECOND, end / PER_SECOND)
+    for call in core.operations:
+        if call.arrived > call.called:
+            start_s, end_s = call.called / PER_SECOND, call.arrived / PER_SECOND
+            issue = None if call.engine == NO_ENGINE else call.sequence
+            yield Span(HOST_ROW, "call", call.label, start_s, end_s, call.lane.index, issue)
+
+
+def _device_span(operation: Operation) -> Span | None:
+    if operation.engine == NO_ENGINE or operation.done is None:
+        return None
+    stream = operation.lane.index
+    row = TO_DEVICE_ROW if operation.engine == TO_DEVICE else TO_HOST_ROW
+    row, kind = (f"stream {stream}", "kernel") if operation.engine == COMPUTE else (row, "copy")
+    start_s, end_s = operation.start / PER_SECOND, operation.done / PER_SECOND
+    return Span(row, kind, operation.label, start_s, end_s, stream, operation.sequence)
+
+
+def _row_order(row: str) -> tuple[int, int]:
+    if row.startswith("stream "):
+        return 1, int(row.removeprefix("stream "))
+    return {HOST_ROW: (0, 0), TO_DEVICE_ROW: (2, 0), TO_HOST_ROW: (3, 0)}[row]

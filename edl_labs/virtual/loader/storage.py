@@ -6,9 +6,9 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from edl_labs.virtual.engine import PER_SECOND
-from edl_labs.virtual.events import Events
-from edl_labs.virtual.loader_machine import Disk
+from edl_labs.virtual.loader.discrete_events import Events
+from edl_labs.virtual.loader.loader_machine import Disk
+from edl_labs.virtual.quantities import PER_SECOND
 
 Resume = Callable[[], None]
 # A run of bytes of one file: (file, start, stop).

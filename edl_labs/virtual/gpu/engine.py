@@ -6,14 +6,14 @@ that was ready first, is final when it is made: whatever is issued later becomes
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterable
 from heapq import heappop, heappush
 
-from edl_labs.virtual.cache import L2Cache
+from edl_labs.virtual.quantities import PER_SECOND
 
-PER_SECOND = 10**12
 NO_ENGINE, COMPUTE, TO_DEVICE, TO_HOST = range(4)
-_FOREVER = 10**40
+_FOREVER = 10**40  # picoseconds: beyond any sum of operations that a program may hold
 
 Regions = tuple[tuple[object, int], ...]
 
@@ -67,6 +67,42 @@ class Lane:
         self.head: Operation | None = None
         self.pending: deque[Operation] = deque()
         self.in_flight: deque[Operation] = deque()
+
+
+class L2Cache:
+    """Least recently used regions, up to a capacity in bytes; a region is resident as a whole or not at all.
+
+    A region larger than the cache evicts everything and stays out itself: a sweep through it, repeated, finds nothing.
+
+    >>> cache = L2Cache(100)
+    >>> cache.touch([("x", 60)]), cache.touch([("x", 60)]), cache.touch([("y", 60)]), cache.touch([("x", 60)])
+    (0, 60, 0, 0)
+    """
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self._capacity = capacity_bytes
+        self._resident: OrderedDict[Hashable, int] = OrderedDict()
+        self._used = 0
+
+    def touch(self, regions: Iterable[tuple[Hashable, int]]) -> int:
+        """How many bytes of `regions`, pairs of a key and bytes, were resident; then they are the latest ones."""
+        hits = 0
+        for key, size in regions:
+            found = self._resident.pop(key, 0)
+            self._used -= found
+            hits += found
+            self._keep(key, size)
+        return hits
+
+    def _keep(self, key: Hashable, size: int) -> None:
+        if size > self._capacity:
+            self._resident.clear()
+            self._used = 0
+            return
+        self._resident[key] = size
+        self._used += size
+        while self._used > self._capacity:
+            self._used -= self._resident.popitem(last=False)[1]
 
 
 class Engines:

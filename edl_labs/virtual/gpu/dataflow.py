@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
 
 from edl_labs.virtual.errors import ReplayError
-from edl_labs.virtual.races import accesses
+from edl_labs.virtual.gpu.operations import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, OperationKind
 
-_MAX_VISITS = 500_000
-_MAX_OFFSETS = 32
-_MAX_TEXT = 200
+_MAX_VISITS = 500_000  # parts of buffers looked at: seconds of a judge's time
+_MAX_OFFSETS = 32  # inputs that are followed byte by byte through a chain of elementwise kernels
+_MAX_TEXT = 200  # two lines of a terminal
 
-Entry = dict[str, Any]
 # A digest of the computation, and for each of its inputs the distance from a byte's position to that of its source.
 Origin = tuple[str, tuple[int, ...]]
 Part = tuple[int, int, Origin]
@@ -61,17 +59,19 @@ class _Flow:
 
     def follow(self, entry: Entry) -> None:
         """Take the next operation."""
-        if entry["op"] == "alloc":
+        kind = OPERATIONS[entry["op"]]
+        if kind.effect == ALLOCATES:
             number = len(self.memory)
             # The number, not the name, tells buffers apart: anyone may call his buffer like another.
             self.memory.append([(0, entry["bytes"], (self._name(("initial", number), entry["name"]), (0,)))])
-        elif entry["op"] == "copy":
-            self._write(entry["dst"], self._read(entry["src"]))
-        elif entry["op"] in ("launch", "host_work"):
-            self._compute(entry)
+        elif kind.writes == COPIED:
+            (source,), (destination,) = kind.touches(entry)
+            self._write(destination, self._read(source))
+        elif kind.writes == COMPUTED:
+            self._compute(entry, kind)
 
-    def _compute(self, entry: Entry) -> None:
-        read, written = accesses(entry)
+    def _compute(self, entry: Entry, kind: OperationKind) -> None:
+        read, written = kind.touches(entry)
         inputs = [self._read(region) for region in read]
         name = entry.get("name", "host")
         for number, region in enumerate(written):

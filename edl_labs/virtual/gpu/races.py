@@ -5,16 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from edl_labs.virtual.buffers import DEVICE
 from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.gpu.operations import ALLOCATES, AWAITS, EVERY, MARKS, OPERATIONS, WORKS, Entry, OperationKind
 
-MAX_RACES = 100
-_MAX_VISITS = 1_000_000
+MAX_RACES = 100  # far more than anybody reads
+_MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
 _HOST = 0
 
-Entry = dict[str, Any]
 Access = tuple[int, int, int]  # who (0 the host, 1 + n stream n), the how-manieth step of his, the operation's index
 
 
@@ -47,13 +45,6 @@ def find_races(program: Sequence[Entry]) -> tuple[Race, ...]:
         if len(finder.races) >= MAX_RACES:
             break
     return tuple(finder.races[:MAX_RACES])
-
-
-def accesses(entry: Entry) -> tuple[list[list[int]], list[list[int]]]:
-    """The regions that an operation reads and writes, as plain data."""
-    if entry["op"] in ("copy", "item"):
-        return [entry["src"]], [entry["dst"]] if "dst" in entry else []
-    return entry.get("reads", []), entry.get("writes", [])
 
 
 class _Memory:
@@ -92,50 +83,46 @@ class _Finder:
 
     def follow(self, index: int, entry: Entry) -> None:
         """Take the next operation."""
-        name = entry["op"]
-        if name == "alloc":
+        kind = OPERATIONS[entry["op"]]
+        if kind.effect == ALLOCATES:
             self._memory.append(_Memory(entry["name"], entry["bytes"]))
             self._places.append(entry["where"])
-        elif name in ("launch", "copy", "item", "host_work"):
-            self._work(index, entry)
-        elif name == "record":
+        elif kind.effect == WORKS:
+            self._work(index, entry, kind)
+        elif kind.effect == MARKS:
             self._events[entry["event"]] = list(self._lane(entry["stream"]))
-        elif name == "wait":
+        elif kind.effect == AWAITS:
             _join(self._lane(entry["stream"]), self._events[entry["event"]])
-        else:
-            for known in self._learned(entry):
+        for what, number in kind.teaches(entry):
+            for known in self._known(what, number):
                 _join(self._clocks[_HOST], known)
                 self._host_version += 1
 
-    def _learned(self, entry: Entry) -> Iterator[list[int]]:
+    def _known(self, what: str, number: int) -> Iterator[list[int]]:
         """The clocks that the host learns from a call that returned: what is over, by now."""
-        name = entry["op"]
-        if name == "synchronize":
+        if what == "event":
+            yield self._events[number]
+        elif number == EVERY:
             # Streams that did nothing since the last time have nothing new to tell.
             yield from (self._clocks[1 + stream] for stream in self._busy)
             self._busy = set()
-        elif name == "sync_stream" or (name == "query_stream" and entry["value"]):
-            yield self._clocks[1 + entry["stream"]]
-        elif name == "sync_event" or (name == "query_event" and entry["value"]):
-            yield self._events[entry["event"]]
-        elif name == "elapsed_time":
-            yield self._events[entry["start"]]
-            yield self._events[entry["end"]]
+        else:
+            yield self._clocks[1 + number]
 
-    def _work(self, index: int, entry: Entry) -> None:
+    def _work(self, index: int, entry: Entry, kind: OperationKind) -> None:
         places = [self._places[entry[side][0]] for side in ("dst", "src") if side in entry]
-        on_host = entry["op"] == "host_work" or (entry["op"] == "copy" and DEVICE not in places)
+        on_host = kind.on_host(entry, places)
         actor = _HOST if on_host else 1 + entry["stream"]
         clock = self._clocks[_HOST] if on_host else self._lane(entry["stream"])
         clock[actor] += 1
-        read, written = accesses(entry)
+        read, written = kind.touches(entry)
         for region in read:
             self._touch(region, (actor, clock[actor], index), clock, writes=False)
         for region in written:
             self._touch(region, (actor, clock[actor], index), clock, writes=True)
         if on_host:
             self._host_version += 1
-        elif entry["op"] == "item" or (entry["op"] == "copy" and _blocks(entry, places)):
+        elif kind.blocks(entry, places):
             _join(self._clocks[_HOST], clock)
             self._host_version += 1
 
@@ -179,11 +166,6 @@ class _Finder:
     def _report(self, memory: _Memory, at: int, before: Access, after: Access, *, kind: str) -> None:
         stop = memory.starts[at + 1] if at + 1 < len(memory.starts) else memory.size
         self.races.append(Race(memory.name, memory.starts[at], stop, before[2], after[2], kind))
-
-
-def _blocks(entry: Entry, places: list[str]) -> bool:
-    across = len({place == DEVICE for place in places}) == 2
-    return across and ("pageable" in places or not entry["non_blocking"])
 
 
 def _join(clock: list[int], other: list[int]) -> None:

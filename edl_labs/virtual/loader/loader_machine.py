@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualWorkersError, shown
-from edl_labs.virtual.machine import MAX_SECONDS
-from edl_labs.virtual.quantities import MAX_BYTES
+from edl_labs.virtual.quantities import MAX_BYTES, MAX_SECONDS
 
 _MAX_RATE = 1e18
 _WHOLE = {"cores": (1, 4096), "channels": (1, 4096), "cache_bytes": (0, MAX_BYTES), "page_bytes": (512, 2**30)}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from itertools import cycle, pairwise
+from itertools import cycle
 from typing import Any
 
-from edl_labs.virtual.engine import PER_SECOND
 from edl_labs.virtual.errors import VirtualWorkersError
-from edl_labs.virtual.events import Cores, Events, Process, Resume
-from edl_labs.virtual.loader_machine import LoaderMachine
-from edl_labs.virtual.storage import DiskQueue, PageCache, Run, StorageCounts
-from edl_labs.virtual.timeline import Span
+from edl_labs.virtual.loader.discrete_events import Cores, Events, Process, Resume
+from edl_labs.virtual.loader.loader_machine import LoaderMachine
+from edl_labs.virtual.loader.storage import DiskQueue, PageCache, Run, StorageCounts
+from edl_labs.virtual.quantities import PER_SECOND
+from edl_labs.virtual.timeline import Span, Timeline
 
 MAIN, DEVICE_ROW = "main", "device"
 
@@ -47,6 +47,10 @@ class LoaderEngine:
         """Keep a stretch of time for the timeline."""
         if self.traced and end > start:
             self.spans.append(Span(row, kind, name, start / PER_SECOND, end / PER_SECOND))
+
+    def timeline(self) -> Timeline:
+        """What ran when: the main process, the device, each worker, each disk."""
+        return Timeline(tuple(sorted(self.spans, key=lambda s: (_row_order(s.row), s.start_s, s.end_s))))
 
     def run(self, process: Process) -> Any:
         """Run a process in the main process to its end, everything else beside it."""
@@ -235,13 +239,7 @@ class Loader:
                 resume()
 
 
-def sequential_seeks(runs: list[Run]) -> int:
-    """How often a list of runs, read one after the other without a cache, jumps: the first read counts as a jump.
-
-    >>> sequential_seeks([(0, 0, 10), (0, 10, 20), (1, 0, 5), (0, 20, 30)])
-    3
-    """
-    return bool(runs) + sum(before[0] != after[0] or before[2] != after[1] for before, after in pairwise(runs))
-
-
-__all__ = ["FileFacts", "Loader", "LoaderEngine", "sequential_seeks"]
+def _row_order(row: str) -> tuple[int, int, str]:
+    if row.startswith("worker "):
+        return 2, int(row.removeprefix("worker ")), ""
+    return {"main": (0, 0, ""), "device": (1, 0, "")}.get(row, (3, 0, row))

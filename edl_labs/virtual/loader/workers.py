@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from edl_labs.virtual.clock import VirtualClock
-from edl_labs.virtual.engine import PER_SECOND
 from edl_labs.virtual.errors import VirtualWorkersError, shown
-from edl_labs.virtual.loader_engine import MAIN, FileFacts, Loader, LoaderEngine
-from edl_labs.virtual.loader_machine import LoaderMachine, loader_machine
-from edl_labs.virtual.quantities import MAX_BYTES, MAX_NAME, picoseconds
-
-if TYPE_CHECKING:
-    from edl_labs.virtual.timeline import Timeline
+from edl_labs.virtual.host_clock import VirtualClock
+from edl_labs.virtual.loader.loader_engine import MAIN, FileFacts, Loader, LoaderEngine
+from edl_labs.virtual.loader.loader_machine import LoaderMachine, loader_machine
+from edl_labs.virtual.loader.loader_operations import OPERATIONS, entries
+from edl_labs.virtual.quantities import MAX_BYTES, MAX_NAME, PER_SECOND, picoseconds
+from edl_labs.virtual.timeline import Timeline
 
 MAX_WORKERS, MAX_PREFETCH, MAX_FILES, MAX_LOADERS, MAX_THREADS = 256, 1024, 100_000, 1000, 4096
 MAX_ACTIONS = 300_000
@@ -66,7 +64,7 @@ class VirtualWorkers:
 
     def __init__(self, model: LoaderMachine | dict[str, Any] | None = None, **parameters: Any) -> None:
         self.machine = loader_machine(model, **parameters)
-        self.clock = VirtualClock(cast(Any, self))
+        self.clock = VirtualClock(self)
         self.engine = LoaderEngine(self.machine, traced=False)
         self._recorded: list[dict[str, Any]] = []
 
@@ -164,9 +162,11 @@ class VirtualWorkers:
     @property
     def timeline(self) -> Timeline:
         """What runs when, from a replay of the program so far to its end."""
-        from edl_labs.virtual.workers_replay import replay_workers
-
-        return replay_workers(self.program, self.machine).timeline
+        again = VirtualWorkers(self.machine)
+        again.engine.traced = True
+        for _, entry in entries(self.program, self.machine):
+            OPERATIONS[entry["op"]].play(again, entry)
+        return again.engine.timeline()
 
     def _keep(self, entry: dict[str, Any]) -> None:
         self._recorded.append(entry)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from edl_labs.hardware import Accelerator, dtype_name
-from edl_labs.virtual import streams
-from edl_labs.virtual.buffers import (
+from edl_labs.hardware import Accelerator
+from edl_labs.virtual.errors import VirtualGPUError
+from edl_labs.virtual.gpu import streams
+from edl_labs.virtual.gpu.buffers import (
     DEVICE,
     PAGEABLE,
     PINNED,
@@ -14,26 +15,23 @@ from edl_labs.virtual.buffers import (
     Region,
     checked,
     declare,
-    one_size,
+    declare_kernel,
     plain,
     refuse_device,
-    refuse_pageable,
     regions,
 )
-from edl_labs.virtual.clock import VirtualClock
-from edl_labs.virtual.core import Core
-from edl_labs.virtual.engine import COMPUTE, PER_SECOND, TO_HOST, Operation, Work
-from edl_labs.virtual.errors import VirtualGPUError
-from edl_labs.virtual.machine import MAX_SECONDS, VirtualMachine, machine
-from edl_labs.virtual.pricing import copy_plan, kernel_work, transfer_ps
-from edl_labs.virtual.quantities import flop_count, label, picoseconds, whole_bytes
-from edl_labs.virtual.streams import StreamContext, own_stream
+from edl_labs.virtual.gpu.core import Core, timeline
+from edl_labs.virtual.gpu.engine import COMPUTE, TO_HOST, Operation, Work
+from edl_labs.virtual.gpu.machine import VirtualMachine, machine
+from edl_labs.virtual.gpu.player import Player, entries
+from edl_labs.virtual.gpu.pricing import copy_plan, kernel_cost, transfer_ps
+from edl_labs.virtual.gpu.streams import StreamContext, own_stream
+from edl_labs.virtual.host_clock import VirtualClock
+from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, label, picoseconds, whole_bytes
+from edl_labs.virtual.timeline import Timeline
 
-if TYPE_CHECKING:
-    from edl_labs.virtual.timeline import Timeline
-
-MAX_STREAMS = 128
-_SCALAR_BYTES = 16
+MAX_STREAMS = 128  # as many grids may be resident on a device (CUDA C++ Programming Guide, technical specifications)
+_SCALAR_BYTES = 16  # the largest scalar of torch: complex128
 _NOTHING: tuple[Region, ...] = ()
 
 
@@ -121,15 +119,21 @@ class VirtualGPU:
         entry: dict[str, Any] = {"op": "launch", "name": name, "stream": stream.index}
         read = written = _NOTHING
         if reads is not _NOTHING or writes is not _NOTHING or elementwise:
-            read, written = self._declared(entry, reads, writes, elementwise=elementwise)
+            read, written = declare_kernel(self, entry, reads, writes, elementwise=elementwise)
         cost: int | Work
         if type(duration_s) is float and 0 <= duration_s <= MAX_SECONDS and not flops and moved_bytes is None:
             # The short way for what programs issue most.
             cost, entry["duration_s"] = round(duration_s * PER_SECOND), duration_s
-        elif duration_s is not None:
-            cost, entry["duration_s"] = self._given(name, duration_s, flops, moved_bytes), float(duration_s)
         else:
-            cost = self._priced(entry, flops, moved_bytes, dtype=dtype, touched=read + written)
+            cost = kernel_cost(
+                self.machine,
+                entry,
+                duration_s=duration_s,
+                flops=flops,
+                moved_bytes=moved_bytes,
+                dtype=dtype,
+                touched=read + written,
+            )
         core.keep(entry)
         if fresh:
             core.load(name)
@@ -256,10 +260,11 @@ class VirtualGPU:
 
     @property
     def timeline(self) -> Timeline:
-        """What runs when, from a replay of the program so far to its end."""
-        from edl_labs.virtual.replay import replay
-
-        return replay(self.program, self.machine).timeline
+        """What runs when, from playing the program so far to its end on a machine of the same kind."""
+        player = Player(VirtualGPU(self.machine))
+        for _, entry in entries(self.program):
+            player.issue(entry)
+        return timeline(player.finish())
 
     def _alloc(self, size: int, where: str, name: str) -> Buffer:
         index = len(self.buffers)
@@ -267,35 +272,3 @@ class VirtualGPU:
         self.core.keep({"op": "alloc", "buffer": index, "bytes": size, "where": where, "name": buffer.name})
         self.buffers.append(buffer)
         return buffer
-
-    def _declared(self, entry: dict[str, Any], reads: Any, writes: Any, *, elementwise: bool) -> tuple[Any, Any]:
-        read, written = regions(self, reads, role="a kernel's input"), regions(self, writes, role="a kernel's output")
-        for part in read + written:
-            refuse_pageable(part)
-        declare(entry, read, written)
-        if elementwise:
-            entry["elementwise"] = one_size(read + written)
-        return read, written
-
-    def _given(self, name: str, duration_s: object, flops: object, moved_bytes: object) -> int:
-        if flops or moved_bytes is not None:
-            raise VirtualGPUError(
-                f"{name} has a duration and an amount of work",
-                why="the machine prices work by itself",
-                next="give duration_s, or flops and moved_bytes",
-            )
-        return picoseconds(duration_s, "duration_s")
-
-    def _priced(
-        self,
-        entry: dict[str, Any],
-        flops: float,
-        moved_bytes: int | None,
-        *,
-        dtype: object,
-        touched: tuple[Region, ...],
-    ) -> Work:
-        size = sum(part.nbytes for part in touched) if moved_bytes is None else moved_bytes
-        entry["flops"], entry["moved_bytes"] = flop_count(flops), whole_bytes(size, "traffic", lowest=0)
-        entry["dtype"] = short = dtype_name(dtype)
-        return kernel_work(self.machine, entry["name"], flops=flops, moved_bytes=size, dtype=short, touched=touched)

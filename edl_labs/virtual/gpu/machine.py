@@ -10,9 +10,9 @@ from typing import Any
 
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.virtual.errors import VirtualGPUError, shown
+from edl_labs.virtual.quantities import MAX_SECONDS
 
-MAX_SECONDS = 1e6
-_MAX_RATE = 1e18
+_MAX_RATE = 1e18  # an exabyte a second, or a thousand chips in one
 
 # What no datasheet prints: host costs of an eager framework's calls, and the rate of staged copies. Typical values of
 # the hosts that carry these chips; tests/gpu compares them with a real machine.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edl_labs.virtual.errors import VirtualGPUError
 
-if TYPE_CHECKING:
-    from edl_labs.virtual.gpu import VirtualGPU
-
 DEVICE, PINNED, PAGEABLE = "device", "pinned", "pageable"
+# Followed by races and data flow one by one; a fused kernel of a real network touches about ten.
 MAX_REGIONS = 64
 
 
@@ -42,7 +40,7 @@ class Buffer(Region):
 
     __slots__ = ("freed", "gpu", "index", "name", "versions", "where")
 
-    def __init__(self, gpu: VirtualGPU, *, index: int, nbytes: int, where: str, name: str) -> None:
+    def __init__(self, gpu: object, *, index: int, nbytes: int, where: str, name: str) -> None:
         super().__init__(self, 0, nbytes)
         self.gpu, self.index, self.where, self.name = gpu, index, where, name
         self.freed = False
@@ -54,7 +52,7 @@ class Buffer(Region):
         return self.where == PINNED
 
 
-def regions(gpu: VirtualGPU, given: object, *, role: str) -> tuple[Region, ...]:
+def regions(gpu: object, given: object, *, role: str) -> tuple[Region, ...]:
     """`given`, a buffer, a part of one, or several, as regions of this GPU's live memory."""
     several = (given,) if isinstance(given, Region) or not isinstance(given, Iterable) else tuple(given)
     for one in several:
@@ -62,7 +60,7 @@ def regions(gpu: VirtualGPU, given: object, *, role: str) -> tuple[Region, ...]:
     return several
 
 
-def checked(gpu: VirtualGPU, given: object, *, role: str) -> Region:
+def checked(gpu: object, given: object, *, role: str) -> Region:
     """`given` as a region of this GPU's live memory; VirtualGPUError where it is none."""
     if not isinstance(given, Region):
         raise VirtualGPUError(
@@ -100,6 +98,19 @@ def declare(entry: dict[str, Any], read: tuple[Region, ...], written: tuple[Regi
         entry["reads"] = [plain(part) for part in read]
     if written:
         entry["writes"] = [plain(part) for part in written]
+
+
+def declare_kernel(
+    gpu: object, entry: dict[str, Any], reads: object, writes: object, *, elementwise: bool
+) -> tuple[tuple[Region, ...], tuple[Region, ...]]:
+    """What a kernel reads and writes, checked, and noted in its recorded operation."""
+    read, written = regions(gpu, reads, role="a kernel's input"), regions(gpu, writes, role="a kernel's output")
+    for part in read + written:
+        refuse_pageable(part)
+    declare(entry, read, written)
+    if elementwise:
+        entry["elementwise"] = one_size(read + written)
+    return read, written
 
 
 def refuse_pageable(part: Region) -> None:

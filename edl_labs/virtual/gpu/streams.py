@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from edl_labs.virtual.engine import Lane, Mark
 from edl_labs.virtual.errors import VirtualGPUError
+from edl_labs.virtual.gpu.core import Core
+from edl_labs.virtual.gpu.engine import Lane, Mark
 
-if TYPE_CHECKING:
-    from edl_labs.virtual.gpu import VirtualGPU
+
+class Device(Protocol):
+    """What streams and events need of the VirtualGPU that made them."""
+
+    core: Core
+
+    def Event(self, *, enable_timing: bool = False) -> Event: ...  # noqa: N802
+
+    def current_stream(self) -> Stream: ...
+
+    def set_stream(self, stream: Stream) -> None: ...
 
 
 class Stream:
@@ -17,7 +27,7 @@ class Stream:
 
     __slots__ = ("gpu", "index", "lane")
 
-    def __init__(self, gpu: VirtualGPU, index: int) -> None:
+    def __init__(self, gpu: Device, index: int) -> None:
         self.gpu, self.index, self.lane = gpu, index, Lane(index)
 
     def synchronize(self) -> None:
@@ -68,7 +78,7 @@ class Event:
 
     __slots__ = ("enable_timing", "gpu", "index", "mark")
 
-    def __init__(self, gpu: VirtualGPU, index: int, *, enable_timing: bool) -> None:
+    def __init__(self, gpu: Device, index: int, *, enable_timing: bool) -> None:
         self.gpu, self.index, self.enable_timing = gpu, index, enable_timing
         self.mark: Mark | None = None
 
@@ -116,7 +126,7 @@ class Event:
 class StreamContext:
     """`with gpu.stream(s):` makes `s` the current stream inside the block."""
 
-    def __init__(self, gpu: VirtualGPU, stream: Stream) -> None:
+    def __init__(self, gpu: Device, stream: Stream) -> None:
         self._gpu, self._stream = gpu, stream
         self._before: list[Stream] = []
 
@@ -131,7 +141,7 @@ class StreamContext:
         self._gpu.set_stream(self._before.pop())
 
 
-def own_stream(gpu: VirtualGPU, stream: object) -> Stream:
+def own_stream(gpu: Device, stream: object) -> Stream:
     """`stream`, or the current one for None; VirtualGPUError where it is none of this device."""
     if stream is None:
         return gpu.current_stream()
@@ -144,7 +154,7 @@ def own_stream(gpu: VirtualGPU, stream: object) -> Stream:
     return stream
 
 
-def own_event(gpu: VirtualGPU, event: object, *, use: str) -> Event:
+def own_event(gpu: Device, event: object, *, use: str) -> Event:
     """`event`; VirtualGPUError where it is none of this device."""
     if not isinstance(event, Event):
         raise VirtualGPUError(
@@ -159,7 +169,7 @@ def own_event(gpu: VirtualGPU, event: object, *, use: str) -> Event:
     return event
 
 
-def mark_of(gpu: VirtualGPU, event: object, *, use: str) -> Mark:
+def mark_of(gpu: Device, event: object, *, use: str) -> Mark:
     """The point that an event of this device marks; VirtualGPUError where there is none."""
     mark = own_event(gpu, event, use=use).mark
     if mark is None:
@@ -171,7 +181,7 @@ def mark_of(gpu: VirtualGPU, event: object, *, use: str) -> Mark:
     return mark
 
 
-def _reached_ps(gpu: VirtualGPU, event: object) -> int:
+def _reached_ps(gpu: Device, event: object) -> int:
     mark = mark_of(gpu, event, use="take the time of")
     assert isinstance(event, Event)
     if not event.enable_timing:

@@ -1,0 +1,122 @@
+"""Replaying a recorded program on a fresh VirtualGPU: what it does is computed again, its readings are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from edl_labs.errors import EdlError
+from edl_labs.hardware import Accelerator
+from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.gpu.core import Core, timeline
+from edl_labs.virtual.gpu.dataflow import Piece, contents
+from edl_labs.virtual.gpu.machine import VirtualMachine, machine
+from edl_labs.virtual.gpu.operations import Entry, malformed
+from edl_labs.virtual.gpu.player import MAX_REPLAYED, Player, entries
+from edl_labs.virtual.gpu.races import Race, find_races
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
+from edl_labs.virtual.quantities import PER_SECOND
+from edl_labs.virtual.readings import Reading, impossible, require_same
+from edl_labs.virtual.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a program did, from its operations alone.
+
+    `counts` is by kind of operation, copies by direction ('copy H2D', 'copy D2H', 'copy D2D', 'copy H2H'); `blocking`
+    counts the calls that make the host wait for the device by their nature: synchronisations, items, blocking copies.
+    """
+
+    machine: VirtualMachine
+    operations: int
+    counts: Mapping[str, int]
+    launches: Mapping[str, int]
+    copied_bytes: Mapping[str, int]
+    blocking: int
+    host_s: float
+    device_s: float
+    readings: tuple[Reading, ...]
+    program: tuple[Entry, ...] = field(repr=False)
+    core: Core = field(repr=False, compare=False)
+
+    @property
+    def makespan_s(self) -> float:
+        """From time 0 until the host and the device are both done."""
+        return max(self.host_s, self.device_s)
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What ran when."""
+        return timeline(self.core)
+
+    @cached_property
+    def races(self) -> tuple[Race, ...]:
+        """Pairs of operations that touch the same bytes, one writing, without an order between them."""
+        return find_races(self.program)
+
+    def contents(self, buffer: int) -> tuple[Piece, ...]:
+        """Where the bytes of a buffer come from in the end: from which inputs, through which kernels.
+
+        Operations are followed in the order of issue, which is what happens when there are no races.
+        """
+        return contents(self.program, buffer)
+
+
+def replay(
+    program: object,
+    model: str | Accelerator | VirtualMachine | Mapping[str, Any],
+    *,
+    max_operations: int = MAX_REPLAYED,
+) -> Replay:
+    """Run a recorded program again on a fresh VirtualGPU of the same machine.
+
+    Raises ReplayDisagreement where a recorded reading is not the replayed one, and ReplayError where the program is
+    none: never anything else, whatever `program` is.
+
+    >>> gpu = VirtualGPU("H200")
+    >>> gpu.launch("relu", duration_s=1e-3); gpu.synchronize(); _ = gpu.now_s()
+    >>> replay(gpu.program, "H200").counts
+    {'launch': 1, 'synchronize': 1, 'now': 1}
+    """
+    player = Player(VirtualGPU(machine(model)))
+    readings: list[Reading] = []
+    for index, entry in entries(program, max_operations=max_operations):
+        value = _issued(player, index, entry)
+        if "value" in entry:
+            require_same(index, entry, value)
+            readings.append(_reading(player, index, entry["op"], value))
+    assert isinstance(program, list)
+    core = player.finish()
+    return Replay(
+        machine=core.machine,
+        operations=len(program),
+        counts=dict(player.counts),
+        launches=dict(player.launches),
+        copied_bytes=dict(player.copied),
+        blocking=player.blocking,
+        host_s=core.host_ps / PER_SECOND,
+        device_s=core.engines.last_done / PER_SECOND,
+        readings=tuple(readings),
+        program=tuple(core.recorded),
+        core=core,
+    )
+
+
+def _issued(player: Player, index: int, entry: Entry) -> Any:
+    try:
+        return player.issue(entry)
+    except ReplayError:
+        raise
+    except EdlError as error:
+        raise impossible(index, error) from error
+    except LookupError:
+        raise malformed(index, f"is a {entry['op']} of something that the program did not make") from None
+
+
+def _reading(player: Player, index: int, operation: str, value: Any) -> Reading:
+    core: Core = player.gpu.core
+    drained = core.engines.idle_at(core.host_ps)
+    return Reading(index, operation, value, core.host_ps / PER_SECOND, drained, player.counts["launch"])
