@@ -106,7 +106,7 @@ _INDEX, _TIMES, _SECONDS = _whole(10**9), _whole(10**9, 1), _number(MAX_SECONDS)
 
 def _region(gpu: Any, plain: list[int]) -> Region:
     index, start, stop = plain
-    return gpu.buffers[index][start:stop]  # type: ignore[no-any-return]
+    return gpu.buffers[index][start:stop]
 
 
 def _declared(gpu: Any, entry: Entry, role: str) -> Any:
