@@ -153,8 +153,9 @@ def _beside(release: Path, name: str) -> dict[str, bytes]:
 
 
 def _exercise_files() -> dict[str, bytes]:
-    return {f".edl/exercises/{path.name}": path.read_bytes() for path in _modules(exercises_folder())}
+    folder = exercises_folder()
+    return {f".edl/exercises/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in _modules(folder)}
 
 
 def _modules(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.py"))
+    return sorted(folder.rglob("*.py"))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from edl_labs.course.sandbox.canary import Canary
 from edl_labs.course.sandbox.level import Level, best_level
 from edl_labs.course.sandbox.limits import MIB, Limits
+from edl_labs.course.sandbox.view import INSTRUCTORS_PARTS
 
 if TYPE_CHECKING:
     from edl_labs.course.sandbox.kernel import KernelPool
@@ -95,8 +96,10 @@ _ATTEMPTS = (
     ),
     _Attempt(
         "read the judge's code",
-        "import edl_labs\nplace = os.path.join(list(edl_labs.__path__)[0], 'grading')\n"
-        "seen = [open(os.path.join(place, name)).read(20) for name in os.listdir(place) if name.endswith('.py')]",
+        f"import edl_labs\nplace = list(edl_labs.__path__)[0]\nparts = {INSTRUCTORS_PARTS!r}\n"
+        "names = [os.path.join(at, name) for part in parts for at, _, files in os.walk(os.path.join(place, part))\n"
+        "         for name in files if name.endswith('.py')]\n"
+        "seen = [open(name).read(20) for name in names]",
         lambda canary, seen: seen != "[]" and not _is_error(seen),
     ),
     _Attempt("write outside", "open(outside['drop_file'], 'w').write('x'); seen = 'written'", Canary.dropped),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.sandbox import Level, best_level, escapes, landlock, level_problem, stage
+from edl_labs.course.sandbox import Level, best_level, escape, escapes, landlock, level_problem, stage
 from edl_labs.course.sandbox.view import View
 from edl_labs.errors import UsageError
 from tests.unit.course.sandbox.kernel.conftest import require_namespaces
@@ -27,6 +27,14 @@ def test_every_way_out_is_closed(level):
 
     assert [] == [(escape.name, escape.seen) for escape in tried if not escape.held]
     assert len(tried) >= 20
+
+
+def test_the_attempt_to_read_the_judges_code_finds_it_where_nothing_covers_it():
+    attempt = next(one for one in escape._ATTEMPTS if one.name == "read the judge's code")
+    names = {"os": os}
+    exec(attempt.code, names)
+
+    assert attempt.escaped(None, str(names["seen"]))
 
 
 def test_without_a_fence_nothing_is_tried_and_nothing_held():
