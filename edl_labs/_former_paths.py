@@ -18,6 +18,7 @@ MODULES = {
     "edl_labs.authoring": "edl_labs.course.lab",
     "edl_labs.grading": "edl_labs.course.grade",
     "edl_labs.grading.kernel": "edl_labs.course.sandbox.kernel",
+    "edl_labs.grading.kernel.outputs": "edl_labs.course.sandbox.kernel.cell_outputs",
     "edl_labs.grading.kernel.zygote": "edl_labs.course.sandbox.zygote",
     "edl_labs.grading.sandbox": "edl_labs.course.sandbox",
     "edl_labs.grading.term": "edl_labs.course.marks",

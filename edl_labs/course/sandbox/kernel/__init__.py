@@ -11,14 +11,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
     from edl_labs.course.sandbox.kernel.client import Answer, KernelStats, SandboxKernel
     from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
-    from edl_labs.course.sandbox.kernel.exchange import CellResult
     from edl_labs.course.sandbox.kernel.pool import KernelPool
 
 _HOMES = {
     "Answer": "client",
-    "CellResult": "exchange",
+    "CellResult": "cell_outputs",
     "KernelDied": "errors",
     "KernelPool": "pool",
     "KernelStats": "client",

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
 from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
-from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, CellResult, Exchange
+from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange
 from edl_labs.course.sandbox.kernel.messages import execute_content, read_message
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
@@ -22,7 +23,7 @@ from edl_labs.course.sandbox.limits import MIB, Limits
 if TYPE_CHECKING:
     from jupyter_client.session import Session
 
-    from edl_labs.course.sandbox.kernel.pool import Spawned
+    from edl_labs.course.sandbox.kernel.zygote_link import Spawned
 
 _DYING_S = 2.0
 _ENVELOPE_BYTES = 1 << 16

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
-    from edl_labs.course.sandbox.kernel.client import CellResult
+    from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
 
 
 class Violation(EdlError):

@@ -6,30 +6,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, Outputs
 from edl_labs.course.sandbox.kernel.errors import Violation
 from edl_labs.course.sandbox.kernel.messages import Message
-from edl_labs.course.sandbox.kernel.outputs import Outputs
 from edl_labs.course.sandbox.limits import Limits
 
 ANSWER_KIND = "edl_answer"
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """What a cell put out, and how it ended: "ok", "error", or "timeout" where it was interrupted."""
-
-    status: str
-    outputs: list[dict[str, Any]]
-    execution_count: int | None = None
-    error_name: str = ""
-    error_value: str = ""
-    truncated: bool = False
-    elapsed_s: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether the cell ran to its end without an error."""
-        return self.status == "ok"
 
 
 @dataclass

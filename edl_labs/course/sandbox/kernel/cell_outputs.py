@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.course.sandbox.kernel.messages import Message
 
 _CUT = "\n[output cut here: the cell put out more than {kept}]\n"
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What a cell put out, and how it ended: "ok", "error", or "timeout" where it was interrupted."""
+
+    status: str
+    outputs: list[dict[str, Any]]
+    execution_count: int | None = None
+    error_name: str = ""
+    error_value: str = ""
+    truncated: bool = False
+    elapsed_s: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether the cell ran to its end without an error."""
+        return self.status == "ok"
 
 
 class Outputs:
