@@ -8,8 +8,8 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.virtual.errors import ReplayError
 
-MAX_LEAVES = 1 << 16
-MAX_ACTIONS = 400_000
+# A replay asks after each earlier bin at every put: this many take a second or two.
+MAX_LEAVES, MAX_ACTIONS = 1 << 16, 400_000
 
 
 class BinTree:
@@ -30,7 +30,11 @@ class BinTree:
         self.capacity = capacity
         self.leaves = 1 << max(0, bins - 1).bit_length()
         if not 0 < bins <= MAX_LEAVES or capacity <= 0:
-            raise UsageError(f"no tree of {bins} bins of {capacity}", why="both are positive", next="give such numbers")
+            raise UsageError(
+                f"cannot make a tree of {bins} bins of {capacity}",
+                why=f"there are 1 to {MAX_LEAVES:,} bins, and a bin holds something",
+                next="give positive numbers",
+            )
         self._room = [capacity] * (2 * self.leaves)
         self._recorded: list[list[int]] = []
 
@@ -47,14 +51,16 @@ class BinTree:
         """Put something of `length` into bin `place`; the nodes above it know at once."""
         if type(place) is not int or not 0 <= place < self.leaves or type(length) is not int or length < 0:
             raise UsageError(
-                f"no bin {place!r} for a length of {length!r}",
-                why=f"there are {self.leaves} bins",
-                next="whole numbers",
+                f"cannot put a length of {length!r} into bin {place!r}",
+                why=f"bins run from 0 to {self.leaves - 1}, lengths from 0",
+                next="give whole numbers",
             )
         node = self.leaves + place
         if length > self._room[node]:
             raise UsageError(
-                f"{length} do not fit into bin {place}", why=f"it has room for {self._room[node]}", next="look first"
+                f"a length of {length} does not fit into bin {place}",
+                why=f"it has room for {self._room[node]}",
+                next="look before you put",
             )
         self._recorded.append([place, length])
         self._room[node] -= length
@@ -85,7 +91,7 @@ class PackedBins:
 
 
 def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
-    """The program on a fresh tree; ReplayError where it is none.
+    """What a program does on a fresh tree; ReplayError where it is not one.
 
     >>> replay_bins([[2], [4], [0, 60], [4], [5], [1, 50]], 100, bins=4).unproven is None
     True
@@ -93,7 +99,11 @@ def replay_bins(program: Any, capacity: int, *, bins: int) -> PackedBins:
     1
     """
     if type(program) is not list or len(program) > MAX_ACTIONS:
-        raise ReplayError("this is no program of looks and puts", why="it is none, or too long", next="tree.program")
+        raise ReplayError(
+            "this is not a program of looks and puts",
+            why=f"it must be a list of at most {MAX_ACTIONS:,} actions",
+            next="return tree.program",
+        )
     tree, known = BinTree(capacity, bins=bins), _Known(capacity, bins=bins)
     placed: dict[int, list[int]] = {}
     puts, looks = 0, 0

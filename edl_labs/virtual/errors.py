@@ -10,7 +10,7 @@ class VirtualGPUError(EdlError):
 
 
 class ReplayError(EdlError):
-    """A recorded program is no program: malformed, too large, or impossible on any machine."""
+    """What claims to be a recorded program is not one: malformed, too large, or impossible on any machine."""
 
 
 class ReplayDisagreement(ReplayError):

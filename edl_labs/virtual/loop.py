@@ -24,7 +24,7 @@ from edl_labs.virtual.timeline import Span, Timeline
 
 Step = Sequence[dict[str, Any]]
 OPERATIONS = ("load", "python", "launch", "copy", "item", "sync")
-WARM_STEPS = 4
+WARM_STEPS = 4  # a few, after which the loops of the labs repeat themselves
 
 
 def step_s(step: Step, machine: VirtualMachine, *, count: int = 8) -> float:

@@ -11,7 +11,7 @@ from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 if TYPE_CHECKING:
     from edl_labs.virtual.gpu.buffers import Buffer
 
-_RATE = 0.05
+_RATE = 0.05  # the learning rate: the loss falls, and does not diverge
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,9 @@ class TrainingJob:
         """Read and decode a batch into fresh memory of the host: pageable, or pinned."""
         if type(number) is not int or not 0 <= number < self.plan.batches:
             raise VirtualGPUError(
-                f"there is no batch {number!r}", why=f"there are {self.plan.batches}", next="take numbers of job.order"
+                f"there is no batch {number!r}",
+                why=f"batches run from 0 to {self.plan.batches - 1}",
+                next="take numbers of job.order",
             )
         buffer = self.gpu.host_empty(self.plan.batch_bytes, pin_memory=pin_memory, name=f"batch{number}")
         self.gpu.host_work(self.plan.read_s, writes=buffer)

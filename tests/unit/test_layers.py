@@ -28,7 +28,6 @@ ALLOWED = {
     ("bench", "ui"): "the same",
     ("trace", "plots"): "a diagnosis draws itself when asked",
     ("trace", "ui"): "and shows itself in a notebook",
-    ("hardware", "virtual"): "modelled recordings are made on the VirtualGPU, on the same level",
 }
 
 

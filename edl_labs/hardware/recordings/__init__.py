@@ -12,7 +12,7 @@ from typing import Any
 from edl_labs.errors import EdlError
 
 SCHEMA = 1
-_MAX_POINTS = 100_000
+_MAX_POINTS = 100_000  # far more than a picture shows
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def find(experiment: str, *, hardware_key: str | None = None) -> Recording:
         raise EdlError(
             f"no recording of {experiment!r}" + (f" on {hardware_key}" if hardware_key else ""),
             why=f"there are {', '.join(f'{one.experiment} on {one.hardware_key}' for one in map(load, names()))}",
-            next="use one of these, or make one with edl_labs.hardware.record on such a machine",
+            next="use one of these, or make one with `edl-labs record` on such a machine",
         )
     return min(fitting, key=lambda one: one.modelled)
 
@@ -147,7 +147,7 @@ def _problem(recording: Recording, schema: object, name: str) -> str:
 
 def _number(value: object) -> float:
     if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]
-        raise ValueError(f"{str(value)[:40]} is no number")
+        raise ValueError(f"{str(value)[:40]} is not a number")
     return value  # type: ignore[return-value]
 
 
@@ -159,5 +159,5 @@ def _broken(name: str, problem: str) -> EdlError:
     return EdlError(
         f"the recording {name} cannot be read",
         why=problem,
-        next="make it again with edl_labs.hardware.record, or restore the file",
+        next="make it again with `edl-labs record`, or restore the file",
     )

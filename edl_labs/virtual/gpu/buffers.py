@@ -25,7 +25,7 @@ class Region:
         low, high, step = _bounds(part, self.nbytes)
         if step != 1 or not 0 <= low < high <= self.nbytes:
             raise VirtualGPUError(
-                f"bytes {low} to {high} are no part of these {self.nbytes} bytes",
+                f"bytes {low} to {high} do not lie within these {self.nbytes} bytes",
                 why="a part is buffer[start:stop] with 0 <= start < stop <= its size, in bytes",
                 next="count in bytes, and mind a last chunk that is smaller than the others",
             )
@@ -61,7 +61,7 @@ def regions(gpu: object, given: object, *, role: str) -> tuple[Region, ...]:
 
 
 def checked(gpu: object, given: object, *, role: str) -> Region:
-    """`given` as a region of this GPU's live memory; VirtualGPUError where it is none."""
+    """`given` as a region of this GPU's live memory; VirtualGPUError for anything else."""
     if not isinstance(given, Region):
         raise VirtualGPUError(
             f"{role} is {type(given).__name__}, not a buffer",
@@ -145,7 +145,9 @@ def one_size(touched: tuple[Region, ...]) -> bool:
 def _bounds(part: object, size: int) -> tuple[int, int, int]:
     if not isinstance(part, slice):
         raise VirtualGPUError(
-            f"[{part!r}] is no part of a buffer", why="buffers hold bytes, not elements", next="use buffer[start:stop]"
+            f"[{part!r}] does not name a part of a buffer",
+            why="buffers hold bytes, not elements",
+            next="use buffer[start:stop]",
         )
     given = (0 if part.start is None else part.start, size if part.stop is None else part.stop, part.step or 1)
     if not all(type(value) is int for value in given):

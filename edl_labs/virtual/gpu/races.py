@@ -11,7 +11,7 @@ from edl_labs.virtual.gpu.operations import ALLOCATES, AWAITS, EVERY, MARKS, OPE
 
 MAX_RACES = 100  # far more than anybody reads
 _MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
-_HOST = 0
+_HOST = 0  # the actor beside streams, which are 1, 2, ...
 
 Access = tuple[int, int, int]  # who (0 the host, 1 + n stream n), the how-manieth step of his, the operation's index
 

@@ -142,12 +142,12 @@ class StreamContext:
 
 
 def own_stream(gpu: Device, stream: object) -> Stream:
-    """`stream`, or the current one for None; VirtualGPUError where it is none of this device."""
+    """`stream`, or the current one for None; VirtualGPUError if it belongs elsewhere."""
     if stream is None:
         return gpu.current_stream()
     if not isinstance(stream, Stream) or stream.gpu is not gpu:
         raise VirtualGPUError(
-            f"{_short(stream)} is no stream of this device",
+            f"{_short(stream)} is not a stream of this device",
             why="work goes to streams of the device that runs it",
             next="make streams with gpu.Stream()",
         )
@@ -155,10 +155,10 @@ def own_stream(gpu: Device, stream: object) -> Stream:
 
 
 def own_event(gpu: Device, event: object, *, use: str) -> Event:
-    """`event`; VirtualGPUError where it is none of this device."""
+    """`event`; VirtualGPUError if it belongs elsewhere."""
     if not isinstance(event, Event):
         raise VirtualGPUError(
-            f"cannot {use} {_short(event)}", why="it is no event", next="make one with gpu.Event(enable_timing=...)"
+            f"cannot {use} {_short(event)}", why="it is not an event", next="make one with gpu.Event(enable_timing=...)"
         )
     if event.gpu is not gpu:
         raise VirtualGPUError(
@@ -170,7 +170,7 @@ def own_event(gpu: Device, event: object, *, use: str) -> Event:
 
 
 def mark_of(gpu: Device, event: object, *, use: str) -> Mark:
-    """The point that an event of this device marks; VirtualGPUError where there is none."""
+    """The point that an event of this device marks; VirtualGPUError if it was never recorded."""
     mark = own_event(gpu, event, use=use).mark
     if mark is None:
         raise VirtualGPUError(

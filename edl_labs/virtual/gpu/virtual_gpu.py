@@ -178,7 +178,7 @@ class VirtualGPU:
         region = checked(self, source, role="the source")
         if region.buffer.where != DEVICE or region.nbytes > _SCALAR_BYTES:
             raise VirtualGPUError(
-                f"{region!r} of {region.nbytes} bytes is no number on the device",
+                f"{region!r} of {region.nbytes} bytes is not a number on the device",
                 why=f"item() reads one number, of at most {_SCALAR_BYTES} bytes, from the device",
                 next="copy larger data with gpu.copy(host_buffer, device_buffer)",
             )

@@ -9,7 +9,7 @@ from typing import Any
 Resume = Callable[[], None]
 # A process yields what it waits for: a function that is given the process's way to go on.
 Process = Generator[Callable[[Resume], None], None, Any]
-_MILLION = 1_000_000
+_MILLION = 1_000_000  # contention in parts per million: whole numbers, exact everywhere
 
 
 class Events:

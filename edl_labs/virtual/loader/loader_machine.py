@@ -11,7 +11,7 @@ from typing import Any
 from edl_labs.virtual.errors import VirtualWorkersError, shown
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_SECONDS
 
-_MAX_RATE = 1e18
+_MAX_RATE = 1e18  # an exabyte a second: beyond any machine
 _WHOLE = {"cores": (1, 4096), "channels": (1, 4096), "cache_bytes": (0, MAX_BYTES), "page_bytes": (512, 2**30)}
 
 
@@ -85,7 +85,7 @@ def loader_machine(model: LoaderMachine | Mapping[str, Any] | None = None, **par
         return dataclasses.replace(base, **parameters) if parameters else base
     except (TypeError, ValueError) as error:
         raise VirtualWorkersError(
-            "these are no parameters of a loader's machine",
+            "these are not the parameters of a loader's machine",
             why=str(error),
             next=f"it has {', '.join(field.name for field in dataclasses.fields(LoaderMachine))}",
         ) from None

@@ -14,8 +14,9 @@ from edl_labs.virtual.loader.loader_operations import OPERATIONS, entries
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_NAME, PER_SECOND, picoseconds
 from edl_labs.virtual.timeline import Timeline
 
+# Beyond any real machine, and small enough that a replay ends in seconds.
 MAX_WORKERS, MAX_PREFETCH, MAX_FILES, MAX_LOADERS, MAX_THREADS = 256, 1024, 100_000, 1000, 4096
-MAX_ACTIONS = 300_000
+MAX_ACTIONS = 300_000  # of one loader: what a replay also takes
 # The most pages one read may touch: 4 GiB of pages of 4 KiB.
 MAX_PAGES = 1 << 20
 _ACTIONS = {"cpu": 3, "sleep": 3, "open": 2, "read": 4}
@@ -189,7 +190,7 @@ class VirtualWorkers:
         if type(disk) is str and disk in names:
             return names.index(disk)
         raise VirtualWorkersError(
-            f"there is no disk {shown(disk)}", why=f"there are {', '.join(names)}", next="name one"
+            f"there is no disk {shown(disk)}", why=f"the machine has {', '.join(names)}", next="name one of these"
         )
 
     def _file(self, file: object) -> int:
@@ -197,7 +198,7 @@ class VirtualWorkers:
         if type(index) is int and 0 <= index < len(self.engine.files):
             return index
         raise VirtualWorkersError(
-            f"{shown(file)} is no file of this machine",
+            f"{shown(file)} is not a file of this machine",
             why=f"it has {len(self.engine.files)} files",
             next="make it with file(nbytes), and give what that returned",
         )
@@ -271,5 +272,5 @@ def _whole(value: object, what: str, *, highest: int, lowest: int = 0) -> int:
 def _name(value: object) -> None:
     if type(value) is not str or not 0 < len(value) <= MAX_NAME:
         raise VirtualWorkersError(
-            f"{shown(value)} is no name", why=f"a name is a text of 1 to {MAX_NAME} characters", next='say "decode"'
+            f"{shown(value)} is not a name", why=f"a name is a text of 1 to {MAX_NAME} characters", next='say "decode"'
         )

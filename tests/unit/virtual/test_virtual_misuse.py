@@ -77,12 +77,15 @@ MISUSES = {
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=w.device, writes=w.device[:4], elementwise=True),
         "an elementwise kernel needs inputs and outputs of one size",
     ),
-    "item of much": (lambda w: w.gpu.item(w.device), "d[0:100] of 100 bytes is no number on the device"),
-    "item of host memory": (lambda w: w.gpu.item(w.pinned[:4]), "buffer1[0:4] of 4 bytes is no number on the device"),
-    "an empty slice": (lambda w: w.device[4:4], "bytes 4 to 4 are no part of these 100 bytes"),
-    "a slice beyond the end": (lambda w: w.device[50:101], "bytes 50 to 101 are no part of these 100 bytes"),
+    "item of much": (lambda w: w.gpu.item(w.device), "d[0:100] of 100 bytes is not a number on the device"),
+    "item of host memory": (
+        lambda w: w.gpu.item(w.pinned[:4]),
+        "buffer1[0:4] of 4 bytes is not a number on the device",
+    ),
+    "an empty slice": (lambda w: w.device[4:4], "bytes 4 to 4 do not lie within these 100 bytes"),
+    "a slice beyond the end": (lambda w: w.device[50:101], "bytes 50 to 101 do not lie within these 100 bytes"),
     "a fractional slice": (lambda w: w.device[0:2.5], "a buffer cannot be cut at 0 and 2.5"),
-    "one element": (lambda w: w.device[3], "[3] is no part of a buffer"),
+    "one element": (lambda w: w.device[3], "[3] does not name a part of a buffer"),
     "out of memory": (lambda w: w.gpu.empty(901), "out of memory: 901 bytes asked for, 900 left"),
     "no memory": (lambda w: w.gpu.empty(0), "a buffer of 0 bytes"),
     "elapsed time across devices": (
@@ -108,13 +111,13 @@ MISUSES = {
     ),
     "another device's stream": (
         lambda w: w.gpu.launch("k", duration_s=0.0, stream=w.other.default_stream()),
-        "stream 0 is no stream of this device",
+        "stream 0 is not a stream of this device",
     ),
     "a stream that is a number": (
         lambda w: w.gpu.launch("k", duration_s=0.0, stream=3),
-        "3 is no stream of this device",
+        "3 is not a stream of this device",
     ),
-    "entering no stream": (lambda w: w.gpu.stream("s"), "'s' is no stream of this device"),
+    "entering no stream": (lambda w: w.gpu.stream("s"), "'s' is not a stream of this device"),
     "too many streams": (lambda w: [w.gpu.Stream() for _ in range(200)], "more than 128 streams"),
     "too many regions": (
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=[w.device] * 65),

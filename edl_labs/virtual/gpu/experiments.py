@@ -6,11 +6,12 @@ import statistics
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.virtual import VirtualMachine
+from edl_labs.virtual.gpu.machine import VirtualMachine
 
 Run = Callable[[], None]
 Program = Callable[[Any], Run]
-US, MIB = 1e-6, 1 << 20
+US, MIB = 1e-6, 1 << 20  # units
+# Evenly spaced on a logarithmic axis, up to where the queue of launches fills.
 LAUNCH_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200)
 COPY_BYTES = tuple(4096 * 4**step for step in range(9))
 
@@ -59,7 +60,7 @@ def makespan_s(gpu: Any, program: Program, *, repeats: int = 5) -> float:
 
 
 def calibrated(gpu: Any, base: VirtualMachine) -> VirtualMachine:
-    """`base` with host costs and copy rates as measured on `gpu` by programs that are none of `PROGRAMS`."""
+    """`base` with host costs and copy rates as measured on `gpu` by programs other than `PROGRAMS`."""
     short = [_host_and_drained_s(gpu, lambda: _launches(gpu, 200, 1 * US)) for _ in range(5)]
     launch_s = statistics.median(pair[0] for pair in short) / 200
     idle_s = statistics.median(_host_and_drained_s(gpu, lambda: None)[1] for _ in range(20))

@@ -19,7 +19,7 @@ class RealGPU:
         self.clock = AcceleratorClock(device)
         if not str(device).startswith("cuda"):
             raise UsageError(
-                f"{device} is no CUDA device",
+                f"{device} is not a CUDA device",
                 why="kernels of a stated duration count CUDA clock cycles",
                 next="use a VirtualGPU, which models one",
             )

@@ -8,10 +8,11 @@ from typing import Any
 
 from edl_labs.device import describe
 from edl_labs.errors import UsageError
-from edl_labs.hardware.experiments import COPY_BYTES, LAUNCH_COUNTS, async_launch, pinned_copies
-from edl_labs.hardware.real_gpu import RealGPU
 from edl_labs.hardware.recordings import Recording, Series
-from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.experiments import COPY_BYTES, LAUNCH_COUNTS, async_launch, pinned_copies
+from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.gpu.real_gpu import RealGPU
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 
 _EXPERIMENTS: dict[str, tuple[Any, str, str, tuple[int, ...], str]] = {
     "async_launch": (async_launch, "kernels launched", "", LAUNCH_COUNTS, "launches of 200 µs kernels"),

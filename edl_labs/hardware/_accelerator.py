@@ -101,7 +101,7 @@ class Accelerator:
         known = dict(self.sources)
         if figure not in known:
             raise EdlError(
-                f"no source for {figure!r}", why="it is no figure of the table", next=f"one of {sorted(known)}"
+                f"no source for {figure!r}", why="the table has no figure of that name", next=f"one of {sorted(known)}"
             )
         return known[figure]
 

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from edl_labs.errors import EdlError
-from edl_labs.hardware.accelerator import Accelerator, Rate
+from edl_labs.hardware._accelerator import Accelerator, Rate
 
 _FIGURES = (
     "sm_count",

@@ -7,8 +7,8 @@ import contextlib
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.hardware import real_gpu
-from edl_labs.hardware.real_gpu import RealGPU
+from edl_labs.virtual.gpu import real_gpu
+from edl_labs.virtual.gpu.real_gpu import RealGPU
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -110,5 +110,5 @@ def test_another_device_than_cuda_is_refused(cuda):
     with pytest.raises(UsageError) as caught:
         RealGPU("mps")
 
-    assert "mps is no CUDA device" == caught.value.what
+    assert "mps is not a CUDA device" == caught.value.what
     assert isinstance(caught.value.next, str)
