@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.errors import EdlError, UsageError
-from edl_labs.hardware import dtype_name
+from edl_labs.errors import UsageError
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, si
 
@@ -128,7 +127,9 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     as they run. Its buffers, gradients (the inputs' too) and random numbers are afterwards as before; parameters that
     a function holds without being a Module are out of sight, and their gradients stay. Without `backward` (or where
     nothing requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's
-    FlopCounterMode where that has a formula. EdlError where the model cannot run on these inputs.
+    FlopCounterMode where that has a formula. On fake tensors (FakeTensorMode), or where the model is on meta, nothing
+    is computed and the count is the same; meta counts as a CPU. Only the scratch memory of oneDNN's recurrent layers is
+    then unknown. EdlError where the model cannot run on these inputs.
 
     >>> import torch
     >>> counted = count(torch.nn.Linear(1024, 4096, bias=False), torch.randn(512, 1024), backward=False)
@@ -147,21 +148,21 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     modules = {}
     if isinstance(model, torch.nn.Module):
         modules = {module: name for name, module in model.named_modules()}
-    recorded = record(model, inputs, keywords, modules=modules, backward=backward)
-    rows, uncounted = _rows(recorded.events)
-    return Count(rows, recorded.fused_bytes, tuple(name for name in modules.values() if name), uncounted)
+    calls, fused_bytes = record(model, inputs, keywords, modules=modules, backward=backward)
+    rows, uncounted = _rows(calls)
+    return Count(rows, fused_bytes, tuple(name for name in modules.values() if name), uncounted)
 
 
-def _rows(events: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
-    from edl_labs.roofline.operators.operation import reckon
+def _rows(calls: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
+    from edl_labs.roofline.operators.operation import operation
 
     uncounted: Counter[str] = Counter()
     found: dict[tuple[str, str, str, str], list[float]] = {}
-    for event in events:
-        name, dtype, contraction, other, moved = reckon(event)
+    for call in calls:
+        name, dtype, contraction, other, moved = operation(call)
         if other is None:
             uncounted[name] += 1
-        key = (name, event.module, "backward" if event.is_backward else "forward", dtype)
+        key = (name, call.module, "backward" if call.is_backward else "forward", dtype)
         sums = found.setdefault(key, [0, 0, 0.0, 0])
         for place, value in enumerate((1, contraction, other or 0.0, moved)):
             sums[place] += value
@@ -187,12 +188,3 @@ def _sum(rows: list[Row], key: tuple[str, str, str, str]) -> Row:
         other_flops=sum(row.other_flops for row in rows),
         moved_bytes=sum(row.moved_bytes for row in rows),
     )
-
-
-def short_dtype(dtype: object, *, tf32: bool = False) -> str:
-    """The table's name of a torch dtype, or torch's own where the table has none."""
-    try:
-        short = dtype_name(dtype)
-    except EdlError:
-        return str(dtype).removeprefix("torch.")
-    return "tf32" if tf32 and short == "fp32" else short

@@ -1,4 +1,4 @@
-"""FLOPs of contractions: torch's own formulas where it has one, ours where it counts nothing.
+"""FLOPs of contractions: ours for the operators of one table, torch's own formulas for all others.
 
 torch registers matrix products, convolutions and most attention kernels (`torch.utils.flop_counter`). It has none for
 vector products, fused encoder layers and recurrent kernels, nor, in some versions, for attention on the CPU.
@@ -23,11 +23,11 @@ Raw = Callable[[Any, Any, Any], tuple[int, float | None]]
 def contraction_formula(packet: Any) -> Formula | None:
     """A function of args, kwargs, results (shapes for tensors) that gives FLOPs; None for no contraction."""
     registered = flop_registry.get(packet)
-    if registered is not None and packet not in RAW:
-        # The formula itself: torch's wrapper would look for tensors in what are shapes already.
-        formula = registered.__wrapped__
-        return lambda args, kwargs, out: int(formula(*args, **kwargs, out_shape=out))
-    return _OURS.get(packet)
+    if packet in _OURS or registered is None or packet in RAW:
+        return _OURS.get(packet)
+    # The formula itself: torch's wrapper would look for tensors in what are shapes already.
+    formula = registered.__wrapped__
+    return lambda args, kwargs, out: int(formula(*args, **kwargs, out_shape=out))
 
 
 def _sdpa(args: Any, kwargs: Any, out: Any) -> int:
@@ -89,6 +89,7 @@ def _cudnn_rnn_backward(args: Any, kwargs: Any, out: Any) -> int:
     return 2 * _cudnn_rnn(args, kwargs, out)
 
 
+# These come before torch's: what torch does not count in every version, and what it counts wrongly, is put right here.
 _OURS: dict[Any, Formula] = {
     getattr(aten, name): formula
     for name, formula in {
@@ -101,8 +102,6 @@ _OURS: dict[Any, Formula] = {
         "addbmm": _addbmm,
         "_int_mm": _mm,
         "_addmm_activation": _addmm,
-        "mm": _mm,
-        "addmm": _addmm,
         "linear": _linear,
         "mkldnn_linear": _linear,
         "_trilinear": _trilinear,

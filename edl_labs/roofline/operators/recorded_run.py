@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._pytree import tree_map_only
 
 from edl_labs.errors import EdlError
-from edl_labs.roofline.operators.recorder import Event, Recorder
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What ran, and the bytes that cross the border of the whole run."""
-
-    events: list[Event]
-    fused_bytes: int
+from edl_labs.roofline.operators.recorder import RecordedCall, Recorder
 
 
 def record(
     model: Any, inputs: tuple[Any, ...], keywords: Mapping[str, Any], *, modules: dict[Any, str], backward: bool
-) -> Recorded:
-    """One forward and, if wanted and possible, one backward pass of `model`, recorded."""
+) -> tuple[list[RecordedCall], int]:
+    """The calls of one forward and, if possible, one `backward` pass, and the bytes that cross the whole run's border.
+
+    A module on meta runs on a fake CPU, whose kernels are those of a real one, autocast included.
+    """
     recorder = Recorder(modules)
-    with _as_before(model, (inputs, keywords)), _explained(model, inputs):
+    given = inputs, keywords
+    place = as_fake(model, given) if _is_on_meta(model, given) else nullcontext(given)
+    with _explained(model, inputs), place as given, _as_before(model, given):
+        inputs, keywords = given
         with nullcontext() if backward else torch.no_grad(), recorder:
             out = model(*inputs, **keywords)
         results = [tensor for tensor in tensors(out) if tensor.requires_grad and tensor.dtype.is_floating_point]
@@ -38,7 +37,53 @@ def record(
                 torch.autograd.backward(results, gradients)
             made = [parameter.grad for parameter in _parameters(model) if parameter.grad is not None]
             crossing += _unique_bytes([*made, *gradients])
-    return Recorded(recorder.events, crossing)
+    return recorder.calls, crossing
+
+
+@contextmanager
+def as_fake(model: torch.nn.Module, given: Any, *, device: str = "cpu") -> Iterator[Any]:
+    """Inside, `model` holds fake tensors on `device` and FakeTensorMode is on; yields `given` as fake tensors, too.
+
+    A fake tensor has shape, dtype and device and no data: kernels and autocast's casts are chosen as on that device,
+    and nothing is computed. Afterwards the model is as before.
+    """
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        fakes: dict[int, torch.Tensor] = {}
+
+        def fake(tensor: torch.Tensor) -> torch.Tensor:
+            if id(tensor) not in fakes:
+                made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
+                if isinstance(tensor, torch.nn.Parameter):
+                    made = torch.nn.Parameter(made, requires_grad=False)
+                fakes[id(tensor)] = made.requires_grad_(tensor.requires_grad)
+            return fakes[id(tensor)]
+
+        held = [(store, name, tensor) for module in model.modules() for store, name, tensor in _places(module)]
+        for store, name, tensor in held:
+            store[name] = fake(tensor)
+        try:
+            yield tree_map_only(torch.Tensor, fake, given)
+        finally:
+            for store, name, tensor in held:
+                store[name] = tensor
+
+
+def _places(module: torch.nn.Module) -> Iterator[tuple[dict[str, Any], str, torch.Tensor]]:
+    """Where a module holds tensors: parameters, buffers, and plain attributes on meta, which `.to()` would leave."""
+    for store in (module._parameters, module._buffers, vars(module)):
+        for name, value in store.items():
+            if isinstance(value, torch.Tensor) and (value.is_meta or store is not vars(module)):
+                yield store, name, value
+
+
+def _is_on_meta(model: Any, given: Any) -> bool:
+    """Whether a module and all that it is given lie on meta, not on a fake device."""
+    found = [*_held(model), *tensors(given)]
+    return (
+        isinstance(model, torch.nn.Module)
+        and bool(found)
+        and all(tensor.is_meta and not isinstance(tensor, FakeTensor) for tensor in found)
+    )
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -79,7 +124,8 @@ def _as_before(model: Any, given: Any) -> Iterator[None]:
     gradients = [(leaf, leaf.grad) for leaf in leaves]
     for leaf, _ in gradients:
         leaf.grad = None
-    devices = sorted({p.device.index or 0 for p in _parameters(model) if p.device.type == "cuda"})
+    real = [parameter for parameter in _parameters(model) if not isinstance(parameter, FakeTensor)]
+    devices = sorted({parameter.device.index or 0 for parameter in real if parameter.device.type == "cuda"})
     try:
         with torch.random.fork_rng(devices=devices):
             yield

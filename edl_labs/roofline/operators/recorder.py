@@ -1,6 +1,7 @@
 """Watches a torch run: every operation below autograd, with shapes, memory, module and direction, at little cost.
 
-While the model runs only plain facts are noted; what they amount to is reckoned afterwards. An operation of the
+Tensors may be real, fake (FakeTensorMode) or on meta: none of the facts needs a value. While the model runs only plain
+facts are noted; what they amount to is worked out afterwards. An operation of the
 backward pass belongs to the module that was running when its autograd node was made, which the node's sequence number
 tells.
 """
@@ -11,6 +12,7 @@ from bisect import bisect_right
 from typing import Any, NamedTuple
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from edl_labs.roofline.operators.contractions import RAW
@@ -20,6 +22,10 @@ _NO_WORK = {
     *("_unsafe_view", "_reshape_alias", "lift_fresh", "alias", "is_same_size", "_local_scalar_dense", "equal"),
     *("_fused_sdp_choice", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets"),
     *("record_stream", "_has_compatible_shallow_copy_type", "_version", "is_pinned", "squeeze_", "unsqueeze_", "t_"),
+}
+_NORMS = {
+    *("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit"),
+    *("_batch_norm_with_update", "native_group_norm_backward"),
 }
 
 
@@ -33,7 +39,7 @@ class Brief(NamedTuple):
     is_cuda: bool
 
 
-class Event(NamedTuple):
+class RecordedCall(NamedTuple):
     """One operation that ran: arguments and results with a `Brief` for each tensor, module and direction."""
 
     func: Any
@@ -47,7 +53,7 @@ class Event(NamedTuple):
 
 
 class Recorder(TorchDispatchMode):
-    """Notes each operation as an `Event`; `modules` maps each module of the model to its name."""
+    """Notes each operation as a `RecordedCall`; `modules` maps each module of the model to its name."""
 
     supports_higher_order_operators = True
 
@@ -58,7 +64,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, modules: dict[torch.nn.Module, str]) -> None:
         super().__init__()
-        self.events: list[Event] = []
+        self.calls: list[RecordedCall] = []
         self.is_backward = False
         self._names = modules
         self._depth = 0
@@ -100,9 +106,11 @@ class Recorder(TorchDispatchMode):
             if found is not NotImplemented:
                 return found
         out = func(*args, **kwargs)
+        if kind == "norm":
+            out = _in_true_dtypes(func, args, out)
         raw = RAW[getattr(func, "_overloadpacket", func)](args, kwargs, out) if kind == "raw" else None
-        self.events.append(
-            Event(
+        self.calls.append(
+            RecordedCall(
                 func,
                 tuple([brief(arg) if isinstance(arg, torch.Tensor) else briefed(arg) for arg in args]),
                 briefed(kwargs) if kwargs else {},
@@ -152,7 +160,9 @@ def briefed(value: Any) -> Any:
 def brief(tensor: torch.Tensor) -> Brief:
     """The facts of one tensor."""
     try:
-        place = tensor.data_ptr() or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
+        # A fake tensor has a storage of its own, and no address.
+        address = 0 if isinstance(tensor, FakeTensor) else tensor.data_ptr()
+        place = address or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
         return Brief(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
     except (RuntimeError, NotImplementedError):
         # Nested, sparse and opaque tensors have no shape or no storage of their own.
@@ -164,11 +174,29 @@ def _kind(func: Any) -> str:
         return "raw"
     if not isinstance(func, torch._ops.OpOverload):
         return "count"
-    name = func._schema.name.partition("::")[2]
-    if func.is_view or name in _NO_WORK or name.startswith("sym_"):
+    space, _, name = func._schema.name.partition("::")
+    if func.is_view or space == "prim" or name in _NO_WORK or name.startswith("sym_"):
         return "skip"
+    if name in _NORMS:
+        return "norm"
     key = torch._C.DispatchKey.CompositeImplicitAutograd
     return "composite" if func.has_kernel_for_dispatch_key(key) else "count"
+
+
+def _in_true_dtypes(func: Any, args: Any, out: Any) -> Any:
+    """A fake norm's results in the dtypes of the real kernels, where torch's fakes differ: under autocast.
+
+    The CPU keeps statistics in fp32 beside parameters wider than the input; a gradient has its input's dtype.
+    """
+    given = args[0]
+    if not isinstance(given, FakeTensor):
+        return out
+    if "backward" in func._schema.name:
+        return (None if out[0] is None else out[0].to(args[1].dtype), *out[1:])
+    mixed = any(arg.dtype != given.dtype for arg in args[1:] if isinstance(arg, torch.Tensor))
+    if given.device.type != "cpu" or not mixed:
+        return out
+    return (out[0], *(statistic.float() for statistic in out[1:]))
 
 
 def _is_tf32(func: Any) -> bool:

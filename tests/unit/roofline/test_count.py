@@ -7,6 +7,7 @@ import json
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.errors import EdlError, UsageError
@@ -238,12 +239,77 @@ def test_the_model_is_as_it_was():
     assert torch.equal(expected, torch.rand(3))
 
 
-def test_a_model_on_meta_counts_the_same_without_computing():
-    model, x = nn.Sequential(nn.Linear(32, 64), nn.GELU(), nn.Linear(64, 8)), torch.randn(4, 32)
-    real, meta = count(model, x), count(model.to("meta"), x.to("meta"))
+def conv_net():
+    return nn.Sequential(
+        *(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2)),
+        *(nn.Conv2d(8, 8, 3, groups=4), nn.GroupNorm(2, 8), nn.Flatten(), nn.Linear(8 * 5 * 5, 10)),
+    )
 
-    assert real.contraction_flops == meta.contraction_flops
-    assert real.moved_bytes == meta.moved_bytes
+
+class Rotated(nn.Module):
+    """Holds a tensor that is neither a parameter nor a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.angles = nn.Linear(8, 8), torch.ones(8)
+
+    def forward(self, x):
+        return self.fc(x) * self.angles
+
+
+FAKED = {
+    "mlp": (MODELS["mlp"][0], (4, 32)),
+    "convolutions": (conv_net, (2, 3, 16, 16)),
+    "encoder layer": (block, (2, 10, 32)),
+    "encoder layer, evaluated": (lambda: block().eval(), (2, 10, 32)),
+    "plain attribute": (Rotated, (2, 8)),
+}
+
+
+def facts(counted):
+    return sorted(map(repr, counted.to_json()["rows"])), counted.fused_bytes, counted.modules, dict(counted.uncounted)
+
+
+@pytest.mark.parametrize("name", FAKED)
+@pytest.mark.parametrize("backward", [True, False])
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("kind", ["fake", "meta"])
+def test_tensors_without_values_count_as_real_ones_do(kind, name, backward, autocast):
+    make, shape = FAKED[name]
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=autocast):
+        real = count(make(), torch.randn(shape), backward=backward)
+        with FakeTensorMode() if kind == "fake" else torch.device("meta"):
+            model, x = make(), torch.randn(shape)
+        counted = count(model, x, backward=backward)
+
+    assert facts(real) == facts(counted)
+
+
+def test_a_model_on_meta_is_on_meta_afterwards():
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), Rotated())
+    model[2].fc.weight = model[0].weight  # tied
+    before = [*model.parameters(), *model.buffers(), model[2].angles]
+    model.requires_grad_(True)
+    model[0].bias.requires_grad_(False)
+    count(model, torch.empty(4, 8, device="meta"))
+
+    assert all(a is b for a, b in zip(before, [*model.parameters(), *model.buffers(), model[2].angles], strict=True))
+    assert {"meta"} == {tensor.device.type for tensor in before}
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_fake_model_on_cuda_is_counted_where_there_is_no_gpu():
+    with FakeTensorMode():
+        counted = count(nn.Linear(8, 4, device="cuda"), torch.empty(2, 8, device="cuda"), backward=False)
+
+    assert 2 * 2 * 8 * 4 == counted.contraction_flops
+
+
+def test_a_function_on_meta_counts_what_meta_runs():
+    x = torch.empty(20, 30, device="meta")
+
+    assert 2 * 20 * 30 * 20 == count(lambda a: a @ a.t(), x, backward=False).contraction_flops
 
 
 class NeedsValues(nn.Module):
