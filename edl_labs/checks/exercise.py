@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -75,29 +74,35 @@ class _Registry:
 
 
 _REGISTRY = _Registry()
+_PACKAGE = "edl_labs.exercises"
+_FOLDER = Path(__file__).resolve().parents[1] / "exercises"
 
 
 def exercise(
     name: str,
     *,
+    lab: str = "",
     uses: Iterable[str] = (),
     trusting: bool = False,
     digits: int = 9,
     trains: bool = False,
     timeout_s: float = 60.0,
 ) -> Callable[[type], type]:
-    """Class decorator that registers an exercise under `name`; the module's name says which lab it belongs to."""
+    """Class decorator that registers an exercise under `name`.
+
+    It belongs to `lab`, or else to the folder or module below `exercises/` in which the class is written.
+    """
 
     def register(cls: type) -> type:
         missing = [part for part in ("cases", "probe", "compare") if not callable(getattr(cls, part, None))]
         if missing:
             raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
-        lab = cls.__module__.rpartition(".")[2]
+        home = lab or _lab_of(cls.__module__)
         known = _REGISTRY.exercises.get(name)
-        if known is not None and known.lab != lab:
-            raise EdlError(f"exercise {name} is in {known.lab} and in {lab}", next="give one of them another name")
+        if known is not None and known.lab != home:
+            raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
         _REGISTRY.exercises[name] = Exercise(
-            name, lab, cls(), tuple(uses), trusting=trusting, digits=digits, trains=trains, timeout_s=timeout_s
+            name, home, cls(), tuple(uses), trusting=trusting, digits=digits, trains=trains, timeout_s=timeout_s
         )
         return cls
 
@@ -107,20 +112,45 @@ def exercise(
 def exercises_folder() -> Path:
     """Where the exercise modules lie: the package's folder, or what EDL_LABS_EXERCISES names (a course of your own)."""
     own = os.environ.get("EDL_LABS_EXERCISES")
-    return Path(own) if own else Path(__file__).resolve().parent.parent / "exercises"
+    return Path(own).resolve() if own else _FOLDER
+
+
+def lab_names(folder: Path | None = None) -> list[str]:
+    """Every lab that has exercises, in order: a folder with an `__init__.py`, or a module, called lab…"""
+    entries = (folder or exercises_folder()).glob("lab*")
+    return sorted({path.stem for path in entries if path.suffix == ".py" or (path / "__init__.py").is_file()})
+
+
+def module_path(lab: str, folder: Path | None = None) -> Path:
+    """The file that lists or holds a lab's exercises, there or not: its folder's `__init__.py`, or its module."""
+    listed = (folder or exercises_folder()) / lab / "__init__.py"
+    return listed if listed.is_file() else listed.parent.with_suffix(".py")
 
 
 def load_lab(lab: str) -> list[Exercise]:
-    """The exercises of one lab in the order of its module, importing it when it was not yet."""
-    path = exercises_folder() / f"{lab}.py"
+    """The exercises of one lab, importing them when they were not yet.
+
+    They come in the order of its `EXERCISES`; of their classes where it has none.
+    """
+    path = module_path(lab)
     if _REGISTRY.loaded.get(lab) != path:
         if not path.is_file():
             raise UsageError(f"no exercises for {lab}", why="its module is missing", next=f"edl-labs new {lab}")
-        for name in [n for n, e in _REGISTRY.exercises.items() if e.lab == lab]:
-            del _REGISTRY.exercises[name]
-        _import(lab, path)
+        if lab in _REGISTRY.loaded or exercises_folder() != _FOLDER:
+            forget(lab)
+        _import(lab)
         _REGISTRY.loaded[lab] = path
     return [e for e in _REGISTRY.exercises.values() if e.lab == lab]
+
+
+def forget(lab: str) -> None:
+    """Let the next `load_lab` read the lab's files anew."""
+    _REGISTRY.loaded.pop(lab, None)
+    for name in [name for name, known in _REGISTRY.exercises.items() if known.lab == lab]:
+        del _REGISTRY.exercises[name]
+    home = f"{_PACKAGE}.{lab}"
+    for name in [name for name in sys.modules if name == home or name.startswith(f"{home}.")]:
+        del sys.modules[name]
 
 
 def find(name: str) -> Exercise:
@@ -140,23 +170,27 @@ def find(name: str) -> Exercise:
     )
 
 
-def lab_names() -> list[str]:
-    """Every lab that has an exercise module, in order."""
-    return sorted(p.stem for p in exercises_folder().glob("lab*.py"))
+def _lab_of(module: str) -> str:
+    """The part of a module's dotted path that stands below the package of exercises; its last part elsewhere."""
+    below = module.removeprefix(f"{_PACKAGE}.")
+    return module.rpartition(".")[2] if below == module else below.partition(".")[0]
 
 
-def _import(lab: str, path: Path) -> None:
-    name = f"edl_labs.exercises.{lab}"
-    own = Path(__file__).resolve().parent.parent / "exercises" / f"{lab}.py"
-    if path.resolve() == own:
-        if name in sys.modules:
-            importlib.reload(sys.modules[name])
-        else:
-            importlib.import_module(name)
-        return
-    spec = importlib.util.spec_from_file_location(f"edl_course.{lab}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+def _import(lab: str) -> None:
+    """Run the lab's modules. Those of another course are parts of the package too, so that their imports work there."""
+    package = importlib.import_module(_PACKAGE)
+    package.__path__ = list(dict.fromkeys(map(str, (exercises_folder(), _FOLDER))))
+    importlib.invalidate_caches()
+    listed = getattr(importlib.import_module(f"{_PACKAGE}.{lab}"), "EXERCISES", None)
+    if listed is not None:
+        _put_in_order(lab, listed)
+
+
+def _put_in_order(lab: str, listed: Iterable[type]) -> None:
+    places = {cls: place for place, cls in enumerate(listed)}
+    found = [known for known in _REGISTRY.exercises.values() if known.lab == lab]
+    strangers = [known.name for known in found if type(known.spec) not in places]
+    if strangers:
+        raise EdlError(f"EXERCISES of {lab} lacks {', '.join(strangers)}", next="list the class there, in its place")
+    for known in sorted(found, key=lambda known: places[type(known.spec)]):
+        _REGISTRY.exercises[known.name] = _REGISTRY.exercises.pop(known.name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.checks.exercise import lab_names
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.goldens import goldens
@@ -83,11 +84,10 @@ def read_labs(course: Course) -> list[Lab]:
             "there are no labs", why=f"{course.shown(course.solutions)} is empty", next="edl-labs new LAB"
         )
     _check_unique(course, labs)
-    for module in sorted(course.exercises.glob("lab*.py")):
-        if module.stem not in {lab.name for lab in labs}:
-            file = course.shown(module)
-            mend = f"edl-labs new {module.stem}, or remove the module"
-            raise SourceError(f"there is no solutions/{module.stem}", file=file, line=1, next=mend)
+    for name in sorted(set(lab_names(course.exercises)) - {lab.name for lab in labs}):
+        file = course.shown(course.exercise_module(name))
+        mend = f"edl-labs new {name}, or remove the module"
+        raise SourceError(f"there is no solutions/{name}", file=file, line=1, next=mend)
     return labs
 
 
@@ -136,7 +136,7 @@ def _check_unique(course: Course, labs: list[Lab]) -> None:
                     next="give one of them another name",
                 )
             seen[one.name] = lab.name
-        registered(course.exercises / f"{lab.name}.py", file=course.shown(course.exercises / f"{lab.name}.py"))
+        registered(course, lab.name)
 
 
 def _present(course: Course) -> list[Path]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edl_labs.checks.exercise import module_path
 from edl_labs.errors import SourceError, UsageError
 
 if TYPE_CHECKING:
@@ -45,8 +46,12 @@ class Course:
 
     @property
     def exercises(self) -> Path:
-        """One module a lab: its cases, probes and compares."""
+        """One folder or module a lab: its cases, probes and compares."""
         return self.root / "edl_labs" / "exercises"
+
+    def exercise_module(self, lab: str) -> Path:
+        """The file that lists or holds a lab's exercises, there or not."""
+        return module_path(lab, self.exercises)
 
     @property
     def goldens(self) -> Path:

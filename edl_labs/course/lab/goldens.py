@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain
-from edl_labs.checks.exercise import _REGISTRY, Exercise, load_lab
+from edl_labs.checks.exercise import Exercise, forget, load_lab
 from edl_labs.checks.worker import Worker
 from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.lab import Lab
@@ -23,14 +23,14 @@ SAME_FLOAT = 2**-21
 
 def exercises_of(course: Course, lab: Lab) -> dict[str, Exercise]:
     """The registered exercises of a lab by name, read anew. The course must be activated."""
-    _REGISTRY.loaded.pop(lab.name, None)
+    forget(lab.name)
     try:
         found = load_lab(lab.name)
     except EdlError:
         raise
     except Exception as error:
         raise EdlError(
-            f"{course.shown(course.exercises / lab.name)}.py does not run",
+            f"{course.shown(course.exercise_module(lab.name))} does not run",
             why=f"{type(error).__name__}: {error}",
             next="mend the exercise module",
         ) from error

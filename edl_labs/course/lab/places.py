@@ -49,23 +49,29 @@ def read_wrong(path: Path, *, file: str) -> WrongAnswer:
     return WrongAnswer(file, heads[0], heads[1], code)
 
 
-def registered(path: Path, *, file: str) -> dict[str, int]:
-    """The names that an exercise module registers, with their lines; read, not run."""
-    if not path.is_file():
+def registered(course: Course, lab: str) -> dict[str, tuple[str, int]]:
+    """The names that a lab's exercise modules register, each with its file and line; read, not run."""
+    module = course.exercise_module(lab)
+    if not module.is_file():
+        file = course.shown(module)
         raise SourceError("the lab has no exercise module", file=file, line=1, next="edl-labs new LAB EXERCISE")
+    paths = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
+    found: dict[str, tuple[str, int]] = {}
+    for file, call in ((course.shown(path), call) for path in paths for call in _decorators(path, course.shown(path))):
+        name = _registered_name(call)
+        if name in found:
+            raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
+        if name:
+            found[name] = (file, call.lineno)
+    return found
+
+
+def _decorators(path: Path, file: str) -> list[ast.expr]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
-    found: dict[str, int] = {}
-    for node in ast.walk(tree):
-        for call in getattr(node, "decorator_list", []):
-            name = _registered_name(call)
-            if name in found:
-                raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
-            if name:
-                found[name] = call.lineno
-    return found
+    return [call for node in ast.walk(tree) for call in getattr(node, "decorator_list", [])]
 
 
 def _registered_name(call: ast.expr) -> str | None:
@@ -81,8 +87,7 @@ def check_places(course: Course, lab: Lab, *, goldens: bool = False) -> None:
     kinds = {str(c.name): "explain" if c.role == "explain" else "code" for c in lab.cells if c.name}
     _check_toml(lab, cells, kinds)
     code = {name: line for name, line in cells.items() if kinds[name] == "code"}
-    module = course.exercises / f"{lab.name}.py"
-    _compare(code, lab.file, registered(module, file=course.shown(module)), course.shown(module), "registered")
+    _check_registered(course, lab, code)
     _check_wrong(lab, code)
     if goldens:
         _check_goldens(course, lab, list(cells))
@@ -122,20 +127,21 @@ def _kind(kind: str) -> str:
     return "prose" if kind == "explain" else "code"
 
 
-def _compare(code: dict[str, int], file: str, found: dict[str, int], place: str, verb: str) -> None:
+def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
+    found = registered(course, lab.name)
     for name, line in code.items():
         if name not in found:
             raise SourceError(
-                f"{name} is not {verb} in {place}",
-                file=file,
+                f"{name} is not registered in {course.shown(course.exercise_module(lab.name))}",
+                file=lab.file,
                 line=line,
                 next=_near(name, found) or f'add a class with @exercise("{name}") there',
             )
-    for name, line in found.items():
+    for name, (file, line) in found.items():
         if name not in code:
             raise SourceError(
-                f"{name} has no solve cell in {file}",
-                file=place,
+                f"{name} has no solve cell in {lab.file}",
+                file=file,
                 line=line,
                 next=_near(name, code) or f'add a cell solve="{name}", or remove the class',
             )

@@ -100,7 +100,7 @@ def _reserved(name: str) -> bool:
 
 
 def _lab_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
-    module = course.exercises / f"{lab}.py"
+    module = course.exercise_module(lab)
     for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
         if path.exists():
             raise UsageError(f"{course.shown(path)} exists already", next="remove it, or choose another name")
@@ -117,14 +117,40 @@ def _lab_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
 
 
 def _exercise_texts(course: Course, lab: Lab, name: str) -> dict[Path, str]:
-    module, source, toml = course.exercises / f"{lab.name}.py", lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
+    source, toml = lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
     heading = name.replace("_", " ").capitalize()
     return {
         source: _inserted(lab, _ended(source), filled(EXERCISE, name=name, heading=heading)),
         toml: _ended(toml) + filled(TOML_EXERCISE, name=name),
         **_wrong_texts(lab.folder, name),
-        module: _with_imports(_ended(module)) + filled(MODULE_EXERCISE, name=name, **{"class": _class(name)}),
+        **_module_texts(course, lab.name, name),
     }
+
+
+def _module_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
+    """The class in the lab's one module, or as a module of its own that the lab's folder lists."""
+    module = course.exercise_module(lab)
+    code = filled(MODULE_EXERCISE, name=name, **{"class": _class(name)})
+    if module.name != "__init__.py":
+        return {module: _with_imports(_ended(module)) + code}
+    topic = module.parent / f"{name}.py"
+    if topic.exists():
+        raise UsageError(f"{course.shown(topic)} exists already", next="choose another name")
+    return {topic: filled(MODULE, lab=lab) + code, module: _listing(_ended(module), lab, name)}
+
+
+def _listing(text: str, lab: str, name: str) -> str:
+    """The text of a lab's `__init__.py` with the exercise's import, and its class at the end of EXERCISES."""
+    import ast
+
+    listed = [n for n in ast.parse(text).body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "EXERCISES"]
+    if listed:
+        value, lines = listed[0].value, text.splitlines()
+        at, column = (value.end_lineno or 1) - 1, (value.end_col_offset or 1) - 1
+        before = "\n".join([*lines[:at], lines[at][:column]]).rstrip()
+        comma = "" if before.endswith((",", "(", "[")) else ","
+        text = "\n".join([f"{before}{comma}", f"    {_class(name)},", lines[at][column:], *lines[at + 1 :], ""])
+    return _with_lines(text, [f"from edl_labs.exercises.{lab}.{name} import {_class(name)}"])
 
 
 def _inserted(lab: Lab, text: str, exercise: str) -> str:
@@ -155,13 +181,18 @@ def _with_imports(text: str) -> str:
     bound = {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names}
     needed = {"Any": "from typing import Any", **{n: f"from edl_labs.checks import {n}" for n in ("Wrong", "close")}}
     needed["exercise"] = "from edl_labs.checks import exercise"
-    missing = [line for name, line in needed.items() if name not in bound]
-    if not missing:
-        return text
+    return _with_lines(text, [line for name, line in needed.items() if name not in bound])
+
+
+def _with_lines(text: str, imports: list[str]) -> str:
+    """The text with import lines behind those that it has."""
+    import ast
+
+    tree = ast.parse(text)
     ends = [n.end_lineno or 0 for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
     at = max(ends, default=0)
     lines = text.splitlines(keepends=True)
-    return "".join([*lines[:at], *(f"{line}\n" for line in missing), *lines[at:]])
+    return "".join([*lines[:at], *(f"{line}\n" for line in imports), *lines[at:]])
 
 
 def _class(name: str) -> str:
@@ -178,7 +209,7 @@ def _write_and_build(course: Course, texts: dict[Path, str], progress: Progress 
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        _sort_imports([path for path in texts if path.parent == course.exercises])
+        _sort_imports([path for path in texts if path.is_relative_to(course.exercises)])
         return build(course, progress=progress).changed
     except EdlError:
         _restore(course, before)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.exercises._lab01_overlap import KERNEL
+from edl_labs.exercises.lab01_gpu_basics.transfer_overlap import KERNEL
 from edl_labs.virtual import VirtualGPU
 
 COUNTS = (2, 3, 4, 6, 8, 12, 18, 27, 40, 60, 90)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edl_labs.checks import plain
-from edl_labs.exercises import _lab01_faults as faults
-from edl_labs.exercises._lab01_asynchrony import modelled
-from edl_labs.exercises._lab01_timing import per_call_s
+from edl_labs.exercises.lab01_gpu_basics import broken_timers as faults
+from edl_labs.exercises.lab01_gpu_basics.finish_times import modelled
+from edl_labs.exercises.lab01_gpu_basics.honest_timer import per_call_s
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 

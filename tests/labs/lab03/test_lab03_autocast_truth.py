@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from edl_labs.exercises._lab03_autocast import CHANCE
+from edl_labs.exercises.lab03_mixed_precision.autocast_dtypes import CHANCE
 
 F = torch.nn.functional
 RUNS = {

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from edl_labs.exercises import _lab04_blame, _lab04_feeding
+from edl_labs.exercises.lab04_data_pipelines import overlap_plan, whose_fault
 
 
 def test_one_stream_for_all_is_ordered_but_slower(judged):
@@ -112,14 +112,14 @@ def test_results_read_too_early_are_a_race(judged, solution):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_reference_comes_within_the_tolerance_and_not_below_the_ideal(solution, exercises, seed):
-    from edl_labs.exercises._lab01_programs import replayed
+    from edl_labs.exercises.recorded_programs import replayed
 
     spec = exercises["overlap_plan"].spec
     for case in exercises["overlap_plan"].draw_cases(seed):
         got = spec.probe(type("Student", (), {"feed": staticmethod(solution["feed"])}), case)
-        spent_s = replayed(got["program"], _lab04_feeding.machine_of(case)).makespan_s
+        spent_s = replayed(got["program"], overlap_plan.machine_of(case)).makespan_s
 
-        assert _lab04_feeding.ideal_s(case) <= spent_s <= 1.04 * _lab04_feeding.ideal_s(case)
+        assert overlap_plan.ideal_s(case) <= spent_s <= 1.04 * overlap_plan.ideal_s(case)
 
 
 def test_a_prefetcher_that_counts_with_a_semaphore_passes(judged):
@@ -211,9 +211,9 @@ def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
     import numpy
 
     rng = numpy.random.default_rng(seed)
-    for verdict in _lab04_blame.VERDICTS:
-        for number in range(_lab04_blame.EACH):
-            case = _lab04_blame._drawn(rng, verdict, number)
+    for verdict in whose_fault.VERDICTS:
+        for number in range(whose_fault.EACH):
+            case = whose_fault._drawn(rng, verdict, number)
 
             assert verdict == solution["whose_fault"](case["timeline"])
 
@@ -232,7 +232,7 @@ def test_how_long_the_device_waits_earns_little_whatever_the_threshold(judged, m
 
 
 def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged, solution):
-    for verdict in _lab04_blame.VERDICTS:
+    for verdict in whose_fault.VERDICTS:
         assert 0 == judged("whose_fault", whose_fault=lambda timeline, verdict=verdict: verdict).points
 
     seen = []

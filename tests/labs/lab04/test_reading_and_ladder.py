@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from edl_labs.exercises import _lab04_transforms
-from edl_labs.exercises._lab04_ladder import simulated
-from edl_labs.exercises._lab04_reading import figures, run_plan
+from edl_labs.exercises.lab04_data_pipelines import decode_once
+from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import figures, run_plan
+from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import simulated
 
 
 def test_a_plan_may_begin_with_the_last_shard(judged, solution):
@@ -97,7 +97,7 @@ def test_the_pairs_that_change_places_are_those_that_images_show(solution):
         if all(same(a, b, image) for a in examples[one] for b in examples[other] if a is not b)
     ]
 
-    assert sorted(map(sorted, _lab04_transforms._FREE)) == sorted(map(sorted, always))
+    assert sorted(map(sorted, decode_once._FREE)) == sorted(map(sorted, always))
 
 
 def test_moving_offline_leaves_the_pixels_as_they_were(solution, exercises):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from edl_labs.exercises import _lab05_layers as layers
+from edl_labs.exercises.lab05_profiling import layer_profiler as layers
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.exercises._lab05_planted import MENDS
+from edl_labs.exercises.lab05_profiling.planted_faults import MENDS
 
 MENDED = {
     "reading": {"cached": True},

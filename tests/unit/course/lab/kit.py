@@ -140,6 +140,16 @@ def toml(course: Course) -> Path:
     return course.solutions / LAB / "lab.toml"
 
 
+def as_folder(course: Course) -> Path:
+    """The lab's module of exercises made a folder of one topic; the folder."""
+    (course.exercises / f"{LAB}.py").unlink()
+    folder = course.exercises / LAB
+    folder.mkdir()
+    (folder / "doubling_time.py").write_text(EXERCISES)
+    (folder / "__init__.py").write_text("from .doubling_time import DoubledTime\n\nEXERCISES = (DoubledTime,)\n")
+    return folder
+
+
 def replace(path: Path, old: str, new: str) -> None:
     """Change a file that holds `old`."""
     text = path.read_text()

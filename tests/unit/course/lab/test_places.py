@@ -70,6 +70,20 @@ def test_an_exercise_registered_twice_is_refused(course: Course) -> None:
     assert f"{MODULE}:25: doubled_time is registered twice" == refusal(course)
 
 
+def test_a_folder_is_read_module_by_module(course: Course) -> None:
+    folder = kit.as_folder(course)
+    text = 'from edl_labs.checks import exercise\n\n\n@exercise("halved_time")\nclass Halved: ...\n'
+    (folder / "halving.py").write_text(text)
+
+    assert f"edl_labs/exercises/{kit.LAB}/halving.py:4: halved_time has no solve cell in {PY}" == refusal(course)
+
+
+def test_an_exercise_that_no_module_of_a_folder_registers_is_refused(course: Course) -> None:
+    kit.replace(kit.as_folder(course) / "doubling_time.py", '@exercise("doubled_time")', '@exercise("doubled")')
+
+    assert f"{PY}:20: doubled_time is not registered in edl_labs/exercises/{kit.LAB}/__init__.py" == refusal(course)
+
+
 def test_a_lab_without_a_module_is_refused(course: Course) -> None:
     (course.exercises / f"{kit.LAB}.py").unlink()
 
@@ -80,6 +94,13 @@ def test_a_module_without_a_lab_is_refused(course: Course) -> None:
     (course.exercises / "lab99_gone.py").write_text("")
 
     assert "edl_labs/exercises/lab99_gone.py:1: there is no solutions/lab99_gone" == refusal(course)
+
+
+def test_a_folder_without_a_lab_is_refused(course: Course) -> None:
+    (course.exercises / "lab99_gone").mkdir()
+    (course.exercises / "lab99_gone" / "__init__.py").write_text("")
+
+    assert "edl_labs/exercises/lab99_gone/__init__.py:1: there is no solutions/lab99_gone" == refusal(course)
 
 
 def test_a_module_that_is_not_python_is_refused(course: Course) -> None:

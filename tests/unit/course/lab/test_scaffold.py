@@ -48,6 +48,17 @@ def test_a_new_exercise_is_in_all_five_places_and_proved_at_once(built: Course) 
     assert build(built, check=True).ok
 
 
+def test_a_new_exercise_of_a_folder_is_a_module_that_the_folder_lists(built: Course) -> None:
+    folder = kit.as_folder(built)
+
+    new(built, kit.LAB, "step_time")
+
+    assert [] == prove(built, kit.LAB, seeds=3).problems
+    assert kit.EXERCISES == (folder / "doubling_time.py").read_text()
+    assert "EXERCISES = (DoubledTime,\n    StepTime,\n)\n" in (folder / "__init__.py").read_text()
+    assert build(built, check=True).ok
+
+
 def test_a_new_exercise_leaves_what_was_there_byte_for_byte(built: Course) -> None:
     new(built, kit.LAB, "step_time")
 

@@ -1,0 +1,167 @@
+"""finish_times: a host and one in-order stream, judged after every operation of a drawn program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+# Durations are whole nanoseconds, so that a link of one byte per nanosecond copies for as long as is asked.
+_LINK, _ROOM = 1e9, 1_000_000_000
+_ROLLS = ("launch", "launch", "launch", "copy", "blocking copy", "host", "sync")
+
+
+@exercise("finish_times")
+class FinishTimes:
+    """When the host returns and when the device is done, for a program of asynchronous operations.
+
+    `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; asked for every prefix of a program.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        launch_s = _us(rng, 3, 12)
+        fixed = [
+            _program(rng, "launch " * int(rng.integers(4, 9)), 0.2, launch_s),
+            _program(rng, "launch " * int(rng.integers(3, 6)) + "sync", 8.0, launch_s),
+            _program(rng, "launch host sync launch sync", 0.5, launch_s),
+            _program(rng, "launch host,30 sync sync launch host", 3.0, launch_s),
+            _program(rng, "copy launch blocking_copy launch sync host copy", 6.0, launch_s),
+        ]
+        drawn = [_random_program(rng, int(rng.integers(6, 13)), launch_s) for _ in range(7)]
+        return [{"program": program, "launch_s": launch_s} for program in fixed + drawn]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        program = [tuple(operation) for operation in case["program"]]
+        return [student.finish_times(program[:count], launch_s=case["launch_s"]) for count in range(len(program) + 1)]
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != len(want) or any(len(pair) != 2 for pair in got):
+            raise Wrong(
+                "a program has two answers: when the host returns and when the device is done",
+                why="something else than two numbers came back",
+                next="return the host's time, then the device's",
+            )
+        # Two references that know nothing of each other: the solution's evidence, and the modelled machine.
+        for rights in (want, modelled(case["program"], launch_s=case["launch_s"])):
+            for count, (pair, right) in enumerate(zip(got, rights, strict=True)):
+                if not _same(pair, right):
+                    before = rights[count - 1] if count else [0.0, 0.0]
+                    raise _explain(case, count, pair, before=before, right=right)
+
+    def show(self, case: Any) -> str:
+        lines = [f"{i}. {name:<14}{1e6 * seconds:8.1f} µs" for i, (name, seconds) in enumerate(case["program"], 1)]
+        return "\n".join([f"launch_s = {1e6 * case['launch_s']:.1f} µs", *lines])
+
+
+def modelled(program: list[Any], *, launch_s: float) -> list[list[float]]:
+    """When host and device are done after each beginning of a program, as a VirtualGPU has it."""
+    gpu = VirtualGPU(VirtualMachine(launch_overhead_s=launch_s, copy_overhead_s=launch_s, link_byte_per_s=_LINK))
+    host, inside = gpu.host_empty(_ROOM, pin_memory=True), gpu.empty(_ROOM)
+    moments, issued = [(0.0, 0)], 0
+    for op, spent_s in program:
+        part = slice(0, round(spent_s * _LINK))
+        if op == "launch":
+            gpu.launch("kernel", duration_s=spent_s)
+        elif op in ("copy", "blocking copy"):
+            gpu.copy(inside[part], host[part], non_blocking=op == "copy")
+        elif op == "host":
+            gpu.host_work(spent_s)
+        else:
+            gpu.synchronize()
+        issued += op not in ("host", "sync")
+        moments.append((gpu.now_s(), issued))
+    # One stream runs in order: the n-th end is that of the n-th operation issued.
+    ends_s = [0.0, *sorted(span.end_s for span in gpu.timeline.spans if span.kind in ("kernel", "copy"))]
+    return [[host_s, ends_s[count]] for host_s, count in moments]
+
+
+def _same(pair: Any, right: Any) -> bool:
+    # A microsecond is the smallest duration here; sums of a dozen of them in any order agree far below 1e-6 of it.
+    return all(close(got, want, rtol=1e-6, atol=1e-13) for got, want in zip(pair, right, strict=True))
+
+
+def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wrong:
+    if count == 0:
+        return Wrong(
+            "a program without operations takes time",
+            why="nothing was issued, so both times are 0",
+            next="start both clocks at 0.0",
+        )
+    name, duration_s = case["program"][count - 1]
+    what, then = _symptom(name, duration_s, case["launch_s"], pair=pair, before=before, right=right)
+    place = f"the operations before it come out right; the first wrong time is after operation {count}, a {name}"
+    if count == 1:
+        place = f"already the first operation, a {name}, comes out wrong"
+    return Wrong(what, why=place, next=then)
+
+
+def _symptom(name: str, duration_s: float, launch_s: float, *, pair: Any, before: Any, right: Any) -> tuple[str, str]:
+    if close(pair[0], right[1]) and close(pair[1], right[0]):
+        return "the two times are swapped", "the host's comes first, then the device's"
+    own = {"sync": _sync_symptom, "host": _host_symptom}.get(name)
+    if own is not None:
+        return own(pair, before, right)
+    if not close(pair[0], right[0]):
+        return _issue_symptom(name, pair, before, right)
+    return _queue_symptom(pair, duration_s, before=before, right=right)
+
+
+def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
+    if not close(pair[1], right[1]):
+        return "a sync gives the device work", "a sync only waits; what does it do to the device's time?"
+    if pair[0] < before[0]:
+        return "a sync turned the host's clock back", "the device may have been done long before; what then?"
+    if close(pair[0], before[0]):
+        return "a sync did not wait for the device", "when may the host go on after a sync?"
+    return "a sync took too long", "a sync has no duration of its own: it ends as soon as two things have happened"
+
+
+def _host_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
+    if not close(pair[1], right[1]):
+        return "the host's own work kept the device busy", "Python between two launches runs on the host alone"
+    if close(pair[0], before[0]):
+        return "the host's own work took no time", "add its duration to the host's clock"
+    return "the host's own work took the wrong time", "only its own duration passes: it is neither launched nor queued"
+
+
+def _issue_symptom(name: str, pair: Any, before: Any, right: Any) -> tuple[str, str]:
+    if name == "blocking copy":
+        return "a blocking copy did not keep the host until its end", "the host goes on when the data have arrived"
+    if close(pair[0], before[0]):
+        return "issuing an operation cost the host nothing", "which part of it does the host spend itself?"
+    if pair[0] > right[0] and close(pair[0], pair[1]):
+        return f"the host waited for a {name}", f"a {name} is asynchronous: what does the host do meanwhile?"
+    return f"the host's time after a {name} is wrong", f"a {name} costs the host launch_s, whatever its own duration is"
+
+
+def _queue_symptom(pair: Any, duration_s: float, *, before: Any, right: Any) -> tuple[str, str]:
+    if close(pair[1], before[1] + duration_s):
+        return "the device began before it was told to", "it was idle: from when on can it know of this operation?"
+    if pair[1] > right[1]:
+        return "the device began too late", "two things must have happened before it can begin; which comes last?"
+    if pair[1] < before[1] + duration_s:
+        return "two operations of one stream overlapped", "a stream is a queue: what must be over first?"
+    return "the device began at the wrong time", "it begins when the operation was issued and the one before is over"
+
+
+def _program(rng: Any, words: str, factor: float, launch_s: float) -> list[list[Any]]:
+    """Operations named in `words`, with durations around `factor` launches; `host,30` lasts about 30 launches."""
+    operations = []
+    for word in words.split():
+        name, _, own = word.partition(",")
+        scale = (float(own) if own else factor) * launch_s
+        duration_s = 0.0 if name == "sync" else round(scale * float(rng.uniform(0.6, 1.4)), 9)
+        operations.append([name.replace("_", " "), duration_s])
+    return operations
+
+
+def _random_program(rng: Any, length: int, launch_s: float) -> list[list[Any]]:
+    words = [str(rng.choice(_ROLLS)).replace(" ", "_") for _ in range(length)]
+    factor = float(rng.choice([0.3, 1.5, 4.0]))
+    return _program(rng, " ".join(words), factor, launch_s)
+
+
+def _us(rng: Any, low: float, high: float) -> float:
+    return round(float(rng.uniform(low, high)), 1) * 1e-6

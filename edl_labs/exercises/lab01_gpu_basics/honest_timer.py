@@ -1,0 +1,198 @@
+"""honest_timer: a timer judged by the program that it ran and the number that it gave."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, windows, written
+from edl_labs.units import seconds
+from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
+
+KERNEL = "kernel"
+# Calls in a window of events, or between two runs whose difference is the number.
+ENOUGH_CALLS = 10
+TOLERANCE = 0.03
+FEW_SYNCS = 40
+_CHIPS = ("T4", "V100", "A100", "H100", "H200")
+
+
+@exercise("honest_timer")
+class HonestTimer:
+    """Steady-state seconds per call, explained by two readings around a drained run of enough calls.
+
+    `student.time_device(fn, gpu)` gives seconds per call; the evidence is the recorded program and that number.
+    """
+
+    form: ClassVar[Any] = {"seconds_per_call": 0.0, "program": ""}
+
+    def cases(self, rng: Any) -> list[Any]:
+        short, long = float(rng.uniform(5e-6, 8e-6)), float(rng.uniform(3.5e-3, 5e-3))
+        fixed = [
+            _case(rng, kernel_s=float(rng.uniform(3e-5, 6e-5)), launch_s=float(rng.uniform(3e-6, 6e-6))),
+            _case(rng, kernel_s=short, launch_s=float(rng.uniform(9e-6, 14e-6))),
+            _case(rng, kernel_s=short, launch_s=float(rng.uniform(2e-6, 4e-6)), resolution_s=1e-4),
+            _case(rng, kernel_s=long, resolution_s=1e-9),
+            _case(rng, kernel_s=long, resolution_s=1e-4),
+        ]
+        return fixed + [_case(rng, kernel_s=5e-6 * 1000 ** float(rng.random())) for _ in range(3)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(case["chip"], **case["parameters"])
+        kernel_s = case["kernel_s"]
+        value = student.time_device(lambda: gpu.launch(KERNEL, duration_s=kernel_s), gpu)
+        return {"seconds_per_call": value, "program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed(got["program"], VirtualGPU(case["chip"], **case["parameters"]).machine)
+        _refuse_other_work(run, case["kernel_s"])
+        _judge_timer(run, got["seconds_per_call"], kernel_s=case["kernel_s"])
+
+    def public(self, case: Any, want: Any) -> Any:
+        """Nothing: the judge needs no reference, and its program would be a timer to copy."""
+        return {}
+
+    def show(self, case: Any) -> str:
+        known = case["parameters"]
+        return (
+            f"a modelled {case['chip']}: a launch takes {seconds(known['launch_overhead_s'])}, the kernel "
+            f"{seconds(case['kernel_s'])}; the clock's step is {seconds(known['clock_resolution_s'])}, "
+            f"a reading takes {seconds(known['clock_read_cost_s'])}"
+        )
+
+
+def per_call_s(*, launch_s: float, kernel_s: float) -> float:
+    """Seconds per call in the steady state: whichever of host and device is slower."""
+    return max(launch_s, kernel_s)
+
+
+def _judge_timer(run: Replay, value: Any, *, kernel_s: float) -> None:
+    truth_s = per_call_s(launch_s=run.machine.launch_overhead_s, kernel_s=kernel_s)
+    every = windows(run)
+    is_right = close(value, truth_s, rtol=TOLERANCE)
+    if not (is_right and _is_explained(every, value)):
+        raise _unexplained(every, value, is_right=is_right)
+    calls, syncs = run.counts["launch"], sum(run.counts.get(op, 0) for op in SYNCS)
+    if syncs > max(FEW_SYNCS, calls / 4):
+        raise Wrong(
+            "the device was synchronised far more often than needed",
+            why=f"{syncs} synchronisations for {calls} calls",
+            next="drain the device before each of two readings; the calls between them need none",
+        )
+    spent_s = run.makespan_s - run.machine.context_init_s - run.machine.module_load_s
+    if spent_s > _allowed_s(run.machine, truth_s):
+        raise Wrong(
+            "far more calls than this clock asks for",
+            why=f"the timer kept the machine for {seconds(spent_s)} to time calls of {seconds(truth_s)}",
+            next="let the number of calls follow from the clock's resolution and cost: start small and grow",
+        )
+
+
+def _allowed_s(machine: VirtualMachine, truth_s: float) -> float:
+    """A second, or twenty times what a careful timer needs, whichever is more."""
+    fixed_s = machine.clock_resolution_s + 2 * machine.clock_read_cost_s + machine.sync_overhead_s
+    return max(1.0, 20 * (100 * (fixed_s + machine.launch_overhead_s) + 10 * truth_s))
+
+
+def _is_explained(every: list[Window], value: float) -> bool:
+    sound = [window for window in every if not _faults(window)]
+    if any(_has_enough(window) and close(window.per_call_s, value, rtol=TOLERANCE) for window in sound):
+        return True
+    # The difference of two runs cancels what a run costs beside its calls: an honest number too.
+    tight = [window for window in sound if window.is_tight]
+    return any(_comes_to(value, more, less) for more in tight for less in tight)
+
+
+def _has_enough(window: Window) -> bool:
+    """Whether a window has calls enough: a clock's ticks ask for them, an event's do not, so a number is asked for."""
+    return window.tick_s > 0 or window.calls >= ENOUGH_CALLS
+
+
+def _comes_to(value: float, more: Window, less: Window) -> bool:
+    # Both by one clock, and far enough apart that a pair of tokens cannot come to any number by chance.
+    if more.tick_s != less.tick_s or more.calls - less.calls < ENOUGH_CALLS:
+        return False
+    extra_s = more.elapsed_s - less.elapsed_s
+    is_fine = more.tick_s + less.tick_s <= TOLERANCE * extra_s
+    return is_fine and close(extra_s / (more.calls - less.calls), value, rtol=TOLERANCE)
+
+
+def _faults(window: Window) -> str:
+    """What makes a window's time no time of its calls; empty when nothing does."""
+    if not window.ends_drained:
+        return "the last reading was taken before the device was done"
+    if not window.starts_drained:
+        return "the first reading was taken while the device was still at work"
+    if window.tick_s > TOLERANCE * window.elapsed_s:
+        return "too few calls for this clock"
+    return ""
+
+
+_NEXT = {
+    "the last": "what has happened when the last fn() returns?",
+    "the first": "drain the device before the first reading too",
+    "too few calls for": "how long must the calls take together until one step of the clock no longer matters?",
+    "the first call": "warm up: call fn() before the first reading, and drain",
+    "every call": "a synchronisation costs time and empties the queue; one at the end is enough",
+    "too few calls": "what is paid once, at start and end, must be small beside the calls: take more of them",
+}
+
+
+def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
+    near = [w for w in every if w.elapsed_s > 0 and close(value, w.per_call_s, rtol=1e-3)]
+    near += [w for w in every if w.elapsed_s == 0 and close(value, 0.0, atol=0.0)]
+    if near:
+        return _told(max(near, key=lambda window: window.calls), value)
+    total = [w for w in every if close(value, w.elapsed_s, rtol=1e-3) or close(value, 1e3 * w.per_call_s, rtol=1e-3)]
+    if total:
+        why = f"it is {seconds(value)}, which is a run's whole time or a time in milliseconds"
+        return Wrong("the number is not the seconds of one call", why=why, next="divide the time by the calls in it")
+    if is_right:
+        return Wrong(
+            "no two readings explain the number",
+            why="it is right, but nothing that the timer measured comes to it",
+            next="put enough calls between two readings, the device drained at both, and return what they say",
+        )
+    if not every:
+        why = "the program has no two readings of the clock with calls between them"
+        return Wrong("nothing was timed", why=why, next="read gpu.clock.now_s() before and after a run of calls")
+    why = "no two of the timer's readings come to it, and it is off by more than 3 %"
+    return Wrong("the number is not the time of a call", why=why, next="return (last - first) / calls")
+
+
+def _told(window: Window, value: float) -> Wrong:
+    what = _faults(window)
+    if not what and window.starts_cold:
+        what = "the first call is in the measurement"
+    elif not what and window.calls > 1 and window.syncs >= window.calls:
+        what = "every call was synchronised"
+    what = what or "too few calls between the readings"
+    then = next(text for start, text in _NEXT.items() if what.startswith(start))
+    why = f"{seconds(value)} a call came back, from {window.calls} calls in {seconds(window.elapsed_s)}"
+    return Wrong(what, why=why, next=then)
+
+
+def _refuse_other_work(run: Replay, kernel_s: float) -> None:
+    for entry in run.program:
+        if entry["op"] == "launch" and (entry["name"], entry.get("duration_s")) != (KERNEL, kernel_s):
+            what, why = "the timer launched a kernel of its own", f"{entry['name']!r} is not what fn launches"
+        elif entry["op"] in ("host_work", "copy"):
+            what, why = "the timer did work of its own", f"a {entry['op']} is none of what fn does"
+        else:
+            continue
+        raise Wrong(what, why=why, next="call fn, and nothing else that keeps host or device busy")
+
+
+def _case(rng: Any, *, kernel_s: float, launch_s: float | None = None, resolution_s: float | None = None) -> Any:
+    steps, costs = (1e-9, 1e-7, 1e-6, 2e-5, 1e-4), (6e-8, 3e-7, 2e-6)
+    return {
+        "chip": str(rng.choice(_CHIPS)),
+        "kernel_s": round(kernel_s, 9),
+        "parameters": {
+            "launch_overhead_s": round(launch_s or float(rng.uniform(3e-6, 12e-6)), 9),
+            "sync_overhead_s": round(float(rng.uniform(4e-6, 30e-6)), 9),
+            "clock_resolution_s": resolution_s or float(rng.choice(steps)),
+            "clock_read_cost_s": float(rng.choice(costs)),
+        },
+    }

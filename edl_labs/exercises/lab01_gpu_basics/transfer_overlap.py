@@ -1,0 +1,228 @@
+"""transfer_overlap: a schedule judged by its replay: what it computes, what orders it, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.units import byte_count, percent, seconds
+from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
+
+KERNEL = "scale"
+TOLERANCE = 0.05
+_NO_BUFFER = -1
+_MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))
+
+
+@exercise("transfer_overlap")
+class TransferOverlap:
+    """Copy in, compute and copy out in chunks that overlap, without a race, near the best known schedule.
+
+    `student.run_overlapped(gpu, nbytes, load=, kernel=)` gives the host buffer that holds the result.
+    """
+
+    form: ClassVar[Any] = {"result": 0, "program": ""}
+
+    def cases(self, rng: Any) -> list[Any]:
+        balances = [float(balance) for balance in rng.permutation([0.3, 0.8, 1.0, 1.3, 2.2])]
+        return [
+            _case(rng, megabytes=float(rng.uniform(*span)), balance=balance)
+            for span, balance in zip(_MEGABYTES, balances, strict=True)
+        ]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(machine_of(case))
+        result = student.run_overlapped(gpu, case["nbytes"], load=load, kernel=kernel_of(case))
+        if not isinstance(result, Buffer):
+            return {"result": _NO_BUFFER, "program": written(gpu.program)}
+        # Whoever called the function reads the result at once: is it there?
+        gpu.host_work(0.0, reads=result)
+        return {"result": result.index, "program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["result"] == _NO_BUFFER:
+            raise Wrong(
+                "no buffer came back",
+                why="whoever calls the function wants the result",
+                next="return the host buffer that it was copied to",
+            )
+        machine = machine_of(case)
+        run = replayed(got["program"], machine)
+        _refuse_other_work(run, case, got["result"])
+        _judge_data(run, case, got["result"])
+        known = want.get("makespan_s")
+        _judge_time(run, best_s=replayed(want["program"], machine).makespan_s if known is None else known)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The reference's makespan: its program would be a schedule to copy."""
+        return {"makespan_s": replayed(want["program"], machine_of(case)).makespan_s}
+
+    def show(self, case: Any) -> str:
+        machine, nbytes = machine_of(case), case["nbytes"]
+        return (
+            f"{byte_count(nbytes)} on a modelled {machine.name}: each copy of it takes "
+            f"{seconds(nbytes / machine.link_byte_per_s)}, the kernel {seconds(kernel_s(case, nbytes))}; "
+            f"issuing a copy costs {seconds(machine.copy_overhead_s)}, a launch {seconds(machine.launch_overhead_s)}"
+        )
+
+
+def machine_of(case: Any) -> VirtualMachine:
+    """The machine of a case, its context already made."""
+    return VirtualMachine.of(case["chip"], **case["parameters"]).warm()
+
+
+def load(gpu: VirtualGPU, buffer: Buffer) -> None:
+    """Put the input into a host buffer, as a data loader would."""
+    gpu.host_work(0.0, writes=buffer)
+
+
+def kernel_s(case: Any, nbytes: int) -> float:
+    """How long the kernel runs on so many bytes."""
+    return float(case["kernel_floor_s"] + nbytes * case["kernel_s_per_byte"])
+
+
+def kernel_of(case: Any) -> Callable[[VirtualGPU, Any, Any], None]:
+    """The kernel of a case: it launches on the current stream of the GPU that it is given."""
+
+    def kernel(gpu: VirtualGPU, dst: Any, src: Any) -> None:
+        gpu.launch(KERNEL, duration_s=kernel_s(case, src.nbytes), reads=src, writes=dst, elementwise=True)
+
+    return kernel
+
+
+def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
+    places = _places(run)
+    for entry in run.program:
+        if entry["op"] != "launch":
+            continue
+        if not _is_the_kernel(entry, case):
+            why = f"a launch of {entry['name']!r} is not what kernel(gpu, dst, src) issues"
+            raise Wrong(
+                "the program has a kernel of its own", why=why, next="launch through kernel, on parts of one size"
+            )
+        if any(places[number] != DEVICE for number, _, _ in entry["reads"] + entry["writes"]):
+            why = "it would fetch every byte over the link itself, at the link's speed"
+            raise Wrong("the kernel was given host memory", why=why, next="copy the data to a device buffer first")
+    ends = [entry for entry in run.program if entry["op"] == "host_work"][-1:]
+    if not ends or ends[0].get("reads") != [[result, 0, case["nbytes"]]]:
+        why = f"a host buffer of {case['nbytes']:,} bytes is expected"
+        raise Wrong("what came back is not the whole result", why=why, next="return the buffer that holds all of it")
+
+
+def _places(run: Replay) -> list[str]:
+    """Where each buffer of the program lies."""
+    return [entry["where"] for entry in run.program if entry["op"] == "alloc"]
+
+
+def _is_the_kernel(entry: dict[str, Any], case: Any) -> bool:
+    read, write = entry.get("reads", []), entry.get("writes", [])
+    sizes = {stop - start for _, start, stop in read + write}
+    whole = len(read) == len(write) == len(sizes) == 1 and entry.get("elementwise") is True
+    return whole and entry["name"] == KERNEL and entry.get("duration_s") == kernel_s(case, *sizes)
+
+
+def _judge_data(run: Replay, case: Any, result: int) -> None:
+    try:
+        races, pieces = run.races, run.contents(result)
+    except ReplayError as error:
+        raise Wrong(error.what, why=error.why, next="use fewer and larger chunks") from None
+    if races:
+        raise _race(run, races[0])
+    right = _serial(case)
+    wrong = [piece for piece in pieces if piece.origin != right]
+    if wrong:
+        missing = sum(piece.stop - piece.start for piece in wrong)
+        raise Wrong(
+            "part of the result is wrong",
+            why=f"{missing:,} of {case['nbytes']:,} bytes; from byte {wrong[0].start} on they hold {wrong[0].text}",
+            next="each part is copied in, goes through the kernel once, and is copied out; mind a smaller last part",
+        )
+
+
+def _serial(case: Any) -> str:
+    """The origin of each byte of a right result, from a program that does one thing after another."""
+    gpu, nbytes = VirtualGPU(machine_of(case)), case["nbytes"]
+    source, inside, result = gpu.host_empty(nbytes), gpu.empty(nbytes), gpu.host_empty(nbytes)
+    load(gpu, source)
+    gpu.copy(inside, source)
+    kernel_of(case)(gpu, inside, inside)
+    gpu.copy(result, inside)
+    return replayed(written(gpu.program), gpu.machine).contents(result.index)[0].origin
+
+
+def _race(run: Replay, race: Race) -> Wrong:
+    first, second = run.program[race.first], run.program[race.second]
+    what = _RACES.get((_role(run, first), _role(run, second)), "two operations touch the same bytes in no order")
+    return Wrong(
+        what,
+        why=f"{race}",
+        next="work of one part belongs in one stream, or an event must join two; the host must wait before it reads",
+    )
+
+
+_RACES = {
+    ("copy in", "kernel"): "a kernel may start before its data have arrived",
+    ("kernel", "copy out"): "a copy back may start before its kernel is done",
+    ("copy out", "host"): "the result is read before it has arrived",
+    ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
+    ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
+    ("kernel", "kernel"): "two kernels touch the same bytes in no order",
+}
+
+
+def _role(run: Replay, entry: dict[str, Any]) -> str:
+    if entry["op"] != "copy":
+        return "kernel" if entry["op"] == "launch" else "host"
+    places = _places(run)
+    from_device, to_device = (places[entry[side][0]] == DEVICE for side in ("src", "dst"))
+    return {(False, True): "copy in", (True, False): "copy out"}.get((from_device, to_device), "copy")
+
+
+def _judge_time(run: Replay, *, best_s: float) -> None:
+    spent_s, line = run.makespan_s, run.timeline
+    if spent_s <= (1 + TOLERANCE) * best_s:
+        return
+    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known schedule"
+    if PAGEABLE in _places(run):
+        raise Wrong(
+            "the copies go through pageable memory",
+            why=f"they are staged, and each keeps the host to its end: {slower}",
+            next="ask for host buffers with pin_memory=True",
+        )
+    parts = run.counts["launch"]
+    if line.busy_s("call") > 0.8 * spent_s:
+        raise Wrong(
+            "so many parts that the host cannot keep up",
+            why=f"with {parts} parts the host is busy issuing calls for nearly all of the time: {slower}",
+            next="a part costs the host three calls: how many parts can it issue while the slowest engine works?",
+        )
+    if line.hidden_copy_fraction < 0.05:
+        raise Wrong(
+            "nothing overlaps",
+            why=f"while a copy runs, no kernel does: {slower}",
+            next="cut the data into parts, give neighbouring parts different streams, and let copies be non-blocking",
+        )
+    raise Wrong(
+        "right and overlapped, but slower than it could be",
+        why=f"with {parts} part{'s' * (parts > 1)}, {slower}",
+        next="a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends",
+    )
+
+
+def _case(rng: Any, *, megabytes: float, balance: float) -> dict[str, Any]:
+    chip = str(rng.choice(["T4", "V100", "A100", "H100", "H200"]))
+    link = VirtualMachine.of(chip).link_byte_per_s
+    return {
+        "chip": chip,
+        "nbytes": int(1e6 * megabytes) // 16 * 16,
+        "kernel_floor_s": round(float(rng.uniform(2e-6, 6e-6)), 9),
+        "kernel_s_per_byte": balance / link,
+        "parameters": {
+            "launch_overhead_s": round(float(rng.uniform(3e-6, 7e-6)), 9),
+            "copy_overhead_s": round(float(rng.uniform(5e-6, 10e-6)), 9),
+        },
+    }

@@ -1,0 +1,241 @@
+"""network_roofline and scaling_plan: data parallelism on a ring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab02_roofline.answer_forms import pair, say, tidy
+
+HIDERS = ("weight gradient", "backward")
+SCALINGS = ("strong", "weak", "none")
+_CLEAR = 1e-3
+
+
+@exercise("network_roofline")
+class NetworkRoofline:
+    """Intensity against the network, and the time of a data-parallel step with and without overlap.
+
+    `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ...)`.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        deck = _cluster_case(rng, nodes=2, batch=4000) | {"itemsize": 4, "behind": "weight gradient"}
+        alone = _cluster_case(rng, nodes=1, batch=int(rng.integers(64, 4000)))
+        drawn = [
+            _cluster_case(rng, nodes=int(rng.integers(2, 65)), batch=int(rng.integers(1, 200)) * 64, hidden=bool(i % 2))
+            for i in range(8)
+        ]
+        # Mistakes that two nodes cannot tell apart are told by larger rings first.
+        return [*drawn, deck, alone]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        shared = {"nodes": case["nodes"], "itemsize": case["itemsize"]}
+        job = {name: case[name] for name in ("weights", "node_flop_per_s", "link_byte_per_s")}
+        answer = {
+            name: student.step_s(case["batch"], **shared, **job, overlap=overlap)
+            for name, overlap in (("overlapped_s", True), ("added_s", False))
+        }
+        if case["nodes"] > 1:
+            answer["intensity"] = student.network_intensity(case["batch"], **shared, behind=case["behind"])
+        return answer
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if "intensity" in want and not close(got["intensity"], want["intensity"]):
+            raise _intensity_mistake(case, got["intensity"], want["intensity"])
+        if close(got["added_s"], want["overlapped_s"]) and not close(got["added_s"], want["added_s"]):
+            why = "overlap=False came out as overlap=True should"
+            raise Wrong("the network was hidden although nothing overlaps", why=why, next="when does sending begin?")
+        for name in ("added_s", "overlapped_s"):
+            if not close(got[name], want[name]):
+                raise _step_mistake(case, name, got[name], want)
+
+    def show(self, case: Any) -> str:
+        rows = [
+            f"{name} = {value:g}" if type(value) is float else f"{name} = {value!r}" for name, value in case.items()
+        ]
+        return "\n".join([*rows, "overlap = True, and then False (step_s)"])
+
+
+def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> dict[str, Any]:
+    """A step in which the network takes a third of the backward pass (hidden) or three times as long."""
+    rate, weights, itemsize = (
+        float(rng.integers(5, 400)) * 1e12,
+        int(rng.integers(20, 4000)) * 10**6,
+        int(rng.choice([2, 4])),
+    )
+    backward_s = 4 * weights * batch / nodes / rate
+    sent = 2 * (nodes - 1) / nodes * itemsize * weights
+    longer = float(rng.uniform(0.2, 0.5)) if hidden else float(rng.uniform(1.5, 4))
+    return {
+        "batch": batch,
+        "nodes": nodes,
+        "itemsize": itemsize,
+        "weights": weights,
+        "node_flop_per_s": rate,
+        "link_byte_per_s": tidy(sent / (longer * backward_s)) if nodes > 1 else 10e9,
+        "behind": str(rng.choice(HIDERS)),
+    }
+
+
+def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
+    nodes, ratio = case["nodes"], got / want
+    behind = case["behind"]
+    known = [
+        (0.5, behind == "backward", "half of the FLOPs that can hide it were counted", "two products for each weight"),
+        (2.0, behind != "backward", "the FLOPs were counted twice, or half of the traffic", "one product; two rounds"),
+        (2.0, True, "only half of the ring's traffic was counted", "sums go round, and then the results"),
+        (float(nodes), True, "the whole batch was given to each node", "data parallelism splits it"),
+        (case["itemsize"] / 4, True, "4 bytes a weight were assumed", "use itemsize"),
+        (0.5, True, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
+        (2 * (nodes - 1) / nodes, nodes > 2, "every weight was sent once", "how often does a ring send each part?"),
+        ((nodes - 1) / nodes, nodes > 2, "every weight was sent twice", "a ring of P takes P - 1 rounds, not P"),
+        (2 / nodes, nodes > 2, "every node sent to every other one", "on a ring, a node sends to its neighbour alone"),
+        (1 / nodes, nodes > 2, "all weights went round in every round", "in a round, a node sends a P-th of them"),
+    ]
+    for factor, applies, what, then in known:
+        if applies and factor != 1 and close(ratio, factor):
+            return Wrong(what, why=f"{say(got)} FLOP/B came back for {nodes} nodes", next=then)
+    return Wrong(
+        "the intensity against the network is wrong",
+        why=f"{say(got)} FLOP/B came back for {nodes} nodes",
+        next="per weight: the FLOPs of one node that can hide the sending, over the bytes that one node sends",
+    )
+
+
+def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
+    backward_s = 4 * case["weights"] * case["batch"] / case["nodes"] / case["node_flop_per_s"]
+    send_s = want["added_s"] - 1.5 * backward_s
+    half = "the forward pass was left out, or the backward pass counted as one product"
+    # The second is what one product gives where sending ends later than that.
+    one = [want[name] - backward_s / 2, *([backward_s / 2 + send_s] if name == "overlapped_s" else [])]
+    asked = f"with overlap={name == 'overlapped_s'}"
+    known = [
+        (want["added_s"], name == "overlapped_s", "with overlap, times were added", "which of the two ends later?"),
+        (
+            max(1.5 * backward_s, send_s),
+            True,
+            "gradients were sent before the backward pass began",
+            "what exists then?",
+        ),
+        (got, case["nodes"] == 1 and got > want[name], "a single node was made to send", "to whom?"),
+        (want[name] * case["nodes"], True, "the batch was not split", "each node has its share of it"),
+        *(
+            (value, True, half, "a step is forward, backward (two products for each weight) and sending")
+            for value in one
+        ),
+        (1.5 * backward_s, True, "the network was left out", "how long does one node send?"),
+    ]
+    for value, applies, what, then in known:
+        if applies and value and close(got, value) and not close(value, want[name]):
+            return Wrong(what, why=f"{asked}, {say(got)} s came back", next=then)
+    why = f"{asked}, it is {say(got / want[name])} times what it should be"
+    return Wrong(
+        "the time of a step is wrong", why=why, next="compute forward, backward and sending apart; then combine"
+    )
+
+
+@exercise("scaling_plan", uses=("network_roofline",))
+class ScalingPlan:
+    """Strong or weak scaling, and on how many nodes.
+
+    `student.plan(job, cluster)` gives `(scaling, nodes)`.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        kinds = ["strong", "weak", "none"] * 3
+        return [_job(rng, kind) for kind in [*kinds, "all", "equal"]]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return student.plan(dict(case["job"]), dict(case["cluster"]))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        pair(got, "scaling, nodes")
+        if got[0] not in SCALINGS:
+            why = f"they are {', '.join(SCALINGS)}"
+            raise Wrong(f"{got[0][:20]!r} is none of the three answers", why=why, next="return one of them")
+        if got[0] != want[0]:
+            raise _scaling_mistake(case, got[0], want[0])
+        if type(got[1]) is not int or got[1] != want[1]:
+            raise _nodes_mistake(case, got, want)
+
+
+def _job(rng: Any, kind: str) -> dict[str, Any]:
+    """A job whose plan is of `kind`, decided by no rounding; "all": every node of the cluster is of use."""
+    while True:
+        nodes = int(rng.integers(4, 40))
+        batch = int(rng.integers(1, 60)) * 32
+        room = float(rng.choice([1, 1.5, 2, 3, 6, 50]))
+        job = {
+            "weights": int(rng.integers(10, 3000)) * 10**6,
+            "itemsize": int(rng.choice([2, 4])),
+            "batch": batch,
+            "largest_batch": int(room * batch) + int(rng.integers(0, 32)),
+            "least_efficiency": float(rng.choice([0.5, 0.7, 0.8, 0.9])),
+        }
+        ridge = batch * float(2 ** rng.uniform(-4, 4))
+        cluster = {"nodes": nodes, "node_flop_per_s": float(rng.integers(5, 400)) * 1e12}
+        cluster["link_byte_per_s"] = tidy(cluster["node_flop_per_s"] / ridge)
+        case = {"job": job, "cluster": cluster}
+        strong, weak = (_most(case, grow=grow) for grow in (False, True))
+        if strong and weak and _kind(strong, weak, nodes) == kind:
+            return case
+
+
+def _kind(strong: int, weak: int, nodes: int) -> str:
+    if max(strong, weak) == nodes:
+        return "all"
+    return "none" if max(strong, weak) == 1 else "weak" if weak > strong else "strong" if strong > weak else "equal"
+
+
+def _share(case: Any, nodes: int, *, grow: bool) -> float:
+    """Throughput of one node among `nodes`, relative to its throughput alone: times per weight and example."""
+    job, cluster = case["job"], case["cluster"]
+    examples = job["batch"] if grow else job["batch"] / nodes
+    sending = 2 * (nodes - 1) / nodes * job["itemsize"] * cluster["node_flop_per_s"] / cluster["link_byte_per_s"]
+    return 6 * examples / (2 * examples + max(4 * examples, sending))
+
+
+def _most(case: Any, *, grow: bool) -> int:
+    """The most nodes that are still of use; 0 when a rounding would decide it."""
+    least, most = case["job"]["least_efficiency"], 1
+    for nodes in range(2, case["cluster"]["nodes"] + 1):
+        if grow and nodes * case["job"]["batch"] > case["job"]["largest_batch"]:
+            break
+        share = _share(case, nodes, grow=grow)
+        if abs(share - least) < _CLEAR:
+            return 0
+        most = nodes if share > least else most
+    return most
+
+
+def _scaling_mistake(case: Any, got: str, want: str) -> Wrong:
+    if want == "none":
+        what, why = "a second node is not worth it here", "with two nodes the efficiency is already too low"
+    elif got == "none":
+        what, why = "more than one node is of use here", f"{want} scaling with two nodes is efficient enough"
+    elif got == "weak":
+        what, why = "weak scaling does not reach further here", "look at largest_batch, and at the efficiency"
+    elif _most(case, grow=False) == _most(case, grow=True):
+        what, why = "strong scaling does not reach further here", "both reach equally far: then the answer is weak"
+    else:
+        what, why = "strong scaling does not reach further here", "with P nodes, a node has a P-th of the batch left"
+    return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
+
+
+def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
+    how, nodes = got
+    job = case["job"]
+    if type(nodes) is not int or not 1 <= nodes <= case["cluster"]["nodes"]:
+        what, why = (
+            "that many nodes there are not",
+            f"{say(nodes)} came back; the cluster has {case['cluster']['nodes']}",
+        )
+    elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
+        what, why = "the batch has outgrown its limit", "P is not allowed when batch × P exceeds largest_batch"
+    elif nodes > want[1]:
+        what, why = "the efficiency is too low with that many nodes", f"at least {job['least_efficiency']} is asked for"
+    else:
+        what, why = "more nodes are efficient enough", f"{nodes} came back"
+    return Wrong(what, why=why, next="efficiency: throughput of one node among many, over its throughput alone")

@@ -1,0 +1,223 @@
+"""bug_hunt: five training loops with torch's own scaler, run on a one-layer model and scripted batches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+LOOPS = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
+_EACH = 2
+_FEATURES = 3
+_OVERFLOWING = 1e25
+
+
+@exercise("bug_hunt")
+class BugHunt:
+    """Five training loops with one fault each, mended.
+
+    Five functions of the notebook, each a loop; a fifth of the points for each that is right on both its cases.
+    """
+
+    form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [_case(rng, loop) for loop in LOOPS for _ in range(_EACH)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        try:
+            return _run(getattr(student, case["loop"]), case)
+        except NotImplementedError:
+            # One loop after another may be mended; only when none is, there is nothing to judge.
+            if not any(_is_written(student, loop, case) for loop in LOOPS if loop != case["loop"]):
+                raise
+            return {"unwritten": True, "weights": [], "scale": 0.0, "values": []}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["unwritten"]:
+            raise Wrong(
+                f"{case['loop']} is not written yet",
+                why="it still raises NotImplementedError",
+                next="copy the faulty loop and mend one thing",
+            )
+        _COMPARED[case["loop"]](case, got, want)
+
+    def combine(self, fractions: list[float]) -> float:
+        """The share of loops that are right on all their cases."""
+        loops = [fractions[i : i + _EACH] for i in range(0, len(fractions), _EACH)]
+        return sum(min(loop) >= 1 for loop in loops) / len(LOOPS)
+
+    def show(self, case: Any) -> str:
+        """Which loop, on what."""
+        overflows = [i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] == _OVERFLOWING]
+        more = f", batches {overflows} overflow" if overflows else ""
+        return f"{case['loop']}, {len(case['batches'])} batches{more}, scale {case['init_scale']:g}, lr {case['lr']:g}"
+
+
+def _is_written(student: Any, loop: str, case: Any) -> bool:
+    try:
+        _run(getattr(student, loop), {**case, "loop": loop})
+    except NotImplementedError:
+        return False
+    except Exception:
+        return True
+    return True
+
+
+def _run(loop: Any, case: Any) -> dict[str, Any]:
+    """What a loop did to the model, its scaler, and what it returned, as plain data."""
+    import torch
+
+    model = torch.nn.Linear(_FEATURES, 1, bias=False)
+    model.load_state_dict({"weight": torch.tensor([case["weights"]])})
+    batches = [(torch.tensor(one["x"]), torch.tensor(one["y"])) for one in case["batches"]]
+    optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"])
+    if case["loop"] == "train_static":
+        loop(model, batches, optimizer, rounded_gradients())
+        return _evidence(model, 0.0, [])
+    scaler = torch.amp.GradScaler("cpu", init_scale=case["init_scale"], growth_interval=3)
+    if case["loop"] == "train_clipped":
+        loop(model, batches, optimizer, scaler, max_norm=case["max_norm"])
+        values: Any = []
+    elif case["loop"] == "train_logged":
+        values = loop(model, batches, optimizer, scaler)
+    elif case["loop"] == "train_accumulated":
+        loop(model, batches, optimizer, scaler, every=2)
+        values = []
+    else:
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        loop(model, batches, optimizer, scaler, scheduler)
+        values = [optimizer.param_groups[0]["lr"]]
+    return _evidence(model, float(scaler.get_scale()), values)
+
+
+def rounded_gradients() -> Any:
+    """A function of tensors that changes nothing on the way forward and rounds to fp16 on the way back."""
+    import torch
+
+    class RoundedGradients(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient.half().float()
+
+    return RoundedGradients.apply
+
+
+def _evidence(model: Any, scale: float, values: Any) -> dict[str, Any]:
+    listed = [float(value) for value in values] if isinstance(values, (list, tuple)) else []
+    weights = [float(value) for value in model.weight.detach().flatten()]
+    return {"unwritten": False, "weights": weights, "scale": scale, "values": listed}
+
+
+def _weights_agree(got: Any, want: Any, rtol: float = 2e-3) -> bool:
+    size = max(map(abs, want["weights"]))
+    pairs = zip(got["weights"], want["weights"], strict=True)
+    return all(close(mine, right, rtol=rtol, atol=1e-4 * size) for mine, right in pairs)
+
+
+def _moved(case: Any, evidence: Any) -> float:
+    return math.dist(evidence["weights"], case["weights"])
+
+
+def _clipped(case: Any, got: Any, want: Any) -> None:
+    if not _weights_agree(got, want):
+        moved, right = _moved(case, got), _moved(case, want)
+        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        if moved < right / 4:
+            then = "clip_grad_norm_ must see the true gradients"
+            raise Wrong("train_clipped still clips gradients that are scaled", why=why, next=then)
+        raise Wrong("train_clipped does not clip the true gradients to max_norm", why=why, next="unscale, clip, step")
+    _scale(got, want, "train_clipped")
+
+
+def _logged(case: Any, got: Any, want: Any) -> None:
+    if not _weights_agree(got, want):
+        moved, right = _moved(case, got), _moved(case, want)
+        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        what = (
+            "train_logged still divides by the scale twice"
+            if moved < right / 4
+            else "train_logged learns something else"
+        )
+        raise Wrong(what, why=why, next="who else divides, and how would it know that you did?")
+    if len(got["values"]) != len(want["values"]):
+        why = f"{len(got['values'])} came back for {len(want['values'])} batches"
+        raise Wrong("train_logged does not return one norm for each batch", why=why, next="append it in every batch")
+    for mine, right in zip(got["values"], want["values"], strict=True):
+        if math.isfinite(right) and not close(mine, right, rtol=1e-3):
+            why = f"{mine:.4g} came back, {right:.4g} is right"
+            raise Wrong("train_logged returns norms of other gradients", why=why, next="norms of the unscaled ones")
+    _scale(got, want, "train_logged")
+
+
+def _accumulated(case: Any, got: Any, want: Any) -> None:
+    _scale(got, want, "train_accumulated")
+    if not _weights_agree(got, want):
+        why = "the scale is right and the weights are not"
+        raise Wrong(
+            "train_accumulated learns something else", why=why, next="one step for two batches, one update a step"
+        )
+
+
+def _scheduled(case: Any, got: Any, want: Any) -> None:
+    mine, right = got["values"][0], want["values"][0]
+    if not close(mine, right, rtol=1e-6):
+        why = f"the learning rate ended at {mine:.4g}, and right is {right:.4g}"
+        if mine < right:
+            then = "after update(), what tells a skipped step from one that was taken?"
+            raise Wrong("train_scheduled still moves the schedule when the step was skipped", why=why, next=then)
+        raise Wrong(
+            "train_scheduled leaves the schedule behind", why=why, next="one scheduler.step() for each step taken"
+        )
+    if not _weights_agree(got, want):
+        raise Wrong("train_scheduled learns something else", why="its weights are others", next="mend one thing only")
+    _scale(got, want, "train_scheduled")
+
+
+def _static(case: Any, got: Any, want: Any) -> None:
+    if not all(map(math.isfinite, got["weights"])):
+        raise Wrong("train_static overflows", why="its weights are no numbers", next="how large may a scale be?")
+    if not _weights_agree(got, want, rtol=5e-3):
+        moved, right = _moved(case, got), _moved(case, want)
+        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        then = "gradients of 1e-8 have to get above 6e-8, with some bits to spare"
+        raise Wrong("train_static still loses gradients on the way back", why=why, next=then)
+
+
+def _scale(got: Any, want: Any, loop: str) -> None:
+    if got["scale"] != want["scale"]:
+        why = f"it ended at {got['scale']:g}, and right is {want['scale']:g}"
+        raise Wrong(f"{loop} does not keep the scale up to date", why=why, next="update() once after every step()")
+
+
+_COMPARED = dict(zip(LOOPS, (_clipped, _logged, _accumulated, _scheduled, _static), strict=True))
+
+
+def _case(rng: Any, loop: str) -> dict[str, Any]:
+    count = 8 + 2 * int(rng.integers(3))
+    small = 1e-8 if loop == "train_static" else 1.0
+    true = [float(value) for value in rng.uniform(0.5, 2, size=_FEATURES)]
+    batches = [_batch(rng, true, small) for _ in range(count)]
+    if loop != "train_static":
+        for i in rng.choice(count // 2 - 1, size=2, replace=False):
+            batches[2 * int(i) + 1]["x"][0][0] = _OVERFLOWING
+    return {
+        "loop": loop,
+        "weights": [0.0] * _FEATURES,
+        "batches": batches,
+        "lr": float(rng.uniform(0.02, 0.06)),
+        "init_scale": float(2.0 ** rng.integers(8, 17)),
+        "max_norm": float(rng.uniform(0.3, 0.8)),
+    }
+
+
+def _batch(rng: Any, true: list[float], small: float) -> dict[str, Any]:
+    x = [[float(value) for value in rng.normal(size=_FEATURES)] for _ in range(4)]
+    y = [[small * sum(a * b for a, b in zip(row, true, strict=True))] for row in x]
+    return {"x": x, "y": y}

@@ -1,0 +1,217 @@
+"""dynamic_scale: a loss scaler driven step by step by scripted gradients, which pass through fp16."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_STEPS = 26
+_LEARNING_RATE = 0.25
+
+
+@exercise("dynamic_scale")
+class DynamicScale:
+    """A loss scaler that backs off at once, grows after clean steps, skips bad ones and unscales once.
+
+    `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [_case(rng, i) for i in range(8)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        import torch
+
+        scaler = student.LossScaler(**case["settings"])
+        parameters = [torch.nn.Parameter(torch.zeros(size)) for size in case["sizes"]]
+        idle = torch.nn.Parameter(torch.zeros(2))
+        optimizer = torch.optim.SGD([*parameters, idle], lr=_LEARNING_RATE)
+        return [_step(scaler, optimizer, parameters, step) for step in case["steps"]]
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != len(want):
+            raise Wrong("there is not one result for each step", why="", next="restart the kernel and run all cells")
+        clean = 0
+        for number, (step, mine, right) in enumerate(zip(case["steps"], got, want, strict=True), 1):
+            problem = _mistake(mine, right, got[: number - 1], clean)
+            if problem:
+                what, then = problem
+                if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
+                    then = "NaN is not infinite, isinf says False; torch.isfinite(grad).all() sees both"
+                raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
+            clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
+
+    def show(self, case: Any) -> str:
+        """The scaler's settings and the script's length."""
+        named = ", ".join(f"{name}={value:g}" for name, value in case["settings"].items())
+        return f"LossScaler({named}), {len(case['steps'])} scripted steps of SGD"
+
+
+def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, Any]) -> dict[str, Any]:
+    """One training step with the script's gradients, as plain data."""
+    import torch
+
+    for one in parameters:
+        # From zero, a move is the gradient to the last bit, however small.
+        one.data.zero_()
+    factor = float(scaler.scale(torch.tensor(1.0)))
+    for one, gradient in zip(parameters, step["gradients"], strict=True):
+        one.grad = (torch.tensor(gradient, dtype=torch.float64) * factor).to(torch.float16).float()
+    seen, refused, in_place = [], False, True
+    if step["unscale"]:
+        before = [one.grad.detach() for one in parameters]
+        scaler.unscale_(optimizer)
+        in_place = all(one.grad.data_ptr() == own.data_ptr() for one, own in zip(parameters, before, strict=True))
+        seen = [value for one in parameters for value in one.grad.tolist()]
+    if step["unscale"] == "twice":
+        refused = _refuses(scaler, optimizer)
+    scaler.step(optimizer)
+    scaler.update()
+    moved = [-float(value) for one in parameters for value in one.detach().flatten()]
+    skipped = all(value == 0 for value in moved)
+    after = float(scaler.scale(torch.tensor(1.0)))
+    return {
+        "before": factor,
+        "after": after,
+        "moved": moved,
+        "skipped": skipped,
+        "seen": seen,
+        "refused": refused,
+        "in_place": in_place,
+        "borrowed": isinstance(scaler, torch.amp.GradScaler),
+    }
+
+
+def _refuses(scaler: Any, optimizer: Any) -> bool:
+    try:
+        scaler.unscale_(optimizer)
+    except NotImplementedError:
+        raise
+    except RuntimeError:
+        return True
+    return False
+
+
+def _mistake(mine: Any, right: Any, before: list[Any], clean: int) -> tuple[str, str] | None:
+    """What is wrong with one step, and what to look at; None when it is right."""
+    if mine["borrowed"]:
+        return "the scaler is torch's GradScaler, not yours", "write the five methods in a class of your own"
+    if not close(mine["before"], right["before"], rtol=1e-12):
+        return "scale(loss) is not the loss times the scale", "return loss * self.scale_now, or whatever you call it"
+    if right["skipped"] and not mine["skipped"]:
+        if all(map(math.isfinite, mine["moved"])):
+            return "a step with an infinite or NaN gradient was taken", "one bad value in any tensor spoils the step"
+        return "infinity or NaN reached the weights", "look at every gradient before optimizer.step()"
+    if mine["skipped"] and not right["skipped"]:
+        return "a clean step was skipped", "is what you found in an earlier step forgotten by update()?"
+    wrong = next(((m, r) for m, r in zip(mine["moved"], right["moved"], strict=True) if not _near(m, r)), None)
+    if wrong:
+        return _wrong_move(*wrong, scale=right["before"])
+    if not all(_near(m, r) for m, r in zip(mine["seen"], right["seen"], strict=False)) or len(mine["seen"]) != len(
+        right["seen"]
+    ):
+        return "unscale_ did not leave the true gradients", "divide each gradient in place: param.grad.div_(...)"
+    if not mine["in_place"]:
+        what = "unscale_ put new tensors in the gradients' place instead of changing them"
+        return what, "who holds the old tensor keeps scaled gradients; divide in place: param.grad.div_(...)"
+    if mine["refused"] != right["refused"]:
+        return (
+            "a second unscale_ in one step was not refused",
+            "raise RuntimeError when it was done since the last update()",
+        )
+    if not close(mine["after"], right["after"], rtol=1e-12):
+        return _wrong_scale(mine, right, clean)
+    return None
+
+
+def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
+    ratio = mine / right if right else math.inf
+    if scale != 1 and close(ratio, scale, rtol=1e-3):
+        return "the weights moved by scaled gradients", "step() unscales first, when unscale_ was not called"
+    if scale != 1 and close(ratio, 1 / scale, rtol=1e-3):
+        return "the gradients were unscaled twice", "step() must not unscale what unscale_ has unscaled already"
+    return "the weights moved by something else than the true gradients", "which scale were they multiplied by?"
+
+
+def _wrong_scale(mine: Any, right: Any, clean: int) -> tuple[str, str]:
+    if right["after"] < right["before"]:
+        if mine["after"] == mine["before"]:
+            return "the scale did not back off after an overflow", "backing off waits for nothing"
+        return "the scale backed off by the wrong factor", "multiply it by backoff_factor, once a step"
+    if right["after"] > right["before"]:
+        if mine["after"] == mine["before"]:
+            return (
+                "the scale did not grow when it was time",
+                "count clean steps; the one that completes the interval counts",
+            )
+        return "the scale grew by the wrong factor", "multiply it by growth_factor"
+    if mine["after"] > mine["before"]:
+        steps = "1 clean step" if clean == 0 else f"{clean + 1} clean steps in a row"
+        return "the scale grew too early", f"{steps}: what sets your counter back to 0?"
+    return "the scale fell without an overflow", "when is found-an-overflow forgotten?"
+
+
+def _told(number: int, step: Any, mine: Any, right: Any, case: Any) -> str:
+    bad = f"{_bad_value(step)} in it" if right["skipped"] else "clean"
+    called = {"": "", "once": ", unscale_ called", "twice": ", unscale_ called twice"}[step["unscale"]]
+    told = f"step {number} ({bad}{called}), growth_interval {case['settings']['growth_interval']}"
+    if mine["refused"] != right["refused"]:
+        return f"{told}: the second call raised no RuntimeError" if right["refused"] else told
+    if (mine["before"], mine["after"]) == (right["before"], right["after"]):
+        return f"{told}, scale {mine['before']:g}"
+    return (
+        f"{told}: the scale was {mine['before']:g}, then {mine['after']:g}; "
+        f"right is {right['before']:g}, then {right['after']:g}"
+    )
+
+
+def _bad_value(step: Any) -> str:
+    """What the script has in a step that is skipped."""
+    values = [value for part in step["gradients"] for value in part]
+    return "NaN" if any(map(math.isnan, values)) else "infinity" if any(map(math.isinf, values)) else "an overflow"
+
+
+def _near(mine: Any, right: float) -> bool:
+    if not math.isfinite(right):
+        return type(mine) in (int, float) and not math.isfinite(mine)
+    return close(mine, right, rtol=1e-4, atol=1e-15)
+
+
+def _case(rng: Any, index: int) -> dict[str, Any]:
+    interval = int(rng.integers(2, 6))
+    settings = {
+        "init_scale": float(2.0 ** rng.integers(10, 18)),
+        "growth_factor": float(rng.choice([2.0, 4.0])),
+        "backoff_factor": float(rng.choice([0.5, 0.25])),
+        "growth_interval": interval,
+    }
+    sizes = [int(size) for size in rng.integers(1, 5, size=2)]
+    steps = [_scripted(rng, sizes, _kind(rng, number, interval)) for number in range(_STEPS)]
+    for step in steps[:: 3 + index % 2]:
+        step["unscale"] = "once"
+    steps[int(rng.integers(1, _STEPS))]["unscale"] = "twice"
+    return {"settings": settings, "sizes": sizes, "steps": steps}
+
+
+def _kind(rng: Any, number: int, interval: int) -> str:
+    # A bad step just before the scale would grow tells a counter that is set back from one that is not.
+    if number == 0:
+        return "clean"
+    if number == interval - 1:
+        return "inf"
+    if number < 3 * interval:
+        return "clean"
+    return str(rng.choice(["clean", "clean", "clean", "clean", "inf", "nan", "large"]))
+
+
+def _scripted(rng: Any, sizes: list[int], kind: str) -> dict[str, Any]:
+    """A step's true gradients: small enough for any scale, or with one value that no scale of the script survives."""
+    gradients = [[float(x) for x in rng.choice([-1, 1], size=n) * 2.0 ** rng.uniform(-12, -5, size=n)] for n in sizes]
+    part = gradients[int(rng.integers(len(gradients)))]
+    bad = {"inf": math.inf, "nan": math.nan, "large": 3e5}
+    if kind in bad:
+        part[int(rng.integers(len(part)))] = bad[kind] * (1 if kind == "nan" else float(rng.choice([-1, 1])))
+    return {"gradients": gradients, "unscale": ""}

@@ -1,0 +1,205 @@
+"""encode_decode: drawn formats, codes of every kind, and values that sit where rounding is decided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+
+_FIELDS = ("name", "exponent_bits", "mantissa_bits", "bias", "has_inf", "rounding")
+NAMED = tuple(
+    dict(zip(_FIELDS, one, strict=True))
+    for one in (
+        ("fp16", 5, 10, 15, True, "nearest"),
+        ("bf16", 8, 7, 127, True, "nearest"),
+        ("e4m3fn", 4, 3, 7, False, "nearest"),
+        ("e5m2", 5, 2, 15, True, "nearest"),
+    )
+)
+_DRAWN = 9
+# Far below any tie, and still exact in a double beside eleven bits of significand.
+_HAIR = 2.0**-20
+
+
+@exercise("encode_decode", digits=17)
+class EncodeDecode:
+    """Codes to numbers and numbers to codes, in any format of sign, exponent and mantissa.
+
+    `student.decode(code, fmt)` gives a float, `student.encode(value, fmt)` an int; NaN's sign is free.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        formats = [dict(one) for one in NAMED]
+        for index in range(_DRAWN):
+            drawn = draw_format(rng, has_inf=bool(index % 2))
+            # Half of them cut off instead of rounding to nearest, which no library's format does.
+            formats.append({**drawn, "rounding": "zero"} if index % 3 else drawn)
+        return [_case(rng, fmt) for fmt in formats]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        fmt, decode, encode = case["format"], student.decode, student.encode
+        return {
+            "decoded": [_called("decode", decode, code, fmt) for code in case["codes"]],
+            "encoded": [_called("encode", encode, value, fmt) for value in case["values"]],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        fmt = case["format"]
+        for code, mine, right in zip(case["codes"], got["decoded"], want["decoded"], strict=True):
+            if not _same(mine, right):
+                why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, and {mine!r} came back"
+                raise Wrong(_decode_mistake(code, fmt, mine, right), why=why, next=_DECODE_NEXT)
+        rows = zip(case["values"], case["kinds"], got["encoded"], want["encoded"], strict=True)
+        for value, kind, mine, right in rows:
+            if not _same_code(mine, right, fmt):
+                came = _bits(mine, fmt) if type(mine) is int else repr(mine)
+                why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
+                raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=_encode_next(kind, fmt))
+
+    def show(self, case: Any) -> str:
+        """The format; which of its codes or values went wrong stands in the message."""
+        return ", ".join(f"{name} = {value!r}" for name, value in case["format"].items())
+
+
+def _called(name: str, function: Any, given: Any, fmt: dict[str, Any]) -> Any:
+    """A call of the student's function; what it raises says for which code or value."""
+    try:
+        return function(given, dict(fmt))
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        error.args = (f"{error} in {name}({_call_text(given)}, fmt) with fmt {fmt['name']}",)
+        raise
+
+
+def _call_text(given: Any) -> str:
+    if isinstance(given, float) and not math.isfinite(given):
+        return f'float("{given}")'
+    return repr(given)
+
+
+def draw_format(rng: Any, *, has_inf: bool) -> dict[str, Any]:
+    """A format that nobody makes, with a bias near the middle of its exponents."""
+    exponent_bits, mantissa_bits = int(rng.integers(3, 7)), int(rng.integers(1 if has_inf else 2, 9))
+    bias = 2 ** (exponent_bits - 1) - 1 + int(rng.choice([-2, -1, 1, 2]))
+    name = f"1+{exponent_bits}+{mantissa_bits} bits, bias {bias}"
+    return dict(zip(_FIELDS, (name, exponent_bits, mantissa_bits, bias, has_inf, "nearest"), strict=True))
+
+
+def largest_exponent(fmt: dict[str, Any]) -> int:
+    """The exponent of the format's largest finite numbers."""
+    return int(2 ** fmt["exponent_bits"] - 1 - fmt["bias"] - fmt["has_inf"])
+
+
+def _case(rng: Any, fmt: dict[str, Any]) -> dict[str, Any]:
+    drawn = _values(rng, fmt)
+    return {"format": fmt, "codes": _codes(rng, fmt), "kinds": [k for k, _ in drawn], "values": [v for _, v in drawn]}
+
+
+def _codes(rng: Any, fmt: dict[str, Any]) -> list[int]:
+    m, width = fmt["mantissa_bits"], fmt["exponent_bits"] + fmt["mantissa_bits"]
+    sign, all_ones = 1 << width, (1 << width) - 1
+    top = all_ones >> m << m
+    edges = [0, sign, 1, (1 << m) - 1, 1 << m, fmt["bias"] << m, top - 1, top, sign | top, all_ones, all_ones - 1]
+    return edges + [int(code) for code in rng.integers(0, 2 * sign, size=12)]
+
+
+def _values(rng: Any, fmt: dict[str, Any]) -> list[tuple[str, float]]:
+    """Values with the kind of decision that each asks for."""
+    m, low, high = fmt["mantissa_bits"], 1 - fmt["bias"], largest_exponent(fmt)
+    last = 2 ** (m + 1) - (1 if fmt["has_inf"] else 2)
+
+    def drawn(kind: str, part: float, *, subnormal: bool = False) -> tuple[str, float]:
+        whole = int(rng.integers(0 if subnormal else 2**m, 2**m if subnormal else last))
+        exponent = low if subnormal else int(rng.integers(low, high + 1))
+        return kind, math.ldexp((whole + part) * float(rng.choice([-1, 1])), exponent - m)
+
+    found = [drawn("exact", 0.0) for _ in range(3)] + [drawn("tie", 0.5) for _ in range(6)]
+    found += [drawn("near", 0.5 - _HAIR), drawn("near", 0.5 + _HAIR), drawn("near", 0.25), drawn("near", 0.8)]
+    found += [drawn("subnormal", part, subnormal=True) for part in (0.0, 0.0, 0.3, 0.5 + _HAIR, 0.5, 0.5)]
+    found += [("flush", math.ldexp(part, low - m)) for part in (0.5, -0.5, 0.3, 0.5 + _HAIR)]
+    found += [("edge", math.ldexp(last + part, high - m)) for part in (0.5 - _HAIR, 0.5, 0.5 + _HAIR)]
+    found += [("large", math.ldexp(sign * float(rng.uniform(1, 9)), high + 2)) for sign in (1, -1)]
+    return [*found, ("infinity", math.inf), ("infinity", -math.inf), ("NaN", math.nan), ("zero", 0.0), ("zero", -0.0)]
+
+
+def _same(mine: Any, right: float) -> bool:
+    return type(mine) in (int, float) and (mine == right or (math.isnan(right) and mine != mine))
+
+
+def _same_code(mine: Any, right: int, fmt: dict[str, Any]) -> bool:
+    width = fmt["exponent_bits"] + fmt["mantissa_bits"]
+    size, nan = (1 << width) - 1, (1 << width) - 1
+    return type(mine) is int and (mine == right or (right & size == nan and mine & size == nan and mine >> width < 2))
+
+
+def _bits(code: int, fmt: dict[str, Any]) -> str:
+    e, m = fmt["exponent_bits"], fmt["mantissa_bits"]
+    if not 0 <= code < 2 << (e + m):
+        return f"{str(code)[:20]} (no code of {1 + e + m} bits)"
+    text = f"{code:0{1 + e + m}b}"
+    return f"{text[0]}.{text[1 : 1 + e]}.{text[1 + e :]}"
+
+
+def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str:
+    m = fmt["mantissa_bits"]
+    field, finite = code >> m & ((1 << fmt["exponent_bits"]) - 1), type(mine) is int or math.isfinite(mine)
+    if math.isnan(right) or math.isinf(right):
+        return f"a code of {'NaN' if math.isnan(right) else 'infinity'} was not read as one"
+    if not finite:
+        return "a number was read as infinity or NaN"
+    if mine == -right:
+        return "the sign of a code was read the wrong way"
+    if field == 0:
+        return "a subnormal was read like a normal number"
+    if mine and right and math.frexp(mine / right)[0] == 0.5:
+        return "a number is off by a power of two"
+    return "a code was read as another number"
+
+
+def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> str:
+    width = fmt["exponent_bits"] + fmt["mantissa_bits"]
+    if type(mine) is int and mine == right ^ (1 << width):
+        return "the sign of a value was lost or turned"
+    if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
+        return "a value was not cut off toward zero"
+    if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
+        return "a tie went to its odd neighbour"
+    return _ENCODE_WHAT[kind]
+
+
+def _encode_next(kind: str, fmt: dict[str, Any]) -> str:
+    if fmt["rounding"] == "zero" and kind in ("tie", "near", "subnormal", "flush", "edge", "large"):
+        return "this format's rounding is 'zero': what is between two numbers goes to the one nearer to zero, always"
+    return _ENCODE_NEXT[kind]
+
+
+_DECODE_NEXT = (
+    "cut the code into sign, exponent field and mantissa field, then ask: is the exponent field 0, or all ones?"
+)
+_ENCODE_WHAT = {
+    "exact": "a number that the format has was changed",
+    "tie": "a tie was not rounded to one of its neighbours",
+    "near": "a value was not rounded to the nearest number",
+    "subnormal": "a value between the subnormals was not rounded to one",
+    "flush": "a value around half of the smallest number was not rounded to the nearest",
+    "edge": "a value at the end of the range was not rounded before it was judged too large",
+    "large": "a value beyond the range was not made infinity (or NaN, where there is no infinity)",
+    "infinity": "infinity was not kept (NaN, where there is no infinity)",
+    "NaN": "NaN was not kept",
+    "zero": "zero was not kept",
+}
+_ENCODE_NEXT = {
+    "exact": "decode what came back, and compare",
+    "tie": "exactly half way: the neighbour whose last bit is 0",
+    "near": "divide by the distance between neighbours at this exponent, round, and put it back",
+    "subnormal": "below the smallest normal number the distance between neighbours no longer shrinks",
+    "flush": "exactly half of the smallest number is a tie between 0 and 1 step",
+    "edge": "round as if the exponents went on; only then ask whether the result still is a number of the format",
+    "large": "which code does your format give to what is too large?",
+    "infinity": "math.frexp(inf) has no exponent to use: treat it first",
+    "NaN": "NaN is the code with every bit of exponent and mantissa set",
+    "zero": "0.0 and -0.0 are two codes; math.copysign(1, value) tells them apart",
+}

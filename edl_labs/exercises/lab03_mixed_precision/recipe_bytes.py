@@ -1,0 +1,95 @@
+"""bytes_per_parameter: recipes of training, drawn from what two lecturers and PyTorch do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+PRECISIONS = ("fp32", "autocast", "deck 000", "deck 002", "bf16")
+OPTIMIZERS = ("sgd", "momentum", "adam", "adam 8 bit")
+
+
+@exercise("bytes_per_parameter")
+class BytesPerParameter:
+    """Bytes that a parameter costs on each GPU, resident and at the peak, for drawn recipes.
+
+    `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        plain = [(precision, "adam") for precision in PRECISIONS]
+        plain += [("fp32", "adam 8 bit"), ("deck 002", "adam 8 bit"), ("fp32", "momentum"), ("bf16", "momentum")]
+        drawn = [(str(rng.choice(PRECISIONS)), str(rng.choice(OPTIMIZERS))) for _ in range(10)]
+        spread = [_spread(rng, *one, index) for index, one in enumerate(drawn)]
+        # What comes and goes is whole even where everything else is split.
+        return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return student.bytes_per_parameter(dict(case))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != 2:
+            raise Wrong("a recipe has two answers", why=f"{len(got)} came back", next="return resident, peak")
+        if not close(got[0], want[0], rtol=1e-9):
+            why = f"{got[0]:g} bytes came back for {_words(case)}"
+            raise Wrong(_mistake(case, got[0], want[0]), why=why, next=_next(case))
+        if not close(got[1], want[1], rtol=1e-9):
+            why = f"resident {got[0]:g} is right, and a peak of {got[1]:g} came back for {_words(case)}"
+            then = "a copy that autocast makes lives only while the forward and backward pass need it"
+            if case["zero_stage"] and case["gpus"] > 1:
+                then = "what comes and goes is never split: each GPU has all of it while it lasts"
+            raise Wrong("the peak is wrong", why=why, next=then)
+
+    def show(self, case: Any) -> str:
+        """The recipe in words."""
+        return _words(case)
+
+
+def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:
+    return {"precision": precision, "optimizer": optimizer, "zero_stage": zero, "gpus": gpus, "offload": offload}
+
+
+def _spread(rng: Any, precision: str, optimizer: str, index: int) -> dict[str, Any]:
+    stages = [0, 1, 1, 2, 2, 3, 3, 0, 1, int(rng.integers(4))]
+    gpus = int(rng.choice([2, 4, 8, 64]))
+    return _recipe(precision, optimizer, zero=stages[index], gpus=gpus, offload=index in (2, 4, 7, 8))
+
+
+def _words(case: Any) -> str:
+    words = f"{case['precision']}, {case['optimizer']}"
+    if case["zero_stage"]:
+        words += f", ZeRO stage {case['zero_stage']}"
+    words += f", {case['gpus']} GPU{'s' if case['gpus'] > 1 else ''}"
+    return words + (", states offloaded" if case["offload"] else "")
+
+
+def _mistake(case: Any, mine: float, right: float) -> str:
+    if not mine > 0:
+        return "nothing costs nothing"
+    if case["offload"] and mine > right:
+        return "what is offloaded was still counted on the GPU"
+    if case["zero_stage"] and mine > right:
+        return f"ZeRO stage {case['zero_stage']} splits more than that"
+    if case["zero_stage"] and mine < right:
+        return f"ZeRO stage {case['zero_stage']} does not split all of that"
+    if case["gpus"] > 1 and mine < right:
+        return "without ZeRO, every GPU holds everything"
+    if case["precision"] == "autocast" and close(mine, right + 2):
+        return "a copy that comes and goes was counted as resident"
+    if case["precision"] == "bf16" and mine > right:
+        return "something of a pure bf16 training was counted in fp32"
+    if "8 bit" in case["optimizer"] and mine > right:
+        return "the states of an 8-bit optimizer have one byte each"
+    if case["optimizer"] in ("sgd", "momentum") and mine > right:
+        return f"{case['optimizer']} keeps fewer states than that"
+    return "the sum of weights, copies, gradients and states is another"
+
+
+def _next(case: Any) -> str:
+    if case["offload"]:
+        return "optimizer states and master weights go to the host; weights and gradients stay"
+    if case["zero_stage"]:
+        return "stage 1 splits states and master weights, stage 2 gradients too, stage 3 weights too; the rest is whole"
+    return "write the four parts down for this row of the table and add them up"

@@ -1,0 +1,167 @@
+"""accumulate_sum: the student's sum runs on recorded numbers; the judge replays the record in the short format."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+
+_ADD, _SUBTRACT = 0, 1
+_MOST_OPERATIONS = 8
+_LARGEST_ERROR = 8.0
+_SHORT = ({"name": "fp16", "mantissa_bits": 10, "low": -14}, {"name": "bf16", "mantissa_bits": 7, "low": -126})
+
+
+@exercise("accumulate_sum")
+class AccumulateSum:
+    """A sum that stays right although every intermediate result is rounded to a short format.
+
+    `student.sum_low(values)` gives the sum of numbers that know `+` and `-`, each result rounded.
+    """
+
+    form: ClassVar[Any] = {"operations": [0], "left": [0], "right": [0], "result": 0}
+
+    def cases(self, rng: Any) -> list[Any]:
+        deck = [{**fmt, "values": [0.01] * 1000} for fmt in _SHORT]
+        drawn = [_drawn(rng, bits) for bits in (7, 10, int(rng.integers(4, 7)), int(rng.integers(7, 10)))]
+        return [{**one, "values": [_rounded(v, one) for v in one["values"]]} for one in deck + drawn]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        tape = Tape(case)
+        numbers = [Number(tape, index, value) for index, value in enumerate(case["values"])]
+        result = student.sum_low(numbers)
+        index = result.index if type(result) is Number and result.tape is tape else -1
+        return {"operations": tape.operations, "left": tape.left, "right": tape.right, "result": index}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """Nothing: the record of the reference's operations would be the answer."""
+        return None
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["result"] == -1:
+            why = "a float, a number of another call, or something else came back"
+            then = "return what + and - gave you, without float() or any arithmetic of your own"
+            raise Wrong("the sum left the short format", why=why, next=then)
+        values = _replay(case, got)
+        count, exact = len(case["values"]), math.fsum(case["values"])
+        if len(got["operations"]) > _MOST_OPERATIONS * count:
+            why = f"{len(got['operations'])} operations for {count} values"
+            raise Wrong("the sum takes too many operations", why=why, next="four a value are enough")
+        mine = values[got["result"]]
+        error = abs(mine - exact) / exact * 2.0 ** (case["mantissa_bits"] + 1)
+        if not error <= _LARGEST_ERROR:
+            raise _off(case, got, mine, exact, error)
+
+    def show(self, case: Any) -> str:
+        """The format and the first values."""
+        some = ", ".join(f"{value:.6g}" for value in case["values"][:4])
+        return f"{case['name']}, {len(case['values'])} values: {some}, … (sum {math.fsum(case['values']):.6g})"
+
+
+class Tape:
+    """The operations on one call's numbers, in order, as lists of operand indices."""
+
+    def __init__(self, fmt: dict[str, Any]) -> None:
+        self.fmt, self.first = fmt, len(fmt["values"])
+        self.operations: list[int] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+
+    def record(self, operation: int, left: Number, right: object) -> Number:
+        """The rounded result of an operation on two numbers of this tape."""
+        if type(right) is not Number or right.tape is not self:
+            raise TypeError("only numbers of the short format, and a plain 0, can be added or taken off")
+        if len(self.operations) >= 40 * self.first:
+            raise RuntimeError(f"more than {40 * self.first} operations for {self.first} values")
+        index = self.first + len(self.operations)
+        self.operations.append(operation)
+        self.left.append(left.index)
+        self.right.append(right.index)
+        return Number(self, index, _apply(operation, left.value, right.value, self.fmt))
+
+
+class Number:
+    """A number of a short format: `+`, `-` and `float()`; adding a plain 0 changes nothing, so `sum` works."""
+
+    __slots__ = ("index", "tape", "value")
+
+    def __init__(self, tape: Tape, index: int, value: float) -> None:
+        self.tape, self.index, self.value = tape, index, value
+
+    def __add__(self, other: object) -> Number:
+        return self if _zero(other) else self.tape.record(_ADD, self, other)
+
+    def __sub__(self, other: object) -> Number:
+        return self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
+
+    __radd__ = __add__
+
+    def __rsub__(self, other: object) -> Number:
+        # 0 - x, of numbers of the tape alone.
+        return (self - self) - self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def _zero(other: object) -> bool:
+    return type(other) in (int, float) and other == 0
+
+
+def _apply(operation: int, left: float, right: float, fmt: dict[str, Any]) -> float:
+    return _rounded(left + right if operation == _ADD else left - right, fmt)
+
+
+def _rounded(value: float, fmt: dict[str, Any]) -> float:
+    step = math.ldexp(1.0, max(math.frexp(value)[1] - 1, fmt["low"]) - fmt["mantissa_bits"])
+    return round(value / step) * step
+
+
+def _replay(case: Any, got: Any) -> list[float]:
+    """Every number of the record, computed again; Wrong when the record is none."""
+    values = list(case["values"])
+    for operation, left, right in zip(got["operations"], got["left"], got["right"], strict=True):
+        if any(type(i) is not int or not 0 <= i < len(values) for i in (left, right)) or operation not in (0, 1):
+            raise _no_record()
+        values.append(_apply(operation, values[left], values[right], case))
+    if type(got["result"]) is not int or not 0 <= got["result"] < len(values):
+        raise _no_record()
+    return values
+
+
+def _no_record() -> Wrong:
+    why = "an operation uses a number that was not there yet"
+    return Wrong("the record of the operations is none", why=why, next="restart the kernel and run all cells")
+
+
+def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
+    why = f"{case['name']}: {mine:.5g} for {exact:.5g}, {error:.0f} times the format's own rounding"
+    if mine < 2 * max(case["values"]):
+        return Wrong("most values are missing from the sum", why=why, next="does every value enter it once?")
+    longest = _longest_chain(case, got)
+    if longest >= 0.9 * len(case["values"]) and len(got["operations"]) < 1.5 * len(case["values"]):
+        then = (
+            "what happens to a small number that is added to a large one? Keep the partial sums small, or what is lost"
+        )
+        return Wrong("the running sum grew until it swallowed what was added", why=why, next=then)
+    if len(got["operations"]) < 1.5 * len(case["values"]):
+        then = "how long may a run of additions be before its sum is much larger than the next value?"
+        return Wrong("the partial sums still grow too large", why=why, next=then)
+    then = "what was lost is (new − old) − added; which sign does it have when you take it off the next value?"
+    return Wrong("what is lost is not given back", why=why, next=then)
+
+
+def _longest_chain(case: Any, got: Any) -> int:
+    depth = [0] * len(case["values"])
+    for left, right in zip(got["left"], got["right"], strict=True):
+        depth.append(1 + max(depth[left], depth[right]))
+    return depth[got["result"]]
+
+
+def _drawn(rng: Any, bits: int) -> dict[str, Any]:
+    count = int(rng.integers(700, 1400))
+    middle = float(2.0 ** rng.integers(-8, 3)) * float(rng.uniform(1, 2))
+    values = [middle * float(part) for part in rng.uniform(0.6, 1.4, size=count)]
+    return {"name": f"1+8+{bits} bits", "mantissa_bits": bits, "low": -126, "values": values}

@@ -1,0 +1,272 @@
+"""train_it: a small network whose activations and gradients pass through fp16, judged by its loss in fp32."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_CASES = 3
+_STEPS = 160
+_NOISE = 0.7
+_INPUTS, _HIDDEN, _OUTPUTS, _BATCH = 6, 16, 4, 32
+_ALLOWED = 1.02
+
+
+@exercise("train_it", uses=("dynamic_scale",), trusting=True, trains=True)
+class TrainIt:
+    """A network whose gradients pass through fp16, trained to fp32's loss with the student's own scaler.
+
+    `student.train_in_half(model, batches, optimizer, scaler)` trains; the evidence is the weights it leaves.
+
+    Trusting: whether the student's code sent its gradients through the model that it was given cannot be seen in them.
+    """
+
+    form: ClassVar[Any] = {
+        "weights": [0.0],
+        "scale": 0.0,
+        "zeroed": 0,
+        "returned": "",
+        "losses": [0.0],
+        "seen": [0.0],
+    }
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [
+            {
+                "seed": int(rng.integers(2**31)),
+                "loss_weight": float(2.0 ** -rng.integers(24, 27)),
+                "init_scale": float(2.0 ** rng.integers(45, 48)),
+                "growth_interval": int(rng.integers(40, 70)),
+            }
+            for _ in range(_CASES)
+        ]
+
+    def probe(self, student: Any, case: Any) -> Any:
+
+        scaler = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
+        model, optimizer = _model(case, short=True)
+        with _one_thread():
+            returned = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
+        return {
+            "weights": _weights(model),
+            "scale": _scale(scaler),
+            "zeroed": model.zeroed + optimizer.zeroed,
+            "returned": type(returned).__name__,
+            "losses": _plain_losses(returned),
+            "seen": model.seen,
+        }
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The scale alone: trained weights differ from one processor to the next."""
+        return {"weights": [], "scale": want["scale"], "zeroed": 0, "returned": "list", "losses": [], "seen": []}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        with _one_thread():
+            start, light = _reference(case)
+            loss = _loss(case, got["weights"])
+        why = f"loss {loss:.4g} after training; fp32 reaches {light:.4g} from {start:.4g}"
+        left_out = _left_out(case, got)
+        if not math.isfinite(loss):
+            then = left_out or "a step with infinite gradients was taken"
+            raise Wrong("the weights are no numbers any more", why=why, next=then)
+        if start - loss < 0.5 * (start - light):
+            then = left_out or "are gradients scaled, unscaled, and is the scale brought down when they overflow?"
+            raise Wrong("the network did not learn", why=why, next=then)
+        if loss > _ALLOWED * light:
+            then = left_out or "zero the gradients, use every batch once"
+            raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
+        if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
+            why = f"it ended at {got['scale']:g}, and {want['scale']:g} is expected"
+            raise Wrong("the scaler was not kept up to date", why=why, next="update() once after every step()")
+        problem = _losses_mistake(case, got)
+        if problem:
+            what, why, then = problem
+            raise Wrong(what, why=why, next=then)
+
+    def show(self, case: Any) -> str:
+        """The settings."""
+        return f"loss weight {case['loss_weight']:g}, first scale {case['init_scale']:g}, {_STEPS} batches"
+
+
+def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> Any:
+    """What the student's loop returns; an error of a scaler that was never updated says so."""
+    try:
+        return train(model, batches, optimizer, scaler)
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        if _scale(scaler) == case["init_scale"]:
+            error.args = (f"{error} (is scaler.update() called after every scaler.step()?)",)
+        raise
+
+
+def _scale(scaler: Any) -> float:
+    import torch
+
+    return float(scaler.scale(torch.tensor(1.0)))
+
+
+def _plain_losses(returned: Any) -> list[float]:
+    """The returned losses; NaN where one is no plain number, nothing where they are no list."""
+    if type(returned) not in (list, tuple):
+        return []
+    return [float(one) if isinstance(one, (int, float)) else math.nan for one in returned]
+
+
+def _left_out(case: Any, got: Any) -> str:
+    """What the loop did not call, as advice; empty when nothing is missing."""
+    if got["zeroed"] < _STEPS:
+        called = f"zero_grad() was called {got['zeroed']} times for {_STEPS} batches"
+        return f"{called}: old gradients, infinite ones too, stay and are added to"
+    if got["scale"] == case["init_scale"]:
+        return "the scale never changed: call scaler.update() after every scaler.step()"
+    return ""
+
+
+def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
+    """What is wrong with the returned losses, why, and what to look at; None when they are right."""
+    then = "append loss.item() / model.loss_weight for every batch, and return the list"
+    if got["returned"] not in ("list", "tuple") or len(got["losses"]) != _STEPS:
+        came = f"{len(got['losses'])} losses" if got["returned"] in ("list", "tuple") else got["returned"]
+        return "the network learned, but no list of one loss a batch came back", f"{came} for {_STEPS} batches", then
+    if not all(map(math.isfinite, got["losses"])):
+        why = "one of them is no plain number, or is infinite or NaN"
+        return "the network learned, but the returned losses are no finite floats", why, then
+    first = _first_loss(case)
+    if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
+        why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
+        return "the returned losses still have the model's loss_weight in them", why, then
+    right = close(got["losses"][0], first, rtol=1e-2) and all(
+        any(close(mine, seen, rtol=1e-3) for seen in got["seen"]) for mine in got["losses"]
+    )
+    if not right:
+        why = f"the first is {got['losses'][0]:.4g}, and {first:.4g} is right"
+        return "the returned losses are others than model.loss gave", why, "neither scaled nor weighted: " + then
+    return None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Products this small are slower, and much slower on a busy machine, when threads share them."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
+    """A network whose `loss(x, y)` is a mean square times a small weight, and the optimizer for it."""
+    import torch
+
+    generator = torch.Generator().manual_seed(case["seed"])
+    through = _short() if short else (lambda x: x)
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loss_weight = case["loss_weight"]
+            self.seen: list[float] = []
+            self.zeroed = 0
+            self.first, self.last = torch.nn.Linear(_INPUTS, _HIDDEN), torch.nn.Linear(_HIDDEN, _OUTPUTS)
+
+        def forward(self, x: Any) -> Any:
+            return through(self.last(through(torch.tanh(through(self.first(through(x)))))))
+
+        def loss(self, x: Any, y: Any) -> Any:
+            plain = (self(x) - y).square().mean()
+            self.seen.append(float(plain.detach()))
+            return self.loss_weight * plain
+
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            self.zeroed += 1
+            super().zero_grad(set_to_none)
+
+    class Optimizer(torch.optim.SGD):
+        zeroed = 0
+
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            self.zeroed += 1
+            super().zero_grad(set_to_none)
+
+    model = Network()
+    with torch.no_grad():
+        for one in model.parameters():
+            one.copy_(torch.empty_like(one).normal_(0, 0.4, generator=generator))
+    return model, Optimizer(model.parameters(), lr=0.15 / case["loss_weight"])
+
+
+def _short() -> Any:
+    import torch
+
+    class Short(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.half().float()
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient.half().float()
+
+    return Short.apply
+
+
+def _batches(case: Any, *, count: int = _STEPS, offset: int = 1) -> list[Any]:
+    import torch
+
+    generator = torch.Generator().manual_seed(case["seed"] + offset)
+    teacher = torch.empty(_INPUTS, _OUTPUTS).normal_(generator=torch.Generator().manual_seed(case["seed"] + 7))
+    xs = [torch.empty(_BATCH, _INPUTS).normal_(generator=generator) for _ in range(count)]
+    # Noise that no network can learn keeps the loss from falling for ever, so that a few skipped steps do not decide.
+    noise = [torch.empty(_BATCH, _OUTPUTS).normal_(0, _NOISE, generator=generator) for _ in xs]
+    return [(x, torch.sin(x @ teacher) + more) for x, more in zip(xs, noise, strict=True)]
+
+
+def _weights(model: Any) -> list[float]:
+    return [float(value) for one in model.parameters() for value in one.detach().flatten()]
+
+
+def _loss(case: Any, weights: list[float]) -> float:
+    """The fp32 loss of a network with these weights on batches that it was not trained with."""
+    import torch
+
+    model, _ = _model(case, short=False)
+    flat, start = torch.tensor(weights, dtype=torch.float32), 0
+    if flat.numel() != sum(one.numel() for one in model.parameters()):
+        return math.nan
+    with torch.no_grad():
+        for one in model.parameters():
+            one.copy_(flat[start : start + one.numel()].reshape(one.shape))
+            start += one.numel()
+        losses = [float(model.loss(x, y)) for x, y in _batches(case, count=8, offset=2)]
+    return sum(losses) / len(losses) / case["loss_weight"]
+
+
+def _first_loss(case: Any) -> float:
+    """The unweighted loss of the untrained network on the first batch, with fp16 between its layers."""
+    import torch
+
+    model, _ = _model(case, short=True)
+    with _one_thread(), torch.no_grad():
+        x, y = _batches(case)[0]
+        model.loss(x, y)
+    return float(model.seen[0])
+
+
+def _reference(case: Any) -> tuple[float, float]:
+    """The loss before training, and after training in fp32."""
+    model, optimizer = _model(case, short=False)
+    start = _loss(case, _weights(model))
+    for x, y in _batches(case):
+        optimizer.zero_grad()
+        model.loss(x, y).backward()
+        optimizer.step()
+    return start, _loss(case, _weights(model))

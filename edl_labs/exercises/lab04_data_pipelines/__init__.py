@@ -1,0 +1,26 @@
+"""The exercises of lab04_data_pipelines: what to read and how, batches without waste, and feeding a device."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab04_data_pipelines.decode_once import DecodeOnce
+from edl_labs.exercises.lab04_data_pipelines.overlap_plan import OverlapPlan
+from edl_labs.exercises.lab04_data_pipelines.pack_sequences import PackSequences
+from edl_labs.exercises.lab04_data_pipelines.padded_batches import BucketSampler, CollatePad
+from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import ReadPlan, StorageFormat
+from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import PredictWorkers, StageLadder
+from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import Prefetcher
+from edl_labs.exercises.lab04_data_pipelines.whose_fault import WhoseFault
+
+EXERCISES = (
+    ReadPlan,
+    StorageFormat,
+    DecodeOnce,
+    StageLadder,
+    PredictWorkers,
+    CollatePad,
+    BucketSampler,
+    PackSequences,
+    OverlapPlan,
+    Prefetcher,
+    WhoseFault,
+)

@@ -1,0 +1,231 @@
+"""overlap_plan: prefetching on a VirtualGPU with few buffers, judged by its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.units import percent, seconds
+from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Buffer
+
+TOLERANCE = 0.05
+_SAMPLE = 16
+# Seconds of loading and of the step, each as a multiple of the copy, and the slots. Two of them always come with two
+# slots: only there does a host cost time that waits for a slot's step, where the copies should.
+_BALANCES = ((3.0, 4.0, 3), (5.0, 2.0, 4), (0.6, 0.8, 2), (2.0, 2.0, 2), (0.9, 3.0, 3))
+
+
+@exercise("overlap_plan")
+class OverlapPlan:
+    """Loading, copying and stepping at the same time with few buffers, within 5 % of the ideal.
+
+    `student.feed(gpu, batches, nbytes=, slots=, load=, step=)` trains on all batches, loading ahead of the step.
+    """
+
+    form: ClassVar[Any] = {"program": ""}
+
+    def cases(self, rng: Any) -> list[Any]:
+        balances = [_BALANCES[i] for i in rng.permutation(len(_BALANCES))]
+        return [_case(rng, load, step, slots=slots) for load, step, slots in balances]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(machine_of(case))
+        _, results, load, step = parts_of(gpu, case)
+        student.feed(gpu, len(case["load_s"]), nbytes=case["nbytes"], slots=case["slots"], load=load, step=step)
+        # Whoever called reads the losses at once: are they there?
+        _read_results(gpu, results)
+        return {"program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed(got["program"], machine_of(case))
+        _judge_work(run, case)
+        _judge_memory(run, case)
+        _judge_data(run, case)
+        _judge_time(run, case)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The ideal makespan: the reference's program would be a schedule to copy."""
+        return {"ideal_s": ideal_s(case)}
+
+    def show(self, case: Any) -> str:
+        count = len(case["load_s"])
+        return (
+            f"{count} batches, slots={case['slots']}: loading takes {seconds(sum(case['load_s']) / count)} on "
+            f"average, a copy {seconds(case['nbytes'] / machine_of(case).link_byte_per_s)}, a step "
+            f"{seconds(sum(case['step_s']) / count)}; ideal {seconds(ideal_s(case))}"
+        )
+
+
+def machine_of(case: Any) -> VirtualMachine:
+    """The machine of a case, its context made and its kernels loaded."""
+    return VirtualMachine.of(case["chip"], **case["parameters"]).warm()
+
+
+def parts_of(gpu: VirtualGPU, case: Any) -> tuple[Buffer, Buffer, Callable[..., None], Callable[..., None]]:
+    """The data on disk, room for one result a batch, and what loads and steps."""
+    count = len(case["load_s"])
+    disk, results = gpu.host_empty(_SAMPLE * count, name="disk"), gpu.empty(_SAMPLE * count, name="results")
+
+    def load(buffer: Any, batch: int) -> None:
+        gpu.host_work(case["load_s"][batch], reads=disk[_part(batch)], writes=buffer)
+
+    def step(buffer: Any, batch: int) -> None:
+        gpu.launch("step", duration_s=case["step_s"][batch], reads=buffer, writes=results[_part(batch)])
+
+    return disk, results, load, step
+
+
+def _read_results(gpu: VirtualGPU, results: Buffer) -> None:
+    seen = gpu.host_empty(results.nbytes, name="seen")
+    gpu.copy(seen, results, stream=gpu.default_stream())
+
+
+def _part(batch: int) -> slice:
+    return slice(_SAMPLE * batch, _SAMPLE * (batch + 1))
+
+
+def ideal_s(case: Any) -> float:
+    """The makespan with memory for everything and calls that cost nothing: each engine goes on as soon as it can."""
+    copy_s = case["nbytes"] / machine_of(case).link_byte_per_s
+    loaded_s = copied_s = done_s = 0.0
+    for load_s, step_s in zip(case["load_s"], case["step_s"], strict=True):
+        loaded_s += load_s
+        copied_s = max(copied_s, loaded_s) + copy_s
+        done_s = max(done_s, copied_s) + step_s
+    return done_s
+
+
+def _judge_work(run: Replay, case: Any) -> None:
+    count = len(case["load_s"])
+    loads = [entry["duration_s"] for entry in run.program if entry["op"] == "host_work"]
+    steps = [entry.get("duration_s") for entry in run.program if entry["op"] == "launch"]
+    if loads != case["load_s"] or steps != case["step_s"]:
+        raise Wrong(
+            "not every batch is loaded and stepped once, in order",
+            why=f"{len(loads)} loads and {len(steps)} steps for {count} batches",
+            next="load(buffer, i) and step(buffer, i) for i = 0, 1, 2, …, and no work of your own",
+        )
+
+
+def _judge_memory(run: Replay, case: Any) -> None:
+    # The first two buffers and the last are the check's own.
+    own = [entry for entry in run.program if entry["op"] == "alloc"][2:-1]
+    if any(entry["where"] == PAGEABLE for entry in own):
+        raise Wrong(
+            "the batches are loaded into pageable memory",
+            why="their copies are staged, and each keeps the host to its end",
+            next="ask for host buffers with pin_memory=True",
+        )
+    for where, name in ((PINNED, "pinned memory"), (DEVICE, "memory of the device")):
+        used = sum(entry["bytes"] for entry in own if entry["where"] == where)
+        if used > case["slots"] * case["nbytes"]:
+            raise Wrong(
+                f"more than {case['slots']} batches of {name}",
+                why=f"{used / case['nbytes']:.3g} batches were allocated; an epoch has millions",
+                next="use the same few buffers in turn",
+            )
+
+
+def _judge_data(run: Replay, case: Any) -> None:
+    try:
+        races, pieces = run.races, run.contents(1)
+    except ReplayError as error:
+        raise Wrong(error.what, why=error.why, next="copy whole batches") from None
+    if races:
+        roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
+        raise Wrong(
+            _RACES.get(roles, "two operations touch the same bytes in no order"),
+            why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
+            "bytes, and no event, stream or wait of the host puts one before the other",
+            next="record an event behind the one, and let a stream or the host wait for it before the other",
+        )
+    right = _serial(case)
+    if [(piece.start, piece.stop, piece.origin) for piece in pieces] != right:
+        raise Wrong(
+            "a step worked on another batch than its own",
+            why="what step(buffer, i) reads is not what load(buffer, i) put on its way",
+            next="follow one batch through its buffers",
+        )
+
+
+_RACES = {
+    frozenset(("copy", "load")): "a host buffer is filled again while it is still being copied",
+    frozenset(("copy", "step")): "a step and a copy use one device buffer in no order",
+    frozenset(("step", "results")): "the results are read before the last step is done",
+    frozenset(("copy",)): "two copies use one buffer in no order",
+}
+
+
+def _in_words(program: Any, index: int) -> str:
+    """An operation as the student knows it: what it does, and for which batch."""
+    entry = program[index]
+    role = _role(entry)
+    if role == "results":
+        return "reading the results after feed returned"
+    before = sum(other["op"] == entry["op"] for other in program[:index])
+    copies, steps = (sum(other["op"] == op for other in program) for op in ("copy", "launch"))
+    # The check's own copy of the results comes last.
+    if role == "copy" and copies - 1 != steps:
+        return f"copy number {before}"
+    return {"load": "loading", "copy": "copying", "step": "the step of"}.get(role, role) + f" batch {before}"
+
+
+def _role(entry: dict[str, Any]) -> str:
+    if entry["op"] == "copy":
+        return "results" if entry["src"][0] == 1 else "copy"
+    return {"host_work": "load", "launch": "step"}.get(entry["op"], entry["op"])
+
+
+def _serial(case: Any) -> list[tuple[int, int, str]]:
+    """The origins of right results, from a program that does one thing after another."""
+    gpu = VirtualGPU(machine_of(case))
+    _, results, load, step = parts_of(gpu, case)
+    host, inside = gpu.host_empty(case["nbytes"], pin_memory=True), gpu.empty(case["nbytes"])
+    for batch in range(len(case["load_s"])):
+        load(host, batch)
+        gpu.copy(inside, host)
+        step(inside, batch)
+    _read_results(gpu, results)
+    pieces = replayed(written(gpu.program), gpu.machine).contents(1)
+    return [(piece.start, piece.stop, piece.origin) for piece in pieces]
+
+
+def _judge_time(run: Replay, case: Any) -> None:
+    best_s, spent_s = ideal_s(case), run.makespan_s
+    if spent_s <= (1 + TOLERANCE) * best_s:
+        return
+    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the ideal {seconds(best_s)}"
+    waits = run.counts["synchronize"] + run.counts["copy H2D"] if run.blocking >= len(case["load_s"]) else 0
+    if waits and run.timeline.hidden_copy_fraction < 0.3:
+        raise Wrong(
+            "the host waits for the device in every step",
+            why=f"nothing is loaded meanwhile: {slower}",
+            next="copies with non_blocking=True, no synchronize in the loop: what must the host wait for, and when?",
+        )
+    raise Wrong(
+        "right, but slower than it could be",
+        why=slower,
+        next="loading, copying and stepping can all go on at once: which wait is too early or too long?",
+    )
+
+
+def _case(rng: Any, load: float, step: float, *, slots: int) -> dict[str, Any]:
+    chip, nbytes = str(rng.choice(["V100", "A100", "H100"])), int(rng.integers(40, 120)) * 1_000_000
+    copy_s, count = nbytes / VirtualMachine.of(chip).link_byte_per_s, int(rng.integers(24, 40))
+
+    def times(mean_s: float) -> list[float]:
+        return [round(mean_s * float(rng.uniform(0.95, 1.05)), 9) for _ in range(count)]
+
+    overheads = {"launch_overhead_s": (3e-6, 7e-6), "copy_overhead_s": (5e-6, 10e-6), "sync_overhead_s": (3e-6, 8e-6)}
+    return {
+        "chip": chip,
+        "nbytes": nbytes,
+        "slots": slots,
+        "load_s": times(load * copy_s),
+        "step_s": times(step * copy_s),
+        "parameters": {name: round(float(rng.uniform(*span)), 9) for name, span in overheads.items()},
+    }

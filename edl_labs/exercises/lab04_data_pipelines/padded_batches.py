@@ -1,0 +1,259 @@
+"""collate_pad and bucket_sampler: padding, its waste, and the randomness that a cheaper order costs."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import percent
+
+WASTE_SHARE = 1 / 2
+MOST_MATES = 0.4
+MOST_ALIKE = 0.6
+
+
+@exercise("collate_pad")
+class CollatePad:
+    """A batch padded to its longest sequence, rounded up, with a mask that follows the lengths.
+
+    `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        sequences = [list(sequence) for sequence in case["sequences"]]
+        tokens, mask = student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"])
+        return {"tokens": tokens, "mask": mask}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        tokens, mask = got["tokens"].numpy(), got["mask"].numpy()
+        right_tokens, right_mask = want["tokens"].numpy(), want["mask"].numpy()
+        lengths = [len(sequence) for sequence in case["sequences"]]
+        if tokens.shape != right_tokens.shape or mask.shape != right_mask.shape:
+            raise _wrong_shape(case, tokens.shape, mask.shape, right_tokens.shape)
+        if str(mask.dtype) != "bool" or str(tokens.dtype) != "int64":
+            raise Wrong(
+                "tokens are int64, the mask is bool",
+                why=f"yours are {tokens.dtype} and {mask.dtype}",
+                next="dtype=torch.long, dtype=torch.bool",
+            )
+        if not (mask == right_mask).all():
+            row = int((mask != right_mask).any(axis=1).argmax())
+            told = "the mask is upside down" if (mask == ~right_mask).all() else "the mask does not follow the lengths"
+            raise Wrong(
+                told,
+                why=f"row {row} has {lengths[row]} tokens, and its mask is true {int(mask[row].sum())} times",
+                next="a token that happens to equal pad_id is still a token; so is an empty sequence still a row",
+            )
+        if not (tokens == right_tokens).all():
+            raise Wrong(
+                "tokens are not where they belong",
+                why="tokens come first, in their order, then pad_id up to the end of the row",
+                next="compare one row with its sequence",
+            )
+
+    def show(self, case: Any) -> str:
+        return f"pad_id={case['pad_id']}, multiple={case['multiple']}, sequences={case['sequences']}"
+
+
+def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
+    longest = max(len(sequence) for sequence in case["sequences"])
+    if tokens == right:
+        return Wrong("tokens and mask differ in shape", why=f"{tokens} and {mask}", next="one flag for each token")
+    if len(tokens) == 2 and tokens[1] == longest:
+        told = "the width is no multiple of what was asked"
+    elif len(tokens) == 2 and tokens[1] > right[1]:
+        told = "the batch is padded further than it needs"
+    else:
+        told = "the batch has the wrong shape"
+    why = f"the longest of {right[0]} sequences has {longest} tokens, multiple is {case['multiple']}; yours is {tokens}"
+    return Wrong(told, why=why, next="round the longest length of this batch up, no further")
+
+
+def _batch_case(rng: Any, *, count: int, multiple: int) -> dict[str, Any]:
+    pad_id = int(rng.integers(0, 5))
+    lengths = [int(n) for n in rng.integers(1, 40, size=count)]
+    if multiple > 1:
+        # One longest length on each side of the rounding, and an empty sequence.
+        lengths[0] = multiple * int(rng.integers(3, 6)) + (0 if count % 2 else 1)
+        lengths[-1] = 0
+    sequences = [[int(token) for token in rng.integers(0, 12, size=length)] for length in lengths]
+    sequences[0][-1] = pad_id
+    return {"sequences": sequences, "pad_id": pad_id, "multiple": multiple}
+
+
+@exercise("bucket_sampler")
+class BucketSampler:
+    """Batches of like lengths: little waste, every sample once, repeatable, and still shuffled.
+
+    `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        sizes = ((1201, 12), (900, 8), (1500, 16), (1033, 10))
+        return [_lengths_case(rng, count, batch) for count, batch in sizes]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
+            sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
+            return [_epoch(sampler, epoch) for epoch in epochs]
+
+        seed = case["seed"]
+        sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
+        return {
+            "length": len(sampler),
+            "untold": [[int(index) for index in batch] for batch in sampler],
+            "epochs": drawn(seed, 0, 1, 0),
+            "resumed": drawn(seed, 1)[0],
+            "other": drawn(seed + 1, 0)[0],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got["epochs"]) != 3:
+            raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
+        for batches in (*got["epochs"], got["resumed"], got["other"], got["untold"]):
+            _refuse_no_permutation(case, batches)
+        if got["length"] != len(got["epochs"][0]):
+            raise Wrong(
+                "len() is not the number of batches",
+                why=f"it says {got['length']}, and {len(got['epochs'][0])} came",
+                next="the last batch may be smaller, and counts",
+            )
+        _refuse_wrong_seeds(got)
+        for batches in got["epochs"][:2]:
+            _refuse_waste(case, batches)
+            _refuse_order(case, batches)
+        _refuse_mates(got["epochs"][0], got["epochs"][1])
+
+    def public(self, case: Any, want: Any) -> Any:
+        """Nothing: what is asked for are properties, and the reference's batches are only one way to have them."""
+        return {}
+
+    form: ClassVar[Any] = {"length": 0, "untold": [[0]], "epochs": [[[0]]], "resumed": [[0]], "other": [[0]]}
+
+    def show(self, case: Any) -> str:
+        return f"{len(case['lengths'])} lengths from {min(case['lengths'])} to {max(case['lengths'])}, batches of " + (
+            f"{case['batch_size']}, seed {case['seed']}"
+        )
+
+
+def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
+    sampler.set_epoch(epoch)
+    return [[int(index) for index in batch] for batch in sampler]
+
+
+def waste(lengths: list[int], batches: list[list[int]]) -> float:
+    """The share of a run's positions that hold padding, exactly."""
+    asked = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
+    return (asked - sum(lengths[i] for batch in batches for i in batch)) / asked
+
+
+def mates(one: list[list[int]], other: list[list[int]]) -> float:
+    """The share of pairs that shared a batch in one epoch and share one in the other again."""
+    place = {index: number for number, batch in enumerate(other) for index in batch}
+    pairs = [(a, b) for batch in one for i, a in enumerate(batch) for b in batch[:i]]
+    return sum(place[a] == place[b] for a, b in pairs) / max(1, len(pairs))
+
+
+def neighbours_alike(lengths: list[int], batches: list[list[int]]) -> float:
+    """The rank correlation between the longest of each batch and that of the next one."""
+    import numpy as np
+
+    longest = np.array([max(lengths[i] for i in batch) for batch in batches], dtype=float)
+    ranks = longest.argsort(kind="stable").argsort(kind="stable")
+    return float(np.corrcoef(ranks[:-1], ranks[1:])[0, 1])
+
+
+def _refuse_no_permutation(case: Any, batches: Any) -> None:
+    flat = [index for batch in batches for index in batch]
+    count, size = len(case["lengths"]), case["batch_size"]
+    if sorted(flat) != list(range(count)):
+        twice = len(flat) - len(set(flat))
+        raise Wrong(
+            "an epoch is no permutation",
+            why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} never came and {twice} came again",
+            next="every index comes once in every epoch, the last ones too",
+        )
+    if any(len(batch) > size for batch in batches) or len(batches) != -(-count // size):
+        raise Wrong(
+            "the batches have the wrong size",
+            why=f"{len(batches)} batches, the largest of {max(map(len, batches))}; batch_size is {size}",
+            next="all batches but one are full",
+        )
+    short = [len(batch) for batch in batches if len(batch) < size]
+    if len(short) > 1:
+        raise Wrong(
+            "more than one batch is not full",
+            why=f"{len(short)} batches have fewer than {size} samples, the smallest {min(short)}",
+            next="cut pools of whole batches, so that only the last of them leaves a rest",
+        )
+
+
+def _refuse_wrong_seeds(got: Any) -> None:
+    first, second, again = got["epochs"]
+    if first != again or got["resumed"] != second:
+        raise Wrong(
+            "the same seed and epoch gave another order",
+            why="a run that stops in epoch 1 and is taken up there would see other batches",
+            next="make a new generator from seed and epoch for every epoch, and use no other randomness",
+        )
+    if got["untold"] != first:
+        raise Wrong(
+            "before any set_epoch() it is not epoch 0",
+            why="a new sampler gave other batches than it does after set_epoch(0)",
+            next="set the epoch to 0 in __init__",
+        )
+    if first == second:
+        raise Wrong(
+            "every epoch has the same order", why="epochs 0 and 1 are equal", next="the epoch is part of the seed"
+        )
+    if first == got["other"]:
+        raise Wrong(
+            "the seed changes nothing", why="two seeds gave the same epoch", next="draw from a seeded generator"
+        )
+
+
+def _refuse_waste(case: Any, batches: Any) -> None:
+    import numpy as np
+
+    lengths, size = case["lengths"], case["batch_size"]
+    order = np.random.default_rng(0).permutation(len(lengths)).tolist()
+    random = waste(lengths, [order[i : i + size] for i in range(0, len(order), size)])
+    mine = waste(lengths, batches)
+    if mine > WASTE_SHARE * random:
+        raise Wrong(
+            "too much padding",
+            why=f"{percent(mine, digits=2)} of all positions, where random batches have {percent(random, digits=2)}: "
+            "half of that is allowed",
+            next="who shares a batch should have nearly the same length: what must be sorted, and how much of it?",
+        )
+
+
+def _refuse_order(case: Any, batches: Any) -> None:
+    alike = neighbours_alike(case["lengths"], batches)
+    if not alike <= MOST_ALIKE:
+        raise Wrong(
+            "batches come in the order of their lengths",
+            why=f"the rank correlation of neighbouring batches' longest is {alike:.2f}; {MOST_ALIKE} is allowed",
+            next="sorting decides who shares a batch; it need not decide when the batch comes",
+        )
+
+
+def _refuse_mates(one: Any, other: Any) -> None:
+    share = mates(one, other)
+    if share > MOST_MATES:
+        raise Wrong(
+            "the same samples share a batch in every epoch",
+            why=f"{percent(share, digits=2)} of all pairs meet again in the next epoch; "
+            f"{percent(MOST_MATES, digits=2)} are allowed",
+            next="shuffle before you sort, and sort pools of some batches rather than everything",
+        )
+
+
+def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
+    drawn = rng.lognormal(mean=float(rng.uniform(3.8, 4.6)), sigma=float(rng.uniform(0.6, 0.8)), size=count)
+    lengths = [int(min(4000, max(1, value))) for value in drawn]
+    return {"lengths": lengths, "batch_size": batch_size, "seed": int(rng.integers(1000))}

@@ -1,0 +1,292 @@
+"""read_plan and storage_format: what to read, from where, and what it costs; plans run on a modelled disk."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
+
+PAGE = 4096
+TOLERANCE = 0.01
+_MAX_READS = 5000
+# (name, seek, rate): a spinning disk, NVMe, and an object store over the network, each varied by the draw.
+_DISKS = (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9), ("object store", 50e-3, 250e6))
+_SHARES = (0.03, 0.25, 0.6, 1.0)
+
+
+@exercise("read_plan")
+class ReadPlan:
+    """Reads that bring all wanted samples of some shards, near the least time on a modelled disk.
+
+    `student.read_plan(wanted, seek_s=, byte_per_s=)` gives reads `(shard, start, stop)` in order.
+    """
+
+    form: ClassVar[Any] = [[0, 0, 0]]
+
+    def cases(self, rng: Any) -> list[Any]:
+        places = [(disk, share) for disk in _DISKS for share in _SHARES]
+        return [_plan_case(rng, disk, share) for disk, share in (places[i] for i in rng.permutation(len(places))[:8])]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        wanted = [tuple(part) for part in case["wanted"]]
+        return student.read_plan(wanted, seek_s=case["seek_s"], byte_per_s=case["byte_per_s"])
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        _refuse_impossible(case, got)
+        _refuse_gaps(case, got)
+        best = want if isinstance(want, dict) else figures(run_plan(case, want))
+        mine = figures(run_plan(case, got))
+        if mine["time_s"] > (1 + TOLERANCE) * best["time_s"]:
+            raise _slow_plan(mine, best)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """What the reference's plan costs: the plan itself would be one to copy."""
+        return figures(run_plan(case, want))
+
+    def show(self, case: Any) -> str:
+        parts = ", ".join(str(tuple(part)) for part in case["wanted"][:4])
+        return (
+            f"{len(case['wanted'])} samples out of {len(case['shard_bytes'])} shards on one disk ({case['disk']}): a "
+            f"seek takes {seconds(case['seek_s'])}, {byte_count(case['byte_per_s'])} a second\nwanted: {parts}, …"
+        )
+
+
+def run_plan(case: Any, plan: Any) -> WorkersReplay:
+    """What a plan does on the modelled disk of a case: seeks, bytes, time."""
+    disk = Disk(case["disk"], seek_s=case["seek_s"], read_byte_per_s=case["byte_per_s"])
+    machine = LoaderMachine(disks=(disk,))
+    vw = VirtualWorkers(machine)
+    files = [vw.file(nbytes) for nbytes in case["shard_bytes"]]
+    for shard, start, stop in plan:
+        vw.read(files[shard], offset=start, nbytes=stop - start)
+    return replay_workers(vw.program, machine)
+
+
+def figures(run: WorkersReplay) -> dict[str, Any]:
+    """The three figures of a plan."""
+    return {"time_s": run.host_s, "seeks": run.seeks, "read_bytes": run.disk_bytes}
+
+
+def _refuse_impossible(case: Any, plan: Any) -> None:
+    for read in plan:
+        whole = len(read) == 3 and all(type(number) is int for number in read)
+        if not whole or not 0 <= read[0] < len(case["shard_bytes"]):
+            raise Wrong(
+                "a read is no (shard, start, stop) of whole numbers",
+                why=f"one of them is {str(read)[:60]}",
+                next="give the shard's number as it stands in wanted, then the bytes from start up to stop",
+            )
+        if not 0 <= read[1] < read[2] <= case["shard_bytes"][read[0]]:
+            raise Wrong(
+                "a read lies outside its shard",
+                why=f"shard {read[0]} has {case['shard_bytes'][read[0]]:,} bytes; the read is {read[1]} to {read[2]}",
+                next="a read never needs to go beyond the last sample that is wanted",
+            )
+    if len(plan) > _MAX_READS:
+        raise Wrong("there are thousands of reads", why=f"the plan has {len(plan):,}", next="one a sample is too many")
+
+
+def _refuse_gaps(case: Any, plan: Any) -> None:
+    covered: dict[int, list[list[int]]] = {}
+    for shard, start, stop in sorted(plan):
+        runs = covered.setdefault(shard, [])
+        if runs and start <= runs[-1][1]:
+            runs[-1][1] = max(runs[-1][1], stop)
+        else:
+            runs.append([start, stop])
+    missing = [
+        (shard, start, stop)
+        for shard, start, stop in case["wanted"]
+        if not any(low <= start and stop <= high for low, high in covered.get(shard, []))
+    ]
+    if missing:
+        raise Wrong(
+            "wanted samples were never read",
+            why=f"{len(missing)} of {len(case['wanted'])}, the first of them {missing[0]}",
+            next="every byte of every wanted sample lies in one of the reads",
+        )
+
+
+def _slow_plan(mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
+    slower = f"it takes {seconds(mine['time_s'])} where {seconds(best['time_s'])} would do"
+    if mine["seeks"] > best["seeks"] and mine["read_bytes"] <= best["read_bytes"]:
+        return Wrong(
+            "the plan jumps where it could read on",
+            why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}",
+            next="in which order do the bytes lie on the disk, and when is a gap cheaper to read than to jump?",
+        )
+    if mine["read_bytes"] > best["read_bytes"] and mine["seeks"] <= best["seeks"]:
+        return Wrong(
+            "the plan reads what nobody wants",
+            why=f"{byte_count(mine['read_bytes'])} with {mine['seeks']} seeks: {slower}",
+            next="how many bytes does the disk read in the time of one seek? A longer gap is cheaper to jump",
+        )
+    return Wrong(
+        "another plan is faster",
+        why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}",
+        next="price each gap twice, once read through and once jumped, and take the cheaper",
+    )
+
+
+def _plan_case(rng: Any, disk: tuple[str, float, float], share: float) -> dict[str, Any]:
+    name, seek_s, rate = disk
+    seek_s, rate = round(seek_s * float(rng.uniform(0.6, 1.6)), 7), float(round(rate * float(rng.uniform(0.6, 1.6))))
+    # Gaps on both sides of what a seek is worth, whatever the disk: samples scale with it.
+    typical = max(2, int(seek_s * rate / PAGE / float(rng.uniform(4, 10))))
+    shard_bytes, wanted = [], []
+    for shard in range(int(rng.integers(3, 6))):
+        pages = [int(n) for n in rng.integers(max(1, typical // 2), 2 * typical + 1, size=int(rng.integers(20, 40)))]
+        starts = [PAGE * sum(pages[:index]) for index in range(len(pages) + 1)]
+        shard_bytes.append(starts[-1])
+        picks = _picks(rng, len(pages), share)
+        wanted += [[shard, starts[i], starts[i + 1]] for i in picks]
+    order = rng.permutation(len(wanted))
+    return {
+        "disk": name,
+        "seek_s": seek_s,
+        "byte_per_s": rate,
+        "shard_bytes": shard_bytes,
+        "wanted": [wanted[i] for i in order],
+    }
+
+
+def _picks(rng: Any, count: int, share: float) -> list[int]:
+    size = max(2, round(share * count))
+    return sorted(int(i) for i in rng.choice(count, size=size, replace=False))
+
+
+@exercise("storage_format")
+class StorageFormat:
+    """The cost of a storage format under an access pattern, and the format that it picks.
+
+    `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        kinds = ("small", "columns", "random", "few columns", "cached", "many epochs", "random", "sequential", "cached")
+        return [_format_case(rng, kind) for kind in kinds]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        access, disk = case["access"], case["disk"]
+        costs = [student.format_cost_s(form, access, disk) for form in case["forms"]]
+        return {"cost_s": costs, "pick": student.pick_format(case["forms"], access, disk)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        names = [form["name"] for form in case["forms"]]
+        if len(got["cost_s"]) != len(names):
+            raise Wrong("a format has one cost", why="more or fewer came back", next="return one number of seconds")
+        for form, mine, right in zip(case["forms"], got["cost_s"], want["cost_s"], strict=True):
+            if not close(mine, right, rtol=1e-6):
+                raise _wrong_cost(case, form, mine, right)
+        if got["pick"] not in names:
+            raise Wrong(
+                f"{got['pick'][:40]!r} is none of the formats", why=f"they are {', '.join(names)}", next="return a name"
+            )
+        # Two formats may cost the same: either is right.
+        picked = want["cost_s"][names.index(got["pick"])]
+        if not close(picked, min(want["cost_s"]), rtol=1e-6):
+            raise Wrong(
+                f"{got['pick']} is not the cheapest format",
+                why=f"it costs {seconds(picked)}, another one {seconds(min(want['cost_s']))}",
+                next="compare what format_cost_s gives for each of them, on this disk and for this access",
+            )
+
+    def show(self, case: Any) -> str:
+        rows = [f"  {form}" for form in case["forms"]]
+        return "\n".join([f"access = {case['access']}", f"disk = {case['disk']}", "forms:", *rows])
+
+
+def _terms(form: Any, access: Any, disk: Any) -> dict[str, float]:
+    """What single omissions would make of the cost, by what the student is told."""
+    read = access["samples"] if access["order"] == "sequential" else access["reads"]
+    scattered = access["order"] == "random"
+    share = access["column_share"] if form["columnar"] else 1.0
+    exact = form["sample_bytes"] * share
+    rounded = max(exact, form["unit_bytes"]) if scattered else exact
+    jumps = read if scattered else 1
+
+    def total(*, each: float = rounded, seeks: int = jumps, opens: int = form["opens_per_sample"], fits: bool) -> float:
+        cpu_s = read * (opens * disk["open_s"] + form["parse_s"])
+        disk_s = seeks * disk["seek_s"] + read * each / disk["byte_per_s"]
+        return access["epochs"] * cpu_s + (1 if fits else access["epochs"]) * disk_s
+
+    fits = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
+    unit_always = max(exact, form["unit_bytes"])
+    return {
+        "the page cache was left out": total(fits=False),
+        "every epoch after the first was taken to be free": total(fits=True),
+        "the least that a random read fetches was left out": total(each=exact, fits=fits),
+        "the least that a random read fetches was paid by a sequential one": total(each=unit_always, fits=fits),
+        "the columns that are not needed were paid for": total(
+            each=max(form["sample_bytes"], form["unit_bytes"]) if scattered else form["sample_bytes"], fits=fits
+        ),
+        "columns were skipped in a format that cannot": total(
+            each=max(form["sample_bytes"] * access["column_share"], form["unit_bytes"])
+            if scattered
+            else form["sample_bytes"] * access["column_share"],
+            fits=fits,
+        ),
+        "opening files was left out": total(opens=0, fits=fits),
+        "every sample paid for a seek": total(seeks=read, fits=fits),
+        "no sample paid for a seek": total(seeks=1, fits=fits),
+    }
+
+
+def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
+    digits = 3 if seconds(right) != seconds(mine) else 7
+    why = f"for {form['name']}, {seconds(right, digits=digits)} is right; yours is {seconds(mine, digits=digits)}"
+    for told, value in _terms(form, case["access"], case["disk"]).items():
+        if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
+            return Wrong(told, why=why, next="read that row of the table again")
+    return Wrong("the cost of a format is wrong", why=why, next="add up the rows of the table, one epoch at a time")
+
+
+def _format_case(rng: Any, kind: str) -> dict[str, Any]:
+    def between(low: float, high: float) -> float:
+        return float(rng.uniform(low, high))
+
+    sample_bytes = int(rng.integers(2_000, 40_000) if kind == "small" else rng.integers(40_000, 300_000))
+    samples, epochs = int(rng.integers(20_000, 200_000)), int(rng.integers(2, 6))
+    scattered = kind in ("random", "cached", "few columns")
+    access = {
+        "samples": samples,
+        "reads": int(samples * between(0.2, 0.8)),
+        "epochs": 10 * epochs if kind == "many epochs" else epochs,
+        "order": "random" if scattered else "sequential",
+        "column_share": round(between(0.05, 0.4), 3) if "columns" in kind else 1.0,
+    }
+    _, seek_s, rate = _DISKS[int(rng.integers(3))]
+    stored = samples * sample_bytes
+    disk = {
+        "seek_s": round(seek_s * between(0.5, 2), 7),
+        "byte_per_s": float(round(rate * between(0.5, 2))),
+        "open_s": round(between(30e-6, 400e-6), 7),
+        "cache_bytes": int(stored * (between(0.95, 1.6) if kind == "cached" else between(0.05, 0.6))),
+    }
+    return {
+        "forms": [_form(rng, name, sample_bytes) for name in ("raw files", "tar", "parquet", "lmdb")],
+        "access": access,
+        "disk": disk,
+    }
+
+
+def _form(rng: Any, name: str, sample_bytes: int) -> dict[str, Any]:
+    grows, unit, opens = {
+        "raw files": (1.0, PAGE, 1),
+        "tar": (1.02, 0, 0),
+        "parquet": (float(rng.uniform(0.5, 0.95)), int(rng.integers(20, 200)) * sample_bytes, 0),
+        "lmdb": (1.1, 2 * PAGE, 0),
+    }[name]
+    # A tar has no index: finding one sample means reading on from the beginning of its shard, half of it on average.
+    unit = int(rng.integers(50, 500)) * sample_bytes if name == "tar" else unit
+    return {
+        "name": name,
+        "sample_bytes": int(sample_bytes * grows),
+        "unit_bytes": unit,
+        "opens_per_sample": opens,
+        "columnar": name == "parquet",
+        "parse_s": round(float(rng.uniform(2e-6, 80e-6)), 8),
+    }

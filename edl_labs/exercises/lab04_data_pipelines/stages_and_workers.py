@@ -1,0 +1,292 @@
+"""stage_ladder and predict_workers: what each stage costs, and what a number of workers makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, percent, seconds
+from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
+
+TOLERANCE = 0.03
+LIMITS = ("workers", "cores", "disk", "step")
+_PAGE = 4096
+_READINGS = 400
+# Stands for an answer that is no pair.
+_NO_PAIR = -1.0
+
+
+@exercise("stage_ladder", timeout_s=90)
+class StageLadder:
+    """What each stage of a pipeline costs alone and with all before it, from cold, by readings of a clock.
+
+    `student.stage_ladder(vw, stages, samples=)` gives `(name, alone_s, cumulative_s)` for each stage, cold.
+    """
+
+    form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
+    loose = True
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [_ladder_case(rng, two_files=number % 2 == 0) for number in range(6)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        vw = VirtualWorkers(_machine(case))
+        stages = stages_of(vw, case)
+        rungs = student.stage_ladder(vw, stages, samples=case["samples"])
+        try:
+            plain = [[str(name), float(alone_s), float(cumulative_s)] for name, alone_s, cumulative_s in rungs]
+        except (TypeError, ValueError):
+            # No list of triples: judged as a ladder without rungs.
+            plain = []
+        return {"rungs": plain, "program": json.dumps(vw.program, separators=(",", ":"))}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = _replayed(case, got.get("program"))
+        rungs = got["rungs"]
+        names = [stage["name"] for stage in case["stages"]]
+        if [rung[0] for rung in rungs] != names:
+            raise Wrong(
+                "a ladder has one rung for each stage, in order",
+                why=f"the stages are {', '.join(names)}",
+                next="(name, alone_s, cumulative_s) for each",
+            )
+        for rung, right in zip(rungs, want["rungs"], strict=True):
+            for which, mine, good in (("alone", rung[1], right[1]), ("cumulative", rung[2], right[2])):
+                if not close(mine, good, rtol=TOLERANCE):
+                    raise _wrong_rung(case, rung, which=which, mine=mine, right=right)
+        _refuse_unmeasured(case, rungs, run)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The ladder, without the program that measured it."""
+        return {"rungs": want["rungs"]}
+
+    def show(self, case: Any) -> str:
+        rows = [f"  {stage['name']}: {_told(stage)}" for stage in case["stages"]]
+        return "\n".join([f"{case['samples']} samples, a seek takes {seconds(case['seek_s'])}", *rows])
+
+
+def _told(stage: Any) -> str:
+    if stage["kind"] == "read":
+        return f"read, {byte_count(stage['bytes'])} a sample"
+    return f"cpu, {seconds(min(stage['cpu_s']), digits=2)} to {seconds(max(stage['cpu_s']), digits=2)} a sample"
+
+
+def _machine(case: Any) -> LoaderMachine:
+    return LoaderMachine(
+        disks=(Disk("disk", seek_s=case["seek_s"], read_byte_per_s=case["byte_per_s"]),),
+        cache_bytes=1 << 40,
+        memory_byte_per_s=10e9,
+        open_s=case["open_s"],
+        clock_resolution_s=1e-5,
+        clock_read_cost_s=1e-6,
+    )
+
+
+def stages_of(vw: VirtualWorkers, case: Any) -> list[tuple[str, Callable[[int], None]]]:
+    """The stages of a case as functions of a sample's number, on `vw`."""
+    files: dict[int, Any] = {}
+
+    def stage(spec: Any, place: int) -> Callable[[int], None]:
+        if spec["kind"] == "cpu":
+            return lambda sample: vw.work(spec["name"], spec["cpu_s"][sample])
+        file = files[place] = vw.file(spec["bytes"] * case["samples"], name=spec["name"])
+        return lambda sample: vw.read(file, offset=sample * spec["bytes"], nbytes=spec["bytes"])
+
+    return [(spec["name"], stage(spec, place)) for place, spec in enumerate(case["stages"])]
+
+
+def _replayed(case: Any, text: Any) -> WorkersReplay:
+    try:
+        return replay_workers(json.loads(text), _machine(case))
+    except (ReplayError, TypeError, ValueError, RecursionError) as error:
+        raise Wrong(
+            "the recorded program is not what this machine would have done",
+            why=str(getattr(error, "what", "it is no program"))[:200],
+            next="use the machine through its own calls, and leave its record alone",
+        ) from None
+
+
+def _wrong_rung(case: Any, rung: Any, *, which: str, mine: float, right: Any) -> Wrong:
+    good = right[1] if which == "alone" else right[2]
+    why = f"{which}, {rung[0]} takes {seconds(good)} a sample; yours is {seconds(mine)}"
+    if close(mine, good * case["samples"], rtol=TOLERANCE):
+        return Wrong("that is the time of all samples", why=why, next="seconds per sample: divide")
+    if which == "alone" and close(mine, right[2], rtol=TOLERANCE):
+        return Wrong("a stage alone was measured with those before it", why=why, next="run that stage only")
+    stage = next(stage for stage in case["stages"] if stage["name"] == rung[0])
+    if mine < good and stage["kind"] == "read" and (which == "alone" or stage is case["stages"][0]):
+        return Wrong(
+            "a warm figure is given for a cold one",
+            why=why,
+            next="an earlier run left the data in the page cache; what empties it?",
+        )
+    if mine < good and which == "cumulative":
+        return Wrong(
+            "the stages together take longer than that",
+            why=why,
+            next="start each run cold, and run the stages sample by sample: two of them may share a disk",
+        )
+    return Wrong("a rung of the ladder is wrong", why=why, next="between two readings: all samples, once, from cold")
+
+
+def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
+    readings = [reading.value for reading in run.readings if reading.op == "now"][:_READINGS]
+    spans = sorted(later - earlier for i, earlier in enumerate(readings) for later in readings[i + 1 :])
+    for name, *times_s in rungs:
+        for time_s in times_s:
+            if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
+                raise Wrong(
+                    "a figure lies between no two readings of the clock",
+                    why=f"{name}: {seconds(time_s)} a sample; no two readings are {case['samples']} times that apart",
+                    next="one pair of readings around all samples, their difference divided by the samples",
+                )
+
+
+def _ladder_case(rng: Any, *, two_files: bool) -> dict[str, Any]:
+    samples, seek_s = int(rng.integers(20, 50)), round(float(rng.uniform(2e-3, 9e-3)), 6)
+
+    def reads(name: str) -> dict[str, Any]:
+        return {"name": name, "kind": "read", "bytes": _PAGE * int(rng.integers(10, 60))}
+
+    def works(name: str) -> dict[str, Any]:
+        mean = float(rng.uniform(0.3e-3, 6e-3))
+        return {
+            "name": name,
+            "kind": "cpu",
+            "cpu_s": [round(mean * float(rng.uniform(0.5, 1.5)), 7) for _ in range(samples)],
+        }
+
+    first = [reads("read image"), reads("read label")] if two_files else [reads("read sample")]
+    names = ["decode", "crop", "normalise", "collate"][: int(rng.integers(2, 5))]
+    return {
+        "samples": samples,
+        "seek_s": seek_s,
+        "byte_per_s": float(round(rng.uniform(80e6, 250e6))),
+        "open_s": 1e-4,
+        "stages": first + [works(name) for name in names],
+    }
+
+
+@exercise("predict_workers")
+class PredictWorkers:
+    """Batches per second for a number of workers, and which resource stops it there.
+
+    `student.predict_workers(workers, machine)` gives `(batch_per_s, limit)`; asked for a sweep of workers.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        kinds = ("cores", "disk", "step", "cpu step", "cores", "network", "cpu step", "disk", "step")
+        return [_workers_case(rng, kind) for kind in kinds]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        answers = [student.predict_workers(workers, dict(case["machine"])) for workers in case["workers"]]
+        return [
+            list(answer) if isinstance(answer, tuple | list) and len(answer) == 2 else [_NO_PAIR, type(answer).__name__]
+            for answer in answers
+        ]
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != len(want):
+            raise Wrong("each number of workers has one answer", why="some are missing", next="return (rate, limit)")
+        for workers, (rate, limit), (right, why) in zip(case["workers"], got, want, strict=True):
+            if rate == _NO_PAIR:
+                raise Wrong(
+                    "predict_workers gives two things",
+                    why=f"for {_workers_text(workers)} it returned {limit}, not a pair",
+                    next="return batch_per_s, limit",
+                )
+            if not close(rate, right, rtol=1e-6):
+                raise _wrong_rate(case["machine"], workers, rate, right, why)
+            if limit != why:
+                known = limit if limit in LIMITS else f"{limit[:40]!r}"
+                raise Wrong(
+                    f"{known} is not what stops it there",
+                    why=f"{_workers_text(workers)}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
+                    next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
+                )
+
+    def show(self, case: Any) -> str:
+        return f"workers {case['workers']}, machine = {case['machine']}"
+
+
+def _workers_text(workers: int) -> str:
+    return "1 worker" if workers == 1 else f"{workers} workers"
+
+
+def _wrong_rate(machine: Any, workers: int, rate: float, right: float, limit: str) -> Wrong:
+    m = machine
+    one = m["cpu_s"] + m["wait_s"] + m["disk_s"]
+    why = f"with {_workers_text(workers)}, {right:.4g} batches/s are right (limit: {limit}); yours is {rate:.4g}"
+    alike = {
+        "a step on cores was taken to cost the loader nothing": min(
+            max(1, workers) / one, m["cores"] / m["cpu_s"], 1 / m["disk_s"], 1 / m["step_s"]
+        ),
+        "a step was taken to need one core only": min(
+            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_s"]), 1 / m["disk_s"], 1 / m["step_s"]
+        ),
+        "the step's cores were taken away for the whole time": min(
+            max(1, workers) / one,
+            (m["cores"] - m["step_threads"]) / m["cpu_s"],
+            1 / m["disk_s"],
+            1 / m["step_s"],
+        ),
+        "the number of cores was left out": min(max(1, workers) / one, 1 / m["disk_s"], 1 / m["step_s"]),
+        "the disk was taken to serve every worker at full speed": min(
+            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_threads"] * m["step_s"]), 1 / m["step_s"]
+        ),
+        "the step was left out": min(
+            max(1, workers) / one, m["cores"] / (m["cpu_s"] + m["step_threads"] * m["step_s"]), 1 / m["disk_s"]
+        ),
+    }
+    if workers == 0:
+        return Wrong(
+            "without workers, nothing overlaps", why=why, next="the main process loads and steps in turn: times add up"
+        )
+    for told, value in alike.items():
+        if close(rate, value) and not close(value, right):
+            return Wrong(told, why=why, next="each resource has a rate of its own; which of them did you ask?")
+    return Wrong(
+        "the rate is wrong",
+        why=why,
+        next=f"work out the bound of {limit!r} again; yours is off by {percent(abs(rate / right - 1))}",
+    )
+
+
+def simulated(case: Any, workers: int, *, batches: int = 400) -> float:
+    """Batches per second of such a loop on VirtualWorkers: what a prediction is to be compared with."""
+    m = case["machine"]
+    rate = 1e9
+    nbytes = max(1, round(m["disk_s"] * rate / _PAGE)) * _PAGE
+    vw = VirtualWorkers(
+        LoaderMachine(cores=m["cores"], page_bytes=_PAGE, disks=(Disk("disk", seek_s=0.0, read_byte_per_s=rate),))
+    )
+    file = vw.file(nbytes)
+    one = [("read", file.index, 0, nbytes), ("sleep", "wait", m["wait_s"]), ("cpu", "decode", m["cpu_s"])]
+    for _ in vw.loader([one] * batches, workers=workers, prefetch=4):
+        vw.step(m["step_s"], threads=m["step_threads"])
+    return batches / vw.now_s()
+
+
+def _workers_case(rng: Any, kind: str) -> dict[str, Any]:
+    def between(low: float, high: float) -> float:
+        return round(float(rng.uniform(low, high)), 6)
+
+    cores = int(rng.integers(4, 17))
+    cpu_s = between(20e-3, 90e-3)
+    machine = {
+        "cores": cores,
+        "cpu_s": cpu_s,
+        "wait_s": between(100e-3, 300e-3) if kind == "network" else between(0, 10e-3),
+        "disk_s": between(0.5e-3, 1.5e-3) if kind != "disk" else round(cpu_s / cores * between(1.5, 3), 6),
+        "step_s": round(cpu_s / cores * between(0.2, 0.5), 6),
+        "step_threads": 0,
+    }
+    if kind == "step":
+        machine["step_s"] = round(cpu_s / cores * between(1.5, 4), 6)
+    if kind == "cpu step":
+        machine["step_threads"] = int(rng.integers(2, cores + 1))
+        machine["step_s"] = round(cpu_s / cores * between(0.3, 0.8), 6)
+    return {"machine": machine, "workers": [0, 1, 2, 3, cores // 2, cores, 2 * cores, 4 * cores]}

@@ -1,0 +1,21 @@
+"""The exercises of lab05_profiling: reading profiles, writing one, and naming, blaming and mending what is slow."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab05_profiling.layer_profiler import LayerProfiler
+from edl_labs.exercises.lab05_profiling.planted_faults import Planted
+from edl_labs.exercises.lab05_profiling.rows_and_samples import ReadASampler, SelfTimes
+from edl_labs.exercises.lab05_profiling.schedule_and_monitor import ScheduleStates, UtilisationLies
+from edl_labs.exercises.lab05_profiling.step_patterns import Blame, MostToGain, NameThePattern
+
+EXERCISES = (
+    SelfTimes,
+    ReadASampler,
+    ScheduleStates,
+    LayerProfiler,
+    UtilisationLies,
+    NameThePattern,
+    Blame,
+    MostToGain,
+    Planted,
+)

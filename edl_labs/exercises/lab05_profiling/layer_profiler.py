@@ -1,0 +1,286 @@
+"""layer_profiler: hooks around every module, judged by a trace whose times are readings of the replayed program."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import replayed, written
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.layers import timed_model
+
+PHASES = ("forward", "backward")
+_END = "profiler closed"
+_MAX_EVENTS = 5000
+_RETURNED = "a hook returned a value, which replaces the module's input or output; hooks must return None"
+
+
+@exercise("layer_profiler")
+class LayerProfiler:
+    """Seconds of every module, forward and backward, with and without what is inside, and a trace file of them.
+
+    `LayerProfiler(model, clock)`, a context manager with `table()`, seconds by module, and `trace()`, a file.
+    """
+
+    form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
+
+    def cases(self, rng: Any) -> list[Any]:
+        shapes = [
+            [("stem", {}), ("head", {})],
+            [("stem", {}), ("block", {"residual": True, "children": [("norm", {}), ("mlp", {})]})],
+            [("shared", {"times": 2, "children": [("inner", {})]}), ("head", {})],
+            [
+                ("body", {"children": [("a", {"children": [("b", {"children": [("c", {})]})]}), ("d", {"times": 3})]}),
+                ("head", {}),
+            ],
+        ]
+        return [_case(rng, shape, steps=1 + number % 2) for number, shape in enumerate(shapes)]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        import torch
+
+        gpu = VirtualGPU(_machine(case))
+        model = timed_model(case["plan"], gpu)
+
+        def train() -> None:
+            try:
+                model(torch.ones(2, requires_grad=True)).sum().backward()
+            except (AttributeError, TypeError, RuntimeError) as error:
+                if _replaced(error):
+                    raise TypeError(f"{_RETURNED} ({str(error)[:80]})") from error
+                raise
+
+        profiler = student.LayerProfiler(model, gpu.clock)
+        with profiler as inside:
+            for _ in range(case["steps"]):
+                train()
+        used = profiler if inside is None else inside
+        gpu.launch(_END, duration_s=0.0)
+        train()
+        table = used.table()
+        columns = ("calls", "forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
+        rows = sorted([name, *(table[name][column] for column in columns)] for name in table)
+        return {"table": rows, "trace": _text(used.trace()), "program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed(got["program"], _machine(case))
+        _refuse_own_work(run, case)
+        _judge_closed(run)
+        _judge_table(got["table"], want["table"])
+        _judge_trace(
+            got["trace"], want["trace"], times_s=[reading.value for reading in run.readings if reading.op == "now"]
+        )
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The table and the trace; the program is not needed to compare."""
+        return {"table": want["table"], "trace": want["trace"]}
+
+    def show(self, case: Any) -> str:
+        lines = [f"launch_overhead_s = {1e6 * case['launch_overhead_s']:.1f} µs, {case['steps']} steps; own kernels:"]
+        return "\n".join(lines + list(_shown("model", case["plan"], 1)))
+
+
+def _replaced(error: BaseException) -> bool:
+    """Whether the model or torch failed on a value that a hook must have returned."""
+    place, names = error.__traceback__, [""]
+    while place is not None:
+        names.append(place.tb_frame.f_globals.get("__name__", ""))
+        place = place.tb_next
+    return names[-1].split(".")[0] in ("torch", "edl_labs") and "argument" not in str(error)
+
+
+def _case(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:
+    plan = _plan(rng, {"children": shape})
+    return {"plan": plan, "steps": steps, "launch_overhead_s": round(float(rng.uniform(3e-6, 9e-6)), 9)}
+
+
+def _plan(rng: Any, node: Any) -> dict[str, Any]:
+    """Durations for a shape; names get a number, so that no two cases have the same modules."""
+    forward_s = round(float(rng.uniform(2e-5, 3e-4)), 9)
+    plan = {"forward_s": forward_s, "backward_s": round(forward_s * float(rng.uniform(1.2, 2.8)), 9)}
+    children = [[f"{name}{int(rng.integers(1, 99))}", _plan(rng, child)] for name, child in node.get("children", ())]
+    kept = {key: node[key] for key in ("times", "residual") if key in node}
+    return {**plan, **kept, "children": children}
+
+
+def _machine(case: Any) -> VirtualMachine:
+    return VirtualMachine(launch_overhead_s=case["launch_overhead_s"])
+
+
+def _text(trace: Any) -> str:
+    """The trace as the text of a file; what is no JSON becomes a text that is none either."""
+    try:
+        text = json.dumps(trace)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    return text[:2_000_000]
+
+
+def _launches(entries: Any) -> list[tuple[Any, Any]]:
+    return [(e["name"], e["duration_s"]) for e in entries for _ in range(e.get("times", 1)) if e["op"] == "launch"]
+
+
+def _expected(plan: Any) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The kernels of one forward pass and of its backward pass, in order."""
+    forward, backward = [("forward", plan["forward_s"])], [("backward", plan["backward_s"])]
+    for _, child in plan["children"]:
+        for _ in range(child.get("times", 1)):
+            down, up = _expected(child)
+            forward, backward = forward + down, up + backward
+    return forward, backward
+
+
+def _refuse_own_work(run: Any, case: Any) -> None:
+    forward, backward = _expected(case["plan"])
+    step = forward + backward
+    if _launches(run.program) != step * case["steps"] + [(_END, 0.0)] + step or run.counts.get("host_work"):
+        raise Wrong(
+            "the model's own work was not left alone",
+            why="kernels were added, left out or run in another order",
+            next="a profiler's hooks read a clock, and return nothing",
+        )
+
+
+def _judge_closed(run: Any) -> None:
+    end = next(index for index, entry in enumerate(run.program) if entry.get("name") == _END)
+    if any(entry["op"] == "now" for entry in run.program[end:]):
+        raise Wrong(
+            "the profiler still reads the clock after it was closed",
+            why="the model ran once more behind the with block, and hooks were still there",
+            next="keep the handles that register_... returns, and remove each of them in __exit__",
+        )
+
+
+def _judge_table(got: Any, want: Any) -> None:
+    mine, rights = ({row[0]: row[1:] for row in table} for table in (got, want))
+    if set(mine) != set(rights):
+        odd = sorted(set(mine) ^ set(rights))[0]
+        raise Wrong(
+            f"the table has no row, or one too many: {odd[:40]!r}",
+            why='each module of named_modules() has one row under its name; the outermost is called "model"',
+            next="register hooks for model.named_modules(), containers included",
+        )
+    for name, right in sorted(rights.items(), key=lambda item: item[0].count(".")):
+        for place, column in enumerate(
+            ("calls", *(f"{phase}_{kind}" for phase in PHASES for kind in ("self_s", "total_s")))
+        ):
+            if not close(mine[name][place], right[place], rtol=1e-6, atol=1e-12):
+                raise _table_symptom(name, column, said=mine[name][place], right=right)
+
+
+def _table_symptom(name: str, column: str, *, said: Any, right: list[float]) -> Wrong:
+    place = f"{column} of {name} is {said!r}; columns and modules before it are right"
+    calls, forward_self, forward_total, backward_self, backward_total = right
+    if column == "calls":
+        return Wrong("a module's calls are counted wrongly", why=place, next="one forward pass through it is one call")
+    phase = "forward" if column.startswith("forward") else "backward"
+    own, total = (forward_self, forward_total) if phase == "forward" else (backward_self, backward_total)
+    if column.endswith("self_s") and close(said, total):
+        return Wrong(
+            "a self time holds what the modules inside took",
+            why=place,
+            next="when a module ends, tell the one around it how long it took",
+        )
+    if not said and phase == "backward":
+        return Wrong(
+            "the backward pass took no time",
+            why=place,
+            next="full_backward_pre hooks begin it, full_backward hooks end it",
+        )
+    whole = own if column.endswith("self_s") else total
+    if calls > 1 and type(said) in (int, float) and close(said * calls, whole, rtol=0.1):
+        return Wrong("only one of a module's calls is in its row", why=place, next="add up all calls")
+    if type(said) in (int, float) and 0 < said < 0.5 * whole:
+        return Wrong(
+            "a module was timed while the device had not done its work",
+            why=f"{place}; a launch returns long before its kernel ends",
+            next="wait for the device before each reading of the clock",
+        )
+    return Wrong(
+        "a module's time is wrong",
+        why=place,
+        next="begin and end one module by hand: which hook runs when, and what does the stack hold?",
+    )
+
+
+def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
+    mine, rights = _events(text), _events(want)
+    if len(mine) > _MAX_EVENTS or [event[:2] for event in mine] != [event[:2] for event in rights]:
+        raise Wrong(
+            "the trace does not hold one event for each call of each module",
+            why=f"there are {len(mine)} complete events, and {len(rights)} are expected, with name and cat as told",
+            next='one event with ph "X" for each forward and each backward of each call, under the module\'s name',
+        )
+    known = sorted(times_s)
+    for (phase, name, start, spent), right in zip(mine, rights, strict=True):
+        if not close(spent, right[3], rtol=1e-6, atol=1e-3) or not close(start, right[2], rtol=1e-6, atol=1e-3):
+            raise Wrong(
+                "an event of the trace has the wrong ts or dur",
+                why=f"the {phase} of {name} begins at {start!r} and lasts {spent!r}, in the file's unit",
+                next="trace events are in microseconds: ts when it began, dur how long it lasted",
+            )
+        if not all(_near(known, 1e-6 * moment) for moment in (start, start + spent)):
+            raise Wrong(
+                "an event begins or ends when no clock was read",
+                why=f"the {phase} of {name} has times that are no readings of the clock that you were given",
+                next="take ts and dur from clock.now_s() in the hooks",
+            )
+
+
+def _events(text: str) -> list[tuple[str, str, float, float]]:
+    """(phase, name, start, duration) of the complete events, in order; Wrong when the file is no trace."""
+    try:
+        trace = json.loads(text)
+    except ValueError:
+        trace = None
+    events = trace.get("traceEvents") if isinstance(trace, dict) else trace
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise _no_trace("it is no JSON object with a list under traceEvents")
+    found = []
+    for event in events:
+        if event.get("ph") == "X":
+            found.append(_event(event))
+        elif event.get("ph") not in ("M", "B", "E", "i", "I", "C", "s", "f", "t", "b", "e", "n"):
+            raise _no_trace(f"an event has the ph {str(event.get('ph'))[:20]!r}")
+    return sorted(found)
+
+
+def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
+    for key in ("ts", "dur"):
+        value: Any = event.get(key)
+        if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
+            raise _no_trace(f"a complete event needs a number from 0 as its {key}, not {str(value)[:20]!r}")
+    if not all(type(event.get(key)) in (int, str) for key in ("pid", "tid")):
+        raise _no_trace("a complete event needs a pid and a tid, which name its process and its row")
+    name, phase = event.get("name"), event.get("cat")
+    if type(name) is not str or phase not in PHASES:
+        raise _no_trace(
+            f'a complete event needs a name, and here the cat "forward" or "backward", not {str(phase)[:20]!r}'
+        )
+    return str(phase), name, float(event["ts"]), float(event["dur"])
+
+
+def _no_trace(why: str) -> Wrong:
+    return Wrong(
+        "the trace is no file that a trace viewer opens",
+        why=why,
+        next='trace() returns {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur", "pid", "tid"}, ...]}',
+    )
+
+
+def _near(times_s: list[float], moment_s: float) -> bool:
+    at = bisect_left(times_s, moment_s)
+    return any(abs(time_s - moment_s) < 2e-9 for time_s in times_s[max(0, at - 1) : at + 1])
+
+
+def _shown(name: str, plan: Any, depth: int) -> Any:
+    extra = f", called {plan['times']} times" if plan.get("times", 1) > 1 else ""
+    extra += ", residual" if plan.get("residual") else ""
+    spent = f"{1e6 * plan['forward_s']:.1f} µs forward, {1e6 * plan['backward_s']:.1f} µs backward"
+    yield f"{'  ' * depth}{name}: {spent}{extra}"
+    for child, inside in plan["children"]:
+        yield from _shown(child, inside, depth + 1)

@@ -1,0 +1,193 @@
+"""schedule_states and utilisation_lies: what a profiler records at a step, and what a monitor says about a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import seconds
+
+STATES = ("none", "warmup", "record", "record and save")
+
+
+@exercise("schedule_states")
+class ScheduleStates:
+    """What a scheduled profiler does at each step: nothing, warm up, record, or record and save.
+
+    `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=)` gives the state at each step.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        def case(**fixed: int) -> dict[str, int]:
+            drawn = {
+                "wait": int(rng.integers(1, 5)),
+                "warmup": int(rng.integers(1, 4)),
+                "active": int(rng.integers(2, 6)),
+                "repeat": int(rng.integers(2, 4)),
+                "skip_first": 0,
+            } | fixed
+            cycle = drawn["wait"] + drawn["warmup"] + drawn["active"]
+            return {"steps": drawn["skip_first"] + 3 * cycle + int(rng.integers(3, cycle + 4)), **drawn}
+
+        skipped = int(rng.integers(2, 9))
+        return [
+            case(),
+            case(repeat=1),
+            case(repeat=0),
+            case(active=1),
+            case(wait=0),
+            case(warmup=0, repeat=0),
+            case(skip_first=skipped),
+            case(skip_first=skipped + 3, repeat=0),
+            case(wait=0, warmup=0, active=1, repeat=0),
+        ]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        options = {name: value for name, value in case.items() if name != "steps"}
+        return list(student.schedule_states(case["steps"], **options))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != len(want):
+            raise Wrong(
+                f"{len(want)} steps have {len(want)} states, not {len(got)}",
+                why="each step has one",
+                next="return one state for each step, from step 0 on",
+            )
+        for step, (said, right) in enumerate(zip(got, want, strict=True)):
+            if said != right:
+                raise _schedule_symptom(case, step, str(said), right)
+
+    def show(self, case: Any) -> str:
+        return ", ".join(f"{name}={value}" for name, value in case.items())
+
+
+@exercise("utilisation_lies")
+class UtilisationLies:
+    """The monitor's utilisation, and the share of SMs that are at work, from a timeline of kernels.
+
+    `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        return [_timeline(rng, kind) for kind in ("one SM", "small", "waves", "beside", "mixed", "mixed")]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        kernels = [dict(kernel) for kernel in case["kernels"]]
+        return student.utilisation(kernels, sm_count=case["sm_count"], window_s=case["window_s"])
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != 2:
+            raise Wrong(
+                "two shares are wanted",
+                why="one came back, or three",
+                next="return the utilisation, then the SMs' share",
+            )
+        if not close(got[0], want[0], rtol=1e-6):
+            raise _utilisation_symptom(case, got[0])
+        if not close(got[1], want[1], rtol=1e-6):
+            raise _sm_symptom(case, got, want)
+
+    def show(self, case: Any) -> str:
+        lines = [
+            f"  {seconds(k['start_s'])} to {seconds(k['end_s'])}: {k['blocks']} blocks" for k in case["kernels"][:8]
+        ]
+        more = len(case["kernels"]) - 8
+        head = f"{case['sm_count']} SMs, a window of {seconds(case['window_s'])}"
+        return "\n".join([head, *lines, *([f"  and {more} more"] if more > 0 else [])])
+
+
+def _schedule_symptom(case: Any, step: int, said: str, right: str) -> Wrong:
+    place = f"step {step} is {said[:30]!r}; the steps before it are right"
+    if said not in STATES:
+        return Wrong(f"{said[:30]!r} is no state", why=f"they are {', '.join(STATES)}", next="return these texts")
+    if {said, right} == {"record", "record and save"}:
+        return Wrong(
+            "a recording step and the one that ends a recording are confused",
+            why=place,
+            next="the trace is handed over at one step of each cycle: which?",
+        )
+    cycle, start = case["wait"] + case["warmup"] + case["active"], case["skip_first"]
+    if step < start or (said != "none" and case["repeat"] and step >= start + case["repeat"] * cycle):
+        return Wrong(
+            "the profiler works where it should rest",
+            why=place,
+            next="nothing happens in the first skip_first steps, nor after the last cycle; which step is that?",
+        )
+    if said == "none" and not case["repeat"] and step >= start + cycle:
+        return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 stand for?")
+    if start and step >= start + cycle:
+        return Wrong(
+            "a later cycle is out of step",
+            why=place,
+            next="skip_first belongs to the first cycle alone; count from there",
+        )
+    return Wrong("a state is wrong", why=place, next="where in its cycle is this step: waiting, warming up or active?")
+
+
+def _timeline(rng: Any, kind: str) -> dict[str, Any]:
+    sm_count = int(rng.choice([20, 40, 68, 80, 108, 132]))
+    kernels: list[dict[str, Any]] = []
+    moment = 0
+    for _ in range(int(rng.integers(4, 9))):
+        blocks = {
+            "one SM": 1,
+            "small": int(rng.integers(1, sm_count // 2)),
+            "waves": sm_count * int(rng.integers(1, 4)) + int(rng.integers(1, sm_count)),
+            "beside": int(rng.integers(1, sm_count // 3)),
+        }.get(kind) or int(rng.integers(1, 3 * sm_count))
+        waves = -(-blocks // sm_count)
+        # Nanoseconds, and blocks that last equally long.
+        spent = waves * int(rng.integers(2_000, 40_000))
+        kernels.append(_kernel(moment, spent, blocks))
+        if kind in ("beside", "mixed") and blocks < sm_count // 2:
+            beside = int(rng.integers(1, sm_count - blocks))
+            kernels.append(_kernel(moment + int(rng.integers(0, spent // 2)), spent, beside))
+            spent = round(1e9 * kernels[-1]["end_s"]) - moment
+        moment += spent + (0 if kind == "one SM" else int(rng.choice([0, 1_500, 12_000])))
+    window = moment + (0 if kind == "one SM" else int(rng.integers(1_000, 60_000)))
+    order = rng.permutation(len(kernels))
+    return {"kernels": [kernels[i] for i in order], "sm_count": sm_count, "window_s": window / 1e9}
+
+
+def _kernel(start: int, spent: int, blocks: int) -> dict[str, Any]:
+    return {"start_s": start / 1e9, "end_s": (start + spent) / 1e9, "blocks": blocks}
+
+
+def _utilisation_symptom(case: Any, said: Any) -> Wrong:
+    added = sum(kernel["end_s"] - kernel["start_s"] for kernel in case["kernels"])
+    if close(said, added / case["window_s"]):
+        return Wrong(
+            "kernels that run at the same time are counted twice",
+            why=f"their lengths add up to {seconds(added)}, in a window of {seconds(case['window_s'])}",
+            next="the monitor asks whether any kernel runs, not how many",
+        )
+    return Wrong(
+        f"the utilisation is not {said!r}",
+        why="it is the share of the window in which at least one kernel runs",
+        next="join intervals that overlap, add up, divide by the window",
+    )
+
+
+def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
+    full = sum(
+        (kernel["end_s"] - kernel["start_s"]) * min(1.0, kernel["blocks"] / case["sm_count"])
+        for kernel in case["kernels"]
+    )
+    if close(got[1], full / case["window_s"]):
+        return Wrong(
+            "a last wave that is not full counts as a full one",
+            why="a kernel with more blocks than SMs runs in waves, and the last one has places left",
+            next="how many waves are there, and how many places have they in all?",
+        )
+    if close(got[1] * got[0], want[1]):
+        return Wrong(
+            "the SMs' share is of the busy time, not of the window",
+            why="when no kernel runs, no SM works either",
+            next="divide by the window",
+        )
+    return Wrong(
+        "the share of SMs at work is wrong",
+        why=f"{got[1]!r} came back; it is SM-seconds at work over SM-seconds in the window",
+        next="each kernel: its length, times the average number of SMs that hold one of its blocks",
+    )

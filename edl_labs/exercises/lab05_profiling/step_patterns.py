@@ -1,0 +1,250 @@
+"""name_the_pattern, blame and most_to_gain: what a step waits for, who is to blame, and what mending it is worth."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab05_profiling.drawn_steps import (
+    PATTERNS,
+    draw_blamed,
+    draw_machine,
+    draw_step,
+    draw_surprise,
+    machine_of,
+)
+from edl_labs.units import seconds
+from edl_labs.virtual import VirtualMachine
+from edl_labs.virtual.loop import step_spans
+
+EACH = 3
+CAUSES = ("kernels", "launch", "synchronisation", "data", "copy")
+# Of each pattern's lines, about three could be meant.
+_LINES = 3
+
+
+@exercise("name_the_pattern")
+class NameThePattern:
+    """What a step mostly waits for, from its timeline: one of five patterns.
+
+    `name_the_pattern(spans)` gives one of PATTERNS; three timelines of each, corrected for chance.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        # The pattern itself is no part of a case: cases travel to the student's process.
+        drawn = []
+        for pattern in PATTERNS:
+            for number in range(EACH):
+                machine = draw_machine(rng)
+                drawn.append(_spans(draw_step(rng, pattern, machine, mixed=number > 0), machine))
+        return [{"spans": drawn[i]} for i in rng.permutation(len(drawn))]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return student.name_the_pattern([dict(span) for span in case["spans"]])
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got not in PATTERNS:
+            raise Wrong(
+                f"{got[:40]!r} is none of the five patterns",
+                why=f"they are {', '.join(PATTERNS)}",
+                next="return one of them",
+            )
+        if got != want:
+            raise Wrong(f"this step is not bound by {got!r}", why=_IF[got], next=_NEXT[got])
+
+    def combine(self, fractions: list[float]) -> float:
+        """The share of right answers above what a constant answer gets."""
+        return _above_chance(fractions, 1 / len(PATTERNS))
+
+    def show(self, case: Any) -> str:
+        return _shown(case["spans"])
+
+
+@exercise("blame", uses=("name_the_pattern",))
+class Blame:
+    """The line of the script that costs a step most by a given pattern.
+
+    `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        cases = []
+        for pattern in [*PATTERNS, *PATTERNS]:
+            machine = draw_machine(rng)
+            cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
+        return [cases[i] for i in rng.permutation(len(cases))]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return student.blame([dict(span) for span in case["spans"]], case["pattern"])
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got == want:
+            return
+        mine = [span for span in case["spans"] if span["line"] == got]
+        if not mine:
+            raise Wrong(
+                f"{got[:40]!r} is no line of this timeline",
+                why="each span has the line of the script it comes from",
+                next='return a span\'s "line"',
+            )
+        pattern = case["pattern"]
+        what = f"another line costs this step more by {_WAY[pattern]}"
+        if got == _longest(case["spans"], pattern):
+            what = "the longest is not the guilty one"
+        raise Wrong(
+            what, why=_BLAME[pattern], next="charge each stretch of the window to one line, then add up by line"
+        )
+
+    def combine(self, fractions: list[float]) -> float:
+        """The share of right answers above what guessing among a pattern's lines gets."""
+        return _above_chance(fractions, 1 / _LINES)
+
+    def show(self, case: Any) -> str:
+        return f"which line costs most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"
+
+
+@exercise("most_to_gain")
+class MostToGain:
+    """The speed-up from removing each of five causes, by simulating the step again, and the best of them.
+
+    `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
+    """
+
+    def cases(self, rng: Any) -> list[Any]:
+        steps = [(pattern, True) for pattern in PATTERNS] + [("synchronisation", False), ("copy", False)]
+        cases = []
+        for pattern, mixed in steps:
+            machine = draw_machine(rng)
+            cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
+        for draw in (draw_surprise, partial(draw_blamed, pattern="synchronisation")):
+            machine = draw_machine(rng)
+            cases.append({"step": draw(rng, machine=machine), "machine": machine})
+        return [cases[i] for i in rng.permutation(len(cases))]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        step = [dict(operation) for operation in case["step"]]
+        best, gains = student.most_to_gain(step, machine_of(case))
+        return {"best": best, "gains": sorted([cause, gains[cause]] for cause in gains)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        mine, rights = (dict(map(tuple, side["gains"])) for side in (got, want))
+        if set(mine) != set(CAUSES):
+            raise Wrong(
+                "each of the five causes has a speed-up",
+                why=f"they are {', '.join(CAUSES)}; {', '.join(map(str, mine))[:80] or 'nothing'} came back",
+                next="simulate the step once for each cause, and once as it is",
+            )
+        for cause in CAUSES:
+            if not close(mine[cause], rights[cause], rtol=1e-4):
+                raise _gain_symptom(cause, said=mine[cause], right=rights[cause])
+        if got["best"] not in mine or rights[got["best"]] < 0.99 * max(rights.values()):
+            raise Wrong(
+                f"{got['best'][:30]!r} is not what is worth most",
+                why="the speed-ups are right, but another one is larger",
+                next="return the cause with the largest speed-up",
+            )
+
+    def show(self, case: Any) -> str:
+        lines = [f"  {_operation(operation)}" for operation in case["step"]]
+        host = {key: value for key, value in case["machine"].items() if key.endswith("overhead_s")}
+        return "\n".join([", ".join(f"{key} = {1e6 * value:.3g} µs" for key, value in host.items()), *lines])
+
+
+def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
+    return step_spans(step, VirtualMachine(**machine), count=1)
+
+
+def _above_chance(fractions: list[float], chance: float) -> float:
+    right = sum(fraction >= 1 for fraction in fractions) / len(fractions) if fractions else 0.0
+    return max(0.0, (right - chance) / (1 - chance))
+
+
+def _longest(spans: Any, pattern: str) -> str:
+    """The line with the single longest span of the kind that the pattern's name suggests."""
+    kinds = {"gpu": "kernel", "launch": "call", "synchronisation": "wait", "data": "load", "copy": "copy"}
+    mine = [span for span in spans if span["kind"] == kinds[pattern]]
+    if pattern == "launch":
+        spent = {line: sum(_s(s) for s in mine if s["line"] == line) for line in {s["line"] for s in mine}}
+        return max(spent, key=spent.__getitem__, default="")
+    return max(mine, key=_s, default={"line": ""})["line"]
+
+
+def _s(span: Any) -> float:
+    return float(span["end_s"] - span["start_s"])
+
+
+def _shown(spans: Any) -> str:
+    lines = [
+        f"{1e6 * s['start_s']:8.1f} to {1e6 * s['end_s']:8.1f} µs "
+        f"{s['row']:<10} {s['kind']:<7} {s['name']:<12} {s['line']}"
+        for s in spans
+    ]
+    return "\n".join(lines)
+
+
+def _operation(operation: Any) -> str:
+    size = f"{operation['nbytes']:,} bytes" if "nbytes" in operation else ""
+    size = seconds(operation["duration_s"]) if "duration_s" in operation else size
+    extra = "" if operation["op"] != "copy" else " pinned" if operation["pinned"] else " pageable"
+    return f"{operation['line']:<14}{operation['op']:<8}{size}{extra}"
+
+
+def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
+    if type(said) in (int, float) and said and close(1 / said, right, rtol=1e-3) and not close(right, 1, rtol=1e-3):
+        return Wrong(
+            "a speed-up is turned upside down",
+            why=f"{cause} came out as {said:.3g}; a step that becomes faster has a speed-up above 1",
+            next="divide the step as it is by the step without the cause",
+        )
+    if type(said) in (int, float) and said > 1.0001 * right:
+        return Wrong(
+            f"removing {cause} gains less than that",
+            why=f"{said:.3g} came back: {_TOO_MUCH.get(cause, _UNCOVERED)}",
+            next="simulate the changed step with step_s; shares and sums are only upper bounds",
+        )
+    return Wrong(
+        f"the speed-up from removing {cause} is wrong",
+        why=f"{said!r} came back; {_REMOVED[cause]}",
+        next="compare the changed step with the table in the text, operation by operation",
+    )
+
+
+_UNCOVERED = "what is removed may have been hidden, or something else takes its place"
+_TOO_MUCH = {"launch": "Python before the first or behind the last launch stays; only what lies between them goes"}
+_IF = {
+    "gpu": "a step is bound by its GPU when kernels run for more of the window than any other share lasts",
+    "launch": "a step is bound by launches when the device waits for calls and Python, and nobody waits for it",
+    "synchronisation": "a wait counts when the device runs dry in it: what it waited for itself is the device's work",
+    "data": "loading counts while nothing runs on the device; behind kernels it is free",
+    "copy": "a copy counts while no kernel runs beside it",
+}
+_NEXT = {
+    "gpu": "add up the kernels, joined where they overlap: how much of the window is left?",
+    "launch": "when the device fell idle, was the host waiting for it? And what of the idle time was loading?",
+    "synchronisation": "add up the stretches after each wait until the device works again, not the waits",
+    "data": "which loads lie in stretches in which the device is idle?",
+    "copy": "add up copies only where no kernel runs",
+}
+_WAY = {
+    "gpu": "its kernels",
+    "launch": "launching",
+    "synchronisation": "waiting",
+    "data": "loading",
+    "copy": "copying",
+}
+_BLAME = {
+    "gpu": "the device's time belongs to the lines that launched the kernels, each kernel adding its length",
+    "launch": "a call or Python costs the step something only while the device has nothing to do",
+    "synchronisation": "a wait costs what comes after it, until the device works again",
+    "data": "a load costs the step something only while the device has nothing to do",
+    "copy": "a copy costs the step something only while no kernel runs beside it",
+}
+_REMOVED = {
+    "kernels": "each kernel takes half its time",
+    "launch": "launches with only Python between them become one; Python before the first or behind the last stays",
+    "synchronisation": "items and syncs go, and nothing else",
+    "data": "loads go",
+    "copy": "each copy is pinned, on the stream it was on",
+}
