@@ -1,4 +1,4 @@
-"""`edl-labs run`: labs through papermill."""
+"""Commands of those who run labs on every change and on GPUs: run, record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command(name="run")(run)
+    for command in (run, record):
+        app.command()(command)
 
 
 def run(
@@ -54,7 +55,7 @@ def run(
     if as_json:
         emit(report.to_json())
     else:
-        _show(report)
+        _show_run(report)
     stop(report.exit_code)
 
 
@@ -70,15 +71,15 @@ def _parameter(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _show(report: RunReport) -> None:
+def _show_run(report: RunReport) -> None:
     columns = ["lab", "device", "cells", "seconds", "score", "slowest cell"]
-    table("", columns, [_row(row) for row in report.rows()])
+    table("", columns, [_run_row(row) for row in report.rows()])
     print(f"{report.mode} run, {report.seconds:.1f} s; executed notebooks, pages and results: {report.folder}")
     for lab, failure in report.failures():
         print(f"{lab}: {failure}", file=sys.stderr)
 
 
-def _row(row: dict[str, Any]) -> list[str]:
+def _run_row(row: dict[str, Any]) -> list[str]:
     by_hand = f" (+{row['by_hand_points']:g} by hand)" if row["by_hand_points"] else ""
     return [
         row["lab"],
@@ -88,3 +89,23 @@ def _row(row: dict[str, Any]) -> list[str]:
         f"{row['points']:g}/{row['max_points']:g}{by_hand}",
         f"{row['slowest']}: {row['slowest_s']:.1f} s" if row["slowest"] else "none ran",
     ]
+
+
+def record(
+    to: Annotated[
+        Path | None, typer.Option(help="Folder (default: the library's edl_labs/hardware/recordings).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Record the lab's experiments and loops on this machine's CUDA device, with its environment stamp."""
+    from edl_labs.hardware import recordings
+    from edl_labs.trace.recording import measured_loops
+    from edl_labs.virtual.gpu import record as experiments
+
+    folder = to or Path(recordings.__file__).parent
+    paths = experiments.write((*experiments.measured(), measured_loops()), folder)
+    if as_json:
+        emit({"schema": 1, "recordings": [str(path) for path in paths]})
+        return
+    for path in paths:
+        print(path)
