@@ -33,7 +33,7 @@ def main() -> int:
             found[f"{size[0]}x{size[1]}"] = ranks
     if "--picture" in sys.argv:
         from edl_labs.plots import style
-        from edl_labs.plots.pipeline import draw_decoders
+        from edl_labs.plots.data_pipelines import draw_decoders
 
         figure, axes = style.subplots(1, len(found), figsize=(7 * len(found), 4))
         for part, (size_name, ranks) in zip(axes, found.items(), strict=True):

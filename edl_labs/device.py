@@ -102,12 +102,16 @@ def cpu_model(cpuinfo: str | None = None) -> str:
     return next(filter(None, names), "") or _mac_model() or platform.processor() or platform.machine()
 
 
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _machine() -> dict[str, Any]:
-    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
     return {
         "cpu_model": cpu_model(),
         "cores": os.cpu_count() or 1,
-        "usable_cores": len(usable),
+        "usable_cores": usable_cores(),
         "platform": platform.platform(),
         "python": platform.python_version(),
     }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from edl_labs.plots import style
-from edl_labs.plots.timeline import draw_timeline
+from edl_labs.plots.timeline_picture import draw_timeline
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 CHUNKS, CHUNK_BYTES = 4, 32 << 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from dataclasses import asdict, dataclass
 from threading import BrokenBarrierError
 from typing import Any, cast
 
+from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.limits import too_long
 
@@ -126,11 +126,6 @@ def measure_contention(
             seen[n].append(_together(work, n, seconds))
     # Other programs only ever take away: the best round is the machine's own.
     return fit_contention({n: max(rates) for n, rates in seen.items()}, cores=cores)
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _together(work: Callable[[], Any], processes: int, seconds: float) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLOURS = {"forward": GREEN, "backward": BLUE}
-_CHARACTERS = 100
+_CHARACTERS = 100  # small ones that a picture holds side by side
 
 
 def draw_nested(axes: Axes, events: Iterable[Mapping[str, Any]], *, title: str = "") -> Axes:

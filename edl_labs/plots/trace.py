@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress, subplots
-from edl_labs.plots.timeline import draw_timeline
+from edl_labs.plots.timeline_picture import draw_timeline
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:

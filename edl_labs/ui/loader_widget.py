@@ -54,7 +54,7 @@ class LoaderExplorer:
     def figure(self, settings: tuple[tuple[int, float, float], ...] = SETTINGS) -> Figure:
         """The picture of some settings (workers, decode_s, step_s), one below the other."""
         from edl_labs.plots import style
-        from edl_labs.plots.pipeline import draw_workers
+        from edl_labs.plots.data_pipelines import draw_workers
 
         figure, rows = style.subplots(len(settings), 1, figsize=(9, 2.9 * len(settings)), squeeze=False)
         for axes, (workers, decode_s, step_s) in zip(rows[:, 0], settings, strict=True):

@@ -64,7 +64,7 @@ class TimelineExplorer:
     def figure(self, settings: tuple[tuple[float, float, float], ...] = SETTINGS) -> Figure:
         """The picture of some settings, one below the other: launch_s, kernel_s and the chunk's share of all bytes."""
         from edl_labs.plots import style
-        from edl_labs.plots.timeline import draw_timeline
+        from edl_labs.plots.timeline_picture import draw_timeline
 
         figure, rows = style.subplots(len(settings), 1, figsize=(9, 2.6 * len(settings)), squeeze=False)
         for axes, (launch_s, kernel_s, share) in zip(rows[:, 0], settings, strict=True):

@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from edl_labs import device
 from edl_labs.bench.reach import reachable
 
 _BATCHES = 3
@@ -193,9 +194,9 @@ def _blocks_after(call: Callable[[], object], *, calls: int, generation: int) ->
     return sys.getallocatedblocks()
 
 
-def usable_cores() -> float:
+def allowed_cores() -> float:
     """How many processors this process may use: affinity and the container's quota."""
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cores = float(device.usable_cores())
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
         return cores if quota == "max" else min(cores, max(1.0, int(quota) / int(period)))

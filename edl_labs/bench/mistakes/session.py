@@ -152,7 +152,7 @@ class Session:
             self._add("compile_inside", "its code calls the compiler each time")
 
     def _look_at_machine(self, torch: Any) -> None:
-        cores = host.usable_cores()
+        cores = host.allowed_cores()
         threads = int(torch.get_num_threads()) if torch is not None else 0
         if threads > cores:
             self._add("oversubscribed", f"torch uses {threads} threads on {cores:g} usable processors")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import fnmatch
-import os
 import queue
 import threading
 import time
@@ -25,6 +24,7 @@ from edl_labs.course.grade.grader import Graded, Grader
 from edl_labs.course.grade.report import ClassProgress, ClassReport, ProgressHook, StudentRow
 from edl_labs.course.grade.result import Result, ResultStore
 from edl_labs.course.sandbox import Level, Limits
+from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 
 _TRIES = 2
@@ -56,7 +56,7 @@ def grade(
         why = "no submission matches" if only else f"nobody handed in {assignment}"
         raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
     began = time.monotonic()
-    jobs = max(1, min(jobs or _cores(), len(students)))
+    jobs = max(1, min(jobs or usable_cores(), len(students)))
     with _alone(course.grading(assignment)):
         grader = Grader(course, known, seed=seed, level=level, limits=limits, budget=budget, fresh=fresh, on_gpu=on_gpu)
         with grader, Writer(course, known) as writer:
@@ -193,10 +193,6 @@ def chosen(students: list[str], only: Sequence[str]) -> list[str]:
     if not only:
         return students
     return [student for student in students if any(fnmatch.fnmatchcase(student, pattern) for pattern in only)]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.layers import timed_model
+from edl_labs.virtual.training import timed_model
 
 PHASES = ("forward", "backward")
 _END = "profiler closed"

@@ -12,7 +12,7 @@ mpl.use("agg")
 from matplotlib.figure import Figure
 
 from edl_labs.plots import style
-from edl_labs.plots.timeline import KINDS, draw_timeline
+from edl_labs.plots.timeline_picture import KINDS, draw_timeline
 from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
 
 

@@ -21,12 +21,12 @@ KINDS = {
     "kernel": (BLUE, "", "kernels"),
     "copy": (PURPLE, "..", "copies"),
 }
-_HEIGHT = 0.7
-_RESOLUTION = 1500
+_HEIGHT = 0.7  # of a row: the rest is the gap to the next one
 # A picture is about 700 pixels wide; what is thinner than one is drawn as wide as one.
 _PIXELS = 700
-_NAMED = 60
-_CHARACTERS = 90
+_RESOLUTION = 1500  # two steps a pixel: what is joined below that cannot be told apart
+_NAMED = 60  # more names a row than anybody reads, and text is slow to draw
+_CHARACTERS = 90  # small ones that a picture holds side by side
 
 
 def draw_timeline(
@@ -104,7 +104,6 @@ def _merged(spans: list[Span], finest_s: float) -> Iterable[tuple[float, float]]
 
 
 def _fitting(spans: list[Span], width_s: float) -> list[Span]:
-    # A picture holds about 90 small characters side by side.
     named = [s for s in spans if s.kind != "wait" and (s.end_s - s.start_s) / width_s * _CHARACTERS > len(s.name) + 1]
     return named[:_NAMED]
 
