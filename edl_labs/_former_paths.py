@@ -16,6 +16,8 @@ from typing import Any
 # former dotted path → today's; a folder's line holds for everything below it that has no line of its own
 MODULES = {
     "edl_labs.authoring": "edl_labs.course.lab",
+    "edl_labs.course.lab.course": "edl_labs.course.layout",
+    "edl_labs.course.lab.lab": "edl_labs.course.lab.parsed_lab",
     "edl_labs.grading": "edl_labs.course.grade",
     "edl_labs.grading.kernel": "edl_labs.course.sandbox.kernel",
     "edl_labs.grading.kernel.outputs": "edl_labs.course.sandbox.kernel.cell_outputs",

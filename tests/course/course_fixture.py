@@ -211,14 +211,15 @@ def _second(text: str) -> str:
 
 def make_lab_course(root: Path, name: str) -> Course:
     """A course folder around a lab of this repository, built and released as the build does it."""
-    from edl_labs.course.lab.course import Course as Repository
     from edl_labs.course.lab.notebook import dumps, source_notebook
+    from edl_labs.course.lab.read import read_lab
     from edl_labs.course.lab.release import release
+    from edl_labs.course.layout import Course as Repository
 
     course = Course(root, name, own_exercises=False)
     (root / "home").mkdir(parents=True)
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
-    text = dumps(source_notebook(Repository(REPOSITORY).lab(name)))
+    text = dumps(source_notebook(read_lab(Repository(REPOSITORY), name)))
     for folder, content in (("build/source", text), ("labs", dumps(release({name: text})[name]))):
         (root / folder / name).mkdir(parents=True)
         (root / folder / name / f"{name}.ipynb").write_text(content, encoding="utf-8")

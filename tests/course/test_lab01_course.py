@@ -12,8 +12,9 @@ import pytest
 
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
-from edl_labs.course.lab.course import Course as Repository
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.read import read_lab
+from edl_labs.course.layout import Course as Repository
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 from tests.course.once import once
 
@@ -42,7 +43,7 @@ class Class01:
 @pytest.fixture(scope="module")
 def class01(tmp_path_factory: pytest.TempPathFactory) -> Class01:
     """Stub, solution, two known mistakes, and one right submission that warns: graded by a class run."""
-    lab = Repository(REPOSITORY).lab(LAB01)
+    lab = read_lab(Repository(REPOSITORY), LAB01)
     mistakes = [lab.wrong[0], next(w for w in lab.wrong if w.exercise != lab.wrong[0].exercise)]
 
     def make(root: Path) -> None:

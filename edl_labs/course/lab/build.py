@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks.exercise import lab_names
 from edl_labs.course.lab import leaks
-from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import repository
-from edl_labs.course.lab.lab import Lab
 from edl_labs.course.lab.notebook import dumps, locked_digests, source_notebook
-from edl_labs.course.lab.places import registered
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.release import release
 from edl_labs.course.lab.table import table
-from edl_labs.errors import EdlError, NothingToDo, SourceError
+from edl_labs.course.layout import Course
+from edl_labs.errors import EdlError
 
 SCHEMA = 1
 Progress = Callable[[int, int, str], None]
@@ -76,21 +75,6 @@ def build(course: Course, *, check: bool = False, progress: Progress | None = No
     )
 
 
-def read_labs(course: Course) -> list[Lab]:
-    """Every lab of the course, validated by itself and against the others."""
-    labs = [course.lab(name) for name in course.lab_names()]
-    if not labs:
-        raise NothingToDo(
-            "there are no labs", why=f"{course.shown(course.solutions)} is empty", next="edl-labs new LAB"
-        )
-    _check_unique(course, labs)
-    for name in sorted(set(lab_names(course.exercises)) - {lab.name for lab in labs}):
-        file = course.shown(course.exercise_module(name))
-        mend = f"edl-labs new {name}, or remove the module"
-        raise SourceError(f"there is no solutions/{name}", file=file, line=1, next=mend)
-    return labs
-
-
 class _Steps:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
@@ -121,22 +105,6 @@ def _generate(
     known = leaks.secrets(labs)
     leaks.refuse([leak for p, data in expected.items() for leak in leaks.scan_bytes(course.shown(p), data, known)])
     return expected, source_files
-
-
-def _check_unique(course: Course, labs: list[Lab]) -> None:
-    seen: dict[str, str] = {}
-    for lab in labs:
-        for one in lab.exercises:
-            if one.name in seen:
-                raise SourceError(
-                    f"{seen[one.name]} has an exercise called {one.name} too",
-                    file=lab.toml.file,
-                    line=one.line,
-                    why="check(name) finds an exercise by its name alone",
-                    next="give one of them another name",
-                )
-            seen[one.name] = lab.name
-        registered(course, lab.name)
 
 
 def _present(course: Course) -> list[Path]:

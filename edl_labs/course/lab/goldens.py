@@ -11,8 +11,8 @@ from typing import Any
 from edl_labs.checks import plain
 from edl_labs.checks.exercise import Exercise, forget, load_lab
 from edl_labs.checks.worker import Worker
-from edl_labs.course.lab.course import Course
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError, PlainDataError
 
 PUBLIC_SEED = 1

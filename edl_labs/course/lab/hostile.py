@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.rules import defined_names
 
 _CONSTANTS = {

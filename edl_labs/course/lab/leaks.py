@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
-    from edl_labs.course.lab.course import Course
+    from edl_labs.course.layout import Course
 
 MIN_LENGTH = 12
 MAX_MEMBER_BYTES = 64 << 20

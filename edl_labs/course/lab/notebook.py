@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from edl_labs.course.lab.hosts import hosted
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.source import Cell
 
 NBGRADER_SCHEMA = 3

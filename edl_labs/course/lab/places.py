@@ -6,47 +6,11 @@ import ast
 import difflib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
+from edl_labs.course.layout import Course
 from edl_labs.errors import SourceError
-
-if TYPE_CHECKING:
-    from edl_labs.course.lab.course import Course
-    from edl_labs.course.lab.lab import Lab
-
-NAME_HEAD, TOLD_HEAD = "# exercise: ", "# told: "
-_NEED = 'write "# exercise: NAME" on line 1 and "# told: SENTENCE" on line 2'
-
-
-@dataclass(frozen=True)
-class WrongAnswer:
-    """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names."""
-
-    file: str
-    exercise: str
-    told: str
-    code: str
-
-
-def read_wrong(path: Path, *, file: str) -> WrongAnswer:
-    """A wrong/ file; SourceError when it does not say what it loses, or is not Python."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    heads = []
-    for number, head in enumerate((NAME_HEAD, TOLD_HEAD), start=1):
-        text = lines[number - 1] if len(lines) >= number else ""
-        if not text.startswith(head) or not text[len(head) :].strip():
-            raise SourceError(
-                f"line {number} does not start with {head!r}", file=file, line=number, why=f"it is {text!r}", next=_NEED
-            )
-        heads.append(text[len(head) :].strip())
-    code = "\n".join(lines)
-    try:
-        ast.parse(code)
-    except SyntaxError as error:
-        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
-    return WrongAnswer(file, heads[0], heads[1], code)
 
 
 def registered(course: Course, lab: str) -> dict[str, tuple[str, int]]:

@@ -11,12 +11,13 @@ from edl_labs.checks import plain
 from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome, judge
 from edl_labs.checks.worker import Worker, WorkerDied
-from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
-from edl_labs.course.lab.lab import Lab, LabExercise
-from edl_labs.course.lab.places import WrongAnswer, check_places
+from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
+from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
+from edl_labs.course.lab.read import read_lab
+from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 
 WRONG_SEEDS = 3
@@ -29,7 +30,7 @@ Progress = Callable[[int, int, str], None]
 
 def prove(course: Course, lab: Lab | str, *, seeds: int = 20, progress: Progress | None = None) -> LabProof:
     """The proof of every exercise of a lab. It raises for a lab that cannot be read or run, and only then."""
-    lab = course.lab(lab) if isinstance(lab, str) else lab
+    lab = read_lab(course, lab) if isinstance(lab, str) else lab
     check_places(course, lab, goldens=True)
     with course.activated():
         proving = _Proving(course, lab, exercises_of(course, lab), max(1, seeds))

@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edl_labs.course.lab import leaks
-from edl_labs.course.lab.build import Progress, build, read_labs
-from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.build import Progress, build
+from edl_labs.course.lab.read import read_labs
+from edl_labs.course.layout import Course
 from edl_labs.course.run.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.lab.build import Progress, build
-from edl_labs.course.lab.course import LAB_NAME, Course
-from edl_labs.course.lab.lab import Lab
 from edl_labs.course.lab.markers import NAME
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.templates import (
     EXERCISE,
     MODULE,
@@ -23,6 +23,7 @@ from edl_labs.course.lab.templates import (
     WRONG,
     filled,
 )
+from edl_labs.course.layout import LAB_NAME, Course
 from edl_labs.errors import EdlError, UsageError
 
 SCHEMA = 1
@@ -69,7 +70,7 @@ def new(course: Course, lab: str, exercise: str | None = None, *, progress: Prog
         )
     name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
     _check_exercise_name(course, name)
-    texts = _exercise_texts(course, course.lab(lab), name) if exists else _lab_texts(course, lab, name)
+    texts = _exercise_texts(course, read_lab(course, lab), name) if exists else _lab_texts(course, lab, name)
     built = _write_and_build(course, texts, progress)
     return NewReport(lab, name, tuple(course.shown(path) for path in texts), built)
 
@@ -82,7 +83,7 @@ def _check_exercise_name(course: Course, name: str) -> None:
             next="choose one that says what is graded, like finish_times",
         )
     for other in course.lab_names():
-        if name in (one.name for one in course.lab(other).exercises):
+        if name in (one.name for one in read_lab(course, other).exercises):
             raise UsageError(
                 f"there is an exercise called {name} already",
                 why=f"{other} has it, and check(name) finds an exercise by its name alone",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edl_labs.course.lab.hosts import badges
-from edl_labs.course.lab.lab import Lab
+from edl_labs.course.lab.parsed_lab import Lab
 
 _DEVICES = {"any": "any", "cuda": "any; CUDA where it is here, recorded or modelled figures elsewhere"}
 _HEAD = """\

@@ -21,7 +21,7 @@ from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.lab.course import Course
+    from edl_labs.course.layout import Course
 
 Progress = Callable[[int, int, str], None]
 
@@ -189,7 +189,7 @@ def _is_path(lab: str | Path) -> bool:
 
 
 def _course_here(*, needed: bool) -> Course | None:
-    from edl_labs.course.lab.course import Course
+    from edl_labs.course.layout import Course
 
     try:
         return Course.find()

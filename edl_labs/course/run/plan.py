@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.course.lab.read import read_lab
 from edl_labs.course.run.notebooks import (
     cell_points,
     check_name,
@@ -19,7 +20,7 @@ from edl_labs.course.run.verdict import Expected
 from edl_labs.errors import NothingToDo, UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.lab.course import Course
+    from edl_labs.course.layout import Course
 
 MODES = ("smoke", "full")
 
@@ -83,7 +84,7 @@ def _plan(lab: str | Path, *, mode: str, device: str, overrides: Mapping[str, An
 
 
 def _plan_lab(course: Course, name: str, *, mode: str, device: str, overrides: Mapping[str, Any]) -> Plan:
-    lab = course.lab(name)
+    lab = read_lab(course, name)
     path = course.source / name / f"{name}.ipynb"
     if unknown := [key for key in overrides if key not in lab.parameters.get(mode, {})]:
         raise _no_parameter(name, unknown[0], lab.parameters.get(mode, {}), where="the command")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.course import Course
+from edl_labs.course.layout import Course
 from tests.unit.course.lab import kit
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edl_labs.course.lab.course import Course
+from edl_labs.course.layout import Course
 
 LAB = "lab80_doubling"
 SOURCE = '''\

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.lab_toml import read_lab_toml
+from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.toml_lines import key_lines
+from edl_labs.course.layout import Course
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 
@@ -91,7 +92,7 @@ def test_lab_toml_is_refused_with_file_and_line(course: Course, case: str) -> No
     kit.replace(kit.toml(course), old, new)
 
     with pytest.raises(SourceError) as caught:
-        course.lab(kit.LAB)
+        read_lab(course, kit.LAB)
 
     assert f"{FILE}:{line}: {what}" == caught.value.what
 
@@ -100,7 +101,7 @@ def test_a_parameter_without_a_value_is_refused_in_the_cell(course: Course) -> N
     kit.replace(kit.toml(course), "[parameters.full]\nsize = 4\n", "[parameters.full]\n")
 
     with pytest.raises(SourceError) as caught:
-        course.lab(kit.LAB)
+        read_lab(course, kit.LAB)
 
     assert (
         f"solutions/{kit.LAB}/{kit.LAB}.py:13: the parameter size has no value in [parameters.full]"

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.lab import leaks
-from edl_labs.course.lab.build import build, read_labs
-from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.build import build
+from edl_labs.course.lab.read import read_lab, read_labs
+from edl_labs.course.layout import Course
 from tests.unit.course.lab import kit
 
 LINE = "twice_as_long_s = 4 * half_of(duration_s)"
@@ -20,7 +21,7 @@ LINE = "twice_as_long_s = 4 * half_of(duration_s)"
 @pytest.fixture
 def known(course: Course) -> list[leaks.Secret]:
     """The secrets of the small course."""
-    return leaks.secrets([course.lab(kit.LAB)])
+    return leaks.secrets([read_lab(course, kit.LAB)])
 
 
 def test_secrets_are_solution_lines_rubrics_and_model_answers(known: list[leaks.Secret]) -> None:
@@ -57,7 +58,7 @@ def test_a_line_that_any_program_might_have_gives_nothing_away(line: str, nothin
 def test_short_lines_and_lines_of_the_stub_are_no_secrets(course: Course) -> None:
     kit.replace(kit.source(course), f"    {LINE}", f'    """Twice the duration."""\n    x = 1 + 1\n    {LINE}')
 
-    texts = {secret.text for secret in leaks.secrets([course.lab(kit.LAB)])}
+    texts = {secret.text for secret in leaks.secrets([read_lab(course, kit.LAB)])}
 
     assert not texts & {'"""Twice the duration."""', "x = 1 + 1"}
     assert LINE in texts
@@ -66,7 +67,7 @@ def test_short_lines_and_lines_of_the_stub_are_no_secrets(course: Course) -> Non
 def test_a_line_that_lab_toml_calls_public_is_no_secret(course: Course) -> None:
     kit.replace(kit.toml(course), 'device = "any"', f'device = "any"\npublic_lines = ["{LINE}"]')
 
-    assert LINE not in {secret.text for secret in leaks.secrets([course.lab(kit.LAB)])}
+    assert LINE not in {secret.text for secret in leaks.secrets([read_lab(course, kit.LAB)])}
 
 
 PLANTED = {
@@ -95,7 +96,7 @@ def test_a_planted_line_is_found(tmp_path, known: list[leaks.Secret], name: str)
 def test_a_quoted_line_is_found_through_the_escapes_of_json(course: Course, tmp_path) -> None:
     quoted = 'twice_as_long_s = {"a": 4}["a"] * half_of(duration_s)'
     kit.replace(kit.source(course), LINE, quoted)
-    known = leaks.secrets([course.lab(kit.LAB)])
+    known = leaks.secrets([read_lab(course, kit.LAB)])
     (tmp_path / "x.ipynb").write_text(json.dumps({"cells": [{"source": quoted}]}))
 
     assert leaks.scan([tmp_path / "x.ipynb"], known)

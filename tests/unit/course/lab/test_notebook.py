@@ -8,9 +8,10 @@ import json
 import nbformat
 import pytest
 
-from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.notebook import NBGRADER_SCHEMA, dumps, locked_digests, source_notebook
+from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.release import release
+from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
@@ -18,7 +19,7 @@ from tests.unit.course.lab import kit
 @pytest.fixture
 def notebook(course: Course) -> dict:
     """The small lab's source notebook."""
-    return source_notebook(course.lab(kit.LAB))
+    return source_notebook(read_lab(course, kit.LAB))
 
 
 def cell(notebook: dict, cell_id: str) -> dict:
@@ -49,7 +50,7 @@ def test_a_new_cell_changes_no_id_beyond_the_next_role(course: Course, notebook:
     before = [c["id"] for c in notebook["cells"]]
     kit.replace(kit.source(course), "# %% given", "# %%\nimport math\n\n# %% given")
 
-    after = [c["id"] for c in source_notebook(course.lab(kit.LAB))["cells"]]
+    after = [c["id"] for c in source_notebook(read_lab(course, kit.LAB))["cells"]]
 
     assert {"c-parameters-2"} == set(after) - set(before)
     assert before == [one for one in after if one != "c-parameters-2"]
@@ -104,7 +105,7 @@ def test_our_stub_is_nbgraders(course: Course, notebook: dict) -> None:
         "        ### END SOLUTION\n\n    def b(self):\n        ### BEGIN SOLUTION\n        pass\n"
         "        ### END SOLUTION\n",
     )
-    lab = course.lab(kit.LAB)
+    lab = read_lab(course, kit.LAB)
 
     released = release({kit.LAB: dumps(source_notebook(lab))})[kit.LAB]
 
@@ -114,7 +115,7 @@ def test_our_stub_is_nbgraders(course: Course, notebook: dict) -> None:
 def test_the_release_is_stamped_with_a_digest_of_its_cells(course: Course, notebook: dict) -> None:
     first = release({kit.LAB: dumps(notebook)})[kit.LAB]
     kit.replace(kit.source(course), "print(size)", "print(label)")
-    second = release({kit.LAB: dumps(source_notebook(course.lab(kit.LAB)))})[kit.LAB]
+    second = release({kit.LAB: dumps(source_notebook(read_lab(course, kit.LAB)))})[kit.LAB]
 
     assert first["metadata"]["edl_labs"]["release"] != second["metadata"]["edl_labs"]["release"]
     assert first["metadata"]["edl_labs"] == {"lab": kit.LAB, "release": first["metadata"]["edl_labs"]["release"]}

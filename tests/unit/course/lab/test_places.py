@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from edl_labs.course.lab.build import build, read_labs
-from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
+from edl_labs.course.lab.read import read_lab, read_labs
+from edl_labs.course.layout import Course
 from edl_labs.errors import NothingToDo, SourceError, UsageError
 from tests.unit.course.lab import kit
 
@@ -202,7 +203,7 @@ def test_a_lab_that_was_never_built_is_not_proved(course: Course) -> None:
 
 def test_a_lab_that_is_not_there_is_told_with_the_nearest_name(course: Course) -> None:
     with pytest.raises(UsageError, match="there is no lab called 'lab80_doublin'") as caught:
-        course.lab("lab80_doublin")
+        read_lab(course, "lab80_doublin")
 
     assert f"did you mean {kit.LAB}?" == caught.value.next
 

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.course import Course
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.proof import ExerciseProof, LabProof
 from edl_labs.course.lab.prove import prove
+from edl_labs.course.lab.read import read_lab
+from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
@@ -53,7 +54,7 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
         ("the duration came back as it was", "the duration came back as it was"),
         ("the duration was squared", "the duration was squared"),
     ] == [(wrong.told, wrong.said) for wrong in one.wrong]
-    count = 3 + 2 + len(hostile_cells(course.lab(kit.LAB)))
+    count = 3 + 2 + len(hostile_cells(read_lab(course, kit.LAB)))
     assert [(done, count) for done in range(1, count + 1)] == steps
 
 

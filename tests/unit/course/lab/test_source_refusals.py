@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from edl_labs.course.lab.course import Course
+from edl_labs.course.lab.read import read_lab
+from edl_labs.course.layout import Course
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 
@@ -241,7 +242,7 @@ def test_a_lab_is_refused_with_file_and_line(course: Course, case: str) -> None:
     kit.replace(kit.source(course), old, new)
 
     with pytest.raises(SourceError) as caught:
-        course.lab(kit.LAB)
+        read_lab(course, kit.LAB)
 
     assert f"{PY}:{line}: {what or 'there is ' + case}" == caught.value.what
     assert (PY, line) == (caught.value.file, caught.value.line)
@@ -252,7 +253,7 @@ def test_text_that_is_not_utf_8_is_refused_at_its_line(course: Course) -> None:
     path.write_bytes(path.read_bytes().replace(b"print(size)", b"print('\xff')"))
 
     with pytest.raises(SourceError, match=f"{PY}:32: not UTF-8 text"):
-        course.lab(kit.LAB)
+        read_lab(course, kit.LAB)
 
 
 def test_a_long_cell_is_warned_about_but_a_long_solution_is_not(course: Course) -> None:
@@ -260,7 +261,7 @@ def test_a_long_cell_is_warned_about_but_a_long_solution_is_not(course: Course) 
     kit.replace(kit.source(course), "print(size)", lines)
     kit.replace(kit.source(course), "    return twice", "    # why\n" * 20 + "    return twice")
 
-    warnings = course.lab(kit.LAB).warnings
+    warnings = read_lab(course, kit.LAB).warnings
 
     assert (f"{PY}:51: the cell has 16 lines; style: at most 15",) == warnings
 
@@ -279,7 +280,7 @@ def test_public_names_may_be_imported(course: Course) -> None:
     allowed = [line for line in imports if "__doc__" not in line]
     kit.replace(kit.source(course), "print(size)", "\n".join(allowed))
 
-    assert "\n".join(allowed) == course.lab(kit.LAB).cells[6].source
+    assert "\n".join(allowed) == read_lab(course, kit.LAB).cells[6].source
 
 
 def test_what_a_lab_may_import_is_what_a_students_kernel_has() -> None:

@@ -8,16 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edl_labs.checks.exercise import module_path
 from edl_labs.errors import SourceError, UsageError
 
-if TYPE_CHECKING:
-    from edl_labs.course.lab.lab import Lab
-
 LAB_NAME = re.compile(r"lab\d\d_[a-z0-9]+(_[a-z0-9]+)*")
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -87,14 +83,6 @@ class Course:
                 )
         return [folder.name for folder in folders]
 
-    def lab(self, name: str) -> Lab:
-        """The lab called `name`, read and validated."""
-        from edl_labs.course.lab.lab import load_lab
-
-        if name not in self.lab_names():
-            raise no_such_lab(self, name)
-        return load_lab(self, name)
-
     def shown(self, path: Path) -> str:
         """`path` as messages show it: from the course's root, with forward slashes."""
         try:
@@ -117,16 +105,3 @@ class Course:
             os.environ.pop("EDL_LABS_EXERCISES", None)
             if before is not None:
                 os.environ["EDL_LABS_EXERCISES"] = before
-
-
-def no_such_lab(course: Course, name: str) -> UsageError:
-    """The error for a lab that does not exist, with the nearest name."""
-    import difflib
-
-    names = course.lab_names()
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-    return UsageError(
-        f"there is no lab called {name!r}",
-        why=f"solutions/ holds {', '.join(names) or 'no lab yet'}",
-        next=f"did you mean {near[0]}?" if near else "edl-labs new LAB makes one",
-    )

@@ -1,95 +1,58 @@
-"""A lab: its cells, its lab.toml and its wrong answers, read together and found to agree."""
+"""Labs read: cells, lab.toml and wrong answers, found to agree with each other and with the other labs."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from edl_labs.checks.exercise import lab_names
 from edl_labs.course.lab import rules
-from edl_labs.course.lab.lab_toml import LabExercise, LabToml, read_lab_toml
-from edl_labs.course.lab.places import WrongAnswer, check_places, read_wrong
+from edl_labs.course.lab.lab_toml import read_lab_toml
+from edl_labs.course.lab.parsed_lab import Lab, read_wrong
+from edl_labs.course.lab.places import check_places, registered
 from edl_labs.course.lab.source import Cell, parse
-from edl_labs.errors import SourceError, UsageError
+from edl_labs.course.layout import Course
+from edl_labs.errors import NothingToDo, SourceError, UsageError
 
-if TYPE_CHECKING:
-    from edl_labs.course.lab.course import Course
-
-__all__ = ["Cell", "Lab", "LabExercise", "load_lab"]
 _IGNORED = (".ipynb_checkpoints", "__pycache__", ".DS_Store")
 
 
-@dataclass(frozen=True)
-class Lab:
-    """One valid lab. `file` is its source as messages show it."""
-
-    name: str
-    folder: Path
-    file: str
-    cells: tuple[Cell, ...]
-    toml: LabToml
-    wrong: tuple[WrongAnswer, ...]
-    warnings: tuple[str, ...] = field(default=())
-
-    @property
-    def title(self) -> str:
-        """The lab's title, from lab.toml."""
-        return self.toml.title
-
-    @property
-    def minutes(self) -> int:
-        """How long the lab takes a student."""
-        return self.toml.minutes
-
-    @property
-    def device(self) -> str:
-        """What its real-device cells would like: `any` or `cuda`."""
-        return self.toml.device
-
-    @property
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        """papermill's parameters for `smoke` and `full`."""
-        return self.toml.parameters
-
-    @property
-    def exercises(self) -> tuple[LabExercise, ...]:
-        """The exercises in the order of their cells."""
-        order = [c.name for c in self.cells if c.role in ("solve", "explain")]
-        return tuple(sorted(self.toml.exercises, key=lambda e: order.index(e.name)))
-
-    @property
-    def points(self) -> float:
-        """The points of the whole lab."""
-        return sum(e.points for e in self.exercises)
-
-    def exercise(self, name: str) -> LabExercise:
-        """The exercise called `name`; UsageError when the lab has none."""
-        for found in self.toml.exercises:
-            if found.name == name:
-                return found
-        names = ", ".join(e.name for e in self.exercises)
-        raise UsageError(f"{self.name} has no exercise called {name!r}", why=f"it has {names}")
-
-    def cell(self, role: str, name: str | None = None) -> Cell:
-        """The first cell with that role and name."""
-        return next(c for c in self.cells if (c.role, c.name) == (role, name))
-
-    def namespace_cells(self) -> list[tuple[str, str]]:
-        """(label, code) of the cells that together define the solution's names, in the notebook's order."""
-        return [(c.label, c.source) for c in self.cells if c.role in ("setup", "parameters", "given", "solve")]
-
-    def solution_cell(self, name: str) -> str:
-        """The code of an exercise's solution."""
-        return self.cell("solve", name).source
-
-    def stub_cell(self, name: str) -> str:
-        """The code that students get in its place."""
-        return self.cell("solve", name).stub
+def read_lab(course: Course, name: str) -> Lab:
+    """The lab called `name`; SourceError with file and line at the first thing that is wrong with it."""
+    if name not in course.lab_names():
+        raise no_such_lab(course, name)
+    return _read(course, name)
 
 
-def load_lab(course: Course, name: str) -> Lab:
-    """The lab `name` of a course; SourceError with file and line at the first thing that is wrong with it."""
+def no_such_lab(course: Course, name: str) -> UsageError:
+    """The error for a lab that does not exist, with the nearest name."""
+    import difflib
+
+    names = course.lab_names()
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return UsageError(
+        f"there is no lab called {name!r}",
+        why=f"solutions/ holds {', '.join(names) or 'no lab yet'}",
+        next=f"did you mean {near[0]}?" if near else "edl-labs new LAB makes one",
+    )
+
+
+def read_labs(course: Course) -> list[Lab]:
+    """Every lab of the course, validated by itself and against the others."""
+    labs = [_read(course, name) for name in course.lab_names()]
+    if not labs:
+        raise NothingToDo(
+            "there are no labs", why=f"{course.shown(course.solutions)} is empty", next="edl-labs new LAB"
+        )
+    _check_unique(course, labs)
+    for name in sorted(set(lab_names(course.exercises)) - {lab.name for lab in labs}):
+        file = course.shown(course.exercise_module(name))
+        mend = f"edl-labs new {name}, or remove the module"
+        raise SourceError(f"there is no solutions/{name}", file=file, line=1, next=mend)
+    return labs
+
+
+def _read(course: Course, name: str) -> Lab:
     folder = course.solutions / name
     source, toml_path = folder / f"{name}.py", folder / "lab.toml"
     file, toml_file = course.shown(source), course.shown(toml_path)
@@ -107,6 +70,22 @@ def load_lab(course: Course, name: str) -> Lab:
     _check_wrong_replaces(lab)
     _check_stray(course, lab)
     return lab
+
+
+def _check_unique(course: Course, labs: list[Lab]) -> None:
+    seen: dict[str, str] = {}
+    for lab in labs:
+        for one in lab.exercises:
+            if one.name in seen:
+                raise SourceError(
+                    f"{seen[one.name]} has an exercise called {one.name} too",
+                    file=lab.toml.file,
+                    line=one.line,
+                    why="check(name) finds an exercise by its name alone",
+                    next="give one of them another name",
+                )
+            seen[one.name] = lab.name
+        registered(course, lab.name)
 
 
 def _text(path: Path, file: str) -> str:

@@ -1,0 +1,112 @@
+"""A lab as its author wrote it: its cells, its lab.toml and its wrong answers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.lab.lab_toml import LabExercise, LabToml
+from edl_labs.course.lab.source import Cell
+from edl_labs.errors import SourceError, UsageError
+
+NAME_HEAD, TOLD_HEAD = "# exercise: ", "# told: "
+_NEED = 'write "# exercise: NAME" on line 1 and "# told: SENTENCE" on line 2'
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """One known mistake: the exercise it loses, the sentence a student is told, and the code that replaces names."""
+
+    file: str
+    exercise: str
+    told: str
+    code: str
+
+
+def read_wrong(path: Path, *, file: str) -> WrongAnswer:
+    """A wrong/ file; SourceError when it does not say what it loses, or is not Python."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    heads = []
+    for number, head in enumerate((NAME_HEAD, TOLD_HEAD), start=1):
+        text = lines[number - 1] if len(lines) >= number else ""
+        if not text.startswith(head) or not text[len(head) :].strip():
+            raise SourceError(
+                f"line {number} does not start with {head!r}", file=file, line=number, why=f"it is {text!r}", next=_NEED
+            )
+        heads.append(text[len(head) :].strip())
+    code = "\n".join(lines)
+    try:
+        ast.parse(code)
+    except SyntaxError as error:
+        raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
+    return WrongAnswer(file, heads[0], heads[1], code)
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One valid lab. `file` is its source as messages show it."""
+
+    name: str
+    folder: Path
+    file: str
+    cells: tuple[Cell, ...]
+    toml: LabToml
+    wrong: tuple[WrongAnswer, ...]
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        """The lab's title, from lab.toml."""
+        return self.toml.title
+
+    @property
+    def minutes(self) -> int:
+        """How long the lab takes a student."""
+        return self.toml.minutes
+
+    @property
+    def device(self) -> str:
+        """What its real-device cells would like: `any` or `cuda`."""
+        return self.toml.device
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """papermill's parameters for `smoke` and `full`."""
+        return self.toml.parameters
+
+    @property
+    def exercises(self) -> tuple[LabExercise, ...]:
+        """The exercises in the order of their cells."""
+        order = [c.name for c in self.cells if c.role in ("solve", "explain")]
+        return tuple(sorted(self.toml.exercises, key=lambda e: order.index(e.name)))
+
+    @property
+    def points(self) -> float:
+        """The points of the whole lab."""
+        return sum(e.points for e in self.exercises)
+
+    def exercise(self, name: str) -> LabExercise:
+        """The exercise called `name`; UsageError when the lab has none."""
+        for found in self.toml.exercises:
+            if found.name == name:
+                return found
+        names = ", ".join(e.name for e in self.exercises)
+        raise UsageError(f"{self.name} has no exercise called {name!r}", why=f"it has {names}")
+
+    def cell(self, role: str, name: str | None = None) -> Cell:
+        """The first cell with that role and name."""
+        return next(c for c in self.cells if (c.role, c.name) == (role, name))
+
+    def namespace_cells(self) -> list[tuple[str, str]]:
+        """(label, code) of the cells that together define the solution's names, in the notebook's order."""
+        return [(c.label, c.source) for c in self.cells if c.role in ("setup", "parameters", "given", "solve")]
+
+    def solution_cell(self, name: str) -> str:
+        """The code of an exercise's solution."""
+        return self.cell("solve", name).source
+
+    def stub_cell(self, name: str) -> str:
+        """The code that students get in its place."""
+        return self.cell("solve", name).stub
