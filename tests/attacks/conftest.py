@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from edl_labs.course.grade.course_folder import CourseFolder
-from edl_labs.course.grade.graded_run import Budget
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.session import Session
@@ -18,8 +17,9 @@ from tests.attacks.bench import Bench
 from tests.course.course_fixture import LAB, Course, make_course
 from tests.course.once import once
 
-LIMITS = Limits(memory_bytes=600 << 20, processes=64, inodes=5_000, start_s=60.0, grace_s=0.7)
-BUDGET = Budget(cell_s=4.0, notebook_s=90.0)
+LIMITS = Limits(
+    memory_bytes=600 << 20, processes=64, inodes=5_000, start_s=60.0, grace_s=0.7, cell_s=4.0, notebook_s=90.0
+)
 PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence", "matplotlib.pyplot")
 SEED = 20_260_101
 
@@ -35,11 +35,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         folder = CourseFolder(course.root)
         assignment = folder.assignment(LAB)
         course.submit("victim", course.answered())
-        with KernelPool(limits=LIMITS, preload=PRELOAD) as pool, Judge() as judge:
+        with KernelPool(limits=LIMITS, preload=PRELOAD) as pool, Judge(LIMITS) as judge:
 
             def new_kernel():
                 return pool.kernel(files=assignment.files)
 
             known = reference(assignment, seed=SEED, folder=folder.grading(LAB) / "references", new_kernel=new_kernel)
-            session = Session(assignment, known, new_kernel=new_kernel, judge=judge, budget=BUDGET)
+            session = Session(assignment, known, new_kernel=new_kernel, judge=judge, limits=LIMITS)
             yield Bench(course, assignment, session)

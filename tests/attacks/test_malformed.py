@@ -15,9 +15,10 @@ from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.graded_run import Budget, Run
+from edl_labs.course.grade.graded_run import Run
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.submission import MAX_FILE_BYTES, Submission, Unreadable, parse, read_submission
+from edl_labs.course.grade.submission import Submission, Unreadable, parse, read_submission
+from edl_labs.course.sandbox import Limits
 from tests.attacks.attack_case import FULL
 from tests.attacks.bench import Bench
 from tests.attacks.malformed import draw
@@ -83,7 +84,7 @@ def test_file_over_the_limit_is_not_read(tmp_path: Path):
     folder = tmp_path / LAB
     folder.mkdir()
     with (folder / f"{LAB}.ipynb").open("wb") as file:
-        file.truncate(MAX_FILE_BYTES + 1)
+        file.truncate(Limits().submission_bytes + 1)
     with pytest.raises(Unreadable, match="too large"):
         read_submission(folder, LAB)
 
@@ -122,7 +123,7 @@ def test_class_of_a_thousand_malformed_notebooks_is_graded(
         course.submit(f"m{number:04}", data)
     for number in range(5):
         course.submit(f"healthy{number}", course.answered({"area": f"# {number}\narea = lambda w, h: w * h"}))
-    report = grade(LAB, course=CourseFolder(course.root), budget=Budget(cell_s=4.0, notebook_s=60.0))
+    report = grade(LAB, course=CourseFolder(course.root), limits=Limits(cell_s=4.0, notebook_s=60.0))
     rows = [row for row in report.rows if row.student.startswith("m")]
 
     assert 1000 == len(rows)

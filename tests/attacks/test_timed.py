@@ -42,7 +42,7 @@ def timed(bench: Bench, **options: Any) -> Session:
     spec = type("Timed", (type(known.spec),), options)()
     exercises = tuple(replace(e, spec=spec) if e is known else e for e in bench.assignment.exercises)
     assignment = replace(bench.assignment, exercises=exercises)
-    return Session(assignment, old.secrets, new_kernel=old.new_kernel, judge=old.judge, budget=old.budget, seed=7)
+    return Session(assignment, old.secrets, new_kernel=old.new_kernel, judge=old.judge, limits=old.limits, seed=7)
 
 
 def outcome(session: Session, bench: Bench, source: str) -> Outcome:

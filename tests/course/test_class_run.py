@@ -17,7 +17,6 @@ import pytest
 from edl_labs.course.grade import classrun, preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
-from edl_labs.course.grade.graded_run import Budget
 from edl_labs.course.grade.report import ClassProgress, ClassReport
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import NothingToDo, UsageError
@@ -217,8 +216,9 @@ def test_class_without_generate_assignment_is_entered_by_the_run(course: Course)
 
 
 def test_timeouts_are_flagged_and_cost_their_own(course: Course):
+    (course.root / "course.toml").write_text("[limits]\ncell_s = 3\n")
     course.submit("looper", course.answered({"area": solve_cell("area", body="while True: pass")}))
-    row = run(course, budget=Budget(cell_s=3.0)).rows[0]
+    row = run(course).rows[0]
 
     assert FULL - 2 == row.points
     assert "timeout" in row.flags

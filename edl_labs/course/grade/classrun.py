@@ -19,7 +19,6 @@ from pathlib import Path
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.graded_run import Budget
 from edl_labs.course.grade.grader import Graded, Grader
 from edl_labs.course.grade.report import ClassProgress, ClassReport, ProgressHook, StudentRow
 from edl_labs.course.grade.result import Result, ResultStore
@@ -40,7 +39,6 @@ def grade(
     fresh: bool = False,
     level: Level | None = None,
     limits: Limits | None = None,
-    budget: Budget | None = None,
     on_gpu: bool = False,
     progress: ProgressHook | None = None,
 ) -> ClassReport:
@@ -58,7 +56,7 @@ def grade(
     began = time.monotonic()
     jobs = max(1, min(jobs or usable_cores(), len(students)))
     with _alone(course.grading(assignment)):
-        grader = Grader(course, known, seed=seed, level=level, limits=limits, budget=budget, fresh=fresh, on_gpu=on_gpu)
+        grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu)
         with grader, Writer(course, known) as writer:
             rows = _run(grader, writer, students, jobs=jobs, progress=progress)
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
 from edl_labs.course.grade.assignment import Assignment, load_assignment
 from edl_labs.course.grade.quick_imports import without_grammars
+from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import UsageError
 
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -64,6 +68,11 @@ class CourseFolder:
             directory.root = str(self.root)
         return directory
 
+    @cached_property
+    def limits(self) -> Limits:
+        """The limits of grading: those of `[limits]` in course.toml, else the usual ones."""
+        return set_limits(read_course_file(self.root).get("limits", {}))
+
     @property
     def db_url(self) -> str:
         """The gradebook's address."""
@@ -101,3 +110,25 @@ class CourseFolder:
 def _handed_in(student: Path, assignment: str) -> bool:
     entry = student / assignment
     return not student.is_symlink() and (entry.is_symlink() or entry.exists())
+
+
+def set_limits(table: Any) -> Limits:
+    """The usual limits, changed as `[limits]` of course.toml says; UsageError for what it cannot mean."""
+    if not isinstance(table, Mapping):
+        raise wrong("limits is not a table", f"it is {table!r}", "write [limits]")
+    known = {limit.name: limit for limit in fields(Limits)}
+    refuse_unknown(table, known, where="[limits]")
+    changed: dict[str, Any] = {name: _limit(known[name], value) for name, value in table.items()}
+    found = Limits(**changed)
+    if found.notebook_s > found.cpu_s:
+        why = f"a notebook may take notebook_s = {found.notebook_s:g}, and a process that computes all of it would end"
+        raise wrong(f"cpu_s is {found.cpu_s}", why, f"write cpu_s = {math.ceil(found.notebook_s)} or more")
+    return found
+
+
+def _limit(limit: Field[Any], value: Any) -> int | float:
+    least, most, whole = limit.metadata["least"], limit.metadata["most"], type(limit.default) is int
+    if type(value) in ((int,) if whole else (int, float)) and least <= value <= most:
+        return int(value) if whole else float(value)
+    why = f"it is {'a whole number' if whole else 'a number'} from {least:_} to {most:_}"
+    raise wrong(f"{limit.name} is {value!r}", why, f"write for example {limit.name} = {limit.default:_}")

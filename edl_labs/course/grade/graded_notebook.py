@@ -15,23 +15,22 @@ from edl_labs.course.grade.graded_run import Run
 from edl_labs.course.grade.harmless import harmless_output, harmless_prose
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.ui.outcome import outcome_html, outcome_text, points_text
 
-MAX_OUTPUT_BYTES = 8 << 20
-MAX_LINES = 1000
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
-def graded_notebook(assignment: Assignment, plan: Plan, run: Run) -> dict[str, Any]:
+def graded_notebook(assignment: Assignment, plan: Plan, run: Run, *, limits: Limits = DEFAULTS) -> dict[str, Any]:
     """The notebook as nbformat 4.5, valid whatever the student handed in."""
-    left_bytes = MAX_OUTPUT_BYTES
+    left_bytes = limits.shown_bytes
     cells = []
     for index, cell in enumerate(plan.cells):
         made = _cell(index, cell)
         if cell.kind == "code":
             outputs = _verdict(cell, run) if cell.probes else run.outputs.get(index, [])
-            made["outputs"], left_bytes = _kept(outputs, left_bytes)
+            made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
         cells.append(made)
     metadata = {**assignment.notebook_metadata, "edl_labs": {"notes": [note.text for note in plan.notes]}}
@@ -72,23 +71,23 @@ def _verdict(cell: PlannedCell, run: Run) -> list[dict[str, Any]]:
     return solution_outputs(outcome) if outcome and cell.keeps_id else []
 
 
-def _kept(outputs: list[dict[str, Any]], left_bytes: int) -> tuple[list[dict[str, Any]], int]:
+def _kept(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tuple[list[dict[str, Any]], int]:
     """The outputs, without what browsers would run, cut to the lines and bytes that people can read."""
     kept: list[dict[str, Any]] = []
     for output in outputs:
         if left_bytes <= 0:
             return [*kept, dict(_CUT)], left_bytes
-        shown = _cut(harmless_output(output))
+        shown = _cut(harmless_output(output), most_lines)
         left_bytes -= len(msgspec.json.encode(shown))
         kept.append(shown if left_bytes > 0 else dict(_CUT))
     return kept, left_bytes
 
 
-def _cut(output: dict[str, Any]) -> dict[str, Any]:
+def _cut(output: dict[str, Any], most_lines: int) -> dict[str, Any]:
     if output["output_type"] == "stream":
         lines = output["text"].splitlines(keepends=True)
-        if len(lines) > MAX_LINES:
-            return {**output, "text": "".join([*lines[: MAX_LINES - 1], "... Output truncated ..."])}
+        if len(lines) > most_lines:
+            return {**output, "text": "".join([*lines[: most_lines - 1], "... Output truncated ..."])}
     if output["output_type"] == "error" and len(output["traceback"]) > 100:
         lines = output["traceback"]
         return {**output, "traceback": [*lines[:50], "... Traceback truncated ...", *lines[-49:]]}

@@ -1,4 +1,4 @@
-"""What came of one submission, and how much it may take."""
+"""What came of one submission."""
 
 from __future__ import annotations
 
@@ -6,15 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.checks.judge import Outcome
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How long a submission may take and how often its kernel may die."""
-
-    cell_s: float = 120.0
-    notebook_s: float = 900.0
-    deaths: int = 12
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.graded_run import Budget
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.preload import preload_of
@@ -50,14 +49,13 @@ class Grader:
         seed: int | None = None,
         level: Level | None = None,
         limits: Limits | None = None,
-        budget: Budget | None = None,
         fresh: bool = False,
         gpu: int | None = None,
         on_gpu: bool = False,
     ) -> None:
         self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
         self.on_gpu = on_gpu or gpu is not None
-        self.level, self.limits, self.budget = level or best_level(), limits or Limits(), budget or Budget()
+        self.level, self.limits = level or best_level(), limits or course.limits
         self.folder = course.grading(assignment.name)
         self.seed = class_seed(self.folder, seed=seed)
         self.store = ResultStore(self.folder / "results")
@@ -85,7 +83,7 @@ class Grader:
         """One student's result. Never raises for anything that a student can do."""
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
         try:
-            submission = read_submission(folder, self.assignment.name)
+            submission = read_submission(folder, self.assignment.name, limits=self.limits)
         except Unreadable as problem:
             return Graded(student, unreadable=problem)
         key = self.key(submission)
@@ -94,7 +92,7 @@ class Grader:
             return Graded(student, stored, kept=True, remarks=submission.notes)
         session = self._session()
         began = time.monotonic()
-        plan = make_plan(self.assignment, submission)
+        plan = make_plan(self.assignment, submission, limits=self.limits)
         run = session.grade(plan)
         wall_s = time.monotonic() - began
         result = make_result(
@@ -102,7 +100,7 @@ class Grader:
         )
         if self.stopping.is_set():
             raise EdlError("the run was stopped")
-        self.store.save(result, graded_notebook(self.assignment, plan, run))
+        self.store.save(result, graded_notebook(self.assignment, plan, run, limits=self.limits))
         return Graded(student, result)
 
     def stored(self, submission: Submission) -> Result | None:
@@ -142,7 +140,7 @@ class Grader:
         secrets = self._secrets()
         if session is None or session.secrets is not secrets:
             if session is None:
-                self._local.judge = Judge()
+                self._local.judge = Judge(self.limits)
                 with self._lock:
                     self._judges.append(self._local.judge)
             session = self._local.session = Session(
@@ -150,7 +148,7 @@ class Grader:
                 secrets,
                 new_kernel=self.new_kernel,
                 judge=self._local.judge,
-                budget=self.budget,
+                limits=self.limits,
                 seed=self.seed,
             )
         return session
@@ -166,6 +164,7 @@ class Grader:
                         seed=self.seed,
                         folder=self.folder / "references",
                         new_kernel=lambda: pool.kernel(files=self.assignment.files),
+                        limits=self.limits,
                         on_gpu=self.on_gpu,
                     )
                 )
@@ -173,7 +172,7 @@ class Grader:
 
     def key(self, submission: Submission) -> str:
         """The name of a submission's result."""
-        limits = repr((asdict(self.limits), asdict(self.budget))) + ("/gpu" if self.on_gpu else "")
+        limits = self.limits.key() + ("/gpu" if self.on_gpu else "")
         return result_key(
             submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
         )

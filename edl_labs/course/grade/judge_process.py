@@ -20,18 +20,17 @@ from typing import IO, Any
 from edl_labs.checks import plain
 from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
-MEMORY_BYTES = 1 << 30
-TIMEOUT_S = 30.0
 _START_S = 60.0
 
 
 class Judge:
     """Judges evidence. Start it with `with`; one judge serves one thread."""
 
-    def __init__(self, *, memory_bytes: int = MEMORY_BYTES, timeout_s: float = TIMEOUT_S) -> None:
-        self._memory_bytes, self._timeout_s = memory_bytes, timeout_s
+    def __init__(self, limits: Limits = DEFAULTS) -> None:
+        self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Judge:
@@ -68,7 +67,7 @@ class Judge:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + self._limits.judge_s
         for part in parts:
             _send(process.stdin, part)
         return dict(plain.decode(_receive(process.stdout, deadline)))
@@ -78,7 +77,7 @@ class Judge:
             return self._process
         self.close()
         process = subprocess.Popen(
-            [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._memory_bytes)],
+            [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

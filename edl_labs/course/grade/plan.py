@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.course.grade.assignment import Assignment, KnownCell
 from edl_labs.course.grade.submission import Cell, Submission
-
-_PROBES_AT_MOST = 3
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,9 @@ class Plan:
         return {c.known.exercise: c.source for c in self.cells if c.keeps_id and c.known and c.known.role == "answer"}
 
 
-def make_plan(assignment: Assignment, submission: Submission) -> Plan:
+def make_plan(assignment: Assignment, submission: Submission, *, limits: Limits = DEFAULTS) -> Plan:
     """How a submission is graded."""
-    planner = _Planner(assignment, submission)
+    planner = _Planner(assignment, submission, limits.copies_probed)
     planner.place_all()
     planner.put_back()
     return Plan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
@@ -89,6 +88,7 @@ def with_references(plan: Plan, assignment: Assignment, names: set[str]) -> Plan
 class _Planner:
     assignment: Assignment
     submission: Submission
+    copies_probed: int
     cells: list[PlannedCell] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -175,7 +175,7 @@ class _Planner:
             self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
         chosen = index == self._chosen[known.id]
         copies = self._copies[known.id]
-        probed = chosen or index in copies[: _PROBES_AT_MOST - 1]
+        probed = chosen or index in copies[: self.copies_probed - 1]
         probes = known.exercise if probed else ""
         self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))
 

@@ -37,11 +37,13 @@ class Mend(NbGraderPreprocessor):
         """The mended notebook, not yet run."""
         course, name, student = _where(self, resources)
         assignment = course.assignment(name)
-        submission = read_submission(course.path("submitted", student=student, assignment=name), name)
-        plan = make_plan(assignment, submission)
+        submission = read_submission(
+            course.path("submitted", student=student, assignment=name), name, limits=course.limits
+        )
+        plan = make_plan(assignment, submission, limits=course.limits)
         for note in plan.notes:
             self.log.warning("%s: %s", student, note.text)
-        return nbformat.from_dict(graded_notebook(assignment, plan, Run())), resources
+        return nbformat.from_dict(graded_notebook(assignment, plan, Run(), limits=course.limits)), resources
 
 
 class JudgeOutside(NbGraderPreprocessor):
@@ -126,7 +128,8 @@ class _Held:
         try:
             assignment = course.assignment(name)
             held = self._grader
-            if held is None or (held.course.root, held.assignment.digest) != (course.root, assignment.digest):
+            known = (course.root, assignment.digest, course.limits)
+            if held is None or (held.course.root, held.assignment.digest, held.limits) != known:
                 self.close()
                 self._grader = Grader(course, assignment)
         except BaseException:

@@ -19,11 +19,12 @@ from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.graded_run import Budget, Run, Secret
+from edl_labs.course.grade.graded_run import Run, Secret
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.plan import Plan, PlannedCell, solution_plan
 from edl_labs.course.grade.replay import Replay
 from edl_labs.course.grade.session import Session
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
@@ -84,7 +85,13 @@ class Secrets(Mapping[str, Secret]):
 
 
 def reference(
-    assignment: Assignment, *, seed: int, folder: Path, new_kernel: Callable[[], SandboxKernel], on_gpu: bool = False
+    assignment: Assignment,
+    *,
+    seed: int,
+    folder: Path,
+    new_kernel: Callable[[], SandboxKernel],
+    limits: Limits = DEFAULTS,
+    on_gpu: bool = False,
 ) -> dict[str, Secret]:
     """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
     where = f"{_versions()}{'/gpu' if on_gpu else ''}"
@@ -94,23 +101,23 @@ def reference(
         stored = plain.decode(path.read_bytes(), max_bytes=1 << 30)
         return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in stored.items()}
     drawn = {e.name: e.draw_cases(seed) for e in assignment.exercises}
-    wants = _wanted(assignment, drawn, new_kernel)
+    wants = _wanted(assignment, drawn, new_kernel, limits)
     both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
     write_atomically(path, plain.encode(both, max_bytes=1 << 30), mode=0o600)
     return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in both.items()}
 
 
 def _wanted(
-    assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel]
+    assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel], limits: Limits
 ) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
     cases = {name: Secret(plain.encode(found), b"") for name, found in drawn.items()}
     whole = solution_plan(assignment)
     lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
     try:
-        return _evidence(assignment, cases, new_kernel, lean)
+        return _evidence(assignment, cases, new_kernel, lean, limits)
     except EdlError:
-        return _evidence(assignment, cases, new_kernel, whole)
+        return _evidence(assignment, cases, new_kernel, whole, limits)
 
 
 def _shows(cell: PlannedCell) -> bool:
@@ -125,10 +132,14 @@ def _shows(cell: PlannedCell) -> bool:
 
 
 def _evidence(
-    assignment: Assignment, cases: dict[str, Secret], new_kernel: Callable[[], SandboxKernel], plan: Plan
+    assignment: Assignment,
+    cases: dict[str, Secret],
+    new_kernel: Callable[[], SandboxKernel],
+    plan: Plan,
+    limits: Limits,
 ) -> dict[str, list[Any]]:
     with _Collector() as collector:
-        session = Session(assignment, cases, new_kernel=new_kernel, judge=collector, budget=Budget(deaths=0))
+        session = Session(assignment, cases, new_kernel=new_kernel, judge=collector, limits=replace(limits, deaths=0))
         run = Replay(session, plan).run()
     return {e.name: _values(assignment, e.name, collector.records, run) for e in assignment.exercises}
 

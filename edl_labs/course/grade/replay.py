@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from edl_labs.course.grade.session import Session
     from edl_labs.course.sandbox.kernel.client import SandboxKernel
 
-MAX_EVIDENCE_BYTES = 32 << 20
-
 SETUP = """
 import os
 os.environ["EDL_LABS_EXERCISES"] = os.path.abspath(".edl/exercises")
@@ -56,14 +54,14 @@ class Replay:
         self.run_value = Run()
         self.skipped: set[int] = set()
         self.deaths = 0
-        self.deadline = time.monotonic() + session.budget.notebook_s
+        self.deadline = time.monotonic() + session.limits.notebook_s
         self.last = self._last_step()
 
     def run(self) -> Run:
         """Go through all steps; a dead kernel is followed by another while the budget lasts."""
         done = 0
         while done <= self.last:
-            if self.deaths > self.session.budget.deaths or time.monotonic() > self.deadline:
+            if self.deaths > self.session.limits.deaths or time.monotonic() > self.deadline:
                 self._give_up(done)
                 break
             done = self._through_one_kernel(done)
@@ -96,7 +94,7 @@ class Replay:
     def _set_up(self, kernel: SandboxKernel) -> None:
         """Show the kernel the course's exercises. No student's code has run yet, so what fails here is not theirs."""
         try:
-            kernel.ask(SETUP, b"", timeout_s=self.session.budget.cell_s)
+            kernel.ask(SETUP, b"", timeout_s=self.session.limits.cell_s)
         except (KernelDied, Violation) as end:
             raise EdlError("a kernel ended before it was given the notebook", why=str(end), next="grade again") from end
 
@@ -132,8 +130,8 @@ class Replay:
             evidence = kernel.ask(
                 PROBE,
                 request,
-                timeout_s=min(exercise.timeout_s, self._left_s()),
-                max_bytes=MAX_EVIDENCE_BYTES,
+                timeout_s=min(exercise.timeout_s, self.session.limits.probe_s, self._left_s()),
+                max_bytes=self.session.limits.evidence_bytes,
             )
         except Violation as broken:
             if not broken.alive:
@@ -192,7 +190,7 @@ class Replay:
         self.run_value.peak_bytes = max(self.run_value.peak_bytes, stats.max_rss_bytes)
 
     def _cell_s(self) -> float:
-        return min(self.session.budget.cell_s, self._left_s())
+        return min(self.session.limits.cell_s, self._left_s())
 
     def _left_s(self) -> float:
         return max(0.1, self.deadline - time.monotonic())

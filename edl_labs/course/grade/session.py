@@ -10,11 +10,12 @@ from edl_labs.checks import plain
 from edl_labs.checks.exercise import Exercise
 from edl_labs.checks.judge import Outcome
 from edl_labs.course.grade.assignment import Assignment
-from edl_labs.course.grade.graded_run import Budget, Run, Secret, keep
+from edl_labs.course.grade.graded_run import Run, Secret, keep
 from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.plan import Plan, with_references
-from edl_labs.course.grade.replay import MAX_EVIDENCE_BYTES, Replay
+from edl_labs.course.grade.replay import Replay
 from edl_labs.course.grade.timed import is_timed, timed_outcome
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 if TYPE_CHECKING:
     from edl_labs.course.sandbox.kernel.client import SandboxKernel
@@ -30,11 +31,11 @@ class Session:
         *,
         new_kernel: Callable[[], SandboxKernel],
         judge: Judge,
-        budget: Budget | None = None,
+        limits: Limits = DEFAULTS,
         seed: int = 0,
     ) -> None:
         self.assignment, self.secrets, self.judge, self.seed = assignment, secrets, judge, seed
-        self.new_kernel, self.budget = new_kernel, budget or Budget()
+        self.new_kernel, self.limits = new_kernel, limits
         self._requests: dict[str, bytes] = {}
 
     def grade(self, plan: Plan) -> Run:
@@ -54,7 +55,7 @@ class Session:
         """What a probe of the secret cases is sent, encoded once for the class."""
         if exercise.name not in self._requests:
             cases = plain.decode(self.secrets[exercise.name].cases)
-            what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": MAX_EVIDENCE_BYTES}
+            what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": self.limits.evidence_bytes}
             self._requests[exercise.name] = plain.encode(what)
         return self._requests[exercise.name]
 

@@ -13,13 +13,9 @@ from typing import Any
 
 import msgspec
 
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
-MAX_FILE_BYTES = 128 << 20
-MAX_CELLS = 2_000
-MAX_SOURCE_BYTES = 8 << 20
-MAX_ATTACHMENT_BYTES = 16 << 20
-_LENIENT_BYTES = 16 << 20
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive",
     b"\x1f\x8b": "a gzip archive",
@@ -100,14 +96,14 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     raise Unreadable(f"there is no {expected.name}", why="the folder holds no notebook", next="ask the student for it")
 
 
-def read_submission(folder: Path, name: str) -> Submission:
+def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Submission:
     """The submission in `folder`; Unreadable, and nothing else, when there is none that can be read."""
     path, notes = find_notebook(folder, name)
-    submission = parse(read_bytes(path))
+    submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
     return Submission(submission.cells, (*notes, *submission.notes))
 
 
-def read_bytes(path: Path) -> bytes:
+def read_bytes(path: Path, *, most: int) -> bytes:
     """The bytes of a plain file of bearable size. Links, pipes and devices are refused, not followed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -120,28 +116,32 @@ def read_bytes(path: Path) -> bytes:
         os.close(fd)
         raise Unreadable(f"{path.name} is not a file", why="it is a folder, pipe or device")
     with os.fdopen(fd, "rb") as file:
-        if found.st_size > MAX_FILE_BYTES:
-            size = f"it has {found.st_size / 1e6:.0f} MB, and at most {MAX_FILE_BYTES / 1e6:.0f} are read"
+        if found.st_size > most:
+            size = f"it has {found.st_size / 1e6:.0f} MB, and at most {most / 1e6:.0f} are read"
             raise Unreadable(f"{path.name} is too large", why=size, next="clear its outputs and hand it in again")
-        return file.read(MAX_FILE_BYTES + 1)
+        return file.read(most + 1)
 
 
-def parse(data: bytes) -> Submission:
+def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
     """The cells in a notebook file's bytes; Unreadable, with the reason, for bytes that are none."""
     data = _utf8(data)
     notes: list[str] = []
     try:
         raw = _notebook(data).cells
     except _JSON_PROBLEMS as error:
-        raw = _lenient(data, error)
+        raw = _lenient(data, error, limits)
         notes.append("the file is not strict JSON; it was read all the same")
-    if len(raw) > MAX_CELLS:
-        raise Unreadable("the notebook has too many cells", why=f"{len(raw):,}; at most {MAX_CELLS:,} are read")
+    if len(raw) > limits.submission_cells:
+        raise Unreadable(
+            "the notebook has too many cells", why=f"{len(raw):,}; at most {limits.submission_cells:,} are read"
+        )
     cells = [_one(number, item, notes) for number, item in enumerate(raw, 1)]
     found = tuple(cell for cell in cells if cell is not None)
-    if sum(len(cell.source) for cell in found) > MAX_SOURCE_BYTES:
-        raise Unreadable("the notebook's cells are too long", why=f"together at most {MAX_SOURCE_BYTES:,} characters")
-    return Submission(_bearable(found, notes), tuple(notes))
+    if sum(len(cell.source) for cell in found) > limits.source_bytes:
+        raise Unreadable(
+            "the notebook's cells are too long", why=f"together at most {limits.source_bytes:,} characters"
+        )
+    return Submission(_bearable(found, notes, limits.attachment_bytes), tuple(notes))
 
 
 def _utf8(data: bytes) -> bytes:
@@ -158,13 +158,13 @@ def _utf8(data: bytes) -> bytes:
     return data
 
 
-def _lenient(data: bytes, error: BaseException) -> list[msgspec.Raw]:
+def _lenient(data: bytes, error: BaseException, limits: Limits) -> list[msgspec.Raw]:
     """The cells by way of Python's json: it takes the NaN and the half emoji that Jupyter itself may have written."""
     if isinstance(error, RecursionError):
         raise Unreadable("the notebook is nested too deeply", why="no notebook is") from None
     if isinstance(error, msgspec.ValidationError):
         raise _not_a_notebook(error)
-    if len(data) > _LENIENT_BYTES:
+    if len(data) > limits.lenient_bytes:
         raise Unreadable("the notebook is not JSON", why=str(error)[:200]) from None
     try:
         tree = json.loads(data.decode("utf-8"))
@@ -223,12 +223,12 @@ def _decoded(decode: Any, raw: msgspec.Raw, default: Any) -> Any:
         return default
 
 
-def _bearable(cells: tuple[Cell, ...], notes: list[str]) -> tuple[Cell, ...]:
+def _bearable(cells: tuple[Cell, ...], notes: list[str], most: int) -> tuple[Cell, ...]:
     """The cells, without attachments when these are too large."""
     size = sum(
         len(text) for c in cells if c.attachments for bundle in c.attachments.values() for text in bundle.values()
     )
-    if size <= MAX_ATTACHMENT_BYTES:
+    if size <= most:
         return cells
     notes.append(f"pictures of {size / 1e6:.0f} MB in the prose were left out")
     return tuple(Cell(c.kind, c.id, c.source, c.grade_id) for c in cells)

@@ -64,11 +64,11 @@ def replay(session: Session, kernel: SandboxKernel, plan: Plan, name: str) -> No
     from edl_labs.course.grade.replay import SETUP
 
     if session.assignment.own_exercises:
-        kernel.ask(SETUP, b"", timeout_s=session.budget.cell_s)
+        kernel.ask(SETUP, b"", timeout_s=session.limits.cell_s)
     last = max((i for i, cell in enumerate(plan.cells) if cell.probes == name), default=-1)
     for cell in plan.cells[: last + 1]:
         if cell.runs:
-            kernel.run(cell.source, timeout_s=session.budget.cell_s)
+            kernel.run(cell.source, timeout_s=session.limits.cell_s)
 
 
 def _rounds(session: Session, exercise: Exercise, student: SandboxKernel, solution: SandboxKernel) -> Timing | Outcome:
@@ -80,9 +80,9 @@ def _rounds(session: Session, exercise: Exercise, student: SandboxKernel, soluti
         pair = [(student, mine), (solution, theirs)]
         answers = {}
         for kernel, times in pair if number % 2 else reversed(pair):
-            answers[id(times)] = _asked(kernel, exercise, cases)
+            answers[id(times)] = _asked(session, kernel, exercise, cases)
             times.append(answers[id(times)].elapsed_s)
-        empty_s = solution.answer('answer(b"")', timeout_s=session.budget.cell_s).elapsed_s
+        empty_s = solution.answer('answer(b"")', timeout_s=session.limits.cell_s).elapsed_s
         problem = _problem(session, exercise, cases, answers[id(mine)], answers[id(theirs)], empty_s=empty_s)
         if problem is not None:
             return problem
@@ -98,11 +98,13 @@ def timing(student_s: list[float], solution_s: list[float]) -> Timing:
     return Timing(tuple(student_s), tuple(solution_s), math.exp(found.low), math.exp(found.high))
 
 
-def _asked(kernel: SandboxKernel, exercise: Exercise, cases: list[Any]) -> Answer:
-    from edl_labs.course.grade.replay import MAX_EVIDENCE_BYTES, PROBE
+def _asked(session: Session, kernel: SandboxKernel, exercise: Exercise, cases: list[Any]) -> Answer:
+    from edl_labs.course.grade.replay import PROBE
 
-    what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": MAX_EVIDENCE_BYTES}
-    return kernel.answer(PROBE, plain.encode(what), timeout_s=exercise.timeout_s, max_bytes=MAX_EVIDENCE_BYTES)
+    most = session.limits.evidence_bytes
+    what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": most}
+    timeout_s = min(exercise.timeout_s, session.limits.probe_s)
+    return kernel.answer(PROBE, plain.encode(what), timeout_s=timeout_s, max_bytes=most)
 
 
 def _problem(

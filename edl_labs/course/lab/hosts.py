@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from urllib.parse import quote
 
 from edl_labs import __version__
+from edl_labs.course.course_file import read_course_file
 from edl_labs.errors import UsageError
 
 # Variables that these hosts set, and nobody else.
@@ -37,13 +37,7 @@ def hosted(source: str) -> str:
 
 def repository(root: Path) -> str:
     """OWNER/NAME of the course's public repository, from `[course] repository` of course.toml; empty when not said."""
-    try:
-        data = tomllib.loads((root / "course.toml").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError("course.toml cannot be read", why=str(error), next="mend the line") from None
-    about = data.get("course", {})
+    about = read_course_file(root).get("course", {})
     if not isinstance(about, dict):
         raise UsageError("course.toml: course is no table", why=f"it is {about!r}", next="write [course]")
     found = about.get("repository", "")

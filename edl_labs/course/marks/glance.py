@@ -87,7 +87,7 @@ def glance(
         for m in marks:
             folder = course.path("submitted", student=m.student, assignment=assignment)
             try:
-                submission = read_submission(folder, assignment)
+                submission = read_submission(folder, assignment, limits=grader.limits)
             except EdlError:
                 unread.append(m.student)
                 continue

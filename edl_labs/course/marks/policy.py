@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, tzinfo
@@ -12,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from edl_labs.course.course_file import FILE, read_course_file, refuse_unknown
 from edl_labs.errors import UsageError
 
-FILE = "course.toml"
 DAY_S = 86_400.0
-_TOP = ("course", "late", "assignment")
+_TOP = ("course", "late", "limits", "assignment")
 _COURSE = ("name", "timezone", "roster", "repository")
 _LATE = ("grace_minutes", "per_day", "at_most", "closes_after_days")
 _ASSIGNMENT = ("name", "due", "extensions")
@@ -84,14 +82,7 @@ def read_policy(root: Path) -> CoursePolicy:
 
     UsageError, with the place, for anything that it cannot mean.
     """
-    path = root / FILE
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return CoursePolicy()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="mend the line") from None
-    return _Reader(root).policy(data)
+    return _Reader(root).policy(read_course_file(root))
 
 
 @dataclass
@@ -169,11 +160,7 @@ class _Reader:
         return found
 
     def known(self, table: dict[str, Any], names: tuple[str, ...], where: str) -> None:
-        for key in table:
-            if key not in names:
-                near = difflib.get_close_matches(key, names, n=1)
-                then = f"did you mean {near[0]}?" if near else f"it may have {', '.join(names)}"
-                raise _error(f"{where} has no {key!r}", "", then)
+        refuse_unknown(table, names, where=where)
 
     def text(self, table: dict[str, Any], key: str) -> str:
         value = table.get(key, "")

@@ -1,51 +1,131 @@
-"""How much one student's notebook may take."""
+"""How much one student's submission may take: every limit of grading. A course sets its own in course.toml.
+
+A limit that no honest notebook of the labs comes near costs nobody a mark; one that is missing costs the class its run.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30  # as IEC 80000-13 has them
+_DAY_S = 86_400.0
+# The limits that the first results were named by, and those that were the notebook's alone: see `Limits.key`.
+_FIRST = (
+    "memory_bytes", "processes", "open_files", "file_bytes", "home_bytes", "tmp_bytes", "shm_bytes", "inodes", "cpu_s",
+    "threads", "message_bytes", "cell_messages", "cell_bytes", "kept_bytes", "notebook_bytes", "start_s", "grace_s",
+)  # fmt: skip
+_FIRST_OF_NOTEBOOK = ("cell_s", "notebook_s", "deaths")
+
+
+def _bytes(default: int, *, least: int, most: int = 1 << 40) -> Any:
+    """Above a tebibyte it is a slip of the pen: no machine that grades has as much."""
+    return field(default=default, metadata={"least": least, "most": most})
+
+
+def _seconds(default: float, *, least: float) -> Any:
+    """Above a day nobody waits for a notebook."""
+    return field(default=default, metadata={"least": least, "most": _DAY_S})
+
+
+def _number(default: int, *, least: int, most: int = 10_000_000) -> Any:
+    """More than ten million of anything are not a limit."""
+    return field(default=default, metadata={"least": least, "most": most})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one sandboxed kernel: what it may hold, what it may say, how long it may take.
+    """Limits of one submission: what its kernels may hold and say, how long they may take, what is read and kept.
 
-    Reaching a limit of what it holds is an error inside (MemoryError, "No space left on device") where the system
+    Reaching a limit of what a kernel holds is an error inside (MemoryError, "No space left on device") where the system
     can say so, and the end of the kernel where it cannot.
 
     >>> Limits(memory_bytes=1 << 30).memory_bytes
     1073741824
     """
 
-    memory_bytes: int = 3 * GIB
-    """Resident memory of all the kernel's processes together, files in its file systems included."""
-    processes: int = 256
+    # What one kernel may hold
+    memory_bytes: int = _bytes(3 * GIB, least=128 * MIB)
+    """Resident memory of all the kernel's processes together, files in its file systems included. The
+    largest kernel of lab01 had 793 MB with torch and plots: four times that, and two workers still fit into 8 GiB."""
+    processes: int = _number(256, least=16, most=100_000)
     """Processes and threads, all together. With a quarter as many processes it is ended, as a fork bomb."""
-    open_files: int = 1024
-    file_bytes: int = 256 * MIB
-    """Size of one file."""
-    home_bytes: int = 256 * MIB
-    tmp_bytes: int = 256 * MIB
-    shm_bytes: int = 256 * MIB
+    open_files: int = _number(1024, least=64)
+    """The usual soft limit of Linux, so that nothing fails here that works at home."""
+    file_bytes: int = _bytes(256 * MIB, least=MIB)
+    """Size of one file: as large as the file systems below."""
+    home_bytes: int = _bytes(256 * MIB, least=MIB)
+    """Size of the home, the labs' data included: some tens of megabytes."""
+    tmp_bytes: int = _bytes(256 * MIB, least=MIB)
+    """Size of /tmp."""
+    shm_bytes: int = _bytes(256 * MIB, least=MIB)
     """Size of /dev/shm, through which DataLoader workers pass tensors."""
-    inodes: int = 20_000
+    inodes: int = _number(20_000, least=100)
     """Files and folders, all file systems of the sandbox together: empty files take memory too."""
-    cpu_s: int = 1800
-    """CPU seconds of one process."""
-    threads: int = 1
-    """Threads that torch uses within one operation."""
+    cpu_s: int = _number(1800, least=1, most=int(_DAY_S))
+    """CPU seconds of one process: twice the notebook's time, for what the clock on the wall does not see."""
+    threads: int = _number(1, least=1, most=1024)
+    """Threads that torch uses within one operation: one, since a class fills the cores with submissions."""
 
-    message_bytes: int = 16 * MIB
+    # What one kernel may say
+    message_bytes: int = _bytes(16 * MIB, least=64 * KIB)
     """Most that is kept of one message; the rest is read and dropped. Answers have a limit of their own."""
-    cell_messages: int = 50_000
+    cell_messages: int = _number(50_000, least=100)
     """Messages in one request. 20,000 displays are honest."""
-    cell_bytes: int = 64 * MIB
+    cell_bytes: int = _bytes(64 * MIB, least=64 * KIB)
     """Bytes in one request; above, the cell is interrupted, as it is above the number of messages."""
-    kept_bytes: int = 2 * MIB
+    kept_bytes: int = _bytes(2 * MIB, least=KIB)
     """Bytes of output kept of one cell; the rest is read and dropped, and the output says so."""
-    notebook_bytes: int = 512 * MIB
+    notebook_bytes: int = _bytes(512 * MIB, least=64 * KIB)
+    """Bytes of all requests to one kernel: eight cells may go to their own limit."""
 
-    start_s: float = 30.0
-    grace_s: float = 2.0
+    # How long it may take
+    start_s: float = _seconds(30.0, least=1.0)
+    """Until a kernel answers: a tenth of a second where nothing hinders it, seconds on a machine that is full."""
+    grace_s: float = _seconds(2.0, least=0.1)
     """From interrupting a cell that is over its time to killing its kernel."""
+    cell_s: float = _seconds(120.0, least=1.0)
+    """One cell: all cells and checks of lab01 take 3 s together, so that this forgives a slow machine."""
+    probe_s: float = _seconds(900.0, least=1.0)
+    """One probe. An exercise's own `timeout_s` comes first where it is shorter, as it is in each of the labs."""
+    notebook_s: float = _seconds(900.0, least=1.0)
+    """All cells and probes of one submission, so that a class of 100 is surely done in a night with two workers."""
+    deaths: int = _number(12, least=0, most=1000)
+    """How often its kernel may die and be replaced: about once an exercise of a lab."""
+    judge_s: float = _seconds(30.0, least=1.0)
+    """One judgement, outside the kernel; comparing takes milliseconds, replaying a long program a second."""
+
+    # What is read, probed and kept of it
+    evidence_bytes: int = _bytes(32 * MIB, least=KIB, most=64 * MIB)
+    """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB."""
+    judge_bytes: int = _bytes(GIB, least=256 * MIB)
+    """Memory of the judge: evidence of full size, decoded and copied, and the library beside it."""
+    submission_bytes: int = _bytes(128 * MIB, least=64 * KIB)
+    """The file handed in. Plots make it some megabytes; outputs are passed over unread."""
+    lenient_bytes: int = _bytes(16 * MIB, least=KIB)
+    """A file that is no strict JSON: Python's reader, which forgives, takes many times its size in memory."""
+    submission_cells: int = _number(2_000, least=10)
+    """Cells of a notebook; the labs have up to 93."""
+    source_bytes: int = _bytes(8 * MIB, least=KIB)
+    """Characters of all cells together; the labs have up to 45,000."""
+    attachment_bytes: int = _bytes(16 * MIB, least=KIB)
+    """Pictures in the prose, all together; above, they are left out and a note says so."""
+    copies_probed: int = _number(3, least=1, most=100)
+    """Copies of one check cell that are probed, each of which costs its time; the best counts."""
+    shown_bytes: int = _bytes(8 * MIB, least=KIB)
+    """Outputs of the graded notebook, which formgrader and the feedback page open in a browser."""
+    shown_lines: int = _number(1000, least=10)
+    """Lines of one output there; nbgrader's own LimitOutput has the same number."""
+
+    def key(self) -> str:
+        """A text that is equal exactly for equal limits, for the names of results.
+
+        Limits that are settable only since later count where they are set, so that earlier results keep their names.
+        """
+        kernel, notebook = ({name: getattr(self, name) for name in names} for names in (_FIRST, _FIRST_OF_NOTEBOOK))
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_FIRST, *_FIRST_OF_NOTEBOOK)}
+        added = {name: value for name, value in others.items() if value != getattr(DEFAULTS, name)}
+        return repr((kernel, notebook)) + (repr(added) if added else "")
+
+
+DEFAULTS = Limits()

@@ -86,7 +86,7 @@ def spread(
 def _missing(grader: Grader, student: str) -> bool:
     folder = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     try:
-        return grader.stored(read_submission(folder, grader.assignment.name)) is None
+        return grader.stored(read_submission(folder, grader.assignment.name, limits=grader.limits)) is None
     except EdlError:
         return False  # grading says what is wrong with it, and needs no machine for that
 
