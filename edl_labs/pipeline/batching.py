@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.checked import checked_lengths, positive, refuse_longer
+from edl_labs.pipeline.batch_arguments import checked_lengths, positive, refuse_longer
 
 Batches = list[list[int]]
 

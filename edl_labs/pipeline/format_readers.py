@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from edl_labs.errors import EdlError
-from edl_labs.pipeline.broken import needed
+from edl_labs.pipeline.errors import needed
 from edl_labs.pipeline.format_writers import ROW_GROUP, SUFFIX
 
 

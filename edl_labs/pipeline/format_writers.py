@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from edl_labs.pipeline.broken import needed
-from edl_labs.pipeline.data import DataSet
+from edl_labs.pipeline.errors import needed
+from edl_labs.pipeline.synthetic_data import DataSet
 
 ROW_GROUP = 64
 SUFFIX = {"image": "jpg", "tokens": "tok", "table": "row"}

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.broken import BrokenSample
+from edl_labs.pipeline.errors import BrokenSample
 from edl_labs.pipeline.format_writers import SUFFIX
-from edl_labs.pipeline.formats import Store
 from edl_labs.pipeline.jpeg_decoders import Decoder, decoder
+from edl_labs.pipeline.stores import Store
 
 STAGES = ("open", "read", "decode", "transform", "collate", "pin", "copy", "step")
 

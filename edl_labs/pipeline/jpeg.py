@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from edl_labs.pipeline.broken import BrokenSample
+from edl_labs.pipeline.errors import BrokenSample
 
 _START = b"\xff\xd8"
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
@@ -23,7 +23,7 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     >>> jpeg_size(b"GIF89a", sample="sample 3")
     Traceback (most recent call last):
     ...
-    edl_labs.pipeline.broken.BrokenSample: sample 3 cannot be used: it is no JPEG: it starts with b'GIF8'
+    edl_labs.pipeline.errors.BrokenSample: sample 3 cannot be used: it is no JPEG: it starts with b'GIF8'
       why:  its bytes are not what was written
       next: drop it from the data set, or write it again
     """

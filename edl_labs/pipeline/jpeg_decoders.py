@@ -9,7 +9,7 @@ from importlib import metadata
 from typing import Any
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.pipeline.broken import BrokenSample, needed
+from edl_labs.pipeline.errors import BrokenSample, needed
 from edl_labs.pipeline.jpeg import check_jpeg
 
 # Builds of libjpeg-turbo round and upsample differently; a wrong colour order or conversion is far beyond.

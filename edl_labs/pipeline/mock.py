@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.limits import within
+from edl_labs.pipeline._within import within
 
 
 def mock_loader(loader: Iterable[Any], *, batches: int | None = None, limit_s: float = 60.0) -> Iterator[Any]:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.loader import LoaderRun, feed, run_loader
+from edl_labs.pipeline._feed import feed
+from edl_labs.pipeline._run_loader import LoaderRun, run_loader
 from edl_labs.units import byte_count
 
 _SHARED = Path("/dev/shm")

@@ -11,9 +11,9 @@ from edl_labs.units import percent, seconds, si
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from edl_labs.pipeline.decoder_ranks import DecoderRanks
-    from edl_labs.pipeline.frontier_points import Frontier
-    from edl_labs.pipeline.stage_ladder import Ladder
+    from edl_labs.pipeline._frontier import Frontier
+    from edl_labs.pipeline._measure_ladder import Ladder
+    from edl_labs.pipeline._rank_decoders import DecoderRanks
     from edl_labs.virtual import Timeline
 
 # Colour is never the only sign: waiting is hatched, reading dotted.

@@ -35,7 +35,7 @@ from edl_labs.pipeline import (
     token_set,
     write,
 )
-from edl_labs.pipeline.data import natural_image
+from edl_labs.pipeline.synthetic_data import natural_image
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline import busy_step, fault_of_times, mock_loader, mock_trainer, sleeping_step, whose_fault
-from edl_labs.pipeline.limits import TookTooLong, within
+from edl_labs.pipeline._within import TookTooLong, within
 from edl_labs.virtual import VirtualWorkers
 
 

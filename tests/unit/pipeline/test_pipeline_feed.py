@@ -13,7 +13,7 @@ import pytest
 from odd_data import Odd
 
 from edl_labs.pipeline import TookTooLong, WorkerDied, feed
-from edl_labs.pipeline.limits import within
+from edl_labs.pipeline._within import within
 
 
 def raising(error: Exception) -> Any:

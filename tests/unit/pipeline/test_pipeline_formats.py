@@ -119,7 +119,7 @@ def test_data_sets_are_the_same_again_and_damage_is_made_good(cache: Path) -> No
 def test_images_have_the_spectrum_of_photographs(cache: Path) -> None:
     from PIL import Image
 
-    from edl_labs.pipeline.data import natural_image
+    from edl_labs.pipeline.synthetic_data import natural_image
 
     image = natural_image(np.random.default_rng(0), 256, 256).mean(axis=-1)
     power = np.abs(np.fft.fftshift(np.fft.fft2(image - image.mean()))) ** 2

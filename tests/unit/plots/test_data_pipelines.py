@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edl_labs.pipeline import DecoderRanks, Ladder, Rung, frontier
-from edl_labs.pipeline.decoder_ranks import DecoderRow
+from edl_labs.pipeline._rank_decoders import DecoderRow
 from edl_labs.plots import pipeline as pictures
 from edl_labs.virtual import HDD, VirtualWorkers
 

@@ -1,4 +1,4 @@
-"""A DataLoader whose every wait has a limit, and whose failures name the sample; and its throughput, measured."""
+"""`feed`: a DataLoader whose every wait has a limit, and whose failures name the sample."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from typing import Any, cast
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.pipeline.limits import TookTooLong, too_long, within
+from edl_labs.pipeline._within import TookTooLong, too_long, within
+from edl_labs.pipeline.worker_notes import NONE, NOTES, Failure, NotingCollate, Watched
 
 
 class WorkerDied(EdlError):
@@ -27,95 +27,9 @@ class WorkerDied(EdlError):
         self.samples = tuple(samples)
 
 
-# What a worker notes in shared memory: the sample that it reads (or none), and how many batches it began and made.
-_READS, _BEGUN, _MADE, _NOTES = 0, 1, 2, 3
-_NONE = -1
 # How long a wait for workers lasts before they are looked at, and how long they may take to end by themselves.
 _LOOK_S, _GRACE_S = 0.25, 1.0
 _END = object()
-
-
-class _Watched:
-    """A data set that notes in shared memory which sample of which batch each worker is at."""
-
-    def __init__(self, dataset: Any, notes: Any) -> None:
-        self.dataset, self.notes = dataset, notes
-
-    def __len__(self) -> int:
-        return len(self.dataset)
-
-    def __getitems__(self, samples: Sequence[int]) -> list[Any]:
-        place = _place()
-        self.notes[place + _BEGUN] += 1
-        try:
-            return [self[sample] for sample in samples]
-        except Exception:
-            self.notes[place + _MADE] = self.notes[place + _BEGUN]
-            raise
-
-    def __getitem__(self, sample: int) -> Any:
-        # A limit that ends this, which is no Exception, leaves the note where it is.
-        place = _place()
-        with suppress(TypeError):
-            self.notes[place + _READS] = sample
-        item: Any
-        try:
-            item = self.dataset[sample]
-        except EdlError as error:
-            # torch would make it a RuntimeError on its way to the main process.
-            item = _Failure(error)
-        except Exception as error:
-            self.notes[place + _READS] = _NONE
-            error.add_note(f"this happened in sample {sample} of the data set")
-            raise
-        self.notes[place + _READS] = _NONE
-        return item
-
-
-def _place() -> int:
-    from torch.utils.data import get_worker_info
-
-    info = get_worker_info()
-    return 0 if info is None else _NOTES * info.id
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """An error with its three sentences, in place of a sample or of a batch."""
-
-    error: EdlError
-
-
-class _Collate:
-    """The collate function, past which failures go as they are."""
-
-    def __init__(self, collate: Callable[[Any], Any] | None, notes: Any) -> None:
-        self.collate, self.notes = collate, notes
-
-    def __call__(self, samples: list[Any]) -> Any:
-        try:
-            batch = self._batch(samples)
-        except EdlError as error:
-            batch = _Failure(error)
-        except Exception:
-            self._note()
-            raise
-        self._note()
-        return batch
-
-    def _batch(self, samples: list[Any]) -> Any:
-        for sample in samples:
-            if isinstance(sample, _Failure):
-                return sample
-        if self.collate is not None:
-            return self.collate(samples)
-        from torch.utils.data import default_collate
-
-        return default_collate(samples)
-
-    def _note(self) -> None:
-        place = _place()
-        self.notes[place + _MADE] = self.notes[place + _BEGUN]
 
 
 def feed(
@@ -152,14 +66,14 @@ def feed(
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))
-    notes = context.Array("q", [_NONE, 0, 0] * max(1, workers), lock=False)
+    notes = context.Array("q", [NONE, 0, 0] * max(1, workers), lock=False)
     plan = None if batches is None else list(batches)
     loader: Any = DataLoader(
-        cast(Any, _Watched(dataset, notes)),
+        cast(Any, Watched(dataset, notes)),
         **({"batch_sampler": plan} if plan is not None else {"batch_size": batch_size}),
         num_workers=workers,
         prefetch_factor=prefetch if workers else None,
-        collate_fn=_Collate(collate, notes),
+        collate_fn=NotingCollate(collate, notes),
         timeout=min(limit_s, _LOOK_S) if workers else 0,
         multiprocessing_context=context if workers else None,
         pin_memory=pin_memory,
@@ -291,7 +205,7 @@ class _Source:
             if explained is error:
                 raise
             raise explained from error
-        if isinstance(batch, _Failure):
+        if isinstance(batch, Failure):
             raise batch.error
         return batch
 
@@ -328,7 +242,7 @@ class _Source:
             return error
         slow = isinstance(error, TookTooLong) or self._timed_out(error)
         dead = self._dead(0.0 if slow else _GRACE_S)
-        busy = sorted(sample for worker in range(len(self.notes) // _NOTES) for sample in self._busy(worker, dead))
+        busy = sorted(sample for worker in range(len(self.notes) // NOTES) for sample in self._busy(worker, dead))
         names = ", ".join(map(str, busy[:16])) + (", ..." if len(busy) > 16 else "") or "none"
         if dead:
             what = f"a worker died while it made batch {number}; workers were busy with sample {names}"
@@ -355,8 +269,8 @@ class _Source:
 
         A dead one may also have been at handing over a batch that it had made, which is what memory runs out at.
         """
-        reads, begun, made = self.notes[_NOTES * worker : _NOTES * (worker + 1)]
-        reading = reads != _NONE
+        reads, begun, made = self.notes[NOTES * worker : NOTES * (worker + 1)]
+        reading = reads != NONE
         turns = [begun - 1] if begun > made and not reading else []
         if not turns and worker in dead and (not reading or _name(dead[worker]) == "SIGBUS"):
             turns = [turn for turn in range(made) if self._is_out(worker, turn)]
@@ -400,111 +314,3 @@ def _can_fork() -> bool:
     import multiprocessing
 
     return "fork" in multiprocessing.get_all_start_methods()
-
-
-@dataclass(frozen=True)
-class LoaderRun:
-    """What a loader did: samples a second in the steady state, and the time until its first batch."""
-
-    workers: int
-    batch_size: int
-    sample_per_s: float
-    low_per_s: float
-    high_per_s: float
-    first_batch_s: float
-    batches: int
-    waited_share: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "loader_run", "schema": 1, **asdict(self)}
-
-
-def run_loader(
-    dataset: Any,
-    *,
-    batch_size: int,
-    workers: int,
-    step: Callable[[Any], Any] | None = None,
-    collate: Callable[[Any], Any] | None = None,
-    seconds: float = 2.0,
-    warm_batches: int | None = None,
-    limit_s: float = 60.0,
-    prefetch: int = 2,
-    start_method: str | None = None,
-) -> LoaderRun:
-    """The `LoaderRun` of feeding `dataset`, again and again, to `step` (nothing unless given) for about `seconds`.
-
-    The first batches, which fill queues and caches, do not count.
-    """
-    from edl_labs import stats
-
-    if not len(dataset) or batch_size < 1:
-        raise UsageError(
-            f"run_loader on {len(dataset)} samples with batch_size={batch_size}",
-            why="a batch holds one sample or more",
-            next="give a data set that is not empty, and a batch_size of 1 or more",
-        )
-    warm = max(4, 2 * workers * prefetch) if warm_batches is None else warm_batches
-    begin = time.perf_counter()
-    source = feed(
-        dataset,
-        batches=_endless(len(dataset), batch_size, least=warm + 8, seconds=seconds),
-        workers=workers,
-        collate=collate,
-        limit_s=limit_s,
-        prefetch=prefetch,
-        start_method=start_method,
-    )
-    first_s, ends, waits = _watched(source, begin, step=step, warm=warm, seconds=seconds)
-    rates = _rates(ends, batch_size, max(1, workers))
-    estimate = stats.median_interval(rates)
-    total = (len(ends) - 1) * batch_size / (ends[-1] - ends[0])
-    return LoaderRun(
-        workers=workers,
-        batch_size=batch_size,
-        sample_per_s=total,
-        low_per_s=max(0.0, min(estimate.low, total)),
-        high_per_s=max(estimate.high, total),
-        first_batch_s=first_s,
-        batches=len(ends),
-        waited_share=sum(waits[1:]) / (ends[-1] - ends[0]),
-    )
-
-
-def _watched(
-    source: Any, begin: float, *, step: Callable[[Any], Any] | None, warm: int, seconds: float
-) -> tuple[float, list[float], list[float]]:
-    """Time to the first batch, and after `warm` batches the ends of steps and the waits before them."""
-    ends: list[float] = []
-    waits: list[float] = []
-    first_s = 0.0
-    try:
-        last = time.perf_counter()
-        for number, batch in enumerate(source):
-            now = time.perf_counter()
-            first_s = first_s or now - begin
-            if step is not None:
-                step(batch)
-            if number >= warm - 1:
-                ends.append(time.perf_counter())
-                waits.append(now - last)
-            last = time.perf_counter()
-            if len(ends) > 8 and ends[-1] - ends[0] > seconds:
-                break
-    finally:
-        source.close()
-    return first_s, ends, waits
-
-
-def _rates(ends: list[float], batch_size: int, workers: int) -> list[float]:
-    # Workers deliver in bursts: a block holds several rounds of all of them.
-    size = max(workers, (len(ends) - 1) // 12, 1)
-    marks = ends[::size]
-    return [size * batch_size / (b - a) for a, b in pairwise(marks) if b > a] or [0.0]
-
-
-def _endless(samples: int, batch_size: int, *, least: int, seconds: float) -> list[list[int]]:
-    # DataLoader wants all batches at the start; nothing real makes more than 3000 a second.
-    starts = range(least + int(3000 * seconds))
-    return [[(start * batch_size + n) % samples for n in range(batch_size)] for start in starts]

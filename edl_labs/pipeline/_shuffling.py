@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.checked import checked_batches, checked_lengths
+from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.pipeline.limits import too_long
+from edl_labs.pipeline._within import too_long
 
 # What something that takes no time is taken to take: far less than anything does.
 _NOTHING_S = 1e-12

@@ -9,7 +9,7 @@ from typing import Any
 
 from edl_labs.clock import Clock
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.broken import BrokenSample
+from edl_labs.pipeline.errors import BrokenSample
 from edl_labs.pipeline.images import Stage, left_out
 from edl_labs.units import seconds
 

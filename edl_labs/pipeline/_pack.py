@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.checked import checked_batches, checked_lengths, positive, refuse_longer
-from edl_labs.pipeline.waste_meter import Waste
+from edl_labs.pipeline._waste import Waste
+from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths, positive, refuse_longer
 
 
 @dataclass(frozen=True)

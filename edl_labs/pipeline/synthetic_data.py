@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.broken import disk_errors, needed
-from edl_labs.pipeline.checked import positive
+from edl_labs.pipeline.batch_arguments import positive
+from edl_labs.pipeline.errors import disk_errors, needed
 
 _VERSION = 1
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from edl_labs.pipeline.checked import checked_batches, checked_lengths, positive
+from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths, positive
 from edl_labs.units import percent
 
 

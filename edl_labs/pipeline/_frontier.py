@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from edl_labs.pipeline._pack import pack
+from edl_labs.pipeline._shuffling import shuffling
+from edl_labs.pipeline._waste import Waste, waste
+from edl_labs.pipeline.batch_arguments import checked_lengths
 from edl_labs.pipeline.batching import Batches, bucket_batches, budget_batches, random_batches
-from edl_labs.pipeline.checked import checked_lengths
-from edl_labs.pipeline.packing import pack
-from edl_labs.pipeline.randomness import shuffling
-from edl_labs.pipeline.waste_meter import Waste, waste
 
 # Seconds of a step on (rows, width) tokens.
 StepTime = Callable[[int, int], float]

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.pipeline.broken import BrokenSample, disk_errors, refuse_full
-from edl_labs.pipeline.data import DataSet
+from edl_labs.pipeline.errors import BrokenSample, disk_errors, refuse_full
+from edl_labs.pipeline.synthetic_data import DataSet
 
 FORMATS = ("raw", "tar", "parquet", "arrow", "lmdb", "hdf5", "npy", "msgpack")
 _META = "store.json"

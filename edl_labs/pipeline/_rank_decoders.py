@@ -8,8 +8,8 @@ from itertools import cycle
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.pipeline._run_loader import run_loader
 from edl_labs.pipeline.jpeg_decoders import Decoder, agreement, decoders
-from edl_labs.pipeline.loader import run_loader
 
 
 @dataclass(frozen=True)
