@@ -37,4 +37,4 @@ c.Autograde.autograde_preprocessors = [
 ]
 
 # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
-c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.late.CourseLatePolicy"
+c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"

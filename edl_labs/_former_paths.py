@@ -24,6 +24,13 @@ MODULES = {
     "edl_labs.grading.kernel.zygote": "edl_labs.course.sandbox.zygote",
     "edl_labs.grading.sandbox": "edl_labs.course.sandbox",
     "edl_labs.grading.term": "edl_labs.course.marks",
+    "edl_labs.grading.term.book": "edl_labs.course.marks.student_marks",
+    "edl_labs.grading.term.dates": "edl_labs.course.marks.policy",
+    "edl_labs.grading.term.exporter": "edl_labs.course.marks.nbgrader_plugins",
+    "edl_labs.grading.term.glance": "edl_labs.course.marks.class_report",
+    "edl_labs.grading.term.late": "edl_labs.course.marks.nbgrader_plugins",
+    "edl_labs.grading.term.naming": "edl_labs.course.marks.lms.learning_system",
+    "edl_labs.grading.term.similar": "edl_labs.course.marks.similarity",
     "edl_labs.hardware.accelerator": "edl_labs.hardware._accelerator",
     "edl_labs.hardware.experiments": "edl_labs.virtual.gpu.experiments",
     "edl_labs.hardware.real_gpu": "edl_labs.virtual.gpu.real_gpu",
@@ -104,7 +111,7 @@ def today(path: str) -> str:
     """The dotted path that a former one, or one below it, has today; the path itself where it never moved.
 
     >>> today("edl_labs.grading.term.late"), today("edl_labs.clock")
-    ('edl_labs.course.marks.late', 'edl_labs.clock')
+    ('edl_labs.course.marks.nbgrader_plugins', 'edl_labs.clock')
     """
     known, rest = path, ""
     while known:

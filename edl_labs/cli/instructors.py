@@ -207,7 +207,7 @@ def report(
     """The class at a glance: a histogram for each exercise, which mistake how often, flags, and what looks alike."""
     need_instructor_tools()
     from edl_labs.course.grade.course_folder import CourseFolder
-    from edl_labs.course.marks.glance import glance, write_glance
+    from edl_labs.course.marks.class_report import glance, write_glance
 
     course = CourseFolder.find()
     found, solutions = glance(assignment, course=course, least_alike=alike)

@@ -17,12 +17,12 @@ import pytest
 from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
-from edl_labs.course.marks.book import class_marks, open_book
+from edl_labs.course.marks.class_report import glance
 from edl_labs.course.marks.collect import collect
 from edl_labs.course.marks.export import export
 from edl_labs.course.marks.feedback import feedback
-from edl_labs.course.marks.glance import glance
 from edl_labs.course.marks.regrade import regrade
+from edl_labs.course.marks.student_marks import class_marks, open_book
 from tests.course.course_fixture import LAB, SECOND_LAB, Course, add_second_lab, second_name, solve_cell
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]

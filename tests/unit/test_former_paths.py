@@ -58,8 +58,8 @@ def test_the_configuration_of_the_first_release_names_what_is_there() -> None:
 def test_a_former_path_gives_the_same_object_and_not_a_second_one() -> None:
     code = (
         "from edl_labs.grading.term.late import CourseLatePolicy as former\n"
-        "from edl_labs.course.marks.late import CourseLatePolicy as now\n"
-        "assert former is now and now.__module__ == 'edl_labs.course.marks.late', now.__module__"
+        "from edl_labs.course.marks.nbgrader_plugins import CourseLatePolicy as now\n"
+        "assert former is now and now.__module__ == 'edl_labs.course.marks.nbgrader_plugins', now.__module__"
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)

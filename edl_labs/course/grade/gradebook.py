@@ -16,8 +16,7 @@ from edl_labs.course.grade.assignment import CHECK_PREFIX, Assignment
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.result import Result
-from edl_labs.course.marks.dates import enter_dates, enter_extension
-from edl_labs.course.marks.policy import read_policy
+from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
 from edl_labs.errors import EdlError
 
 MAX_TIMESTAMP_BYTES = 200

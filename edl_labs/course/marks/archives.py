@@ -45,7 +45,7 @@ def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYT
     try:
         archive = zipfile.ZipFile(source if isinstance(source, Path) else io.BytesIO(source))
     except _UNPACKING_FAILS as error:
-        raise BadArchive(f"{name} is no zip archive", why=str(error), next="download it again") from None
+        raise BadArchive(f"{name} is not a zip archive", why=str(error), next="download it again") from None
     with archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]
         paths = _checked(infos, name, most_bytes)
@@ -55,19 +55,21 @@ def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYT
 
 
 def read_folder(folder: Path) -> Iterator[Entry]:
-    """The files below a folder. Links are not followed, and what is no plain file is left out."""
+    """The files below a folder. Links are not followed, and whatever is not a plain file is left out."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         linked = any((folder / Path(*inside.parts[: n + 1])).is_symlink() for n in range(len(inside.parts)))
         if linked or not path.is_file() or _noise(inside.as_posix()):
             continue
         if path.stat().st_size > MAX_FILE_BYTES:
-            raise BadArchive(f"{inside} has more than {MAX_FILE_BYTES >> 20} MiB", next="move it away, collect again")
+            raise BadArchive(
+                f"{inside} has more than {MAX_FILE_BYTES >> 20} MiB", next="move it away, then collect again"
+            )
         yield Entry(inside.as_posix(), path.read_bytes())
 
 
 def notebooks_inside(entry: Entry) -> list[Entry]:
-    """The notebooks in an archive that a student handed in; none for a file that is no archive."""
+    """The notebooks in an archive that a student handed in; empty for any other file."""
     kind = entry.name.lower()
     if kind.endswith(".zip") or entry.data[:4] == b"PK\x03\x04":
         found = read_zip(entry.data, entry.name, most_bytes=MAX_NESTED_BYTES)
@@ -90,12 +92,12 @@ def _read_tar(data: bytes, name: str) -> Iterator[Entry]:
                     continue
                 path = _inside(info.name, name)
                 if not info.isreg():
-                    raise BadArchive(f"{name} holds {path}, which is no plain file", why="links are not followed")
+                    raise BadArchive(f"{name} holds {path}, which is not a plain file", why="links are not followed")
                 file = archive.extractfile(info)
                 if file is not None and not _noise(path):
                     yield Entry(path, file.read(), float(info.mtime))
     except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        raise BadArchive(f"{name} is no tar archive", why=str(error), next="ask for the notebook itself") from None
+        raise BadArchive(f"{name} is not a tar archive", why=str(error), next="ask for the notebook itself") from None
 
 
 def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int) -> list[str]:
@@ -110,7 +112,9 @@ def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int) -> list[s
         if stat.S_ISLNK(info.external_attr >> 16):
             raise BadArchive(f"{name} holds a link, {path}", why="links are not followed", next="pack the file itself")
         if info.flag_bits & 0x1:
-            raise BadArchive(f"{path} in {name} is locked with a password", next="unlock it, or ask for another")
+            raise BadArchive(
+                f"{path} in {name} is locked with a password", next="unpack it by hand, or ask for one without"
+            )
         if info.file_size > MAX_FILE_BYTES and not _noise(path):
             raise _too_large(f"{path} in {name}")
         paths.append(path)

@@ -13,14 +13,15 @@ from typing import Any
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
-from edl_labs.course.marks.book import enter_students
-from edl_labs.course.marks.naming import KINDS, Upload, attempt, upload
+from edl_labs.course.marks.lms import collects_as
+from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
 from edl_labs.course.marks.policy import CoursePolicy, read_policy
-from edl_labs.course.marks.roster import Roster, Student, anonymous, read_roster
+from edl_labs.course.marks.roster import Roster, anonymous, read_roster
+from edl_labs.course.marks.student_marks import open_book
 from edl_labs.course.marks.times import read_times, stamp
 from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
@@ -38,9 +39,12 @@ class Collected:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class CollectReport:
+@dataclass(frozen=True, repr=False)
+class CollectReport(Value):
     """What was collected. `unmatched` are files whose student the roster does not have; `missing` handed in nothing."""
+
+    DERIVED = ("exit_code",)
+    ROWS = "rows"
 
     assignment: str
     rows: tuple[Collected, ...]
@@ -52,10 +56,6 @@ class CollectReport:
     def exit_code(self) -> int:
         """0 all matched; 1 when a file was not, or held no notebook."""
         return 1 if self.unmatched or any(row.state == NOTHING for row in self.rows) else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "exit_code": self.exit_code}
 
 
 def collect(
@@ -70,33 +70,34 @@ def collect(
 ) -> CollectReport:
     """Put the newest notebook of each student in `source` where nbgrader grades it.
 
-    `source` is the zip that Canvas or Moodle packs, or a folder (`kind="dir"`, a folder or file for each student).
+    `source` is the zip that the learning system `kind` packs, or the folder that it was unpacked to; with `kind="dir"`
+    it has a folder or a file for each student.
     Everything is read and checked before anything is written; what a newer hand-in replaces is kept beside it.
     """
-    if kind not in KINDS:
-        raise UsageError(f"there is no source {kind!r}", next=f"choose one of {', '.join(KINDS)}")
+    system = collects_as(kind)
     course = course or CourseFolder.find()
     course.assignment(assignment)
     policy = read_policy(course.root)
-    known = _roster(roster or policy.roster)
+    listed = roster or policy.roster
+    known = read_roster(listed) if listed else None
     moments = read_times(times, policy, known) if times else {}
-    uploads, unnamed = _uploads(source, kind, progress)
+    uploads, unnamed = _uploads(source, system, progress)
     owners, unmatched = _owners(uploads, known)
     if known is not None:
-        enter_students(course, known)
+        _enter_students(course, known)
     if not owners and not (unmatched or unnamed):
-        raise NothingToDo(f"{source.name} holds nothing to collect", next="is it the right download?")
+        raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
     collector = _Collector(course, assignment, policy, moments)
     chosen = [collector.choose(student, files) for student, files in owners]
     rows = tuple(collector.write(choice) for choice in chosen)
     missing = tuple(s.id for s in known.students if s.id not in {r.student for r in rows}) if known else ()
-    remarks = () if times else ("no submission times were given: nothing counts as late (--times FILE)",)
+    remarks = () if times else ("no submission times were given, so nothing counts as late (--times FILE)",)
     return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, remarks)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    student: Student
+    student: ClassMember
     upload: Upload | None
     notebook: Entry | None
     remarks: tuple[str, ...]
@@ -109,7 +110,7 @@ class _Collector:
     policy: CoursePolicy
     moments: dict[str, datetime]
 
-    def choose(self, student: Student, uploads: list[Upload]) -> _Choice:
+    def choose(self, student: ClassMember, uploads: list[Upload]) -> _Choice:
         """The notebook that counts: the newest; of several, the one called like the assignment."""
         remarks: list[str] = []
         found: list[tuple[Upload, Entry]] = []
@@ -119,14 +120,14 @@ class _Collector:
             except BadArchive as problem:
                 remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
         if not found:
-            remarks.append(f"handed in {', '.join(sorted(u.file for u in uploads)[:5])}, and no notebook")
+            remarks.append(f"handed in {', '.join(sorted(u.file for u in uploads)[:5])}, but no notebook")
             return _Choice(student, uploads[0], None, tuple(remarks))
         ranked = sorted(found, key=self._rank)
         one, notebook = ranked[-1]
         if len({entry.data for _, entry in found}) > 1:
             remarks.append(f"{len(found)} notebooks, took {notebook.name}")
         if one.late and student.id not in self.moments:
-            remarks.append("late by the learning system, which does not say how much")
+            remarks.append("late by the learning system, which does not say by how much")
         return _Choice(student, one, notebook, tuple(remarks))
 
     def write(self, choice: _Choice) -> Collected:
@@ -142,18 +143,20 @@ class _Collector:
         place = self.course.path("submitted", student=student.id, assignment=self.assignment)
         notebook = place / f"{self.assignment}.ipynb"
         if before is not None and before.newer_than(record) and notebook.is_file():
-            return replace(row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one was collected before"))
+            return replace(
+                row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
+            )
         state = self._put(notebook, data, student.id)
         if moment is not None:
             write_atomically(place / "timestamp.txt", stamp(moment))
         elif state == REPLACED:
-            (place / "timestamp.txt").unlink(missing_ok=True)  # it told of the notebook that was there before
+            (place / "timestamp.txt").unlink(missing_ok=True)  # it belongs to the notebook that was there before
         write_atomically(self._path(student.id), json.dumps(asdict(record), sort_keys=True).encode())
         return replace(row, state=state, file=file, remarks=choice.remarks)
 
     def _put(self, notebook: Path, data: bytes, student: str) -> str:
         if notebook.is_symlink() or (notebook.exists() and not notebook.is_file()):
-            raise UsageError(f"{notebook.name} of {student} is no file", next="move it away, then collect again")
+            raise UsageError(f"{notebook.name} of {student} is not a file", next="move it away, then collect again")
         if not notebook.exists():
             write_atomically(notebook, data)
             return NEW
@@ -215,28 +218,33 @@ def handed_in_as(course: CourseFolder, assignment: str) -> dict[str, tuple[str, 
     return found
 
 
+def _enter_students(course: CourseFolder, roster: Roster) -> None:
+    """Put names and addresses of the class into the gradebook; nobody is removed."""
+    with open_book(course) as book:
+        for student in roster.students:
+            known = {"first_name": student.first, "last_name": student.last, "email": student.email}
+            book.update_or_create_student(student.id, **{key: value[:128] for key, value in known.items() if value})
+        book.db.commit()
+
+
 def _home(course: CourseFolder, assignment: str) -> Path:
     return course.grading(assignment).parent.parent / "collected" / assignment
 
 
-def _roster(path: Path | None) -> Roster | None:
-    return None if path is None else read_roster(path)
-
-
-def _entries(source: Path, kind: str) -> Iterator[Entry]:
+def _entries(source: Path) -> Iterator[Entry]:
     if source.is_dir():
         return read_folder(source)
     if not source.is_file():
         raise UsageError(f"there is no {source}", next="name the zip that was downloaded, or a folder")
-    if kind == "dir" and not source.name.lower().endswith(".zip"):
-        raise UsageError(f"{source.name} is no folder", next="name a folder, or use --from canvas or moodle for a zip")
     return read_zip(source, source.name)
 
 
-def _uploads(source: Path, kind: str, progress: Callable[[int, str], None] | None) -> tuple[list[Upload], list[str]]:
+def _uploads(
+    source: Path, system: LearningSystem, progress: Callable[[int, str], None] | None
+) -> tuple[list[Upload], list[str]]:
     uploads, unnamed = [], []
-    for number, entry in enumerate(_entries(source, kind), start=1):
-        found = upload(entry, kind)
+    for number, entry in enumerate(_entries(source), start=1):
+        found = system.upload(entry)
         if found is None:
             unnamed.append(entry.path)
         elif found.file.lower() not in ("timestamp.txt",):
@@ -246,8 +254,10 @@ def _uploads(source: Path, kind: str, progress: Callable[[int, str], None] | Non
     return uploads, unnamed
 
 
-def _owners(uploads: Iterable[Upload], roster: Roster | None) -> tuple[list[tuple[Student, list[Upload]]], list[str]]:
-    owners: dict[str, tuple[Student, list[Upload]]] = {}
+def _owners(
+    uploads: Iterable[Upload], roster: Roster | None
+) -> tuple[list[tuple[ClassMember, list[Upload]]], list[str]]:
+    owners: dict[str, tuple[ClassMember, list[Upload]]] = {}
     unmatched = []
     for one in uploads:
         student = roster.find(one.user, name=one.name) if roster else anonymous(one.user)

@@ -17,8 +17,8 @@ from edl_labs.checks.score import MIME
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.harmless import harmless_output, harmless_prose
-from edl_labs.course.marks.book import Mark, StudentMarks, class_marks
 from edl_labs.course.marks.collect import handed_in_as
+from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.run.page import colours, notebook_html
 from edl_labs.errors import UsageError
 
@@ -120,14 +120,14 @@ def _sum(marks: StudentMarks) -> str:
     return "".join(lines)
 
 
-def _row(mark: Mark, outcome: dict[str, Any]) -> str:
+def _row(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
     state = _state(mark, outcome)
     points = "–" if mark.waiting else f"{mark.points:g} / {mark.max_points:g}"
     link = f"<a href='#told-{escape(mark.exercise)}'>{escape(mark.exercise)}</a>"
     return f"<tr class='{state.replace(' ', '-')}'><td>{_SIGNS[state]}</td><td>{link}</td><td>{points}</td></tr>"
 
 
-def _told(mark: Mark, outcome: dict[str, Any]) -> str:
+def _told(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
     state = _state(mark, outcome)
     parts = [f"<h3 id='told-{escape(mark.exercise)}'>{_SIGNS[state]} {escape(mark.exercise)}: {state}</h3>"]
     if state not in ("passed", "marked", "waiting"):
@@ -142,7 +142,7 @@ def _told(mark: Mark, outcome: dict[str, Any]) -> str:
     return "".join(parts) if len(parts) > 1 or state != "passed" else ""
 
 
-def _state(mark: Mark, outcome: dict[str, Any]) -> str:
+def _state(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
     if mark.waiting:
         return "waiting"
     state = str(outcome.get("state", ""))
@@ -189,7 +189,7 @@ def _read(path: Path) -> Any:
 
 def _pack(archive: Path, pages: dict[str, Path], course: CourseFolder, assignment: str) -> None:
     if archive.suffix.lower() != ".zip":
-        raise UsageError(f"{archive.name} is no zip's name", next="call it for example feedback.zip")
+        raise UsageError(f"{archive.name} does not end in .zip", next="call it feedback.zip, for example")
     known, data = handed_in_as(course, assignment), io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, path in pages.items():

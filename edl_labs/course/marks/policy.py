@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -69,12 +69,29 @@ class CoursePolicy:
     assignments: Mapping[str, DueDates] = field(default_factory=dict)
 
     def dates(self, assignment: str) -> DueDates:
-        """The dates of an assignment; none at all when the file names none."""
+        """The dates of an assignment; empty when the file does not mention it."""
         return self.assignments.get(assignment, DueDates(assignment))
 
     def moment(self, value: datetime) -> datetime:
         """`value` in UTC; without an offset it is the course's own time."""
         return (value if value.tzinfo else value.replace(tzinfo=self.timezone)).astimezone(UTC)
+
+
+def enter_dates(gradebook: Any, policy: CoursePolicy, assignment: str) -> None:
+    """Put the due date into nbgrader's gradebook. A date that was entered by hand stays when the file has none."""
+    dates = policy.dates(assignment)
+    if dates.due is not None:
+        gradebook.find_assignment(assignment).duedate = dates.due.replace(tzinfo=None)
+
+
+def enter_extension(submission: Any, policy: CoursePolicy, student: str) -> None:
+    """Put a student's extension into a submission of the gradebook, as nbgrader keeps it: time after the due date."""
+    dates = policy.dates(str(submission.name))
+    if dates.due is None:
+        return
+    later = dates.due_for(student)
+    assert later is not None
+    submission.extension = later - dates.due if later > dates.due else timedelta(0)
 
 
 def read_policy(root: Path) -> CoursePolicy:
@@ -101,7 +118,7 @@ class _Reader:
         for entry in entries:
             found = self.dates(entry)
             if found.name in dates:
-                raise _error(f"{found.name} is there twice", "", "keep one [[assignment]] of each name")
+                raise _error(f"{found.name} is listed twice", "", "keep one [[assignment]] for each name")
             dates[found.name] = found
         roster = self.text(about, "roster")
         return CoursePolicy(
@@ -130,7 +147,7 @@ class _Reader:
         later = entry.get("extensions", {})
         if not isinstance(later, dict):
             raise _error(
-                f"extensions of {name} is no table", "", f'write [assignment.extensions] and "id" = {_EXAMPLE}'
+                f"extensions of {name} is not a table", "", f'write [assignment.extensions] and "id" = {_EXAMPLE}'
             )
         extensions = {str(who): self.moment(when, f"the extension of {who}") for who, when in later.items()}
         for who, when in extensions.items():
@@ -143,7 +160,7 @@ class _Reader:
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime.combine(value, time(23, 59, 59))
         if not isinstance(value, datetime):
-            raise _error(f"{what} is {value!r}", "that is no time", f"write {_EXAMPLE} without quotation marks")
+            raise _error(f"{what} is {value!r}", "that is not a time", f"write {_EXAMPLE} without quotation marks")
         return (value if value.tzinfo else value.replace(tzinfo=self.zone)).astimezone(UTC)
 
     def timezone(self, name: Any) -> tzinfo:
@@ -155,7 +172,7 @@ class _Reader:
     def table(self, data: dict[str, Any], key: str, names: tuple[str, ...]) -> dict[str, Any]:
         found = data.get(key, {})
         if not isinstance(found, dict):
-            raise _error(f"{key} is no table", "", f"write [{key}]")
+            raise _error(f"{key} is not a table", "", f"write [{key}]")
         self.known(found, names, f"[{key}]")
         return found
 
@@ -165,7 +182,7 @@ class _Reader:
     def text(self, table: dict[str, Any], key: str) -> str:
         value = table.get(key, "")
         if not isinstance(value, str):
-            raise _error(f"{key} is {value!r}", "that is no text", f'write {key} = "..."')
+            raise _error(f"{key} is {value!r}", "that is not text", f'write {key} = "..."')
         return value
 
     def number(self, table: dict[str, Any], key: str, default: float, *, most: float) -> float:

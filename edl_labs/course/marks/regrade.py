@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.course.grade.assignment import CHECK_PREFIX
@@ -12,8 +12,9 @@ from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.grader import Graded, Grader
 from edl_labs.course.grade.result import Result
-from edl_labs.course.marks.book import open_book, settle
-from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.course.marks.student_marks import open_book, settle
+from edl_labs.errors import EdlError, NothingToDo, UsageError
+from edl_labs.values import Value
 
 _SAME = 1e-9
 
@@ -30,9 +31,12 @@ class Change:
     stands: bool = False
 
 
-@dataclass(frozen=True)
-class RegradeReport:
+@dataclass(frozen=True, repr=False)
+class RegradeReport(Value):
     """What grading again changes, or changed when `applied`."""
+
+    DERIVED = ("exit_code",)
+    ROWS = "changes"
 
     assignment: str
     exercises: tuple[str, ...]
@@ -45,10 +49,6 @@ class RegradeReport:
     def exit_code(self) -> int:
         """0 all were graded; 1 someone could not be, whose marks stay."""
         return 1 if self.failed else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {"schema": 1, **asdict(self), "exit_code": self.exit_code}
 
 
 def regrade(
@@ -70,7 +70,11 @@ def regrade(
     judged = {cell.exercise for cell in known.cells if cell.role == "check"}
     for name in wanted:
         if name not in judged:
-            raise UsageError(f"{assignment} has no exercise {name!r} that is judged", why=f"it has {sorted(judged)}")
+            raise UsageError(
+                f"{assignment} has no exercise {name!r} that is judged",
+                why=f"it has {', '.join(sorted(judged))}",
+                next="name one of those",
+            )
     students = course.students(assignment)
     if not students or not wanted:
         raise NothingToDo("there is nothing to grade again", next="name exercises, and collect submissions first")
@@ -102,8 +106,6 @@ def _results(
 
 
 def _graded(grader: Grader, student: str) -> Graded:
-    from edl_labs.errors import EdlError
-
     try:
         return grader.grade(student)
     except UsageError:

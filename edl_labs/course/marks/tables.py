@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edl_labs.course.grade.files import write_atomically
 from edl_labs.errors import UsageError
 
 MAX_BYTES = 64 << 20
@@ -60,11 +59,11 @@ class Table:
 def read_table(path: Path) -> Table:
     """The CSV file at `path`, comma, semicolon or tab between cells, UTF-8 (with or without mark), UTF-16 or Latin-1.
 
-    UsageError when there is no such file, or when it is no table.
+    UsageError when there is no such file, or when it is not a table.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path.name} has more than {MAX_BYTES >> 20} MiB", next="is it the right file?")
+            raise UsageError(f"{path.name} has more than {MAX_BYTES >> 20} MiB", next="check that it is the right file")
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read", why=error.strerror or str(error), next="name a CSV file") from None
@@ -75,22 +74,17 @@ def parse_table(data: bytes, name: str) -> Table:
     """The table in `data`; see `read_table`."""
     text, encoding = _decoded(data)
     if "\0" in text or not text.strip():
-        raise UsageError(f"{name} is no table", why="it is empty, or not text", next="name a CSV file")
+        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="name a CSV file")
     first = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
     try:
         lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
     except csv.Error as error:
-        raise UsageError(f"{name} is no table", why=str(error), next="save it as CSV again") from None
+        raise UsageError(f"{name} is not a table", why=str(error), next="save it as CSV again") from None
     header, *rows = lines
     newline = "\r\n" if "\r\n" in text else "\n"
     wide = (tuple(row) + ("",) * (len(header) - len(row)) for row in rows)
     return Table(name, tuple(h.strip() for h in header), tuple(wide), delimiter, encoding, newline)
-
-
-def write_table(path: Path, table: Table, rows: Iterable[Sequence[str]]) -> None:
-    """Writes `rows` under the table's header, whole or not at all."""
-    write_atomically(path, table.written(rows))
 
 
 def inert(text: str) -> str:

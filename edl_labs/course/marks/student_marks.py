@@ -11,13 +11,12 @@ from typing import Any
 from edl_labs.course.grade.assignment import CHECK_PREFIX
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import own_programs, quiet
-from edl_labs.course.marks.policy import read_policy
-from edl_labs.course.marks.roster import Roster
+from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 
 
 @dataclass(frozen=True)
-class Mark:
+class ExerciseMark:
     """One exercise's mark. `waiting`: a person still has to give it; `by_hand`: a person did."""
 
     exercise: str
@@ -36,7 +35,7 @@ class StudentMarks:
     first: str
     last: str
     email: str
-    marks: tuple[Mark, ...]
+    marks: tuple[ExerciseMark, ...]
     points: float
     max_points: float
     penalty: float = 0.0
@@ -54,7 +53,7 @@ class StudentMarks:
         """Exercises that a person still has to mark."""
         return tuple(mark.exercise for mark in self.marks if mark.waiting)
 
-    def mark(self, exercise: str) -> Mark:
+    def mark(self, exercise: str) -> ExerciseMark:
         """The mark of one exercise."""
         return next(mark for mark in self.marks if mark.exercise == exercise)
 
@@ -75,15 +74,6 @@ def open_book(course: CourseFolder) -> Iterator[Any]:
             book.close()
 
 
-def enter_students(course: CourseFolder, roster: Roster) -> None:
-    """Put names and addresses of the class into the gradebook; nobody is removed."""
-    with open_book(course) as book:
-        for student in roster.students:
-            known = {"first_name": student.first, "last_name": student.last, "email": student.email}
-            book.update_or_create_student(student.id, **{key: value[:128] for key, value in known.items() if value})
-        book.db.commit()
-
-
 def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ...]:
     """Everyone's marks in `assignment`, by id, late penalties computed anew. NothingToDo when there are none."""
     with open_book(course) as book:
@@ -99,8 +89,6 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
 def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[Any]) -> None:
     """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
     from nbgrader.preprocessors import AssignLatePenalties
-
-    from edl_labs.course.marks.dates import enter_dates, enter_extension
 
     policy = read_policy(course.root)
     enter_dates(book, policy, assignment)
@@ -152,9 +140,9 @@ def _student(submission: Any, assignment: str) -> StudentMarks:
     )
 
 
-def _mark(grade: Any, comments: dict[str, str]) -> Mark:
+def _mark(grade: Any, comments: dict[str, str]) -> ExerciseMark:
     exercise = grade.name.removeprefix(CHECK_PREFIX)
-    return Mark(
+    return ExerciseMark(
         exercise=exercise,
         points=float(grade.score),
         max_points=float(grade.max_score),

@@ -38,7 +38,7 @@ def test_short_rows_are_filled_and_columns_are_found_by_their_words() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"a\0b", b'"a\n1,2'])
 def test_what_is_no_table_is_said(data: bytes) -> None:
-    with pytest.raises(UsageError, match="no table"):
+    with pytest.raises(UsageError, match="not a table"):
         parse_table(data, "x.csv")
 
 

@@ -1,17 +1,34 @@
-"""An exporter for `nbgrader export --exporter=edl_labs.course.marks.exporter.MarksExporter`."""
+"""What nbgrader loads by name: the late policy of course.toml, and an exporter of marks.
+
+`c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"`, and
+`nbgrader export --exporter=edl_labs.course.marks.nbgrader_plugins.MarksExporter`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from nbgrader.plugins import ExportPlugin
+from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from traitlets.config import Config
 
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.marks.book import class_marks
-from edl_labs.course.marks.export import plain_table
+from edl_labs.course.marks.lms.folder import plain_table
+from edl_labs.course.marks.policy import read_policy
+from edl_labs.course.marks.student_marks import class_marks
+
+
+class CourseLatePolicy(LateSubmissionPlugin):
+    """nbgrader's late-submission plugin with the rules of course.toml; without that file, nbgrader's own."""
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
+        """The points lost, None for none."""
+        root = Path(str(self.config.CourseDirectory.get("root", "") or Path.cwd()))
+        if not (root / "course.toml").is_file():
+            found = super().late_submission_penalty(student_id, score, total_seconds_late)
+            return None if found is None else float(found)
+        return read_policy(root).late.penalty(score, late_s=total_seconds_late) or None
 
 
 class MarksExporter(ExportPlugin):

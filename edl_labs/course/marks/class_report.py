@@ -19,8 +19,8 @@ from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
-from edl_labs.course.marks.book import StudentMarks, class_marks
-from edl_labs.course.marks.similar import Pair, similar_pairs
+from edl_labs.course.marks.similarity import Pair, similar_pairs
+from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.errors import EdlError
 
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
@@ -118,7 +118,7 @@ def glance(
 def write_glance(report: Glance, solutions: dict[str, dict[str, str]], path: Path) -> None:
     """The report as one HTML file that needs nothing else."""
     style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
-    own = resources.files("edl_labs.course.marks").joinpath("glance.css").read_text(encoding="utf-8")
+    own = resources.files("edl_labs.course.marks").joinpath("class_report.css").read_text(encoding="utf-8")
     body = "\n".join((_head(report), *(_exercise_html(e) for e in report.exercises), _odd(report)))
     alike = _pairs_html(report.pairs, solutions)
     text = (

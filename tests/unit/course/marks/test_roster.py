@@ -94,7 +94,7 @@ def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["soon", "03/04/2026 10:00", "10:00", "2026", "Friday", "1/1/1 1:1", "1e9"])
 def test_no_time_is_guessed(tmp_path: Path, text: str) -> None:
     (tmp_path / "t.csv").write_text(f"id,submitted_at\n1,{text}\n", encoding="utf-8")
-    with pytest.raises(UsageError, match="is no time"):
+    with pytest.raises(UsageError, match="is not a time"):
         read_times(tmp_path / "t.csv", CoursePolicy(), None)
 
 

@@ -142,7 +142,7 @@ def test_one_students_bad_archive_is_nobody_elses(course: Course):
     report = take(course, archive(course, files))
 
     assert {"ana": "no notebook", "ann": "new"} == states(report)
-    assert "no zip archive" in report.rows[0].remarks[0]
+    assert "not a zip archive" in report.rows[0].remarks[0]
 
 
 def test_an_archive_that_escapes_writes_nothing(course: Course):

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from edl_labs.course.marks.similar import NOISE, WINDOW, fingerprints, similar_pairs
+from edl_labs.course.marks.similarity import NOISE, WINDOW, fingerprints, similar_pairs
 
 ONE = """
 def finish(program, launch):

@@ -1,0 +1,77 @@
+"""Moodle: a zip with a folder or a file for each student, and the grading worksheet as CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from edl_labs.course.marks.archives import Entry
+from edl_labs.course.marks.lms.filled_table import filled_table
+from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFile, TimeColumns, Upload, first_and_last
+from edl_labs.course.marks.student_marks import StudentMarks
+from edl_labs.course.marks.tables import Table
+
+COLLECTS_AS = EXPORTS_AS = "moodle"
+FILLS_A_FILE = True
+TIMES = TimeColumns(whose=("Identifier",), logins=("Email address",), when=("Last modified (submission)",))
+# Full name (or "Participant"), the participant's number, the kind of submission, then a folder or the file.
+_FILE = re.compile(
+    r"(?P<name>.+?)_(?P<user>\d+)_assign(?:submission|feedback)_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?"
+)
+
+
+def upload(entry: Entry) -> Upload | None:
+    """Whose file it is, by the first part of its path that says so; feedback goes back under a name of that form."""
+    parts = entry.path.split("/")
+    for depth, part in enumerate(parts):
+        found = _FILE.fullmatch(part)
+        if found is None:
+            continue
+        inside = "/".join(parts[depth + 1 :]) or found["file"] or ""
+        if not inside:
+            return None
+        prefix = f"{found['name']}_{found['user']}_assignsubmission_file_"
+        return Upload(user=found["user"], name=found["name"], file=inside.split("/")[-1], entry=entry, prefix=prefix)
+    return None
+
+
+def key(cell: str) -> str:
+    """The number of 'Participant 555'."""
+    return cell.split()[-1] if cell.casefold().startswith("participant") else cell
+
+
+def has_class(table: Table) -> bool:
+    """Whether it is the grading worksheet, or the list of participants."""
+    return table.column("Identifier") is not None or table.column("Email address") is not None
+
+
+def student(table: Table, row: Sequence[str]) -> ClassMember | None:
+    """Who a row of the worksheet or of the participants is."""
+    number = (table.cell(row, table.column("Identifier")).split() or [""])[-1]
+    own, login = table.cell(row, table.column("ID number")), table.cell(row, table.column("Username"))
+    mail = table.cell(row, table.column("Email address", "Email"))
+    keys = [k for k in (number, own, login, mail) if k]
+    if not keys:
+        return None
+    first, last = table.cell(row, table.column("First name")), table.cell(row, table.column("Last name", "Surname"))
+    if not (first or last):
+        first, last = first_and_last(table.cell(row, table.column("Full name")))
+    chosen = next(k for k in (own, login, mail, number) if k)
+    return ClassMember(chosen, first, last, mail, number if number.isdigit() else "", tuple(keys))
+
+
+def marks_file(
+    marks: Sequence[StudentMarks], *, numbers: Mapping[str, str], table: Table | None, assignment: str, column: str
+) -> MarksFile:
+    """The worksheet with its grades filled in, scaled to the maximum that Moodle has for the assignment."""
+    assert table is not None
+    target, _ = table.need(column or "Grade"), table.need("Identifier")
+    maximum = table.column("Maximum Grade")
+
+    def highest(row: Sequence[str]) -> float:
+        try:
+            return float(table.cell(row, maximum).replace(",", "."))
+        except ValueError:
+            return 0.0
+
+    return filled_table(table, target, marks, numbers=numbers, student=student, highest=highest)
