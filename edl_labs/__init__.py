@@ -23,12 +23,12 @@ register_presenter("plot", "edl_labs.plots:draw")
 register_presenter("html", "edl_labs.ui:html")
 
 _HOMES = {
-    "check": "edl_labs.checks.notebook",
-    "hint": "edl_labs.checks.notebook",
+    "check": "edl_labs.checks._check",
+    "hint": "edl_labs.checks._check",
     "Progress": "edl_labs.checks.progress",
     "Score": "edl_labs.checks.score",
     "Wrong": "edl_labs.errors",
-    "exercise": "edl_labs.checks.exercise",
+    "exercise": "edl_labs.checks._exercise",
     "measure": "edl_labs.bench",
     "compare": "edl_labs.bench",
     "sweep": "edl_labs.bench",

@@ -15,6 +15,19 @@ from typing import Any
 
 # former dotted path → today's; a folder's line holds for everything below it that has no line of its own
 MODULES = {
+    "edl_labs.checks.exercise": "edl_labs.checks._exercise",
+    "edl_labs.checks.judge": "edl_labs.checks._judge",
+    "edl_labs.checks.notebook": "edl_labs.checks._check",
+    "edl_labs.checks.plain": "edl_labs.checks.plain_data",
+    "edl_labs.checks.public": "edl_labs.checks.lab_facts",
+    "edl_labs.checks.quiet": "edl_labs.checks.caught_output",
+    "edl_labs.checks.structure": "edl_labs.checks.evidence_form",
+    "edl_labs.checks.student": "edl_labs.checks.evidence",
+    "edl_labs.checks.worker": "edl_labs.checks.probe_process",
+    "edl_labs.exercises._lab01_programs": "edl_labs.exercises.recorded_programs",
+    "edl_labs.ui.outcome": "edl_labs.checks.outcome_display",
+    "edl_labs.ui.progress": "edl_labs.checks.outcome_display",
+    "edl_labs.ui.still": "edl_labs.ui.live_or_still",
     "edl_labs.authoring": "edl_labs.course.lab",
     "edl_labs.course.lab.course": "edl_labs.course.layout",
     "edl_labs.course.lab.lab": "edl_labs.course.lab.parsed_lab",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edl_labs.checks.exercise import Exercise, exercise
-from edl_labs.checks.judge import Outcome, close, judge
-from edl_labs.checks.notebook import check, hint
+from edl_labs.checks._check import check, hint
+from edl_labs.checks._exercise import Exercise, exercise
+from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
 from edl_labs.errors import Wrong

@@ -8,14 +8,34 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.student import Missing, Student
+from edl_labs.checks import plain_data
+from edl_labs.checks._exercise import Exercise
 from edl_labs.errors import PlainDataError
 
 MAX_TEXT = 2000
 # Records after which no further case is run.
 LAST = frozenset({"stub", "missing", "interrupted"})
+
+
+class Missing(Exception):
+    """A probe asked for a name that the notebook does not define."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the notebook defines no {name!r}")
+        self.missing = name
+
+
+class Student:
+    """Attribute access to a notebook's namespace: `student.finish_times` is the notebook's `finish_times`."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        object.__setattr__(self, "_namespace", namespace)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return object.__getattribute__(self, "_namespace")[name]
+        except KeyError:
+            raise Missing(name) from None
 
 
 def collect(
@@ -44,8 +64,8 @@ def collect(
 def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
     _reseed()
     try:
-        value = exercise.spec.probe(Student(namespace), plain.plain_copy(case))
-        return {"value": plain.plain_copy(value)}
+        value = exercise.spec.probe(Student(namespace), plain_data.plain_copy(case))
+        return {"value": plain_data.plain_copy(value)}
     except NotImplementedError:
         return {"stub": True}
     except Missing as missing:

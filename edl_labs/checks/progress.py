@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks.judge import Outcome
-from edl_labs.checks.public import LabFacts, facts
+from edl_labs.checks import outcome_display as display
+from edl_labs.checks._judge import Outcome
+from edl_labs.checks.lab_facts import LabFacts, facts
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
 _WIDGETS: list[tuple[str, Any]] = []
@@ -43,7 +44,7 @@ class Progress:
     @property
     def points(self) -> float:
         """Points earned so far."""
-        return sum(outcome.points for outcome in self.outcomes.values() if outcome is not None)
+        return display.earned_points(self.outcomes)
 
     @property
     def max_points(self) -> float:
@@ -60,14 +61,10 @@ class Progress:
 
     def html(self) -> str:
         """The picture as HTML."""
-        from edl_labs.ui.progress import progress_html
-
-        return progress_html(self)
+        return display.progress_html(self.facts, self.outcomes)
 
     def __str__(self) -> str:
-        from edl_labs.ui.progress import progress_text
-
-        return progress_text(self)
+        return display.progress_text(self.facts, self.outcomes)
 
     __repr__ = __str__
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from edl_labs.checks.judge import Outcome
+from edl_labs.checks._judge import Outcome
+from edl_labs.checks.outcome_display import score_html
+from edl_labs.checks.progress import Progress
 
 MIME = "application/vnd.edl-labs.score+json"
 
@@ -36,10 +37,8 @@ class Score(float):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": repr(self)}
         if self.outcome is not None:
-            from edl_labs.checks.progress import Progress
-            from edl_labs.ui.outcome import score_html
-
             bundle[MIME] = self.outcome.to_json()
             if self.outcome.lab:
-                bundle["text/html"] = score_html(Progress(self.outcome.lab))
+                lab = Progress(self.outcome.lab)
+                bundle["text/html"] = score_html(lab.facts, lab.outcomes)
         return bundle

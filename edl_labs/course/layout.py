@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from edl_labs.checks.exercise import module_path
+from edl_labs.checks.lab_exercises import module_path
 from edl_labs.errors import SourceError, UsageError
 
 LAB_NAME = re.compile(r"lab\d\d_[a-z0-9]+(_[a-z0-9]+)*")

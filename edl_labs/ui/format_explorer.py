@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.errors import UsageError
 from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.palette import BLUE, GREY, ON_COLOUR, ORANGE
-from edl_labs.ui.still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

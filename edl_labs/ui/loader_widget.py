@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+from edl_labs.ui.live_or_still import LiveOrStill, png
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ MAX_WORKERS = 8
 SETTINGS = ((1, 8e-3, 4e-3), (2, 8e-3, 4e-3), (6, 16e-3, 2e-3))
 
 
-class LoaderExplorer:
+class LoaderExplorer(LiveOrStill):
     """A live picture with three sliders in a notebook; elsewhere three fixed settings, as a picture and as text.
 
     A loader whose workers decode `batches` batches, and a step on a device that uses them.
@@ -77,7 +76,7 @@ class LoaderExplorer:
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:
-            picture.value = _png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
+            picture.value = png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
 
         for slider in sliders:
             slider.observe(redraw, "value")
@@ -90,23 +89,3 @@ class LoaderExplorer:
             chosen: dict[str, Any] = {"workers": workers, "decode_s": decode_s, "step_s": step_s}
             lines.append(self.describe(self.replay(**chosen), **chosen))
         return "\n".join([f"a modelled loader on {self.cores} cores:", *lines])
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # A page that has no live kernel drops the widget and shows the picture.
-        still = {"text/plain": repr(self), "image/png": b64encode(_png(self.figure())).decode()}
-        return {**self._live(), **still}
-
-    def _live(self) -> dict[str, Any]:
-        try:
-            return dict(self.widget()._repr_mimebundle_())
-        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
-            return {}
-
-
-def _png(figure: Figure) -> bytes:
-    import matplotlib.pyplot as plt
-
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    plt.close(figure)
-    return buffer.getvalue()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable
 from html import escape
-from io import BytesIO, StringIO
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.roofline._place import Placed, Point, place_all, you_are_here
 from edl_labs.roofline.machine_ceilings import Machine
+from edl_labs.ui.live_or_still import LiveOrStill
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-class RooflineExplorer:
+class RooflineExplorer(LiveOrStill):
     """The roofline of `machine` with `points`: hover names an operation, two menus choose modules and dtypes.
 
     In a notebook without a live kernel the picture alone remains, still with names under the pointer; as text it says
@@ -72,6 +72,10 @@ class RooflineExplorer:
             text = text.replace(mark, f"{mark}<title>{escape(_story(placed))}</title>", 1)
         return text[text.index("<svg") :]
 
+    def html(self) -> str:
+        """The picture with the stories of its points."""
+        return self.svg()
+
     def widget(self) -> Any:
         """The live form (an ipywidgets.VBox): two menus over the picture."""
         import ipywidgets
@@ -92,26 +96,6 @@ class RooflineExplorer:
 
     def __repr__(self) -> str:
         return you_are_here(self.placed)
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # A page without a live kernel drops the widget; one that shows no HTML has the picture.
-        still = {"text/plain": repr(self), "text/html": self.svg(), "image/png": b64encode(self._png()).decode()}
-        return {**self._live(), **still}
-
-    def _png(self) -> bytes:
-        import matplotlib.pyplot as plt
-
-        figure = self.figure()
-        buffer = BytesIO()
-        figure.savefig(buffer, format="png", dpi=110)
-        plt.close(figure)
-        return buffer.getvalue()
-
-    def _live(self) -> dict[str, Any]:
-        try:
-            return dict(self.widget()._repr_mimebundle_())
-        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
-            return {}
 
 
 def _inside(module: str, chosen: str) -> bool:

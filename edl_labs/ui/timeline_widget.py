@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+from edl_labs.ui.live_or_still import LiveOrStill, png
 from edl_labs.units import byte_count, percent, seconds
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _SLIDERS = (
 )
 
 
-class TimelineExplorer:
+class TimelineExplorer(LiveOrStill):
     """A live picture with three sliders in a notebook; elsewhere three fixed settings, as a picture and as text.
 
     The program: bring `total_bytes` to the device in chunks, run a kernel on each, bring it back, in one stream.
@@ -81,7 +80,7 @@ class TimelineExplorer:
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:
-            picture.value = _png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
+            picture.value = png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
 
         for slider in sliders:
             slider.observe(redraw, "value")
@@ -98,17 +97,6 @@ class TimelineExplorer:
             lines.append(self.describe(self.timeline(**chosen), **chosen))
         return "\n".join([f"a modelled {self.chip} moves {byte_count(self.total_bytes)} in and out:", *lines])
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # A page that has no live kernel drops the widget and shows the picture.
-        still = {"text/plain": repr(self), "image/png": b64encode(_png(self.figure())).decode()}
-        return {**self._live(), **still}
-
-    def _live(self) -> dict[str, Any]:
-        try:
-            return dict(self.widget()._repr_mimebundle_())
-        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
-            return {}
-
 
 def _slider(ipywidgets: Any, name: str, low: float, high: float, say: Any) -> Any:
     import math
@@ -124,12 +112,3 @@ def _slider(ipywidgets: Any, name: str, low: float, high: float, say: Any) -> An
         style={"description_width": "11em"},
         layout={"width": "32em"},
     )
-
-
-def _png(figure: Figure) -> bytes:
-    import matplotlib.pyplot as plt
-
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    plt.close(figure)
-    return buffer.getvalue()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.errors import UsageError
 from edl_labs.numerics._underflow_report import UnderflowReport, named_tensors, underflow_report
 from edl_labs.numerics.named_formats import FORMATS, float_format
-from edl_labs.ui.still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

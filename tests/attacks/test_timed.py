@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import reference

@@ -125,7 +125,7 @@ def test_feedback_says_what_why_and_next_and_runs_nothing(course: Course):
 
 
 def test_feedback_holds_no_secret_case_and_no_frame_of_ours(course: Course):
-    from edl_labs.checks.exercise import find
+    from edl_labs.checks.lab_exercises import find
 
     seed = json.loads((course.root / "course" / "grading" / LAB / "seed.json").read_text())["seed"]
     secret = {f"{side:g}" for case in find("area").draw_cases(seed) for side in case["sides"]}

@@ -10,10 +10,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from edl_labs.checks.exercise import Exercise, load_lab
-from edl_labs.checks.judge import Outcome, judge
-from edl_labs.checks.public import LabFacts, facts
-from edl_labs.checks.worker import Worker
+from edl_labs.checks import Exercise, Outcome, judge
+from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.lab_facts import LabFacts, facts
+from edl_labs.checks.probe_process import Worker
 from tests.course.course_fixture import LAB, MODEL_ANSWER, POINTS, SOLUTIONS, Course, cell_of, solve_cell
 from tests.course.formgrader import Formgrader, formgrader
 from tests.course.once import once

@@ -6,13 +6,13 @@ import json
 import sys
 from typing import Any
 
-from edl_labs.checks import plain
+from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks.evidence import collect
-from edl_labs.checks.exercise import Exercise, load_lab
+from edl_labs.checks.lab_exercises import load_lab
 
 
 def facts(lab: str, cells: list[str], points: dict[str, float]) -> dict[str, Any]:
-    """What `edl_labs.checks.public.facts` reads."""
+    """What `edl_labs.checks.lab_facts.facts` reads."""
     names: dict[str, Any] = {}
     for cell in cells:
         exec(cell, names)
@@ -31,7 +31,7 @@ def _row(name: str, known: Exercise | None, points: float) -> dict[str, Any]:
 def _golden(exercise: Exercise, names: dict[str, Any]) -> dict[str, Any]:
     cases = exercise.draw_cases(1)
     wants = [record["value"] for record in collect(exercise, names, cases)]
-    return {"seed": 1, "cases": plain.to_json(cases), "wants": plain.to_json(wants)}
+    return {"seed": 1, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks.exercise import Exercise, exercises_folder, load_lab
+from edl_labs.checks import Exercise
+from edl_labs.checks.lab_exercises import exercises_folder, load_lab
 from edl_labs.errors import UsageError
 
 CHECK_PREFIX = "check_"

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
-from edl_labs.checks.judge import STATES, Outcome
+from edl_labs.checks import Outcome
+from edl_labs.checks._judge import STATES
+from edl_labs.checks.outcome_display import outcome_html, outcome_text, points_text
 from edl_labs.checks.score import MIME
 from edl_labs.course.grade.assignment import Assignment, KnownCell
 from edl_labs.course.grade.graded_run import Run
@@ -16,7 +18,6 @@ from edl_labs.course.grade.harmless import harmless_output, harmless_prose
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import Plan, PlannedCell
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
-from edl_labs.ui.outcome import outcome_html, outcome_text, points_text
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Outcome
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import IO, Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -53,7 +51,7 @@ class Judge:
 
     def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
-        head = plain.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
+        head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
         try:
             answer = self._ask([head, cases, evidence, wants])
         except (OSError, EOFError, TimeoutError) as error:
@@ -70,7 +68,7 @@ class Judge:
         deadline = time.monotonic() + self._limits.judge_s
         for part in parts:
             _send(process.stdin, part)
-        return dict(plain.decode(_receive(process.stdout, deadline)))
+        return dict(plain_data.decode(_receive(process.stdout, deadline)))
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -143,16 +141,16 @@ def _serve(memory_bytes: int) -> None:
     known: dict[bytes, Any] = {}
     limited = False
     while head := requests.read(8):
-        what = plain.decode(requests.read(int.from_bytes(head, "little")))
+        what = plain_data.decode(requests.read(int.from_bytes(head, "little")))
         cases, evidence, wants = (requests.read(int.from_bytes(requests.read(8), "little")) for _ in range(3))
         if not limited and _imported(what["lab"]):
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
             limited = True
-        _send(answers, plain.encode(_judged(what, cases, evidence, wants, known)))
+        _send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
 
 
 def _imported(lab: str) -> bool:
-    from edl_labs.checks.exercise import load_lab
+    from edl_labs.checks.lab_exercises import load_lab
 
     try:
         return bool(load_lab(lab))
@@ -161,19 +159,19 @@ def _imported(lab: str) -> bool:
 
 
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
-    from edl_labs.checks.exercise import load_lab
-    from edl_labs.checks.judge import judge
+    from edl_labs.checks import judge
+    from edl_labs.checks.lab_exercises import load_lab
 
     try:
         exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
-        drawn, right = (known.setdefault(text, plain.decode(text)) for text in (cases, wants))
+        drawn, right = (known.setdefault(text, plain_data.decode(text)) for text in (cases, wants))
     except Exception as error:
         return {"broken": f"{type(error).__name__}: {error}"}
     try:
-        got = plain.decode(evidence)
+        got = plain_data.decode(evidence)
     except EdlError as error:
         return {"outcome": plain_outcome(unjudged(exercise, what["points"], why=error.what))}
-    outcome = judge(exercise, plain.plain_copy(drawn), got, plain.plain_copy(right), points=what["points"])
+    outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
     return {"outcome": plain_outcome(outcome)}
 
 

@@ -17,7 +17,7 @@ ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
 _PACKAGE = Path(__file__).resolve().parents[2]
-_PROBES = ("edl_labs.checks", "edl_labs.checks.notebook", "edl_labs.checks.evidence", "edl_labs.checks.quiet")
+_PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
 
 
 def preload_of(assignment: Assignment) -> tuple[str, ...]:

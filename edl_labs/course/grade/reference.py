@@ -14,9 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.graded_run import Run, Secret
@@ -98,20 +96,20 @@ def reference(
     key = hashlib.sha256(f"{assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
-        stored = plain.decode(path.read_bytes(), max_bytes=1 << 30)
-        return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in stored.items()}
+        stored = plain_data.decode(path.read_bytes(), max_bytes=1 << 30)
+        return {name: Secret(*map(plain_data.encode, (s["cases"], s["wants"]))) for name, s in stored.items()}
     drawn = {e.name: e.draw_cases(seed) for e in assignment.exercises}
     wants = _wanted(assignment, drawn, new_kernel, limits)
     both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
-    write_atomically(path, plain.encode(both, max_bytes=1 << 30), mode=0o600)
-    return {name: Secret(plain.encode(s["cases"]), plain.encode(s["wants"])) for name, s in both.items()}
+    write_atomically(path, plain_data.encode(both, max_bytes=1 << 30), mode=0o600)
+    return {name: Secret(*map(plain_data.encode, (s["cases"], s["wants"]))) for name, s in both.items()}
 
 
 def _wanted(
     assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel], limits: Limits
 ) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
-    cases = {name: Secret(plain.encode(found), b"") for name, found in drawn.items()}
+    cases = {name: Secret(plain_data.encode(found), b"") for name, found in drawn.items()}
     whole = solution_plan(assignment)
     lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
     try:
@@ -169,7 +167,7 @@ class _Collector(Judge):
 
     def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
         """Keep the records. Passed, so that nothing stands in for it."""
-        self.records[exercise.name] = plain.decode(evidence)
+        self.records[exercise.name] = plain_data.decode(evidence)
         return Outcome(exercise.name, exercise.lab, "passed", points, points)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.checks.exercise import Exercise
+from edl_labs.checks import Exercise
 from edl_labs.course.grade.graded_run import Event, Run, keep
 from edl_labs.course.grade.judge_process import unjudged
 from edl_labs.course.grade.plan import Plan
@@ -29,19 +29,19 @@ answer(b"ready")
 # What runs beside the student's code. Its names may all be patched there: evidence is not a verdict.
 PROBE = """
 def _evidence():
-    from edl_labs.checks import plain
+    from edl_labs.checks import plain_data
     from edl_labs.checks.evidence import collect
-    from edl_labs.checks.exercise import load_lab
-    from edl_labs.checks.quiet import quiet
+    from edl_labs.checks.lab_exercises import load_lab
+    from edl_labs.checks.caught_output import caught_output
     from edl_labs.errors import PlainDataError
-    asked = plain.decode(payload)
+    asked = plain_data.decode(payload)
     exercise = next(e for e in load_lab(asked["lab"]) if e.name == asked["name"])
-    with quiet():
+    with caught_output():
         records = collect(exercise, student, asked["cases"])
     try:
-        return plain.encode(records, max_bytes=asked["max_bytes"])
+        return plain_data.encode(records, max_bytes=asked["max_bytes"])
     except PlainDataError as error:
-        return plain.encode([{"unplain": str(error.what)[:2000]}])
+        return plain_data.encode([{"unplain": str(error.what)[:2000]}])
 answer(_evidence())
 """
 

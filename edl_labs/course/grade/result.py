@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.graded_run import Event, Run
 from edl_labs.course.grade.judge_process import plain_outcome

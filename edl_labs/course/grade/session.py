@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.graded_run import Run, Secret, keep
 from edl_labs.course.grade.judge_process import Judge, unjudged
@@ -54,9 +52,9 @@ class Session:
     def request(self, exercise: Exercise) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""
         if exercise.name not in self._requests:
-            cases = plain.decode(self.secrets[exercise.name].cases)
+            cases = plain_data.decode(self.secrets[exercise.name].cases)
             what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": self.limits.evidence_bytes}
-            self._requests[exercise.name] = plain.encode(what)
+            self._requests[exercise.name] = plain_data.encode(what)
         return self._requests[exercise.name]
 
     def points(self, name: str) -> float:

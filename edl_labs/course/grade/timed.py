@@ -13,9 +13,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome
+from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.plan import Plan, solution_plan
 from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
 from edl_labs.units import seconds as seconds_text
@@ -104,16 +102,18 @@ def _asked(session: Session, kernel: SandboxKernel, exercise: Exercise, cases: l
     most = session.limits.evidence_bytes
     what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": most}
     timeout_s = min(exercise.timeout_s, session.limits.probe_s)
-    return kernel.answer(PROBE, plain.encode(what), timeout_s=timeout_s, max_bytes=most)
+    return kernel.answer(PROBE, plain_data.encode(what), timeout_s=timeout_s, max_bytes=most)
 
 
 def _problem(
     session: Session, exercise: Exercise, cases: list[Any], mine: Answer, theirs: Answer, *, empty_s: float
 ) -> Outcome | None:
     """The outcome that ends the timing, if this round has one."""
-    wants = [record.get("value") for record in plain.decode(theirs.data)]
+    wants = [record.get("value") for record in plain_data.decode(theirs.data)]
     points = session.points(exercise.name)
-    outcome = session.judge.judge(exercise, plain.encode(cases), mine.data, plain.encode(wants), points=points)
+    outcome = session.judge.judge(
+        exercise, plain_data.encode(cases), mine.data, plain_data.encode(wants), points=points
+    )
     if outcome.state != "passed":
         return outcome
     claimed_s = _claimed_s(exercise, mine.data)
@@ -135,7 +135,7 @@ def _claimed_s(exercise: Exercise, evidence: bytes) -> float | None:
     if claim is None:
         return None
     try:
-        return math.fsum(float(claim(record["value"])) for record in plain.decode(evidence))
+        return math.fsum(float(claim(record["value"])) for record in plain_data.decode(evidence))
     except Exception:
         return math.nan
 

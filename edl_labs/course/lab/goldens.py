@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise, forget, load_lab
-from edl_labs.checks.worker import Worker
+from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks.lab_exercises import forget, load_lab
+from edl_labs.checks.probe_process import Worker
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError, PlainDataError
@@ -111,7 +111,7 @@ def _says(old: dict[str, Any], new: dict[str, Any]) -> bool:
     if old == new:
         return True
     return (old.keys(), old["seed"]) == (new.keys(), new["seed"]) and all(
-        alike(plain.from_json(old[part]), plain.from_json(new[part])) for part in ("cases", "wants")
+        alike(plain_data.from_json(old[part]), plain_data.from_json(new[part])) for part in ("cases", "wants")
     )
 
 
@@ -161,10 +161,10 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
         if worker.error:
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():
-            cases = plain.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+            cases = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
             wants = rounded(exercise.public_wants(cases, values(records, exercise=name, lab=lab.name)), exercise.digits)
-            found[name] = {"seed": PUBLIC_SEED, "cases": plain.to_json(cases), "wants": plain.to_json(wants)}
+            found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
     return found
 
 

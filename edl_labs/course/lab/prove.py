@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import Outcome, judge
-from edl_labs.checks.worker import Worker, WorkerDied
+from edl_labs.checks import Exercise, Outcome, judge, plain_data
+from edl_labs.checks.probe_process import Worker, WorkerDied
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
@@ -55,7 +53,7 @@ class _Proving:
     def __init__(self, course: Course, lab: Lab, registered: dict[str, Exercise], seeds: int) -> None:
         self.course, self.lab, self.registered, self.seeds = course, lab, registered, seeds
         self.cases = {
-            (name, seed): plain.plain_copy(exercise.draw_cases(seed))
+            (name, seed): plain_data.plain_copy(exercise.draw_cases(seed))
             for name, exercise in registered.items()
             for seed in self.seeds_of(exercise, seeds)
         }
@@ -135,7 +133,7 @@ class _Proving:
 
     def _judge(self, name: str, seed: int, records: list[dict[str, Any]]) -> Outcome:
         """The judge's outcome, remembered: most wrong answers leave the other exercises' evidence as it is."""
-        key = (name, seed, plain.encode(records))
+        key = (name, seed, plain_data.encode(records))
         if key not in self.judged:
             cases, wants, points = self.cases[name, seed], self.wants[name, seed], self.lab.exercise(name).points
             self.judged[key] = judge(self.registered[name], cases, records, wants, points=points)

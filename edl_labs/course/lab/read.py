@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from edl_labs.checks.exercise import lab_names
+from edl_labs.checks.lab_exercises import lab_names
 from edl_labs.course.lab import rules
 from edl_labs.course.lab.lab_toml import read_lab_toml
 from edl_labs.course.lab.parsed_lab import Lab, read_wrong

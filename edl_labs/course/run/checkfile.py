@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks.public import LabFacts, facts
+from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.course.run.integrity import tampering
 from edl_labs.course.run.notebooks import check_name, explain_name, read_notebook
 from edl_labs.course.run.process import Finished, Job, run
@@ -119,7 +119,7 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
 
 
 def _known() -> list[LabFacts]:
-    from edl_labs.checks.exercise import exercises_folder
+    from edl_labs.checks.lab_exercises import exercises_folder
 
     found = []
     for file in sorted((exercises_folder() / "goldens").glob("*.json")):

@@ -77,8 +77,8 @@ def _python() -> Row:
 
 
 def _labs() -> Row:
-    from edl_labs.checks.exercise import exercises_folder
-    from edl_labs.checks.public import facts
+    from edl_labs.checks.lab_exercises import exercises_folder
+    from edl_labs.checks.lab_facts import facts
 
     labs = [facts(path.stem) for path in sorted((exercises_folder() / "goldens").glob("*.json"))]
     if not labs:

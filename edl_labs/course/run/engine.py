@@ -16,11 +16,11 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellTimeoutError, DeadKernelError
 
+from edl_labs.checks.score import MIME
 from edl_labs.course.run.notebooks import cell_points, check_name, code_cells, first_line, grade_id
 from edl_labs.course.run.text import one_line
 from edl_labs.course.run.values import Cell, Limits
 
-SCORE_MIME = "application/vnd.edl-labs.score+json"
 _OUTPUTS = ("stream", "display_data", "execute_result", "error", "update_display_data")
 
 
@@ -178,5 +178,5 @@ def _record(index: int, cell: Any) -> Cell:
 
 def _results(cell: Any) -> tuple[tuple[dict[str, Any], ...], str]:
     results = [o for o in cell.outputs if o.output_type == "execute_result"]
-    scores = tuple(o.data[SCORE_MIME] for o in results if SCORE_MIME in o.data)
+    scores = tuple(o.data[MIME] for o in results if MIME in o.data)
     return scores, one_line(results[0].data.get("text/plain", "")) if results else ""

@@ -162,7 +162,7 @@ def _device_env(device: str) -> dict[str, str]:
 
 
 def _course_env(course: Course) -> dict[str, str]:
-    from edl_labs.checks.exercise import exercises_folder
+    from edl_labs.checks.lab_exercises import exercises_folder
 
     own = exercises_folder().resolve()
     return {} if course.exercises.resolve() == own else {"EDL_LABS_EXERCISES": str(course.exercises)}

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from edl_labs.course.grade.quick_imports import without_grammars
+
 
 def main() -> None:
     """Runs the job on stdin."""
@@ -23,16 +25,16 @@ def main() -> None:
     os.dup2(2, 1)
     job = json.loads(sys.stdin.read())
     logging.disable(logging.CRITICAL)
-    # jsonschema, which nbformat imports, would import this if it could: it builds a grammar of URLs in 1.5 s, and no
-    # notebook's schema has one.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    from edl_labs.course.run.session import run_job
 
     def emit(event: Mapping[str, Any]) -> None:
         events.write(json.dumps(event, default=str) + "\n")
         events.flush()
 
-    run_job(job, emit=emit)
+    # Neither may a notebook's schema hold internet names, nor may reading one wait for their grammars.
+    with without_grammars():
+        from edl_labs.course.run.session import run_job
+
+        run_job(job, emit=emit)
 
 
 if __name__ == "__main__":

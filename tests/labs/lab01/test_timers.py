@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edl_labs.checks import plain
+from edl_labs.checks import plain_data
 from edl_labs.exercises.lab01_gpu_basics import broken_timers as faults
 from edl_labs.exercises.lab01_gpu_basics.finish_times import modelled
 from edl_labs.exercises.lab01_gpu_basics.honest_timer import per_call_s
@@ -170,7 +170,7 @@ def test_each_fault_is_named_by_the_solution_on_many_machines(fault, solution):
     for stream in (0, 1) * 5:
         report = faults.report(fault, faults.draw_machine(rng), stream=stream)
 
-        assert fault == solution["name_fault"](plain.plain_copy(report))
+        assert fault == solution["name_fault"](plain_data.plain_copy(report))
 
 
 def test_two_faults_report_alike_at_one_number_of_calls_at_most():
@@ -188,8 +188,8 @@ def test_look_alikes_are_found_where_there_are_some():
 def test_a_case_does_not_name_its_fault(exercises):
     case = exercises["broken_timers"].draw_cases(2)[0]
 
-    assert not set(faults.FAULTS) & set(map(str, plain.to_json(case)["d"][0]))
-    assert "fault" not in str(plain.to_json(case))
+    assert not set(faults.FAULTS) & set(map(str, plain_data.to_json(case)["d"][0]))
+    assert "fault" not in str(plain_data.to_json(case))
 
 
 @pytest.mark.parametrize("answer", faults.FAULTS)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from edl_labs.checks import Outcome, judge
+from edl_labs.checks import Exercise, Outcome, judge
 from edl_labs.checks.evidence import collect
-from edl_labs.checks.exercise import Exercise, load_lab
+from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.lab.source import parse
 
 LAB = "lab02_roofline"

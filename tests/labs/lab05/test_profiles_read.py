@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from edl_labs.checks import plain
+from edl_labs.checks import plain_data
 
 
 @pytest.mark.parametrize("name", ["self_times", "read_a_sampler", "schedule_states", "utilisation_lies"])
 def test_cases_are_plain_data_and_differ(name, exercises):
     cases = exercises[name].draw_cases(3)
-    encoded = {plain.encode(case) for case in cases}
+    encoded = {plain_data.encode(case) for case in cases}
 
     assert len(cases) == len(encoded)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import load_lab
-from edl_labs.checks.worker import Worker
+from edl_labs.checks import plain_data
+from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.probe_process import Worker
 
 EXERCISES = '''
 from edl_labs.checks import Wrong, close, exercise
@@ -58,7 +58,7 @@ def write_facts(folder: Path) -> None:
         for exercise in load_lab(LAB):
             cases = exercise.draw_cases(1)
             wants = [record["value"] for record in worker.collect(exercise.name, cases)]
-            goldens[exercise.name] = {"seed": 1, "cases": plain.to_json(cases), "wants": plain.to_json(wants)}
+            goldens[exercise.name] = {"seed": 1, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
     exercises = [
         {
             "name": e.name,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.checks.exercise import find, forget, lab_names, load_lab
+from edl_labs.checks.lab_exercises import find, forget, lab_names, load_lab
 from edl_labs.errors import EdlError, UsageError
 
 TOPIC = """

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edl_labs.checks import Exercise, close, judge
 from edl_labs.checks.evidence import collect
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.judge import close, judge
 from edl_labs.errors import Wrong
 
 

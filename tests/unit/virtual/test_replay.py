@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from edl_labs.checks.plain import decode, encode
+from edl_labs.checks.plain_data import decode, encode
 from edl_labs.errors import EdlError
 from edl_labs.virtual import ReplayDisagreement, ReplayError, VirtualGPU, VirtualMachine, compact, replay
 

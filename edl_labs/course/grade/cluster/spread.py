@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edl_labs.checks.exercise import exercises_folder
+from edl_labs.checks.lab_exercises import exercises_folder
 from edl_labs.course.grade.classrun import chosen
 from edl_labs.course.grade.cluster.backends import Backend
 from edl_labs.course.grade.cluster.unit import Unit

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from edl_labs.checks import plain
+from edl_labs.checks import plain_data
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
 from edl_labs.course.layout import Course
@@ -126,7 +126,7 @@ def test_the_goldens_hold_public_facts_and_what_the_solution_gives(built: Course
     data = json.loads((built.goldens / f"{kit.LAB}.json").read_text())
 
     golden = data["goldens"]["doubled_time"]
-    cases, wants = plain.from_json(golden["cases"]), plain.from_json(golden["wants"])
+    cases, wants = plain_data.from_json(golden["cases"]), plain_data.from_json(golden["wants"])
     assert (1, "Doubling", 30) == (data["schema"], data["title"], data["minutes"])
     assert [("doubled_time", "code", 2), ("why_twice", "explain", 3)] == [
         (e["name"], e["kind"], e["points"]) for e in data["exercises"]
@@ -204,7 +204,7 @@ def test_arrays_and_tensors_of_other_dtypes_or_shapes_are_not_alike() -> None:
     assert not alike(whole, whole + 1)
     assert not alike(whole, whole.numpy())
     assert not alike(numpy.arange(3), numpy.arange(1, 4))
-    assert alike(plain.from_json(plain.to_json([half])), [half])
+    assert alike(plain_data.from_json(plain_data.to_json([half])), [half])
 
 
 def test_structure_order_and_signs_of_zero_count() -> None:
@@ -215,7 +215,7 @@ def test_structure_order_and_signs_of_zero_count() -> None:
 
 
 def test_the_library_reads_the_goldens_of_a_course(built: Course) -> None:
-    from edl_labs.checks.public import facts
+    from edl_labs.checks.lab_facts import facts
 
     with built.activated():
         found = facts(kit.LAB)

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import plain
-from edl_labs.checks.exercise import exercises_folder
+from edl_labs.checks import plain_data
+from edl_labs.checks.lab_exercises import exercises_folder
 from edl_labs.errors import UsageError
 
 SCHEMA = 1
@@ -55,7 +55,7 @@ class LabFacts:
         found = self.goldens.get(name)
         if found is None:
             raise UsageError(f"there is no golden for {name!r}", why="it was never built", next="edl-labs build")
-        return plain.from_json(found["cases"]), plain.from_json(found["wants"])
+        return plain_data.from_json(found["cases"]), plain_data.from_json(found["wants"])
 
 
 def facts_path(lab: str) -> Path:

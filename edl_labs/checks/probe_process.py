@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from edl_labs.checks import plain
+from edl_labs.checks import plain_data
 from edl_labs.errors import EdlError, PlainDataError
 
 
@@ -42,7 +42,7 @@ class Worker:
         if self._folder is not None:
             env["EDL_LABS_EXERCISES"] = str(self._folder)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "edl_labs.checks.worker"],
+            [sys.executable, "-m", "edl_labs.checks.probe_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -92,7 +92,7 @@ class Worker:
 
 
 def _write(pipe: IO[bytes], value: Any) -> None:
-    message = plain.encode(value)
+    message = plain_data.encode(value)
     pipe.write(len(message).to_bytes(8, "little") + message)
     pipe.flush()
 
@@ -102,9 +102,9 @@ def _read(pipe: IO[bytes]) -> Any:
     if len(head) < 8:
         raise EOFError("the pipe closed")
     size = int.from_bytes(head, "little")
-    if size > plain.MAX_BYTES + 64:
+    if size > plain_data.MAX_BYTES + 64:
         raise PlainDataError(f"an answer of {size:,} bytes")
-    return plain.decode(pipe.read(size))
+    return plain_data.decode(pipe.read(size))
 
 
 def _serve() -> None:
@@ -126,7 +126,7 @@ def _answer(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     if "run" in request:
         return {"error": _run_all(request["run"], namespace, keep_going=request["keep_going"])}
     from edl_labs.checks.evidence import collect
-    from edl_labs.checks.exercise import find
+    from edl_labs.checks.lab_exercises import find
 
     references: dict[str, Any] = {}
     if request["references"]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edl_labs.checks import plain
+from edl_labs.checks import plain_data
 from edl_labs.errors import PlainDataError
 
 scalars = st.none() | st.booleans() | st.integers(-(2**200), 2**200) | st.floats() | st.text(max_size=20)
@@ -34,36 +34,36 @@ def same(a, b) -> bool:
 @given(values)
 @settings(max_examples=200, deadline=None)
 def test_values_come_back_as_they_were(value) -> None:
-    assert same(value, plain.decode(plain.encode(value)))
-    assert same(value, plain.from_json(json.loads(json.dumps(plain.to_json(value)))))
+    assert same(value, plain_data.decode(plain_data.encode(value)))
+    assert same(value, plain_data.from_json(json.loads(json.dumps(plain_data.to_json(value)))))
 
 
 def test_a_tuple_comes_back_as_a_list() -> None:
-    assert [1, [2]] == plain.decode(plain.encode((1, (2,))))
+    assert [1, [2]] == plain_data.decode(plain_data.encode((1, (2,))))
 
 
-@pytest.mark.parametrize("dtype", plain.NUMPY_DTYPES)
+@pytest.mark.parametrize("dtype", plain_data.NUMPY_DTYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)])
 def test_arrays_keep_dtype_shape_and_bytes(dtype: str, shape: tuple[int, ...]) -> None:
     array = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
 
-    back = plain.decode(plain.encode({"a": array}))["a"]
+    back = plain_data.decode(plain_data.encode({"a": array}))["a"]
 
     assert (array.dtype, array.shape, array.tobytes()) == (back.dtype, back.shape, back.tobytes())
 
 
 def test_numpy_scalars_become_plain_numbers() -> None:
-    back = plain.decode(plain.encode([np.float64(2.5), np.int32(3), np.bool_(True)]))
+    back = plain_data.decode(plain_data.encode([np.float64(2.5), np.int32(3), np.bool_(True)]))
 
     assert [float, int, bool] == [type(item) for item in back]
 
 
-@pytest.mark.parametrize("dtype", plain.TENSOR_DTYPES)
+@pytest.mark.parametrize("dtype", plain_data.TENSOR_DTYPES)
 def test_tensors_keep_dtype_shape_and_bytes(dtype: str) -> None:
     torch = pytest.importorskip("torch")
     tensor = torch.arange(6).reshape(2, 3).to(getattr(torch, dtype))
 
-    back = plain.decode(plain.encode(tensor))
+    back = plain_data.decode(plain_data.encode(tensor))
 
     assert (tensor.dtype, tensor.shape) == (back.dtype, back.shape)
     assert tensor.view(torch.uint8).tolist() == back.view(torch.uint8).tolist()
@@ -74,8 +74,8 @@ def test_a_transposed_array_and_a_conjugated_tensor_arrive_by_value() -> None:
     array = np.arange(6).reshape(2, 3).T
     tensor = torch.tensor([1 + 2j]).conj()
 
-    assert array.tolist() == plain.decode(plain.encode(array)).tolist()
-    assert tensor.tolist() == plain.decode(plain.encode(tensor)).tolist()
+    assert array.tolist() == plain_data.decode(plain_data.encode(array)).tolist()
+    assert tensor.tolist() == plain_data.decode(plain_data.encode(tensor)).tolist()
 
 
 class Sly(float):
@@ -109,14 +109,14 @@ def nested(depth: int) -> list:
 )
 def test_other_objects_are_refused_by_name(value: object, said: str) -> None:
     with pytest.raises(PlainDataError) as refused:
-        plain.encode(value)
+        plain_data.encode(value)
 
     assert said in refused.value.what
 
 
 def message(tree: object, tail: bytes = b"") -> bytes:
     header = json.dumps(tree).encode()
-    return plain.MAGIC + len(header).to_bytes(8, "little") + header + tail
+    return plain_data.MAGIC + len(header).to_bytes(8, "little") + header + tail
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def message(tree: object, tail: bytes = b"") -> bytes:
         b"",
         b"EDLP1",
         b"nonsense" * 10,
-        plain.MAGIC + b"\xff" * 8,
-        plain.MAGIC + (1).to_bytes(8, "little") + b"{",
+        plain_data.MAGIC + b"\xff" * 8,
+        plain_data.MAGIC + (1).to_bytes(8, "little") + b"{",
         message(1)[:-1] + b"\xff",
-        plain.MAGIC + (100_000).to_bytes(8, "little") + b"[" * 100_000,
-        plain.MAGIC + (10_001).to_bytes(8, "little") + b"1" * 10_001,
+        plain_data.MAGIC + (100_000).to_bytes(8, "little") + b"[" * 100_000,
+        plain_data.MAGIC + (10_001).to_bytes(8, "little") + b"1" * 10_001,
         message({"a": ["float64", [1 << 40], 0]}),
         message({"a": ["float64", [-1], 0]}),
         message({"a": ["float64", [True], 0]}),
@@ -142,21 +142,21 @@ def message(tree: object, tail: bytes = b"") -> bytes:
         message({"x": 1, "y": 2}),
         message({"f": "1e5"}),
         message(nested(40)),
-        message([0] * (plain.MAX_NODES + 1)),
+        message([0] * (plain_data.MAX_NODES + 1)),
     ],
     ids=range(21),
 )
 def test_hostile_bytes_raise_one_kind_of_error(raw: bytes) -> None:
     with pytest.raises(PlainDataError):
-        plain.decode(raw)
+        plain_data.decode(raw)
 
 
 @given(st.binary(max_size=60), st.integers(0, 60), st.integers(0, 255))
 @settings(max_examples=300, deadline=None)
 def test_fuzzed_messages_decode_or_raise_plain_data_error(tail: bytes, at: int, byte: int) -> None:
-    raw = bytearray(plain.encode({"a": [1.5, "x", None], "b": np.arange(3)}) + tail)
+    raw = bytearray(plain_data.encode({"a": [1.5, "x", None], "b": np.arange(3)}) + tail)
     raw[at % len(raw)] = byte
     try:
-        plain.decode(bytes(raw))
+        plain_data.decode(bytes(raw))
     except PlainDataError as error:
         assert error.what

@@ -6,12 +6,14 @@ import inspect
 from dataclasses import replace
 from typing import Any
 
+from edl_labs.checks._exercise import Exercise
+from edl_labs.checks._judge import Outcome, is_of_form, judge
+from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
-from edl_labs.checks.exercise import Exercise, load_lab
-from edl_labs.checks.judge import Outcome, is_of_form, judge
+from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.lab_facts import LabFacts, lab_of
+from edl_labs.checks.outcome_display import Hint, show_outcome
 from edl_labs.checks.progress import latest_lab, remember
-from edl_labs.checks.public import LabFacts, lab_of
-from edl_labs.checks.quiet import Printed, quiet
 from edl_labs.checks.score import Score
 from edl_labs.errors import EdlError
 
@@ -25,17 +27,15 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
     Never raises and never stops a notebook. `namespace` is the calling notebook's own unless given.
     """
     names = namespace if namespace is not None else _callers_names()
-    with quiet() as printed:
+    with caught_output() as printed:
         outcome = _outcome(name, names, printed)
     remember(outcome)
-    _show(outcome)
-    return outcome.score
+    show_outcome(outcome)
+    return Score(outcome.points, outcome=outcome)
 
 
 def hint(name: str = "", number: int | None = None) -> Any:
     """The next hint of an exercise, each a little closer to the answer; `number` (from 1) shows that one again."""
-    from edl_labs.ui.outcome import Hint
-
     try:
         hints = lab_of(name, recent=latest_lab()).exercise(name).hints
     except EdlError as error:
@@ -133,9 +133,3 @@ def _callers_names() -> dict[str, Any]:
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     return caller.f_globals if caller is not None else {}
-
-
-def _show(outcome: Outcome) -> None:
-    from edl_labs.ui.outcome import show_outcome
-
-    show_outcome(outcome)

@@ -1,16 +1,15 @@
-"""How an outcome, a score and a hint look: HTML that is readable in light and dark, and text."""
+"""How an outcome, the points so far and a hint look: HTML that is readable in light and dark, and text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from edl_labs.checks._judge import Outcome
+from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts
 from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
-
-if TYPE_CHECKING:
-    from edl_labs.checks.judge import Outcome
-    from edl_labs.checks.progress import Progress
 
 COLOURS = {"passed": GOOD, "partly": WARN, "wrong": BAD, "not attempted": IDLE}
 SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○"}
@@ -73,10 +72,33 @@ def outcome_html(outcome: Outcome) -> str:
     return f'<div style="border-left:4px solid {colour};padding:.4em .8em;margin:.3em 0">{body}</div>'
 
 
-def score_html(progress: Progress) -> str:
+def progress_text(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
+    """The points so far: one line for the lab, one for each exercise."""
+    lines = [f"{facts.title}: {_so_far(facts, outcomes)} points so far"]
+    for known, outcome, ratio in _each(facts, outcomes):
+        sign, state = (SIGNS[outcome.state], outcome.state) if outcome else ("·", _unchecked(known))
+        lines.append(f"  {sign} {known.name}: {ratio} ({state})")
+    return "\n".join(lines)
+
+
+def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
+    """A bar with one field an exercise, as wide as its points, coloured by its state and labelled in words."""
+    total = facts.points or 1
+    fields = []
+    for known, outcome, ratio in _each(facts, outcomes):
+        state = outcome.state if outcome and known.kind != "explain" else ""
+        fields.append(
+            f'<span title="{escape(known.name)}: {ratio}, {state or _unchecked(known)}" style="display:inline-block;'
+            f"width:{100 * known.points / total:.4g}%;height:1em;background:{COLOURS.get(state, 'transparent')};"
+            f'border:1px solid {IDLE};box-sizing:border-box"></span>'
+        )
+    head = f"<b>{escape(facts.title)}</b> {_so_far(facts, outcomes)} points so far"
+    return f'<div>{head}<div style="max-width:40em;line-height:0;margin-top:.3em">{"".join(fields)}</div></div>'
+
+
+def score_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
     """One line under the report: the lab so far."""
-    so_far = f"{escape(progress.facts.title)} so far: {ratio_text(progress.points, progress.max_points)} points"
-    return f'<span style="opacity:.75">{so_far}</span>'
+    return f'<span style="opacity:.75">{escape(facts.title)} so far: {_so_far(facts, outcomes)} points</span>'
 
 
 @dataclass(frozen=True)
@@ -119,6 +141,27 @@ def show_outcome(outcome: Outcome) -> None:
     except Exception:
         pass
     print(outcome_text(outcome))
+
+
+def earned_points(outcomes: Mapping[str, Outcome | None]) -> float:
+    """The points of the outcomes that there are."""
+    return sum(outcome.points for outcome in outcomes.values() if outcome is not None)
+
+
+def _so_far(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
+    return ratio_text(earned_points(outcomes), facts.points)
+
+
+def _each(
+    facts: LabFacts, outcomes: Mapping[str, Outcome | None]
+) -> Iterator[tuple[ExerciseFacts, Outcome | None, str]]:
+    for known in facts.exercises:
+        outcome = outcomes[known.name]
+        yield known, outcome, ratio_text(outcome.points if outcome else 0.0, known.points)
+
+
+def _unchecked(known: ExerciseFacts) -> str:
+    return "marked by hand" if known.kind == "explain" else "not checked yet"
 
 
 def _printed_title(outcome: Outcome) -> str:

@@ -21,10 +21,15 @@ class LiveOrStill:
         """The live picture."""
         raise NotImplementedError
 
+    def html(self) -> str:
+        """The still picture as HTML, where it shows more than `figure()`; empty where it does not."""
+        return ""
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # A page that has no live kernel drops the widget and shows the picture.
+        # A page without a live kernel drops the widget; one that shows no HTML has the picture.
         still = {"text/plain": repr(self), "image/png": b64encode(png(self.figure())).decode()}
-        return {**self._live(), **still}
+        html = self.html()
+        return {**self._live(), **still, **({"text/html": html} if html else {})}
 
     def _live(self) -> dict[str, Any]:
         try:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from edl_labs import Progress, check, hint
-from edl_labs.checks import notebook, progress
+from edl_labs.checks import _check, progress
+from edl_labs.checks.probe_process import Worker, WorkerDied
 from edl_labs.checks.score import MIME, Score
-from edl_labs.checks.worker import Worker, WorkerDied
 from tests.unit.checks import course
 
 pytestmark = pytest.mark.usefixtures("numbers")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("numbers")
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LATEST", {})
-    monkeypatch.setattr(notebook, "_HINTS_SHOWN", {})
+    monkeypatch.setattr(_check, "_HINTS_SHOWN", {})
 
 
 def test_a_right_answer_scores_its_points_and_says_so(capsys) -> None:
@@ -106,7 +106,7 @@ def test_prints_of_right_answers_are_cut_to_their_first_lines() -> None:
 
 @pytest.mark.parametrize(("points", "text"), [(1 / 3, "0.33"), (1.1667, "1.17"), (2.0, "2"), (0.5, "0.5")])
 def test_people_read_two_decimals_at_most(points: float, text: str) -> None:
-    from edl_labs.ui.outcome import points_text
+    from edl_labs.checks.outcome_display import points_text
 
     assert f"{text} / 2 points" == points_text(points, 2)
 
@@ -195,7 +195,7 @@ def test_the_score_is_clamped_and_carries_its_outcome() -> None:
 
 
 def test_html_shows_what_students_wrote_as_text() -> None:
-    from edl_labs.ui.outcome import outcome_html
+    from edl_labs.checks.outcome_display import outcome_html
 
     def double(x: float) -> float:
         raise ValueError("<script>alert(1)</script>")

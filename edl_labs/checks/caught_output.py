@@ -19,7 +19,7 @@ MAX_KEPT = 20_000
 
 
 class Printed:
-    """What was written while `quiet` was on, after it is off; cut to its first 20,000 characters.
+    """What was written while `caught_output` was on, after it is off; cut to its first 20,000 characters.
 
     `take()` gives what was written so far, and `text` then begins anew: so a case's output is told from the next one's.
     """
@@ -54,7 +54,7 @@ class _Sink(io.StringIO):
 
 
 @contextmanager
-def quiet() -> Iterator[Printed]:
+def caught_output() -> Iterator[Printed]:
     """Catches all output of the block; `.text` of the value holds it afterwards."""
     sink = _Sink()
     with ExitStack() as stack:

@@ -6,9 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from edl_labs.checks.exercise import Exercise
-from edl_labs.checks.score import Score
-from edl_labs.checks.structure import difference, shown
+from edl_labs.checks._exercise import Exercise
+from edl_labs.checks.evidence_form import difference, shown
 from edl_labs.errors import Wrong
 
 SCHEMA = 1
@@ -34,11 +33,6 @@ class Outcome:
     cases_total: int = 0
     trusting: bool = False
     printed: str = ""
-
-    @property
-    def score(self) -> Score:
-        """The points as the number that nbgrader reads."""
-        return Score(self.points, outcome=self)
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as plain JSON, with a schema number."""

@@ -1,0 +1,105 @@
+"""An exercise: three small functions, `cases`, `probe` and `compare`, registered under a name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.errors import EdlError
+
+KINDS = ("code", "explain")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A registered exercise. `spec` holds `cases(rng)`, `probe(student, case)` and `compare(case, got, want)`.
+
+    `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
+    rests on the student's process; `digits` is how many significant digits of floats a golden keeps; `trains` lowers
+    the number of seeds it is proved with; `timeout_s` bounds one probe request.
+    """
+
+    name: str
+    lab: str
+    spec: Any
+    uses: tuple[str, ...] = ()
+    trusting: bool = False
+    digits: int = 9
+    trains: bool = False
+    timeout_s: float = 60.0
+
+    @property
+    def summary(self) -> str:
+        """The first line of the exercise's docstring."""
+        return (self.spec.__doc__ or "").strip().partition("\n")[0]
+
+    def draw_cases(self, seed: int) -> list[Any]:
+        """The cases of `seed`: the same list for the same seed, different for each exercise."""
+        import numpy
+
+        digest = hashlib.sha256(f"{self.lab}/{self.name}/{seed}".encode()).digest()
+        rng = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:16], "little")))
+        cases = self.spec.cases(rng)
+        if not isinstance(cases, list) or not cases:
+            raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
+        return cases
+
+    def public_wants(self, cases: list[Any], wants: list[Any]) -> list[Any]:
+        """What goldens may hold of the reference's evidence: all of it, or what the spec's `public(case, want)` leaves.
+
+        A spec has `public` where the evidence itself would be an answer to copy; then `form` says what evidence looks
+        like, since the public reference no longer does.
+        """
+        public = getattr(self.spec, "public", None)
+        return wants if public is None else [public(case, want) for case, want in zip(cases, wants, strict=True)]
+
+    def combine(self, fractions: list[float]) -> float:
+        """One fraction from one a case: the spec's own `combine`, else 0 if any is 0, else the mean."""
+        own = getattr(self.spec, "combine", None)
+        if own is not None:
+            return float(min(1.0, max(0.0, own(fractions))))
+        return 0.0 if not fractions or min(fractions) <= 0 else sum(fractions) / len(fractions)
+
+
+REGISTERED: dict[str, Exercise] = {}
+"""Every exercise of the labs that were imported, by name."""
+PACKAGE = "edl_labs.exercises"
+
+
+def exercise(
+    name: str,
+    *,
+    lab: str = "",
+    uses: Iterable[str] = (),
+    trusting: bool = False,
+    digits: int = 9,
+    trains: bool = False,
+    timeout_s: float = 60.0,
+) -> Callable[[type], type]:
+    """Class decorator that registers an exercise under `name`.
+
+    It belongs to `lab`, or else to the folder or module below `exercises/` in which the class is written.
+    """
+
+    def register(cls: type) -> type:
+        missing = [part for part in ("cases", "probe", "compare") if not callable(getattr(cls, part, None))]
+        if missing:
+            raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
+        home = lab or _lab_of(cls.__module__)
+        known = REGISTERED.get(name)
+        if known is not None and known.lab != home:
+            raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
+        REGISTERED[name] = Exercise(
+            name, home, cls(), tuple(uses), trusting=trusting, digits=digits, trains=trains, timeout_s=timeout_s
+        )
+        return cls
+
+    return register
+
+
+def _lab_of(module: str) -> str:
+    """The part of a module's dotted path that stands below the package of exercises; its last part elsewhere."""
+    below = module.removeprefix(f"{PACKAGE}.")
+    return module.rpartition(".")[2] if below == module else below.partition(".")[0]

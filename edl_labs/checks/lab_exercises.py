@@ -1,0 +1,96 @@
+"""The exercises of a lab: where their folder or module lies, and reading it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from edl_labs.checks._exercise import PACKAGE, REGISTERED, Exercise
+from edl_labs.errors import EdlError, UsageError
+
+_FOLDER = Path(__file__).resolve().parents[1] / "exercises"
+_LOADED: dict[str, Path] = {}
+
+
+def exercises_folder() -> Path:
+    """Where the exercise modules lie: the package's folder, or what EDL_LABS_EXERCISES names (a course of your own)."""
+    own = os.environ.get("EDL_LABS_EXERCISES")
+    return Path(own).resolve() if own else _FOLDER
+
+
+def lab_names(folder: Path | None = None) -> list[str]:
+    """Every lab that has exercises, in order: a folder with an `__init__.py`, or a module, called lab…"""
+    entries = (folder or exercises_folder()).glob("lab*")
+    return sorted({path.stem for path in entries if path.suffix == ".py" or (path / "__init__.py").is_file()})
+
+
+def module_path(lab: str, folder: Path | None = None) -> Path:
+    """The file that lists or holds a lab's exercises, there or not: its folder's `__init__.py`, or its module."""
+    listed = (folder or exercises_folder()) / lab / "__init__.py"
+    return listed if listed.is_file() else listed.parent.with_suffix(".py")
+
+
+def load_lab(lab: str) -> list[Exercise]:
+    """The exercises of one lab, importing them when they were not yet.
+
+    They come in the order of its `EXERCISES`; of their classes where it has none.
+    """
+    path = module_path(lab)
+    if _LOADED.get(lab) != path:
+        if not path.is_file():
+            raise UsageError(f"no exercises for {lab}", why="its module is missing", next=f"edl-labs new {lab}")
+        if lab in _LOADED or exercises_folder() != _FOLDER:
+            forget(lab)
+        _import(lab)
+        _LOADED[lab] = path
+    return [e for e in REGISTERED.values() if e.lab == lab]
+
+
+def forget(lab: str) -> None:
+    """Let the next `load_lab` read the lab's files anew."""
+    _LOADED.pop(lab, None)
+    for name in [name for name, known in REGISTERED.items() if known.lab == lab]:
+        del REGISTERED[name]
+    home = f"{PACKAGE}.{lab}"
+    for name in [name for name in sys.modules if name == home or name.startswith(f"{home}.")]:
+        del sys.modules[name]
+
+
+def find(name: str) -> Exercise:
+    """The exercise called `name`, whichever lab it is in; UsageError with near names when there is none."""
+    for lab in lab_names():
+        for found in load_lab(lab):
+            if found.name == name:
+                return found
+    import difflib
+
+    names = [e.name for e in REGISTERED.values()]
+    near = difflib.get_close_matches(str(name), names, n=1)
+    raise UsageError(
+        f"no exercise called {name!r}",
+        why=f"there are {', '.join(names) or 'none'}",
+        next=f'check("{near[0]}")' if near else "look at the name in the cell's title",
+    )
+
+
+def _import(lab: str) -> None:
+    """Run the lab's modules. Those of another course are parts of the package too, so that their imports work there."""
+    package = importlib.import_module(PACKAGE)
+    package.__path__ = list(dict.fromkeys(map(str, (exercises_folder(), _FOLDER))))
+    importlib.invalidate_caches()
+    listed = getattr(importlib.import_module(f"{PACKAGE}.{lab}"), "EXERCISES", None)
+    if listed is not None:
+        _put_in_order(lab, listed)
+
+
+def _put_in_order(lab: str, listed: Iterable[type]) -> None:
+    places = {cls: place for place, cls in enumerate(listed)}
+    found = [known for known in REGISTERED.values() if known.lab == lab]
+    strangers = [known.name for known in found if type(known.spec) not in places]
+    if strangers:
+        raise EdlError(f"EXERCISES of {lab} lacks {', '.join(strangers)}", next="list the class there, in its place")
+    for known in sorted(found, key=lambda known: places[type(known.spec)]):
+        REGISTERED[known.name] = REGISTERED.pop(known.name)
