@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics import autocast_trace
+from edl_labs.numerics.autocast_trace import DEVICE_TYPES, TorchCall, trace
 from edl_labs.numerics.named_formats import torch_dtype
+from edl_labs.roofline.operators.operation import short_dtype
 
 SCHEMA = 1
 _ASKED = ("to", "type", "float", "half", "bfloat16", "double")
@@ -93,9 +94,9 @@ def autocast_table(model: Any, inputs: Any, *, device_type: str = "cuda", dtype:
     ('fp32', 'fp16', 'fp16')
     """
     chosen = lower_dtype(device_type, dtype)
-    calls = autocast_trace.trace(model, inputs, device_type=device_type, autocast=chosen)
+    calls = trace(model, inputs, device_type=device_type, autocast=chosen)
     rows = tuple(_row(call) for call in calls if call.ran_in and call.given)
-    return AutocastTable(device_type, autocast_trace.dtype_text(chosen), rows)
+    return AutocastTable(device_type, short_dtype(chosen), rows)
 
 
 def autocast_differences(model: Any, inputs: Any, *, dtype: Any = None) -> tuple[Difference, ...]:
@@ -106,7 +107,7 @@ def autocast_differences(model: Any, inputs: Any, *, dtype: Any = None) -> tuple
     `dtype` is bf16 unless given, which both devices offer.
     """
     chosen = torch.bfloat16 if dtype is None else dtype
-    tables = [autocast_table(model, inputs, device_type=kind, dtype=chosen) for kind in autocast_trace.DEVICE_TYPES]
+    tables = [autocast_table(model, inputs, device_type=kind, dtype=chosen) for kind in DEVICE_TYPES]
     pairs = _aligned(*(table.rows for table in tables))
     return tuple(Difference(cpu, cuda) for cpu, cuda in pairs if (cpu.ran_in, cpu.out) != (cuda.ran_in, cuda.out))
 
@@ -127,7 +128,7 @@ def lower_dtype(device_type: str, dtype: Any) -> torch.dtype:
     return chosen
 
 
-def _row(call: autocast_trace.Call) -> AutocastRow:
+def _row(call: TorchCall) -> AutocastRow:
     ran_in = call.ran_in or ""
     return AutocastRow(
         operator=call.operator,
@@ -139,7 +140,7 @@ def _row(call: autocast_trace.Call) -> AutocastRow:
     )
 
 
-def _policy(call: autocast_trace.Call, ran_in: str) -> str:
+def _policy(call: TorchCall, ran_in: str) -> str:
     """What autocast did, read off the work: a cast before or in it, or a dtype that the kernel no longer sees."""
     if call.operator in _ASKED:
         return "as given"

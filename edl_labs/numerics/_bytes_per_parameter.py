@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.units import byte_count
 
 SCHEMA = 1
 PARTS = ("weights", "master", "gradients", "optimizer")
@@ -181,20 +180,6 @@ def training_state(model: Any, optimizer: Any = None) -> dict[str, int]:
         "optimizer": held([t for t in state if isinstance(t, torch.Tensor) and t.dim() > 0]),
         "buffers": held(model.buffers()),
     }
-
-
-def state_text(parameters: int, recipe: Recipe | str, **changes: Any) -> str:
-    """One line on what a model of so many parameters keeps on each GPU.
-
-    >>> state_text(7_000_000_000, "amp adam")
-    'amp adam: 16 B a parameter, 112 GB for 7 G parameters'
-    """
-    found = bytes_per_parameter(recipe, **changes)
-    count = byte_count(parameters).removesuffix("B").rstrip()
-    return (
-        f"{found.recipe.precision} {found.recipe.optimizer}: {found.resident:g} B a parameter, "
-        f"{byte_count(found.of(parameters))} for {count} parameters"
-    )
 
 
 def _recipe(recipe: Recipe | str, changes: dict[str, Any]) -> Recipe:

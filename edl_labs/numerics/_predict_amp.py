@@ -1,7 +1,7 @@
 """Whether AMP can help a step at all, from shapes, datasheet rates and the cost of a launch: no GPU needed.
 
-Each kernel takes max(FLOP / rate, bytes / bandwidth), as in a roofline (decks [002], [004]); the host issues one launch
-after another, and a step takes what is longer. The rate is that of the dtype that the kernel runs in, read off a trace.
+Each kernel takes roofline's bound (decks [002], [004]) at the rate of the dtype that it runs in, read off a trace; the
+host issues one launch after another, and a step takes what is longer.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from edl_labs.numerics import autocast_trace
 from edl_labs.numerics._alignment import alignment_multiple
 from edl_labs.numerics._rates_here import Rates
 from edl_labs.numerics._tf32_state import tf32_state
+from edl_labs.numerics.autocast_trace import TorchCall, TracedKernel, trace
+from edl_labs.roofline import Machine, Work, bound
+from edl_labs.roofline.operators.operation import short_dtype
 from edl_labs.units import percent, seconds
 
 SCHEMA = 1
@@ -106,15 +108,16 @@ def predict_amp(
     model: Any, inputs: Any, rates: Rates, *, dtype: Any, backward: bool = True, device_type: str = "cuda"
 ) -> Prediction:
     """What AMP to `dtype` should do to one step of `model(*inputs)` on a device with these rates."""
-    low_dtype = autocast_trace.dtype_text(dtype)
-    before = autocast_trace.trace(model, inputs, device_type=device_type)
-    after = autocast_trace.trace(model, inputs, device_type=device_type, autocast=dtype)
+    low_dtype = short_dtype(dtype)
+    before = trace(model, inputs, device_type=device_type)
+    after = trace(model, inputs, device_type=device_type, autocast=dtype)
     tf32 = tf32_state()
-    pricing = _Pricing(rates, matmul_tf32=tf32.matmul, convolution_tf32=tf32.convolution, backward=backward)
+    allowed = {"matmul_tf32": tf32.matmul, "convolution_tf32": tf32.convolution}
+    pricing = _Pricing(rates, rates.machine(), **allowed, backward=backward)
     full, low = pricing.cost(before), pricing.cost(after)
     misaligned = pricing.misaligned(after)
     slow = pricing.cost(after, strict=True)
-    products = sum(kernel.flop for call in after for kernel in call.kernels)
+    products = sum(kernel.flops for call in after for kernel in call.kernels)
     share = sum(flop for _, flop in misaligned) / products if products else 0.0
     used_tf32 = pricing.uses_tf32(before)
     return Prediction(
@@ -136,16 +139,17 @@ class _Pricing:
     """Turns traced calls into time."""
 
     rates: Rates
+    machine: Machine
     matmul_tf32: bool
     convolution_tf32: bool
     backward: bool
 
-    def cost(self, calls: list[autocast_trace.Call], *, strict: bool = False) -> StepCost:
+    def cost(self, calls: list[TorchCall], *, strict: bool = False) -> StepCost:
         compute = memory = 0.0
         launches = 0
         for call in calls:
             for kernel in call.kernels:
-                times = 1 + (_BACKWARD_PRODUCTS if kernel.flop else _BACKWARD_OTHERS) * self.backward
+                times = 1 + (_BACKWARD_PRODUCTS if kernel.flops else _BACKWARD_OTHERS) * self.backward
                 compute_s, memory_s = self._kernel_s(kernel, strict=strict)
                 launches += times
                 compute += times * compute_s if compute_s >= memory_s else 0.0
@@ -159,46 +163,54 @@ class _Pricing:
             asynchronous=self.rates.asynchronous,
         )
 
-    def misaligned(self, calls: list[autocast_trace.Call]) -> list[tuple[str, int]]:
+    def misaligned(self, calls: list[TorchCall]) -> list[tuple[str, int]]:
         """The products in a 16-bit dtype whose sizes break the 16-byte rule: where, and how many FLOP."""
         return [
-            (call.module or call.operator, kernel.flop)
+            (call.module or call.operator, kernel.flops)
             for call in calls
             for kernel in call.kernels
-            if kernel.flop and kernel.ran_in in ("fp16", "bf16") and not _aligned(kernel)
+            if kernel.flops and kernel.ran_in in ("fp16", "bf16") and not _aligned(kernel)
         ]
 
-    def uses_tf32(self, calls: list[autocast_trace.Call]) -> bool:
+    def uses_tf32(self, calls: list[TorchCall]) -> bool:
         """Whether most of the work in fp32 products runs in TF32 already."""
         flop = {True: 0, False: 0}
-        for kernel in (kernel for call in calls for kernel in call.kernels if kernel.flop):
-            flop[self._tf32(kernel)] += kernel.flop
+        for kernel in (kernel for call in calls for kernel in call.kernels if kernel.flops):
+            flop[self._tf32(kernel)] += kernel.flops
         return flop[True] > flop[False]
 
-    def _tf32(self, kernel: autocast_trace.Kernel) -> bool:
-        allowed = self.convolution_tf32 if "conv" in kernel.name else self.matmul_tf32
-        return allowed and kernel.ran_in == "fp32" and "tf32" in self.rates.product_flop_per_s
+    def _tf32(self, kernel: TracedKernel) -> bool:
+        allowed = self.convolution_tf32 if "conv" in kernel.operation.name else self.matmul_tf32
+        return allowed and kernel.ran_in == "fp32" and "tf32" in self.machine.matmul
 
-    def _kernel_s(self, kernel: autocast_trace.Kernel, *, strict: bool) -> tuple[float, float]:
-        memory_s = kernel.moved_bytes / self.rates.byte_per_s
-        if not kernel.flop:
-            return 0.0, memory_s
-        aligned = _aligned(kernel) or not strict
-        rate = self.rates.product(kernel.ran_in or "fp32", tf32=self._tf32(kernel), aligned=aligned)
-        return kernel.flop / rate, memory_s
+    def _kernel_s(self, kernel: TracedKernel, *, strict: bool) -> tuple[float, float]:
+        """Seconds of arithmetic and of moving bytes."""
+        found = bound(self.machine, self._work(kernel, strict=strict))
+        return found.compute_s, found.memory_s
+
+    def _work(self, kernel: TracedKernel, *, strict: bool) -> Work:
+        dtype = "tf32" if self._tf32(kernel) else kernel.ran_in
+        products, other = kernel.flops, kernel.operation.other_flops or 0.0
+        if dtype not in self.machine.matmul:
+            return Work(0, products + other, kernel.operation.moved_bytes, "fp32")
+        if strict and products and not _aligned(kernel):
+            # The old rule: misaligned products run as if there were no tensor cores.
+            products, other = 0, products + other
+        return Work(products, other, kernel.operation.moved_bytes, dtype)
 
 
-def _aligned(kernel: autocast_trace.Kernel) -> bool:
+def _aligned(kernel: TracedKernel) -> bool:
     """Whether the sizes that lie contiguously in the product's operands are multiples of 16 bytes.
 
     For a matrix product they are the last two sizes of each operand, for a convolution its channels, for fused
     attention the size of a head.
     """
     multiple = alignment_multiple(kernel.ran_in if kernel.ran_in in _LOW_BYTES else "fp32")
-    matrices = [shape for shape in (*kernel.shapes, *kernel.out_shapes) if len(shape) >= 2]
-    if "attention" in kernel.name:
+    name = kernel.operation.name
+    matrices = [brief.shape for brief in (*kernel.given, *kernel.made) if len(brief.shape) >= 2]
+    if "attention" in name:
         sizes = [shape[-1] for shape in matrices[:3]]  # queries, keys and values lie by head
-    elif "conv" in kernel.name:
+    elif "conv" in name:
         sizes = [size for shape in matrices[1:2] for size in shape[:2]]  # the weight: outputs, inputs of a group
     else:
         sizes = [size for shape in matrices for size in shape[-2:]]

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from edl_labs.clock import HostClock
+from edl_labs.device import cpu_model
 from edl_labs.errors import UsageError
-from edl_labs.hardware import Accelerator, accelerator
-from edl_labs.numerics import autocast_trace
-from edl_labs.units import flop_rate
+from edl_labs.hardware import Accelerator
+from edl_labs.roofline import Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.microbenchmarks.highest_rates import measure_all
+from edl_labs.roofline.microbenchmarks.kernels import Kernel, memory_kernels, product_kernel
+from edl_labs.roofline.operators.operation import short_dtype
 
 # What a kernel costs the host in eager torch: the launch itself and the dispatch before it.
 LAUNCH_S = 5e-6
+# The sizes of `rates_here`: a product as small layers have it, and a copy beyond most caches.
+_SIDE, _COPIED_BYTES = 512, 32_000_000
 
 
 @dataclass(frozen=True)
@@ -34,51 +41,38 @@ class Rates:
     @classmethod
     def of(cls, chip: Accelerator | str, *, launch_s: float = LAUNCH_S) -> Rates:
         """The datasheet's rates of an accelerator, by its key such as 'A100-80GB'."""
-        chip = chip if isinstance(chip, Accelerator) else accelerator(chip)
-        products = {dtype: chip.peak_flop_per_s(dtype) for dtype in chip.dtypes() if dtype != "int8"}
-        return cls(
-            chip.name, products, chip.peak_flop_per_s("fp32", unit="cuda"), chip.memory_bandwidth_byte_per_s, launch_s
-        )
+        machine = Machine.of(chip)
+        products = {dtype: ceiling.rate for dtype, ceiling in machine.matmul.items() if dtype != "int8"}
+        others = machine.vector["fp32"].rate
+        return cls(machine.name, products, others, machine.memory_bandwidth_byte_per_s, launch_s)
 
-    def product(self, dtype: str, *, tf32: bool, aligned: bool) -> float:
-        """FLOP/s of a matrix product in `dtype`; misaligned ones run as if without tensor cores (the old rule)."""
-        name = "tf32" if dtype == "fp32" and tf32 and "tf32" in self.product_flop_per_s else dtype
-        slow = min(self.other_flop_per_s, self.product_flop_per_s.get(name, self.other_flop_per_s))
-        return self.product_flop_per_s.get(name, self.other_flop_per_s) if aligned else slow
-
-
-def rates_text(rates: Rates) -> str:
-    """One line on what a device reaches.
-
-    >>> print(rates_text(Rates.of("V100-16GB")))
-    NVIDIA V100 SXM2 16 GB (datasheet): fp16 125 TFLOP/s, fp32 15.7 TFLOP/s, fp64 7.83 TFLOP/s
-    """
-    shown = ", ".join(f"{name} {flop_rate(rate)}" for name, rate in sorted(rates.product_flop_per_s.items()))
-    return f"{rates.name} ({rates.source}): {shown}"
+    def machine(self) -> Machine:
+        """The same rates as roofs: products on one unit, all else, and products without tensor cores, on another."""
+        products = {dtype: Ceiling(rate) for dtype, rate in self.product_flop_per_s.items()}
+        others = {dtype: Ceiling(min(self.other_flop_per_s, product.rate)) for dtype, product in products.items()}
+        memory = MemoryLevel("memory", math.inf, {"copy": Ceiling(self.byte_per_s)})
+        return Machine(self.name, (memory,), products, {"fp32": Ceiling(self.other_flop_per_s), **others})
 
 
 def rates_here(dtype: Any, *, budget_s: float = 0.3) -> Rates:
-    """What this CPU reaches, measured: products of 512 x 512 in fp32 and `dtype`, a copy, the cost of a small call."""
-    from edl_labs.bench import measure
-    from edl_labs.device import cpu_model
+    """What this CPU reaches, measured: products of 512 x 512 in fp32 and `dtype`, a copy, the cost of a small call.
 
-    size, each = 512, budget_s / 4
-    products = {}
-    for kind in (torch.float32, dtype):
-        a, b = torch.ones(size, size, dtype=kind), torch.ones(size, size, dtype=kind)
-        median_s = float(measure(lambda a=a, b=b: torch.mm(a, b), budget_s=each, detect=False))
-        products[autocast_trace.dtype_text(kind)] = 2 * size**3 / median_s
-    source = torch.ones(4_000_000)
-    target = torch.empty_like(source)
-    copy_s = float(measure(lambda: target.copy_(source), budget_s=each, detect=False))
-    small = torch.ones(1)
-    launch_s = float(measure(lambda: small + small, budget_s=each, detect=False))
+    Takes about `budget_s`, and six rounds of all four at least.
+    """
+    clock, small = HostClock(), torch.ones(1)
+    products = {
+        short_dtype(kind): product_kernel(short_dtype(kind), (_SIDE,) * 3, device="cpu")
+        for kind in (torch.float32, dtype)
+    }
+    (copy,) = memory_kernels("copy", _COPIED_BYTES, device="cpu", workers=None)
+    kernels = {**products, "copy": copy, "launch": Kernel("a small call", 1.0, lambda: small + small)}
+    found = measure_all(kernels, clock, until_s=clock.now_s() + budget_s)
     return Rates(
         name=cpu_model(),
-        product_flop_per_s=products,
-        other_flop_per_s=products["fp32"],
-        byte_per_s=2 * source.nbytes / copy_s,
-        launch_s=launch_s,
+        product_flop_per_s={name: found[name].rate for name in products},
+        other_flop_per_s=found["fp32"].rate,
+        byte_per_s=found["copy"].rate,
+        launch_s=1.0 / found["launch"].rate,
         asynchronous=False,
         source="measured here",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.hardware import Accelerator, accelerator
@@ -25,11 +25,6 @@ def card(machine: Machine) -> tuple[CardRow, ...]:
     """Every ceiling of `machine` beside its datasheet (a dash where there is none), then ridge points and latency."""
     chip = accelerator(machine.hardware_key) if machine.hardware_key else None
     return (*_memory(machine, chip), *_products(machine, chip), *_links(machine, chip), *_ridges(machine))
-
-
-def card_json(machine: Machine) -> dict[str, Any]:
-    """The card as plain JSON data with a schema number."""
-    return {"kind": "machine_card", "schema": 1, "name": machine.name, "rows": [asdict(row) for row in card(machine)]}
 
 
 def _memory(machine: Machine, chip: Accelerator | None) -> list[CardRow]:

@@ -25,6 +25,7 @@ _NO_WORK = {
 }
 _NORMS = {
     *("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit"),
+    "_native_batch_norm_legit_no_training",
     *("_batch_norm_with_update", "native_group_norm_backward"),
 }
 
@@ -177,10 +178,10 @@ def _kind(func: Any) -> str:
     space, _, name = func._schema.name.partition("::")
     if func.is_view or space == "prim" or name in _NO_WORK or name.startswith("sym_"):
         return "skip"
-    if name in _NORMS:
-        return "norm"
     key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return "composite" if func.has_kernel_for_dispatch_key(key) else "count"
+    if func.has_kernel_for_dispatch_key(key):
+        return "composite"
+    return "norm" if name in _NORMS else "count"
 
 
 def _in_true_dtypes(func: Any, args: Any, out: Any) -> Any:

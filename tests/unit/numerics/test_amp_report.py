@@ -89,6 +89,15 @@ def test_without_backward_a_third_of_the_products_remains() -> None:
     assert both.full.compute_s == pytest.approx(3 * alone.full.compute_s)
 
 
+def test_kernels_are_counted_as_roofline_counts_them() -> None:
+    lookup, lstm = nn.Embedding(1000, 16), nn.LSTM(8, 4)
+    rows = predict_amp(lookup, torch.zeros(5, dtype=torch.long), A100, dtype=torch.float16, backward=False)
+    gates = predict_amp(lstm, torch.empty(2, 3, 8), A100, dtype=torch.bfloat16, device_type="cpu")
+
+    assert (8 * 5 + 2 * 4 * 5 * 16) / A100.byte_per_s == pytest.approx(rows.full.memory_s)  # not the whole table
+    assert ("lstm",) == gates.misaligned  # torch's own counter knows no products in oneDNN's kernel
+
+
 def test_another_machines_report_is_modelled_and_says_so() -> None:
     report = amp_report(products(4096, 4096), torch.empty(8192, 4096), machine="A100-80GB")
 

@@ -10,7 +10,7 @@ import torch
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import Machine, _ceilings, ceilings
-from edl_labs.roofline.machine_card import card, card_json
+from edl_labs.roofline.machine_card import card
 from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
 from edl_labs.roofline.microbenchmarks.highest_rates import best_of, block_rate, ceiling, measure_all
 from edl_labs.roofline.microbenchmarks.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel, tf32
@@ -202,7 +202,7 @@ def test_the_card_says_each_ceiling_beside_the_datasheet(machine):
     )
     assert "206 FLOP/B" == rows["ridge bf16"].measured
     assert {"–"} == {row.datasheet for row in card(machine)}
-    assert "ridge fp32" in {row["name"] for row in card_json(machine)["rows"]}
+    assert "ridge fp32" in {row.name for row in card(machine)}
 
 
 @pytest.mark.parametrize(
