@@ -42,6 +42,8 @@ class Value:
     SCHEMA: ClassVar[int] = 1
     DERIVED: ClassVar[tuple[str, ...]] = ()
     """Properties that go to JSON beside the fields."""
+    OMITTED: ClassVar[tuple[str, ...]] = ()
+    """Fields that stay out of JSON: what a value was made from, or an object that is not data."""
     ROWS: ClassVar[str] = ""
     """The field or property whose items are the rows of `to_frame`; the value itself is the one row when empty."""
 
@@ -52,7 +54,7 @@ class Value:
 
     def to_json(self) -> dict[str, Any]:
         """The value as plain JSON data, with its kind and schema number."""
-        names = [field.name for field in _fields(self)] + list(self.DERIVED)
+        names = [field.name for field in _fields(self) if field.name not in self.OMITTED] + list(self.DERIVED)
         return {
             "kind": self.kind_name(),
             "schema": self.SCHEMA,
@@ -117,7 +119,9 @@ def from_tree(wanted: Any, tree: Any) -> Any:
     if origin in (list, set, frozenset):
         return origin(from_tree(arguments[0], item) for item in tree)
     if origin is not None and issubclass(origin, Mapping):
-        return {from_tree(arguments[0], key): from_tree(arguments[1], item) for key, item in tree.items()}
+        # JSON's keys are texts.
+        key_of = int if arguments[0] is int else lambda key: from_tree(arguments[0], key)
+        return {key_of(key): from_tree(arguments[1], item) for key, item in tree.items()}
     return _scalar(wanted, tree)
 
 

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from edl_labs import stats
 from edl_labs.errors import UsageError
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
 VERDICTS = ("data-bound", "compute-bound", "balanced", "inconclusive")
-_BLOCKS = 12
+_BLOCKS = 12  # parts of a series: enough for an interval, and long enough to hold a burst each
 
 
 @dataclass(frozen=True, repr=False)
-class Fault:
+class Fault(Value):
     """The verdict on a loop, and what it rests on; times are seconds a batch in the steady state.
 
     `loader_s` with a mock trainer, `step_s` with a mock loader, `loop_s` together. `ratio` is loader over step, with
     its interval. `data_share` of the loop's wall was spent waiting for data, `compute_share` in the step; they sum to
     1. `gain_if_loader_free` and `gain_if_step_free` are how many times as fast the loop would be.
     """
+
+    DERIVED = ("interference", "overlap")
 
     verdict: str
     loader_s: float
@@ -66,11 +68,6 @@ class Fault:
             ]
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The verdict and its figures as plain data with a schema number."""
-        more = {"interference": self.interference, "overlap": self.overlap}
-        return {"kind": "fault", "schema": 1, **asdict(self), **more}
-
 
 def fault_of_times(
     loader_s: Sequence[float],
@@ -96,7 +93,9 @@ def fault_of_times(
     """
     loop_s = [wait + work for wait, work in zip(wait_s, work_s, strict=True)]
     if min(len(loader_s), len(step_s), len(loop_s)) == 0:
-        raise UsageError("there are no times", why="a verdict rests on some", next="give one or more of each kind")
+        raise UsageError(
+            "a kind of times is empty", why="a verdict rests on all four", next="give one time or more of each kind"
+        )
     load, work, loop = (_period(times, level) for times in (loader_s, step_s, loop_s))
     low, high = _over(load.low, work.high), _over(load.high, work.low)
     ratio = _over(load.center, work.center)

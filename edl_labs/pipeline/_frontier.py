@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from edl_labs.pipeline._pack import pack
 from edl_labs.pipeline._shuffling import shuffling
 from edl_labs.pipeline._waste import Waste, waste
 from edl_labs.pipeline.batch_arguments import checked_lengths
 from edl_labs.pipeline.batching import Batches, bucket_batches, budget_batches, random_batches
+from edl_labs.values import Value
 
 # Seconds of a step on (rows, width) tokens.
 StepTime = Callable[[int, int], float]
 
 
-@dataclass(frozen=True)
-class FrontierPoint:
+@dataclass(frozen=True, repr=False)
+class FrontierPoint(Value):
     """One way to batch: how much is padding, how random the batches are, and what a step's cost makes of it."""
 
     method: str
@@ -27,14 +27,12 @@ class FrontierPoint:
     epoch_s: float
     sample_per_s: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The point as plain data."""
-        return {**asdict(self), "waste": self.waste.to_json()}
 
-
-@dataclass(frozen=True)
-class Frontier:
+@dataclass(frozen=True, repr=False)
+class Frontier(Value):
     """All points of a set of lengths."""
+
+    ROWS = "points"
 
     points: tuple[FrontierPoint, ...]
 
@@ -42,10 +40,6 @@ class Frontier:
     def best(self) -> tuple[FrontierPoint, ...]:
         """The points that no other one beats in waste, randomness and throughput at once."""
         return tuple(p for p in self.points if not any(_beats(q, p) for q in self.points))
-
-    def to_json(self) -> dict[str, Any]:
-        """The points as plain data with a schema number."""
-        return {"kind": "frontier", "schema": 1, "points": [point.to_json() for point in self.points]}
 
 
 def token_time(*, token_s: float = 1e-6, overhead_s: float = 2e-3) -> StepTime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
@@ -12,13 +12,14 @@ from edl_labs.errors import UsageError
 from edl_labs.pipeline.errors import BrokenSample
 from edl_labs.pipeline.images import Stage, left_out
 from edl_labs.units import seconds
+from edl_labs.values import Value
 
 # What one stage gave is held for the next: open files, whose number is limited, and decoded images, which are large.
 _HELD = 48
 
 
-@dataclass(frozen=True)
-class Rung:
+@dataclass(frozen=True, repr=False)
+class Rung(Value):
     """One stage: seconds a sample alone with its interval, and seconds a sample of everything up to it."""
 
     name: str
@@ -28,17 +29,15 @@ class Rung:
     cumulative_s: float
     where: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The rung as plain data."""
-        return asdict(self)
 
-
-@dataclass(frozen=True)
-class Ladder:
+@dataclass(frozen=True, repr=False)
+class Ladder(Value):
     """All rungs, the batch size that collating was priced at, and why other rungs are missing.
 
     `cache` says whether files were in the page cache: a warm figure says nothing about a cold one.
     """
+
+    ROWS = "rungs"
 
     rungs: tuple[Rung, ...]
     batch_size: int
@@ -74,12 +73,6 @@ class Ladder:
         for rung in self.rungs:
             rows.append(f"{rung.name:10} {seconds(rung.alone_s):>10} {seconds(rung.cumulative_s):>10}")
         return "\n".join([*rows, *(f"{name:10} {'-':>10}   {why}" for name, why in self.left_out.items())])
-
-    def to_json(self) -> dict[str, Any]:
-        """The ladder as plain data with a schema number."""
-        rungs = [rung.to_json() for rung in self.rungs]
-        more = {"batch_size": self.batch_size, "cache": self.cache, "left_out": self.left_out}
-        return {"kind": "ladder", "schema": 1, "rungs": rungs, **more}
 
 
 def measure_ladder(

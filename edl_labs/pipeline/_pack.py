@@ -9,10 +9,11 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._waste import Waste
 from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths, positive, refuse_longer
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Packing:
+@dataclass(frozen=True, repr=False)
+class Packing(Value):
     """Samples in rows of `capacity` tokens; `comparisons` is how often the search compared a length with a room.
 
     `real_pairs` are the pairs of tokens inside one sample: what attention needs, where a mask keeps samples apart.
@@ -33,11 +34,6 @@ class Packing:
         attended = computed * self.capacity
         largest = self.capacity if self.bins else 0
         return Waste(len(self.bins), samples, self.real_tokens, computed, largest, self.real_pairs, attended)
-
-    def to_json(self) -> dict[str, Any]:
-        """The packing as plain data with a schema number."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "bins"}
-        return {"kind": "packing", "schema": 1, "bins": [list(row) for row in self.bins], **plain}
 
 
 def pack(lengths: Iterable[int], capacity: int) -> Packing:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import cycle
-from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._run_loader import run_loader
 from edl_labs.pipeline.jpeg_decoders import Decoder, agreement, decoders
+from edl_labs.values import Value
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,12 @@ class DecoderRow:
         return self.loader_per_s / self.alone_per_s
 
 
-@dataclass(frozen=True)
-class DecoderRanks:
+@dataclass(frozen=True, repr=False)
+class DecoderRanks(Value):
     """All decoders that give the same images; `refused` are those that do not, with how far off they are."""
+
+    DERIVED = ("surely_moved",)
+    ROWS = "rows"
 
     rows: tuple[DecoderRow, ...]
     workers: int
@@ -57,12 +60,6 @@ class DecoderRanks:
             for b in spread
             if a.alone_low_per_s > b.alone_high_per_s and b.loader_low_per_s > a.loader_high_per_s
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The ranks as plain data with a schema number."""
-        rows = [asdict(row) for row in self.rows]
-        more = {"workers": self.workers, "images": self.images, "refused": dict(self.refused)}
-        return {"kind": "decoder_ranks", "schema": 1, "rows": rows, "surely_moved": self.surely_moved, **more}
 
 
 class _Decoding:

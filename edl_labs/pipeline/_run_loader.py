@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from edl_labs import stats
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._feed import feed
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class LoaderRun:
+@dataclass(frozen=True, repr=False)
+class LoaderRun(Value):
     """What a loader did: samples a second in the steady state, and the time until its first batch."""
 
     workers: int
@@ -25,10 +26,6 @@ class LoaderRun:
     first_batch_s: float
     batches: int
     waited_share: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "loader_run", "schema": 1, **asdict(self)}
 
 
 def run_loader(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Shuffling:
+@dataclass(frozen=True, repr=False)
+class Shuffling(Value):
     """Three ways in which an epoch can fail to be random, each 1 at its best and 0 at its worst.
 
     `within`: whether a batch holds all lengths (1 - the correlation ratio of length ranks over batches, divided by what
@@ -24,10 +25,6 @@ class Shuffling:
     order: float
     fresh: float | None
     permutation: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "shuffling", "schema": 1, **asdict(self)}
 
 
 def shuffling(
@@ -43,7 +40,9 @@ def shuffling(
     sizes = checked_lengths(lengths)
     rows = checked_batches(batches, len(sizes))
     if not rows:
-        raise UsageError("there are no batches", why="nothing can be said about none", next="give an epoch's batches")
+        raise UsageError(
+            "the epoch has no batches", why="randomness is measured on its batches", next="give an epoch's batches"
+        )
     ranks = _ranks(np.asarray(sizes, dtype=float))
     means = np.array([ranks[row].mean() for row in rows])
     again = None if next_epoch is None else checked_batches(next_epoch, len(sizes))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths, positive
 from edl_labs.units import percent
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Waste:
+@dataclass(frozen=True, repr=False)
+class Waste(Value):
     """Tokens of an epoch: `real_tokens`, the `computed_tokens` of the padded rectangles, and how they lie.
 
     `attended_pairs` and `real_pairs` are what attention computes, which grows with the square of the length.
     """
+
+    DERIVED = ("fraction",)
 
     batches: int
     samples: int
@@ -43,10 +45,6 @@ class Waste:
 
     def __str__(self) -> str:
         return f"{percent(self.fraction)} padding: {self.padded_tokens:,} of {self.computed_tokens:,} tokens"
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "waste", "schema": 1, **asdict(self), "fraction": self.fraction}
 
 
 def waste(lengths: Iterable[int], batches: Iterable[Iterable[int]] | None = None, *, multiple: int = 1) -> Waste:

@@ -10,7 +10,7 @@ from typing import Any
 from edl_labs.pipeline.errors import needed
 from edl_labs.pipeline.synthetic_data import DataSet
 
-ROW_GROUP = 64
+ROW_GROUP = 64  # samples: small, so that what a single row costs shows in a small data set
 SUFFIX = {"image": "jpg", "tokens": "tok", "table": "row"}
 
 

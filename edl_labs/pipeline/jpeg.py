@@ -7,7 +7,7 @@ import re
 from edl_labs.pipeline.errors import BrokenSample
 
 _START = b"\xff\xd8"
-_SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
+_SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA  # start and end of the image, start of a scan (ITU T.81, table B.1)
 # Restart markers, which stand among the compressed data, and TEM: all other ones are followed by a length.
 _ALONE = {*range(0xD0, 0xD8), 0x01}
 # A marker, behind any number of filling bytes; where a scan has begun, a stuffed zero or a restart is none.
@@ -23,12 +23,12 @@ def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
     >>> jpeg_size(b"GIF89a", sample="sample 3")
     Traceback (most recent call last):
     ...
-    edl_labs.pipeline.errors.BrokenSample: sample 3 cannot be used: it is no JPEG: it starts with b'GIF8'
+    edl_labs.pipeline.errors.BrokenSample: sample 3 cannot be used: it is not a JPEG: it starts with b'GIF8'
       why:  its bytes are not what was written
       next: drop it from the data set, or write it again
     """
     if data[:2] != _START:
-        raise BrokenSample(sample, f"it is no JPEG: it starts with {data[:4]!r}" if data else "it is empty")
+        raise BrokenSample(sample, f"it is not a JPEG: it starts with {data[:4]!r}" if data else "it is empty")
     place = 2
     while place + 9 <= len(data) and data[place] == 0xFF:
         marker = data[place + 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.errors import BrokenSample, needed
 from edl_labs.pipeline.jpeg import check_jpeg
+from edl_labs.values import Value
 
 # Builds of libjpeg-turbo round and upsample differently; a wrong colour order or conversion is far beyond.
 MEAN_TOLERANCE, LARGEST_TOLERANCE = 1.0, 48
@@ -54,9 +55,11 @@ class Decoder:
         return _three_channels(image)
 
 
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(Value):
     """How far a decoder's images are from the reference's, in levels of 0 to 255."""
+
+    DERIVED = ("agrees",)
 
     name: str
     reference: str
@@ -69,10 +72,6 @@ class Agreement:
         """Whether the images are the same up to rounding and upsampling."""
         close = self.mean_difference <= MEAN_TOLERANCE and self.largest_difference <= LARGEST_TOLERANCE
         return self.same_shape and close
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "agreement", "schema": 1, **asdict(self), "agrees": self.agrees}
 
 
 def decoders() -> dict[str, Decoder]:

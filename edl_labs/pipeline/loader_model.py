@@ -6,20 +6,21 @@ import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from threading import BrokenBarrierError
 from typing import Any, cast
 
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
+from edl_labs.values import Value
 
 # What something that takes no time is taken to take: far less than anything does.
 _NOTHING_S = 1e-12
 
 
-@dataclass(frozen=True)
-class Contention:
+@dataclass(frozen=True, repr=False)
+class Contention(Value):
     """How n processes slow each other: each runs at 1 / (1 + sigma (n - 1)) of its speed alone, up to `cores`.
 
     The first term of Gunther's universal scalability law; cores that share a memory bus or a physical core have it.
@@ -34,13 +35,9 @@ class Contention:
         """How much longer a call takes when `busy` cores are busy."""
         return 1 + self.sigma * max(0.0, min(busy, self.cores) - 1)
 
-    def to_json(self) -> dict[str, Any]:
-        """The fit and what it rests on as plain data with a schema number."""
-        return {"kind": "contention", "schema": 1, **asdict(self)}
 
-
-@dataclass(frozen=True)
-class LoaderModel:
+@dataclass(frozen=True, repr=False)
+class LoaderModel(Value):
     """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
 
     `step_s` is the step's time; with `step_on_cpu` it uses a core of this machine while it runs.
@@ -88,10 +85,6 @@ class LoaderModel:
             if self.sample_per_s(workers + 1) < (1 + gain) * self.sample_per_s(workers):
                 return workers
         return most
-
-    def to_json(self) -> dict[str, Any]:
-        """The model as plain data with a schema number."""
-        return {"kind": "loader_model", "schema": 1, **asdict(self), "contention": self.contention.to_json()}
 
 
 def fit_contention(rates: Mapping[int, float], *, cores: int | None = None) -> Contention:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
 
 _KERNELS = ("kernel", "gpu_op")
 _COPIES = ("copy", "gpu_memcpy", "memcpy")
 
 
-@dataclass(frozen=True)
-class Overlap:
+@dataclass(frozen=True, repr=False)
+class Overlap(Value):
     """How long copies and kernels ran, and how long both at once; `fraction` is the share of copying that is hidden."""
+
+    DERIVED = ("fraction",)
 
     copy_s: float
     kernel_s: float
@@ -28,10 +31,6 @@ class Overlap:
     def fraction(self) -> float:
         """The share of the copying time during which a kernel runs; 0 without copies."""
         return self.both_s / self.copy_s if self.copy_s else 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "overlap", "schema": 1, **asdict(self), "fraction": self.fraction}
 
 
 def overlap_of_timeline(line: Timeline) -> Overlap:
@@ -177,10 +176,10 @@ def _tree(trace: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
         tree = json.loads(Path(trace).read_text(encoding="utf-8")) if isinstance(trace, (str, Path)) else trace
         if isinstance(tree["traceEvents"], list):
             return tree
-        problem = "traceEvents is no list"
+        problem = "traceEvents is not a list"
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
-    raise UsageError("this is no Chrome trace", why=problem, next="profiler.export_chrome_trace(path) writes one")
+    raise UsageError("this is not a Chrome trace", why=problem, next="profiler.export_chrome_trace(path) writes one")
 
 
 def _span(event: Any) -> Span | None:

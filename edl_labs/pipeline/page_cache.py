@@ -6,19 +6,21 @@ import ctypes
 import mmap
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.units import byte_count, percent
+from edl_labs.values import Value
 
-_COLD, _WARM = 0.05, 0.95
+_COLD, _WARM = 0.05, 0.95  # some pages of a file in use always stay, or are not yet there
 
 
-@dataclass(frozen=True)
-class CacheState:
+@dataclass(frozen=True, repr=False)
+class CacheState(Value):
     """How much of some files is in memory. `known` is False where the system cannot tell; then nothing is claimed."""
+
+    DERIVED = ("word",)
 
     nbytes: int
     resident_bytes: int
@@ -40,10 +42,6 @@ class CacheState:
         if not self.known:
             return "page cache: this system cannot tell"
         return f"page cache: {self.word}, {percent(self.fraction)} of {byte_count(self.nbytes)} in memory"
-
-    def to_json(self) -> dict[str, Any]:
-        """The state as plain data with a schema number."""
-        return {"kind": "cache_state", "schema": 1, **asdict(self), "word": self.word}
 
 
 def cache_state(paths: Path | str | Iterable[Path | str]) -> CacheState:
@@ -109,7 +107,7 @@ def _files(paths: Path | str | Iterable[Path | str]) -> list[Path]:
         elif path.is_file():
             found.append(path)
         else:
-            raise UsageError(f"there is no file {path}", why="its pages cannot be counted", next="check the path")
+            raise UsageError(f"{path} does not exist", why="its pages cannot be counted", next="check the path")
     return found
 
 

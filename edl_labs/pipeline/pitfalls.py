@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from edl_labs.errors import UsageError
 from edl_labs.pipeline._feed import feed
 from edl_labs.pipeline._run_loader import LoaderRun, run_loader
 from edl_labs.units import byte_count
+from edl_labs.values import Value
 
 _SHARED = Path("/dev/shm")
 
@@ -117,8 +118,8 @@ class _Random:
         return float(np.random.default_rng([0, sample]).random())
 
 
-@dataclass(frozen=True)
-class SeedReport:
+@dataclass(frozen=True, repr=False)
+class SeedReport(Value):
     """How many of an epoch's random numbers are different, within one epoch and across two."""
 
     source: str
@@ -126,10 +127,6 @@ class SeedReport:
     drawn: int
     different: int
     repeated_next_epoch: int
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts as plain data with a schema number."""
-        return {"kind": "seed_report", "schema": 1, **asdict(self)}
 
 
 def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> SeedReport:
@@ -140,7 +137,11 @@ def seed_report(source: str, *, workers: int = 2, limit_s: float = 60.0) -> Seed
     sample's number alone, the same in every epoch.
     """
     if source not in ("shared", "worker", "sample"):
-        raise UsageError(f"no source {source!r}", why="there are shared, worker and sample", next="choose one")
+        raise UsageError(
+            f"{source!r} is not a source of random numbers",
+            why="there are shared, worker and sample",
+            next="choose one",
+        )
     epochs = []
     for _ in range(2):
         batches = feed(_Random(source), batch_size=8, workers=workers, limit_s=limit_s)
@@ -186,9 +187,11 @@ def _private_bytes() -> int:
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-@dataclass(frozen=True)
-class SharedMemory:
+@dataclass(frozen=True, repr=False)
+class SharedMemory(Value):
     """What a loader's queue needs of shared memory, and what there is."""
+
+    DERIVED = ("fits",)
 
     needed_bytes: int
     free_bytes: int | None
@@ -202,10 +205,6 @@ class SharedMemory:
     def __str__(self) -> str:
         room = "unknown room" if self.free_bytes is None else f"{byte_count(self.free_bytes)} free"
         return f"the queue holds up to {byte_count(self.needed_bytes)} of shared memory, {room}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number."""
-        return {"kind": "shared_memory", "schema": 1, **asdict(self), "fits": self.fits}
 
 
 def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> SharedMemory:

@@ -186,7 +186,7 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
 
 
 def _whole(data: DataSet, folder: Path, format: str) -> bool:
-    """Whether all files of a store of `data` are as they were written; UsageError where a folder is no such store."""
+    """Whether all files of a store of `data` are as they were written; UsageError where it holds something else."""
     meta = _read_meta(folder)
     if (meta["format"], meta["checksum"]) != (format, data.checksum):
         raise UsageError(
@@ -236,5 +236,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"{type(error).__name__}: {error}"
     raise UsageError(
-        f"{folder} is no store", why=problem, next="write(data, folder, format=...) makes one where nothing is yet"
+        f"{folder} does not hold a store",
+        why=problem,
+        next="write(data, folder, format=...) makes one in a new folder",
     )

@@ -17,7 +17,7 @@ from edl_labs.errors import UsageError
 from edl_labs.pipeline.batch_arguments import positive
 from edl_labs.pipeline.errors import disk_errors, needed
 
-_VERSION = 1
+_VERSION = 1  # of what the generators draw: a cache of another version is left alone
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def as_array(payload: bytes, kind: str) -> Any:
     import numpy as np
 
     if kind not in ("tokens", "table"):
-        raise UsageError(f"a sample of kind {kind!r} is no array", why="it is compressed", next="decode it")
+        raise UsageError(f"a sample of kind {kind!r} is not an array", why="it is compressed", next="decode it")
     return np.frombuffer(payload, dtype=np.int32 if kind == "tokens" else np.float32)
 
 

@@ -11,7 +11,7 @@ from edl_labs.errors import EdlError
 
 # What a worker notes in shared memory: the sample that it reads (or none), and how many batches it began and made.
 READS, BEGUN, MADE, NOTES = 0, 1, 2, 3
-NONE = -1
+NONE = -1  # no sample has this number
 
 
 class Watched:
@@ -33,7 +33,7 @@ class Watched:
             raise
 
     def __getitem__(self, sample: int) -> Any:
-        # A limit that ends this, which is no Exception, leaves the note where it is.
+        # A limit that ends this, which is not an Exception, leaves the note where it is.
         place = _place()
         with suppress(TypeError):
             self.notes[place + READS] = sample

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 from edl_labs.virtual.errors import ReplayError
 
 # A replay asks after each earlier bin at every put: this many take a second or two.
@@ -74,8 +75,8 @@ class BinTree:
         return [list(action) for action in self._recorded]
 
 
-@dataclass(frozen=True)
-class PackedBins:
+@dataclass(frozen=True, repr=False)
+class PackedBins(Value):
     """What a program of looks and puts did: `bins` holds lengths in order, `looks` counts comparisons.
 
     `unproven` is the first put (counted from 0) before which the looks did not show that no earlier bin had room, None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.values import Value
+
 
 @dataclass(frozen=True)
 class Span:
@@ -22,9 +24,11 @@ class Span:
     issue: int | None = None
 
 
-@dataclass(frozen=True)
-class Timeline:
+@dataclass(frozen=True, repr=False)
+class Timeline(Value):
     """All spans of a program, in the order of their rows and starts."""
+
+    ROWS = "spans"
 
     spans: tuple[Span, ...]
 

@@ -44,6 +44,14 @@ class WholeThing(Value):
         return sum(part.cost_s for part in self.parts)
 
 
+@dataclass(frozen=True, repr=False)
+class Kept(Value):
+    OMITTED = ("program",)
+
+    rates: Mapping[int, float]
+    program: tuple[str, ...] = ()
+
+
 WHOLE = WholeThing(
     "step", tuple(Part(f"p{i}", i / 8) for i in range(9)), Mode.SLOW, Part("p", math.inf), {"a": 1.5}, (("x", 2),)
 )
@@ -58,6 +66,13 @@ def test_json_holds_kind_schema_fields_and_derived() -> None:
 
 def test_text_of_json_comes_back_equal() -> None:
     assert WHOLE == WholeThing.from_json(json.dumps(WHOLE.to_json(), allow_nan=False))
+
+
+def test_omitted_fields_stay_out_of_json_and_whole_numbers_are_keys_again() -> None:
+    kept = Kept({1: 0.5}, program=("launch",))
+
+    assert {"kind": "kept", "schema": 1, "rates": {"1": 0.5}} == kept.to_json()
+    assert Kept({1: 0.5}) == Kept.from_json(kept.to_json())
 
 
 def test_a_part_with_a_default_may_be_missing() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator
+from edl_labs.values import Value
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.core import Core, timeline
 from edl_labs.virtual.gpu.dataflow import Piece, contents
@@ -22,13 +23,15 @@ from edl_labs.virtual.readings import Reading, impossible, require_same
 from edl_labs.virtual.timeline import Timeline
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(Value):
     """What a program did, from its operations alone.
 
     `counts` is by kind of operation, copies by direction ('copy H2D', 'copy D2H', 'copy D2D', 'copy H2H'); `blocking`
     counts the calls that make the host wait for the device by their nature: synchronisations, items, blocking copies.
     """
+
+    OMITTED = ("readings", "program", "core")
 
     machine: VirtualMachine
     operations: int

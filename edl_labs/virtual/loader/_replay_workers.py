@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.errors import EdlError
+from edl_labs.values import Value
 from edl_labs.virtual.loader.loader_engine import LoaderEngine
 from edl_labs.virtual.loader.loader_machine import LoaderMachine, loader_machine
 from edl_labs.virtual.loader.loader_operations import MAX_REPLAYED, OPERATIONS, Entry, entries, malformed
@@ -17,14 +18,16 @@ from edl_labs.virtual.readings import Reading, impossible, require_same
 from edl_labs.virtual.timeline import Timeline
 
 
-@dataclass(frozen=True)
-class WorkersReplay:
+@dataclass(frozen=True, repr=False)
+class WorkersReplay(Value):
     """What a loading program did, from its operations alone.
 
     `counts` is by kind of operation. `disk_bytes` came from disks in `requests` requests, of which `seeks` jumped;
     `asked_bytes` were read by the program, `cached_bytes` of them found in the page cache. `waited_s` is the main
     process's time in `next`, by batch; `stage_s` the time on cores by stage, at full speed.
     """
+
+    OMITTED = ("readings", "program", "engine")
 
     machine: LoaderMachine
     operations: int
@@ -58,13 +61,6 @@ class WorkersReplay:
     def timeline(self) -> Timeline:
         """What ran when: the main process, the device, each worker, each disk."""
         return self.engine.timeline()
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data with a schema number, without program and readings."""
-        left_out = ("machine", "readings", "program", "engine", "counts", "stage_s", "waited_s")
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in left_out}
-        more = {"counts": dict(self.counts), "stage_s": dict(self.stage_s), "waited_s": list(self.waited_s)}
-        return {"kind": "workers_replay", "schema": 1, "machine": self.machine.to_dict(), **plain, **more}
 
 
 def replay_workers(
