@@ -42,7 +42,7 @@ def test_an_import_of_the_first_release_still_works(module: str, name: str) -> N
 
 
 def test_the_configuration_of_the_first_release_names_what_is_there() -> None:
-    text = (DATA / "nbgrader_config.py").read_text(encoding="utf-8")
+    text = (DATA / "nbgrader_config.txt").read_text(encoding="utf-8")
     paths = {
         node.value
         for node in ast.walk(ast.parse(text))
