@@ -1,4 +1,8 @@
-"""Clocks, with their own resolution and cost. Time is an argument, and only this file synchronises a device."""
+"""Clocks, with their own resolution and cost. Time is an argument, and only this file synchronises a device.
+
+A clock says what it is: whether its device works on after a call has returned, which device that is, and whether its
+time is modelled. Clocks that do not say are read with defaults by `stated`, and nothing else looks at a clock's class.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,27 @@ class Clock(Protocol):
     def read_cost_s(self) -> float:
         """How long one reading takes."""
 
+    @property
+    def asynchronous(self) -> bool:
+        """Whether a call may return before its work is done, so that the clock has to wait for a device."""
+
+    @property
+    def device(self) -> str:
+        """The device that it times, as torch names it; '' for the processor, 'virtual' for a modelled device."""
+
+    @property
+    def modelled(self) -> bool:
+        """Whether its time comes from a model, and not from this machine."""
+
     def now_s(self) -> float:
         """The time in seconds since an arbitrary moment; it never runs backwards."""
 
     def synchronize(self) -> None:
         """Return once the device has finished everything issued so far."""
+
+
+# A clock that does not say may be that of a device: to wait for nothing costs little, and not to wait is wrong.
+_UNSTATED = {"asynchronous": True, "device": "", "modelled": False}
 
 
 class HostClock:
@@ -44,6 +64,17 @@ class HostClock:
     """
 
     name = "host"
+    modelled = False
+
+    @property
+    def asynchronous(self) -> bool:
+        """False, except for a clock that is made from this one and has a `synchronize` of its own."""
+        return type(self).synchronize is not HostClock.synchronize
+
+    @property
+    def device(self) -> str:
+        """'': it times the processor itself."""
+        return ""
 
     @property
     def resolution_s(self) -> float:
@@ -88,17 +119,25 @@ class EventClock:
     """The device's own clock, read by timing events in the current stream; each reading waits for its mark.
 
     `make_event` makes a timing event as torch's are: `record()`, `synchronize()`, `elapsed_time(end)` in milliseconds.
-    `EventClock.of(device)` uses torch's for that device, which `device` then names. Trust it for work in the current
-    stream; other streams it misses.
+    `EventClock.of(device)` uses torch's for that device, which `device` then names; `modelled` says that the events are
+    those of a modelled device. Trust it for work in the current stream; other streams it misses.
     """
 
+    asynchronous = True
     # Events are stamped every half microsecond or so (CUDA's documentation of cudaEventElapsedTime).
     resolution_s = 5e-7
     # Elapsed times are float32 milliseconds: beyond this distance from the anchor, fewer than 10 ns would be resolved.
     _FAR_S = 0.1
 
-    def __init__(self, make_event: Callable[[], Any], *, name: str = "device events", device: str = "") -> None:
-        self._make_event, self.name, self.device = make_event, name, device
+    def __init__(
+        self,
+        make_event: Callable[[], Any],
+        *,
+        name: str = "device events",
+        device: str = "",
+        modelled: bool = False,
+    ) -> None:
+        self._make_event, self.name, self.device, self.modelled = make_event, name, device, modelled
         self._anchor = self._marked()
         self._anchor_s = 0.0
         self._cost_s: float | None = None
@@ -150,7 +189,31 @@ def device_behind(clock: Clock) -> str:
     >>> device_behind(HostClock())
     ''
     """
-    return str(clock.device) if isinstance(clock, (AcceleratorClock, EventClock)) else ""
+    return "" if is_modelled(clock) else str(stated(clock, "device"))
+
+
+def is_asynchronous(clock: Clock) -> bool:
+    """Whether a call may return before its work is done, so that `clock` has to wait for a device."""
+    return bool(stated(clock, "asynchronous"))
+
+
+def is_modelled(clock: Clock) -> bool:
+    """Whether the time of `clock` comes from a model."""
+    return bool(stated(clock, "modelled"))
+
+
+def is_processor_time(clock: Clock) -> bool:
+    """Whether `clock` tells this processor's own time, which other programs and the system's scheduler disturb."""
+    return not is_asynchronous(clock) and not is_modelled(clock)
+
+
+def stated(clock: object, what: str) -> Any:
+    """What a clock says of itself: 'asynchronous', 'device' or 'modelled'; a default where it does not say.
+
+    >>> stated(HostClock(), "asynchronous"), stated(object(), "asynchronous")
+    (False, True)
+    """
+    return getattr(clock, what, _UNSTATED[what])
 
 
 def smallest_step_s(now_s: Callable[[], float], *, steps: int = 200) -> float:

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from edl_labs.bench.feed import Feed
-from edl_labs.clock import Clock, HostClock
+from edl_labs.clock import Clock, is_asynchronous, is_processor_time
 from edl_labs.errors import EdlError
 
 MAX_CALLS = 1 << 20
@@ -39,7 +39,7 @@ class Runner:
         self.fn, self.clock, self.name, self.feed, self.before_each = fn, clock, name or label(fn), feed, before_each
         self.asynchronous = is_asynchronous(clock)
         self.calls = 0
-        self._loop_s = feed.loop_s() if feed is not None and type(clock) is HostClock else 0.0
+        self._loop_s = feed.loop_s() if feed is not None and is_processor_time(clock) else 0.0
 
     def block_s(self, calls: int) -> float:
         """Seconds on the clock from before the first of `calls` calls to after the last; may raise FunctionFailed."""
@@ -82,11 +82,6 @@ class Runner:
         if drain is None:
             return _plain(self.fn, calls, clock.now_s)
         return _drained(self.fn, calls, clock.now_s, drain=drain)
-
-
-def is_asynchronous(clock: Clock) -> bool:
-    """Whether a call may return before its work is done, so that the clock has to wait for a device."""
-    return type(clock).synchronize is not HostClock.synchronize
 
 
 def label(fn: object) -> str:

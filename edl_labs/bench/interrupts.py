@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from edl_labs.clock import Clock, HostClock
+from edl_labs.clock import Clock, is_processor_time
 
 _T = TypeVar("_T")
 _LEAST = 10
@@ -14,7 +14,7 @@ _SHARE = 0.2
 
 def counter_for(clock: Clock) -> Callable[[], int]:
     """A count of involuntary context switches of this process; always 0 where clock or system have no such thing."""
-    if type(clock) is not HostClock:
+    if not is_processor_time(clock):
         return lambda: 0
     try:
         from resource import RUSAGE_SELF, getrusage

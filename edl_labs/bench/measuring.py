@@ -24,7 +24,7 @@ from edl_labs.bench.stamp import stamp_for
 from edl_labs.bench.state import State, Watch, moved, watch_for
 from edl_labs.bench.values import ClockFacts
 from edl_labs.bench.warmup import LEAST_BLOCK_S, Plan, warm_up
-from edl_labs.clock import Clock
+from edl_labs.clock import Clock, is_processor_time
 from edl_labs.errors import UsageError
 
 MOST_BLOCKS = 4000
@@ -230,11 +230,8 @@ def _quiet(awaits: bool) -> Iterator[None]:
 
 
 def _exact(times: list[float], clock: Clock, plan: Plan) -> bool:
-    """Whether more blocks would tell nothing new: a modelled clock repeats itself to its own step."""
-    return (
-        max(times) - min(times) <= 2 * clock.resolution_s / max(1, plan.calls - 1)
-        and type(clock).__name__ != "HostClock"
-    )
+    """Whether more blocks would tell nothing new: a device or a model may repeat itself to its clock's step."""
+    return not is_processor_time(clock) and max(times) - min(times) <= 2 * clock.resolution_s / max(1, plan.calls - 1)
 
 
 def _notes(run: _Run, plan: Plan, times: list[float]) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from types import MemberDescriptorType
 from typing import Any
 
 from edl_labs.bench.reach import reachable
-from edl_labs.clock import AcceleratorClock, Clock, HostClock
+from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_modelled
 
 
 def clock_in_use(fn: Any, inputs: Any = None) -> Clock:
@@ -21,17 +22,22 @@ def clock_in_use(fn: Any, inputs: Any = None) -> Clock:
 
 def virtual_gpu(items: list[Any]) -> Any:
     """The VirtualGPU among `items`, or that a buffer, a stream or a clock among them belongs to; None without one."""
-    virtual = sys.modules.get("edl_labs.virtual.gpu")
-    if virtual is None:
-        return None
-    for item in items:
-        if isinstance(item, virtual.VirtualGPU):
-            return item
-        if type(item).__module__.startswith("edl_labs.virtual"):
-            owner = getattr(item, "gpu", None) or getattr(item, "_gpu", None)
-            if isinstance(owner, virtual.VirtualGPU):
-                return owner
-    return None
+    owners = (owner for item in items for owner in (item, _part(item, "gpu")))
+    return next(filter(_is_modelled_gpu, owners), None)
+
+
+def _is_modelled_gpu(item: Any) -> bool:
+    clock = _part(item, "clock")
+    # Other modelled machines have clocks too, and launch nothing.
+    return clock is not None and is_modelled(clock) and callable(getattr(type(item), "launch", None))
+
+
+def _part(item: Any, name: str) -> Any:
+    """An attribute or a slot of `item`, found without running code of its class."""
+    parts = getattr(item, "__dict__", None)
+    if isinstance(parts, dict) and name in parts:
+        return parts[name]
+    return getattr(item, name, None) if isinstance(getattr(type(item), name, None), MemberDescriptorType) else None
 
 
 def accelerator_of(items: list[Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from edl_labs.clock import Clock, device_behind
+from edl_labs.clock import Clock, device_behind, is_modelled
 from edl_labs.device import Device, describe
 
 
@@ -14,7 +14,7 @@ def stamp_for(clock: Clock) -> Device | None:
     On a VirtualGPU's clock the device is the modelled one, and says so; nothing of this machine decides its figures.
     """
     stamp = describe(device_behind(clock) or "cpu", load_torch=False)
-    if not clock.name.startswith("virtual"):
+    if not is_modelled(clock):
         return stamp
     model = clock.name.removeprefix("virtual").strip()
     return dataclasses.replace(stamp, kind="virtual", device="virtual", device_name=f"modelled {model}".strip())

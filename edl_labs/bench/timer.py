@@ -10,10 +10,9 @@ from statistics import median
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from edl_labs.bench.blocks import is_asynchronous
 from edl_labs.bench.mistakes.texts import mistake
 from edl_labs.bench.values import Mistake
-from edl_labs.clock import AcceleratorClock, Clock, HostClock
+from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_asynchronous
 from edl_labs.units import percent, seconds
 
 _P = ParamSpec("_P")
@@ -268,7 +267,7 @@ def _still_working(clock: Clock, took_s: float) -> bool | None:
         clock.synchronize()
         return clock.now_s() - start > 0.05 * took_s + 1e-4 * took_s + 2 * clock.read_cost_s + 2e-5
     device = _clock_here()
-    if not isinstance(device, AcceleratorClock):
+    if not is_asynchronous(device):
         return None
     start = device.now_s()
     device.synchronize()

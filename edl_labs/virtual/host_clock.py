@@ -18,30 +18,32 @@ class _Owner(Protocol):
 class VirtualClock:
     """A `edl_labs.clock.Clock` on virtual time: any timer runs on it unchanged."""
 
-    __slots__ = ("_gpu",)
+    __slots__ = ("gpu",)
+    asynchronous = modelled = True
+    device = "virtual"
 
     def __init__(self, gpu: _Owner) -> None:
-        self._gpu = gpu
+        self.gpu = gpu
 
     @property
     def name(self) -> str:
         """Which modelled machine this is the clock of."""
-        return f"virtual {self._gpu.machine.name}"
+        return f"virtual {self.gpu.machine.name}"
 
     @property
     def resolution_s(self) -> float:
         """The step of the readings."""
-        return float(self._gpu.machine.clock_resolution_s)
+        return float(self.gpu.machine.clock_resolution_s)
 
     @property
     def read_cost_s(self) -> float:
         """What one reading takes of the host's time."""
-        return float(self._gpu.machine.clock_read_cost_s)
+        return float(self.gpu.machine.clock_read_cost_s)
 
     def now_s(self) -> float:
         """The host's time when this reading returns, rounded down to the resolution."""
-        return self._gpu.now_s()
+        return self.gpu.now_s()
 
     def synchronize(self) -> None:
         """Keep the host until the device has drained."""
-        self._gpu.synchronize()
+        self.gpu.synchronize()

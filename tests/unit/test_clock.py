@@ -15,6 +15,9 @@ from edl_labs.clock import (
     HostClock,
     clock_for,
     device_behind,
+    is_asynchronous,
+    is_modelled,
+    is_processor_time,
     mean_cost_s,
     smallest_step_s,
 )
@@ -37,6 +40,50 @@ def test_what_lacks_a_reading_is_no_clock():
         resolution_s = read_cost_s = 0.0
 
     assert not isinstance(Stopped(), Clock)
+
+
+class OfOthers:
+    """A clock from before clocks said what they are."""
+
+    name = "another's"
+    resolution_s = read_cost_s = 0.0
+
+    def now_s(self):
+        return 0.0
+
+    def synchronize(self):
+        return None
+
+
+class Draining(HostClock):
+    """A clock made from the processor's that waits for something."""
+
+    def synchronize(self):
+        return None
+
+
+def test_each_clock_says_what_it_is():
+    from edl_labs.virtual import VirtualGPU, VirtualWorkers
+
+    _, by_events = device_events()
+    clocks = [HostClock(), Draining(), by_events, VirtualGPU().clock, VirtualWorkers().clock, OfOthers()]
+
+    assert [False, True, True, True, True, True] == list(map(is_asynchronous, clocks))
+    assert [False, False, False, True, True, False] == list(map(is_modelled, clocks))
+    assert [True, False, False, False, False, False] == list(map(is_processor_time, clocks))
+    assert [""] * 6 == list(map(device_behind, clocks))
+
+
+def test_events_of_a_modelled_device_can_say_so():
+    assert is_modelled(EventClock(lambda: VirtualEvent(), modelled=True))
+
+
+class VirtualEvent:
+    def record(self):
+        pass
+
+    def synchronize(self):
+        pass
 
 
 def test_the_host_clock_never_runs_backwards():

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench.blocks import Runner, failed, is_asynchronous, label
+from edl_labs.bench.blocks import Runner, failed, label
 from edl_labs.bench.feed import Feed
 from edl_labs.bench.mistakes import host, inputs, light, residency
 from edl_labs.bench.mistakes.texts import mistake
@@ -23,7 +23,7 @@ from edl_labs.bench.stamp import stamp_for
 from edl_labs.bench.state import State
 from edl_labs.bench.values import Mistake
 from edl_labs.bench.warmup import Plan
-from edl_labs.clock import Clock, HostClock
+from edl_labs.clock import Clock, HostClock, is_asynchronous, is_processor_time
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.units import byte_count, si
 
@@ -166,7 +166,7 @@ class Session:
             wall_s = self._clock.now_s() - began
             # Beside busy neighbours a call looks long because it waits for a processor, which is no reason to look
             # away.
-            took = max(0.0, wall_s - (host.queued_s() - queued)) if type(self._clock) is HostClock else wall_s
+            took = max(0.0, wall_s - (host.queued_s() - queued)) if is_processor_time(self._clock) else wall_s
             if index == 0:
                 self.first_call_s = wall_s
                 self._check_iterators(1)

@@ -13,6 +13,7 @@ class ScriptedClock(HostClock):
     """A host clock on scripted time; each reading costs `cost_s`, and readings are rounded down to `step_s`."""
 
     name = "scripted"
+    modelled = True
 
     def __init__(self, *, cost_s=0.0, step_s=1e-12):
         self.t = 0.0

@@ -387,3 +387,16 @@ def test_a_result_on_virtual_time_says_that_it_is_modelled():
     assert m.stamp is not None
     assert ("virtual", True) == (m.stamp.kind, m.stamp.device_name.startswith("modelled"))
     assert "virtual time" in m._repr_html_()
+
+
+def test_the_clock_in_use_is_that_of_the_modelled_gpu_that_a_function_reaches():
+    from edl_labs.bench.pick import clock_in_use
+    from edl_labs.virtual import VirtualGPU, VirtualWorkers
+
+    gpu, workers = VirtualGPU("A100-80GB"), VirtualWorkers()
+    buffer, stream, clock = gpu.empty(8), gpu.Stream(), gpu.clock
+    reaching = [lambda: gpu, lambda: buffer.nbytes, lambda: stream.index, lambda: clock.now_s()]
+
+    assert [gpu.clock] * 4 == list(map(clock_in_use, reaching))
+    assert gpu.clock is clock_in_use(abs, (buffer,))
+    assert "host" == clock_in_use(lambda: workers.now_s()).name
