@@ -24,6 +24,8 @@ from edl_labs.bench.reach import reachable
 _BATCHES = 3
 _NAP_S = 1e-3
 _NAPS = 5
+# Naps in which a thread only waits for a processor tell nothing; beside eight busy programs it waits some 20 of them.
+_MOST_NAPS = 200
 # What a worker of a pool does after its last task, to go back to sleep, takes a tenth of this.
 _BUSY_NS = 300_000
 _DROPPED = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "UNARY_NEGATIVE", "BINARY_SLICE"}
@@ -107,44 +109,51 @@ def computing_threads() -> set[int]:
     """Other Python threads that compute while this one sleeps for a moment, where the system tells (Linux)."""
     if threading.active_count() <= 1:
         return set()
-    before = _scheduled_ns()
-    for _ in range(_NAPS):
+    before = last = _run_ns()
+    busy: set[int] = set()
+    naps = 0
+    for _ in range(_MOST_NAPS):
         time.sleep(_NAP_S)
-        after = _scheduled_ns()
-        changes = {
-            thread: [b - a for a, b in zip(before[thread], after[thread], strict=True)]
-            for thread in before.keys() & after.keys()
-        }
-        busy = {thread for thread, (ran, _) in changes.items() if ran > _BUSY_NS}
-        if busy or not any(ran + queued for ran, queued in changes.values()):
-            break  # on a busy machine a thread with work may be waiting for its turn: then look again
+        now = _run_ns()
+        busy = {thread for thread in before.keys() & now.keys() if now[thread] - before[thread] > _BUSY_NS}
+        # On a busy machine a thread with work may not have had its turn yet: then nothing has been seen of it.
+        starved = any(now[thread] == last.get(thread) and _is_runnable(thread) for thread in now)
+        naps += not starved
+        if busy or naps >= _NAPS or not (starved or any(now[thread] != before.get(thread) for thread in now)):
+            break
+        last = now
     return busy
 
 
 def queued_s() -> float:
     """Seconds that this thread has waited for a processor so far, where the system tells (Linux); else 0."""
-    found = _schedule(threading.get_native_id())
-    return found[1] / 1e9 if found else 0.0
-
-
-def _schedule(thread: int) -> tuple[int, int] | None:
     try:
-        _, queued, *_ = Path(f"/proc/self/task/{thread}/schedstat").read_text(encoding="ascii").split()
-        # The thread's own clock by its number: the file's figure only moves with the kernel's tick, every 4 ms.
-        return time.clock_gettime_ns((~thread << 3) | 6), int(queued)
-    except (OSError, ValueError):
-        return None
+        file = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        return int(file.read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
-def _scheduled_ns() -> dict[int, tuple[int, int]]:
+def _run_ns() -> dict[int, int]:
+    """How long each other Python thread has run so far."""
     found = {}
     for thread in threading.enumerate():
         if thread is threading.current_thread() or thread.native_id is None:
             continue
-        times = _schedule(thread.native_id)
-        if times is not None:
-            found[thread.native_id] = times
+        try:
+            # The thread's own clock by its number: what /proc says only moves with the kernel's tick, every 4 ms.
+            found[thread.native_id] = time.clock_gettime_ns((~thread.native_id << 3) | 6)
+        except (OSError, AttributeError):
+            continue
     return found
+
+
+def _is_runnable(thread: int) -> bool:
+    try:
+        text = Path(f"/proc/self/task/{thread}/stat").read_text(encoding="utf-8", errors="replace")
+        return text.rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):
+        return False
 
 
 def works_on(started: set[int], already: set[int]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -16,11 +15,31 @@ from edl_labs.errors import UsageError
 PROPERTIES = SimpleNamespace(L2_cache_size=40 << 20, uuid="of-device-1")
 
 
+class Scripted:
+    """The time of this test: each reading moves it by a tenth of a microsecond."""
+
+    t = 0.0
+
+    def now_s(self):
+        self.t += 1e-7
+        return self.t
+
+
+TIME = Scripted()
+
+
+class BesideDevice(AcceleratorClock):
+    resolution_s = read_cost_s = 1e-7
+
+    def now_s(self):
+        return TIME.now_s()
+
+
 class Event:
-    """A timing event on the processor's clock."""
+    """A timing event in scripted time."""
 
     def record(self):
-        self.t = time.perf_counter()
+        self.t = TIME.now_s()
 
     def synchronize(self):
         pass
@@ -33,7 +52,7 @@ def no_properties(device):
     raise AssertionError(f"asked for {device!r}, and the clock is of cuda:1")
 
 
-@pytest.fixture(params=[EventClock, AcceleratorClock])
+@pytest.fixture(params=[EventClock, BesideDevice])
 def clock(request, monkeypatch):
     monkeypatch.setattr(
         torch.cuda, "get_device_properties", lambda d: PROPERTIES if d == "cuda:1" else no_properties(d)
@@ -41,7 +60,7 @@ def clock(request, monkeypatch):
     monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available=False: torch.device("cuda"))
     monkeypatch.setattr(torch.accelerator, "synchronize", lambda device: None)
     monkeypatch.setattr(torch, "Event", lambda device, enable_timing: Event())
-    return request.param.of("cuda:1") if request.param is EventClock else AcceleratorClock("cuda:1")
+    return request.param.of("cuda:1") if request.param is EventClock else BesideDevice("cuda:1")
 
 
 def test_the_cache_to_clear_is_that_of_the_device(clock, monkeypatch):
@@ -80,7 +99,11 @@ def test_a_cold_measurement_clears_the_devices_cache_and_drops_throttled_blocks(
     )
     here = describe("cpu")
     monkeypatch.setattr(stamp, "describe", lambda device, load_torch: here)
-    m = measure(lambda: sum(range(100)), clock=clock, cold=True, budget_s=0.05)
+
+    def work():
+        TIME.t += 1e-4
+
+    m = measure(work, clock=clock, cold=True, budget_s=0.05)
 
     assert {"cuda:1"} == set(flushed)
     assert m.dropped > 0
