@@ -41,18 +41,6 @@ class SourceError(EdlError):
         self.file, self.line = file, line
 
 
-class CrashedError(EdlError):
-    """A notebook crashed, or a cell of it never ran."""
-
-    exit_code = 4
-
-
-class TamperedError(EdlError):
-    """A locked part of a notebook is not what was released."""
-
-    exit_code = 5
-
-
 class NothingToDo(EdlError):
     """There was nothing to work on."""
 

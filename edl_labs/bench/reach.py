@@ -26,15 +26,6 @@ def reachable(*roots: Any) -> Iterator[Any]:
         level = following
 
 
-def code_names(*roots: Any) -> frozenset[str]:
-    """Names that the code of the reachable Python functions of `roots` mentions, nested functions included."""
-    names: set[str] = set()
-    for item in reachable(*roots):
-        if isinstance(item, types.FunctionType) and not _is_library(item):
-            names |= _names(item.__code__)
-    return frozenset(names)
-
-
 def _names(code: types.CodeType) -> set[str]:
     names = set(code.co_names)
     for constant in code.co_consts:

@@ -28,8 +28,6 @@ def test_a_source_error_starts_with_its_place() -> None:
     [
         (errors.EdlError, 1),
         (errors.UsageError, 2),
-        (errors.CrashedError, 4),
-        (errors.TamperedError, 5),
         (errors.NothingToDo, 6),
     ],
 )

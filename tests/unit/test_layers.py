@@ -24,8 +24,6 @@ LEVELS = {
 HEAVY = ("torch", "numpy", "matplotlib", "IPython", "ipywidgets", "scipy")
 # An edge that goes uphill on purpose, with the reason.
 ALLOWED = {
-    ("bench", "plots"): "a result shows itself in a notebook; the plot is imported when it is asked for",
-    ("bench", "ui"): "the same",
     ("trace", "plots"): "a diagnosis draws itself when asked",
     ("trace", "ui"): "and shows itself in a notebook",
 }

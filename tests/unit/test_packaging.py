@@ -79,6 +79,15 @@ def test_the_version_has_one_value() -> None:
     assert PROJECT["version"] == edl_labs.__version__
 
 
+def test_the_wheel_says_that_the_package_is_typed() -> None:
+    from hatchling.builders.wheel import WheelBuilder
+
+    builder = WheelBuilder(str(ROOT))
+    packed = {file.distribution_path for file in builder.recurse_included_files()}
+
+    assert {"edl_labs/py.typed", "edl_labs/__init__.py"} <= packed
+
+
 # Modules that come with a package we ask for, by that package's own contract.
 COMES_WITH = {
     "IPython": "ipykernel",
