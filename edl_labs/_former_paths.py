@@ -96,6 +96,8 @@ MODULES = {
     "edl_labs.roofline.running": "edl_labs.roofline.operators.recorded_run",
     "edl_labs.roofline.traffic": "edl_labs.roofline.operators.operand_bytes",
     "edl_labs.running": "edl_labs.course.run",
+    "edl_labs.running.maths": "edl_labs.course.pages.notebook_page",
+    "edl_labs.running.page": "edl_labs.course.pages.notebook_page",
     "edl_labs.virtual.buffers": "edl_labs.virtual.gpu.buffers",
     "edl_labs.virtual.cache": "edl_labs.virtual.gpu.engine",
     "edl_labs.virtual.clock": "edl_labs.virtual.host_clock",

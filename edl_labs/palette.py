@@ -15,7 +15,8 @@ ON_COLOUR = "#ffffff"
 NOTE, GOOD, WARN, BAD, IDLE = "#3b7dd8", "#2e9e5b", "#c98a00", "#d0483e", "#7a8794"
 """What a mark, a bar or a word in a notebook says: for your information, good, careful, bad, nothing yet."""
 
-# CSS variables of whole pages: paper and ink, quiet text, rules, the ground of code, links, what went wrong or well.
+# CSS variables of whole pages: paper and ink, quiet text, rules, the grounds of code and of
+# pictures, links, what went wrong or well.
 PAGE_LIGHT = {
     "paper": "#ffffff",
     "ink": "#1d2330",
@@ -27,6 +28,7 @@ PAGE_LIGHT = {
     "bad-paper": "#fdecea",
     "good": "#1b7a43",
     "warn-paper": "#fff7e0",
+    "picture": "#ffffff",
 }
 PAGE_DARK = {
     "paper": "#14181f",
@@ -39,4 +41,5 @@ PAGE_DARK = {
     "bad-paper": "#3a1d1b",
     "good": "#6fd39a",
     "warn-paper": "#332b14",
+    "picture": "#ffffff",
 }

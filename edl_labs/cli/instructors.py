@@ -136,7 +136,7 @@ def feedback(
     if as_json:
         emit(found.to_json())
     else:
-        for student, why in found.without:
+        for student, why in found.without.items():
             print(f"{student} has no page: {why}", file=sys.stderr)
         if found.waiting:
             print(f"prose not marked yet: {', '.join(found.waiting[:20])}", file=sys.stderr)
@@ -207,12 +207,12 @@ def report(
     """The class at a glance: a histogram for each exercise, which mistake how often, flags, and what looks alike."""
     need_instructor_tools()
     from edl_labs.course.grade.course_folder import CourseFolder
-    from edl_labs.course.marks.class_report import glance, write_glance
+    from edl_labs.course.marks.class_report import class_report, write_report
 
     course = CourseFolder.find()
-    found, solutions = glance(assignment, course=course, least_alike=alike)
+    found, solutions = class_report(assignment, course=course, least_alike=alike)
     path = out or course.grading(assignment).parent.parent / "reports" / f"{assignment}.html"
-    write_glance(found, solutions, path)
+    write_report(found, solutions, path)
     if as_json:
         emit(found.to_json())
     else:

@@ -17,7 +17,7 @@ from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.marks import lms
-from edl_labs.course.marks.class_report import glance, write_glance
+from edl_labs.course.marks.class_report import class_report, write_report
 from edl_labs.course.marks.collect import collect
 from edl_labs.course.marks.export import export
 from edl_labs.course.marks.feedback import feedback
@@ -109,7 +109,7 @@ def test_the_penalty_follows_marks_given_by_hand(course: Course):
 def test_feedback_says_what_why_and_next_and_runs_nothing(course: Course):
     mark_by_hand(course, "ana", 1.5, "Good <b>start</b>.\nWhich outline?")
     report = feedback(LAB, course=folder(course), archive=course.root / "back.zip")
-    ana, ann = ((course.root / path).read_text() for _, path in report.pages)
+    ana, ann = ((course.root / path).read_text() for path in report.pages.values())
 
     assert "the area is wrong" in ana
     assert "measure again" in ana
@@ -129,7 +129,7 @@ def test_feedback_holds_no_secret_case_and_no_frame_of_ours(course: Course):
 
     seed = json.loads((course.root / "course" / "grading" / LAB / "seed.json").read_text())["seed"]
     secret = {f"{side:g}" for case in find("area").draw_cases(seed) for side in case["sides"]}
-    page = (course.root / dict(feedback(LAB, course=folder(course)).pages)["ana"]).read_text()
+    page = (course.root / feedback(LAB, course=folder(course)).pages["ana"]).read_text()
     told = page.split("<h2>Your notebook")[0].split("</style>")[1]
 
     assert not any(f"({side}" in told or f" {side}." in told for side in secret if len(side) > 1)
@@ -303,12 +303,12 @@ def test_grading_again_what_is_not_there_is_refused(course: Course):
 
 
 def test_the_class_at_a_glance(course: Course):
-    report, solutions = glance(LAB, course=folder(course), least_alike=0.5)
-    write_glance(report, solutions, course.root / "glance.html")
+    report, solutions = class_report(LAB, course=folder(course), least_alike=0.5)
+    write_report(report, solutions, course.root / "glance.html")
     page = (course.root / "glance.html").read_text()
     area = next(e for e in report.exercises if e.name == "area")
 
-    assert (2, 0.5, (1, 0, 0, 0, 0, 1)) == (report.students, area.mean, area.histogram())
+    assert (2, 0.5, (1, 0, 0, 0, 0, 1)) == (report.students, area.mean, area.histogram)
     assert (("the area is wrong", 1),) == area.mistakes
     assert 2 == len(report.minutes)
     assert "the area is wrong" in page

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from html import escape
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
@@ -21,16 +19,21 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.similarity import Pair, similar_pairs
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
+from edl_labs.course.pages.shell import render
 from edl_labs.errors import EdlError
+from edl_labs.values import Value
 
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
-_BINS = 5
-_PAIRS_SHOWN = 30
+_BINS = 5  # bars that fit beside each other on a narrow page
+_PAIRS_SHOWN = 30  # as many as a person looks through; the JSON has all
+_Lines = list[tuple[str, bool]]
 
 
-@dataclass(frozen=True)
-class ExerciseGlance:
+@dataclass(frozen=True, repr=False)
+class ExerciseOverview(Value):
     """One exercise over the class: the share of points that each student got, and what students were told."""
+
+    DERIVED = ("mean", "histogram")
 
     name: str
     max_points: float
@@ -44,6 +47,7 @@ class ExerciseGlance:
         """The mean share of the points, 0 to 1."""
         return sum(self.shares) / len(self.shares) if self.shares else 0.0
 
+    @property
     def histogram(self) -> tuple[int, ...]:
         """Students by share: none of the points, four quarters (the last without full marks), all of them."""
         counts = [0] * (_BINS + 1)
@@ -52,30 +56,27 @@ class ExerciseGlance:
         return tuple(counts)
 
 
-@dataclass(frozen=True)
-class Glance:
+@dataclass(frozen=True, repr=False)
+class ClassOverview(Value):
     """A class's work in one assignment."""
+
+    ROWS = "exercises"
 
     assignment: str
     students: int
     points: tuple[float, ...]
     max_points: float
-    exercises: tuple[ExerciseGlance, ...]
+    exercises: tuple[ExerciseOverview, ...]
     minutes: tuple[float, ...]
     """Minutes that grading each submission took, by the wall clock."""
     flags: tuple[tuple[str, tuple[str, ...]], ...]
     pairs: tuple[Pair, ...]
     unread: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        exercises = [{**asdict(e), "mean": e.mean, "histogram": e.histogram()} for e in self.exercises]
-        return {"schema": 1, **asdict(self), "exercises": exercises}
 
-
-def glance(
+def class_report(
     assignment: str, *, course: CourseFolder | None = None, least_alike: float = 0.8
-) -> tuple[Glance, dict[str, dict[str, str]]]:
+) -> tuple[ClassOverview, dict[str, dict[str, str]]]:
     """The report on a graded class, and the solutions by student and exercise that it compared."""
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
@@ -101,7 +102,7 @@ def glance(
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     pairs = similar_pairs(solutions, staff=staff, least=least_alike)
     order = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
-    report = Glance(
+    report = ClassOverview(
         assignment=assignment,
         students=len(marks),
         points=tuple(m.points for m in marks),
@@ -115,18 +116,20 @@ def glance(
     return report, solutions
 
 
-def write_glance(report: Glance, solutions: dict[str, dict[str, str]], path: Path) -> None:
+def write_report(report: ClassOverview, solutions: Mapping[str, Mapping[str, str]], path: Path) -> None:
     """The report as one HTML file that needs nothing else."""
-    style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
-    own = resources.files("edl_labs.course.marks").joinpath("class_report.css").read_text(encoding="utf-8")
-    body = "\n".join((_head(report), *(_exercise_html(e) for e in report.exercises), _odd(report)))
-    alike = _pairs_html(report.pairs, solutions)
-    text = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(report.assignment)}: the class</title>\n<style>\n{style}\n{own}\n</style>\n</head>\n<body>\n"
-        f"<main>\n{body}\n{alike}\n</main>\n</body>\n</html>\n"
+    text = render(
+        "class_report.html",
+        report=report,
+        summary=_summary(report),
+        points=_points(report),
+        share_labels=("none", "to 25%", "to 50%", "to 75%", "below all", "all"),
+        facts=_facts,
+        bars=bars,
+        odd=[(who, ", ".join(flags)) for who, flags in report.flags]
+        + [(who, "could not be read") for who in report.unread],
+        pairs=[(pair, _side_by_side(pair, solutions)) for pair in report.pairs[:_PAIRS_SHOWN]],
+        more_pairs=max(0, len(report.pairs) - _PAIRS_SHOWN),
     )
     write_atomically(path, text.encode("utf-8", "replace"))
 
@@ -151,7 +154,7 @@ def bars(counts: Sequence[int], labels: Sequence[str]) -> str:
     return f'<svg class="bars" {size} role="img" aria-label="{escape(said)}">{"".join(parts)}</svg>'
 
 
-def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Result]) -> ExerciseGlance:
+def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Result]) -> ExerciseOverview:
     mine = [(m.student, mark) for m in marks for mark in m.marks if mark.exercise == name]
     told: Counter[str] = Counter()
     idle = 0
@@ -165,61 +168,46 @@ def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Resul
     shares = tuple(mark.points / mark.max_points for _, mark in mine if not mark.waiting and mark.max_points)
     waiting = sum(mark.waiting for _, mark in mine)
     most = mine[0][1].max_points if mine else 0.0
-    return ExerciseGlance(name, most, shares, waiting, tuple(told.most_common(8)), idle)
+    return ExerciseOverview(name, most, shares, waiting, tuple(told.most_common(8)), idle)
 
 
-def _head(report: Glance) -> str:
-    edges = [report.max_points * n / 5 for n in range(6)]
+def _points(report: ClassOverview) -> tuple[list[int], list[str]]:
+    """Students by fifths of the points, as counts and labels."""
+    edges = [report.max_points * n / _BINS for n in range(_BINS + 1)]
     counts = [sum(low <= p < high for p in report.points) for low, high in pairwise(edges)]
     counts[-1] += sum(p >= report.max_points for p in report.points)
-    labels = [f"{low:g}–{high:g}" for low, high in pairwise(edges)]
-    middle = f"median {median(report.points):g} of {report.max_points:g} points" if report.points else ""
-    times = f"; grading took {median(report.minutes):.1f} min in the median" if report.minutes else ""
-    head = f"<h1>{escape(report.assignment)}</h1><p>{report.students} students, {middle}{times}.</p>"
-    return f"<section>{head}{bars(counts, labels)}</section>"
+    return counts, [f"{low:g}–{high:g}" for low, high in pairwise(edges)]
 
 
-def _exercise_html(exercise: ExerciseGlance) -> str:
-    labels = ("none", "to 25 %", "to 50 %", "to 75 %", "below all", "all")
-    told = "".join(f"<tr><td>{count}</td><td>{escape(what)}</td></tr>" for what, count in exercise.mistakes)
-    table = f"<table><tbody>{told}</tbody></table>" if told else ""
-    facts = [f"{exercise.mean:.0%} of {exercise.max_points:g} points on average"]
+def _summary(report: ClassOverview) -> str:
+    parts = [f"{report.students} student{'' if report.students == 1 else 's'}"]
+    if report.points:
+        parts.append(f"median {median(report.points):g} of {report.max_points:g} points")
+    if report.minutes:
+        parts.append(f"median grading time {median(report.minutes):.1f} min")
+    return f"{', '.join(parts)}."
+
+
+def _facts(exercise: ExerciseOverview) -> str:
+    facts = [f"{exercise.mean:.0%} of {exercise.max_points:g} points on average"] if exercise.shares else []
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
     facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
-    picture = bars(exercise.histogram(), labels) if exercise.shares else ""
-    return f"<section><h2>{escape(exercise.name)}</h2><p>{'; '.join(facts)}.</p>{picture}{table}</section>"
+    return f"{'; '.join(facts)}."
 
 
-def _odd(report: Glance) -> str:
-    rows = [f"<tr><td>{escape(s)}</td><td>{escape(', '.join(flags))}</td></tr>" for s, flags in report.flags]
-    rows += [f"<tr><td>{escape(s)}</td><td>could not be read</td></tr>" for s in report.unread]
-    body = f"<table><tbody>{''.join(rows)}</tbody></table>" if rows else "<p>Nobody.</p>"
-    return f"<section><h2>Look at these by hand</h2>{body}</section>"
-
-
-def _pairs_html(pairs: Sequence[Pair], solutions: dict[str, dict[str, str]]) -> str:
-    note = "<p>Shared fingerprints of code, names and given code aside. Alike is not copied: a person judges.</p>"
-    shown = "".join(_pair_html(pair, solutions) for pair in pairs[:_PAIRS_SHOWN])
-    more = f"<p>{len(pairs) - _PAIRS_SHOWN} more pairs in the JSON.</p>" if len(pairs) > _PAIRS_SHOWN else ""
-    return f"<section><h2>Much alike</h2>{note}{shown or '<p>No pair.</p>'}{more}</section>"
-
-
-def _pair_html(pair: Pair, solutions: dict[str, dict[str, str]]) -> str:
-    tables = []
+def _side_by_side(pair: Pair, solutions: Mapping[str, Mapping[str, str]]) -> list[tuple[str, tuple[_Lines, _Lines]]]:
+    found = []
     for name in pair.exercises:
         left, right = (solutions[who].get(name, "") for who in (pair.first, pair.second))
-        tables.append(f"<h4>{escape(name)}</h4><div class='pair'>{_side(left, right)}{_side(right, left)}</div>")
-    title = f"{escape(pair.first)} and {escape(pair.second)}: {pair.share:.0%}"
-    return f"<details><summary>{title} in {len(pair.exercises)} exercises</summary>{''.join(tables)}</details>"
+        found.append((name, (_marked(left, right), _marked(right, left))))
+    return found
 
 
-def _side(text: str, other: str) -> str:
-    """The lines of one side, those that the other side has too marked."""
+def _marked(text: str, other: str) -> _Lines:
+    """The lines of one side, each with whether the other side has it too."""
     mine, theirs = text.split("\n"), other.split("\n")
+    matcher = SequenceMatcher(None, [m.strip() for m in mine], [t.strip() for t in theirs], autojunk=False)
     same: set[int] = set()
-    for block in SequenceMatcher(
-        None, [m.strip() for m in mine], [t.strip() for t in theirs], False
-    ).get_matching_blocks():
+    for block in matcher.get_matching_blocks():
         same.update(range(block.a, block.a + block.size))
-    lines = (f"<mark>{escape(m)}</mark>" if i in same and m.strip() else escape(m) for i, m in enumerate(mine))
-    return f"<pre>{chr(10).join(lines)}</pre>"
+    return [(line, index in same and bool(line.strip())) for index, line in enumerate(mine)]

@@ -6,10 +6,8 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from html import escape
-from importlib import resources
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +17,25 @@ from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.harmless import harmless_output, harmless_prose
 from edl_labs.course.marks.collect import handed_in_as
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
-from edl_labs.course.run.page import colours, notebook_html
+from edl_labs.course.pages.notebook_page import notebook_html
+from edl_labs.course.pages.shell import render
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
-_POLICY = (
-    "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-)
 _OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
-_ZIP_TIME = (1980, 1, 1, 0, 0, 0)
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say: the same pages give the same bytes
 _SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○", "marked": "✎", "waiting": "…"}
 
 
-@dataclass(frozen=True)
-class FeedbackReport:
-    """What was written: the pages by student, who has none and why, and the archive if one was asked for."""
+@dataclass(frozen=True, repr=False)
+class FeedbackReport(Value):
+    """What was written: the pages by student, why others have none, and the archive if one was asked for."""
+
+    DERIVED = ("exit_code",)
 
     assignment: str
-    pages: tuple[tuple[str, str], ...]
-    without: tuple[tuple[str, str], ...] = ()
+    pages: Mapping[str, str]
+    without: Mapping[str, str] = field(default_factory=dict)
     waiting: tuple[str, ...] = ()
     """Students with prose that nobody has marked yet; their pages say so."""
     archive: str = ""
@@ -45,18 +44,6 @@ class FeedbackReport:
     def exit_code(self) -> int:
         """0 everyone has a page; 1 someone has none."""
         return 1 if self.without else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": 1,
-            "assignment": self.assignment,
-            "pages": dict(self.pages),
-            "without": dict(self.without),
-            "waiting": list(self.waiting),
-            "archive": self.archive,
-            "exit_code": self.exit_code,
-        }
 
 
 def feedback(
@@ -87,9 +74,9 @@ def feedback(
             progress(number, len(everyone), marks.student)
     if archive is not None:
         _pack(archive, pages, course, assignment)
-    shown = tuple((student, _shown(path, course.root)) for student, path in pages.items())
+    shown = {student: _shown(path, course.root) for student, path in pages.items()}
     waiting = tuple(m.student for m in everyone if m.waiting)
-    return FeedbackReport(assignment, shown, tuple(without.items()), waiting, str(archive or ""))
+    return FeedbackReport(assignment, shown, without, waiting, str(archive or ""))
 
 
 def page_of(marks: StudentMarks, notebook: Any, *, assignment: str, order: Sequence[str]) -> str:
@@ -99,47 +86,41 @@ def page_of(marks: StudentMarks, notebook: Any, *, assignment: str, order: Seque
     """
     outcomes = _outcomes(notebook)
     by_name = {mark.exercise: mark for mark in marks.marks}
-    ordered = [by_name[name] for name in order if name in by_name]
-    rows = "".join(_row(mark, outcomes.get(mark.exercise, {})) for mark in ordered)
-    told = "".join(_told(mark, outcomes.get(mark.exercise, {})) for mark in ordered)
-    head = f"<h1>{escape(assignment)}</h1><p class='who'>{escape(marks.name)}</p>{_sum(marks)}"
-    table = f"<table><thead><tr><th></th><th>exercise</th><th>points</th></tr></thead><tbody>{rows}</tbody></table>"
+    exercises = [_Told(by_name[name], outcomes.get(name, {})) for name in order if name in by_name]
     body = notebook_html(_harmless(notebook), folder=Path("."))
-    summary = f"<section class='summary'>{head}{table}</section><section class='told'>{told}</section>"
-    return _document(f"{summary}<h2>Your notebook, as it was graded</h2>\n{body}", title=f"{assignment}: {marks.name}")
+    late = _duration(marks.late_s)
+    return render("feedback.html", assignment=assignment, marks=marks, exercises=exercises, late=late, body=body)
 
 
-def _sum(marks: StudentMarks) -> str:
-    lines = [f"<p class='sum'><b>{marks.points:g}</b> of {marks.max_points:g} points</p>"]
-    if marks.penalty:
-        lines.append(f"<p>Handed in {_duration(marks.late_s)} late: {marks.penalty:g} points less.</p>")
-    elif marks.late_s > 0:
-        lines.append(f"<p>Handed in {_duration(marks.late_s)} late; nothing was taken off.</p>")
-    if marks.waiting:
-        lines.append(f"<p>Not marked yet: {escape(', '.join(marks.waiting))}.</p>")
-    return "".join(lines)
+@dataclass(frozen=True)
+class _Told:
+    """What a page tells of one exercise."""
 
+    mark: ExerciseMark
+    outcome: dict[str, Any]
 
-def _row(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
-    state = _state(mark, outcome)
-    points = "–" if mark.waiting else f"{mark.points:g} / {mark.max_points:g}"
-    link = f"<a href='#told-{escape(mark.exercise)}'>{escape(mark.exercise)}</a>"
-    return f"<tr class='{state.replace(' ', '-')}'><td>{_SIGNS[state]}</td><td>{link}</td><td>{points}</td></tr>"
+    @property
+    def state(self) -> str:
+        return _state(self.mark, self.outcome)
 
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.state]
 
-def _told(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
-    state = _state(mark, outcome)
-    parts = [f"<h3 id='told-{escape(mark.exercise)}'>{_SIGNS[state]} {escape(mark.exercise)}: {state}</h3>"]
-    if state not in ("passed", "marked", "waiting"):
-        for word in ("what", "why", "next"):
-            text = str(outcome.get(word, ""))
-            if text:
-                parts.append(f"<p><b>{word.capitalize()}</b> {escape(text)}</p>")
-    if mark.by_hand and outcome:
-        parts.append(f"<p>A person gave this mark: {mark.points:g} of {mark.max_points:g}.</p>")
-    if mark.comment:
-        parts.append(f"<blockquote>{escape(mark.comment)}</blockquote>")
-    return "".join(parts) if len(parts) > 1 or state != "passed" else ""
+    @property
+    def words(self) -> list[tuple[str, str]]:
+        if self.state in ("passed", "marked", "waiting"):
+            return []
+        told = ((word.capitalize(), str(self.outcome.get(word, ""))) for word in ("what", "why", "next"))
+        return [(word, text) for word, text in told if text]
+
+    @property
+    def is_overruled(self) -> bool:
+        return self.mark.by_hand and bool(self.outcome)
+
+    @property
+    def is_told(self) -> bool:
+        return self.state != "passed" or self.is_overruled or bool(self.mark.comment)
 
 
 def _state(mark: ExerciseMark, outcome: dict[str, Any]) -> str:
@@ -197,18 +178,6 @@ def _pack(archive: Path, pages: dict[str, Path], course: CourseFolder, assignmen
             name = f"{prefix}{assignment}_feedback.html" if prefix else f"{student}/{assignment}_feedback.html"
             packed.writestr(zipfile.ZipInfo(name, _ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
     write_atomically(archive, data.getvalue())
-
-
-def _document(body: str, *, title: str) -> str:
-    style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
-    own = resources.files("edl_labs.course.marks").joinpath("feedback.css").read_text(encoding="utf-8")
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}\n{own}\n{colours()}\n</style>\n</head>\n<body>\n"
-        f"<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
 
 
 def _duration(seconds: float) -> str:

@@ -136,7 +136,7 @@ def _run_one(plan: Plan, folder: Path, *, device: str, limits: Limits, ticker: _
 
 
 def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookResult:
-    from edl_labs.course.run.page import write_page
+    from edl_labs.course.pages.notebook_page import write_page
 
     if not executed.is_file():
         shutil.copyfile(plan.path, executed)

@@ -11,9 +11,8 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from edl_labs.course.run import maths
-from edl_labs.course.run.maths import math_html
-from edl_labs.course.run.page import write_page
+from edl_labs.course.pages import notebook_page
+from edl_labs.course.pages.notebook_page import math_html, write_page
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -134,7 +133,7 @@ def test_a_formula_is_readable_without_scripts(tmp_path: Path, source: str) -> N
 
 
 def test_without_a_converter_a_formula_stays_tex(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maths, "_mathml", lambda tex, *, block: None)
+    monkeypatch.setattr(notebook_page, "_mathml", lambda tex, *, block: None)
 
     assert '<code class="tex">a &lt; b</code>' == math_html(" a < b ")
     assert '<p class="tex"><code class="tex">a</code></p>' == math_html("a", block=True)

@@ -1,25 +1,21 @@
-"""An executed notebook as one HTML file: loads nothing from anywhere and follows the reader's light or dark theme."""
+"""A notebook as HTML that loads nothing from anywhere: pictures are embedded, formulas are MathML or readable TeX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.run.maths import math_html
+from edl_labs.course.pages.shell import render
 
-# The browser's own promise: even what an output smuggles in cannot reach a network.
-_POLICY = (
-    "default-src 'none'; img-src data:; media-src data:; font-src data:; frame-src data:; "
-    "style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-)
 _REMOTE = re.compile(r"^\s*(?!data:|#)\S", re.IGNORECASE)
 _CSS_LOAD = re.compile(r"@import[^;]*;?|url\(\s*['\"]?(?!\s*['\"]?(?:data:|#))[^)]*\)", re.IGNORECASE)
+# What latex2mathml takes for letters instead of refusing it: an unknown command, or a stray alignment mark.
+_NOT_UNDERSTOOD = re.compile(r"<m[iot][^>]*>(?:\\[A-Za-z]*|&(?:amp;)?)</m[iot]>")
+_ENVIRONMENT = re.compile(r"\\begin\{(?!p?b?v?V?B?matrix|cases|array|align\*?\})")
 _WIDGETS = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json")
-_LIGHT, _DARK = "default", "github-dark"
 
 
 def write_page(notebook: Path, page: Path, *, title: str, summary: str = "", problems: Sequence[str] = ()) -> None:
@@ -27,13 +23,39 @@ def write_page(notebook: Path, page: Path, *, title: str, summary: str = "", pro
     import nbformat
 
     body = notebook_html(nbformat.read(str(notebook), as_version=4), folder=notebook.parent)
-    page.write_text(_document(body, title=title, summary=summary, problems=problems), encoding="utf-8")
+    text = render("executed.html", title=title, summary=summary, problems=list(problems), body=body)
+    page.write_text(text, encoding="utf-8")
 
 
 def notebook_html(notebook: Any, *, folder: Path) -> str:
     """The notebook's cells as an HTML fragment that refers to nothing outside itself; pictures are embedded."""
     body, _ = _exporter(folder).from_notebook_node(_shown(notebook), {"metadata": {"path": str(folder)}})
     return _self_contained(body)
+
+
+def math_html(tex: str, *, block: bool = False) -> str:
+    """One formula as HTML: MathML where latex2mathml is installed and understands it, else the TeX in a `code` element.
+
+    >>> math_html("N_ops").startswith(("<math", "<code"))
+    True
+    """
+    found = None if _ENVIRONMENT.search(tex) else _mathml(tex, block=block)
+    if found is None:
+        text = f'<code class="tex">{escape(tex.strip(), quote=False)}</code>'
+        return f'<p class="tex">{text}</p>' if block else text
+    return found
+
+
+def _mathml(tex: str, *, block: bool) -> str | None:
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        return None
+    try:
+        found = convert(tex, display="block" if block else "inline")
+    except Exception:  # each kind of malformed TeX is another exception there
+        return None
+    return None if _NOT_UNDERSTOOD.search(found) else found
 
 
 def _exporter(folder: Path) -> Any:
@@ -112,26 +134,3 @@ def _without_remote(soup: Any, tag: Any) -> None:
         tag.replace_with(link)
     else:
         tag.decompose()
-
-
-def _document(body: str, *, title: str, summary: str, problems: Sequence[str]) -> str:
-    style = resources.files("edl_labs.course.run").joinpath("page.css").read_text(encoding="utf-8")
-    found = "".join(f"<li>{escape(problem)}</li>" for problem in problems)
-    state = "failed" if problems else "ok"
-    top = f'<p><span class="{state}">{"Failed" if problems else "Ran through"}</span> {escape(summary)}</p>'
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{style}\n{colours()}\n</style>\n</head>\n<body>\n"
-        f"<header>{top}{f'<ul>{found}</ul>' if found else ''}</header>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
-
-
-def colours() -> str:
-    """Syntax colours of both themes."""
-    from pygments.formatters import HtmlFormatter
-
-    light = HtmlFormatter(style=_LIGHT).get_style_defs(".highlight")
-    dark = HtmlFormatter(style=_DARK).get_style_defs(".highlight")
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
