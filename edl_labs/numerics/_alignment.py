@@ -7,21 +7,21 @@ an A100 (decks [000], [002]; NVIDIA's matrix multiplication guide). Sizes are th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.units import percent
+from edl_labs.values import Value
 
-SCHEMA = 1
 RULES_BYTES = (16, 128)
 _TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")
 
 
-@dataclass(frozen=True)
-class AlignedSize:
+@dataclass(frozen=True, repr=False)
+class AlignedSize(Value):
     """One size against the rule: how far it is from aligned, and what padding to the next multiple costs."""
 
     name: str
@@ -45,8 +45,11 @@ class AlignedSize:
 
 
 @dataclass(frozen=True, repr=False)
-class Alignment:
+class Alignment(Value):
     """Sizes of one operation under one rule; `aligned` when all of them are."""
+
+    DERIVED = ("aligned",)
+    ROWS = "sizes"
 
     dtype: str
     rule_bytes: int
@@ -64,10 +67,6 @@ class Alignment:
         for size in self.sizes:
             work *= 1 + size.extra
         return work - 1
-
-    def to_json(self) -> dict[str, Any]:
-        """The sizes as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "aligned": self.aligned}
 
     def __repr__(self) -> str:
         multiple = alignment_multiple(self.dtype, rule_bytes=self.rule_bytes)

@@ -17,12 +17,11 @@ from edl_labs.numerics._predict_amp import Prediction, predict_amp
 from edl_labs.numerics._rates_here import Rates, check_rates, rates_here
 from edl_labs.numerics._tf32_state import TF32State, tf32_state
 from edl_labs.units import percent, seconds
-
-SCHEMA = 1
+from edl_labs.values import Value
 
 
 @dataclass(frozen=True, repr=False)
-class AmpReport:
+class AmpReport(Value):
     """What AMP should do, what it did (`measured` is None where the machine is not here), and why they differ."""
 
     prediction: Prediction
@@ -36,14 +35,8 @@ class AmpReport:
         return None if self.measured is None else self.measured.speedup
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain data, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "prediction": self.prediction.to_json(),
-            "measured": None if self.measured is None else self.measured.to_json(),
-            "tf32": self.tf32.to_json(),
-            "explanation": list(self.explanation),
-        }
+        """The report as plain JSON data."""
+        return {**super().to_json(), "measured": None if self.measured is None else self.measured.to_json()}
 
     def __repr__(self) -> str:
         return "\n".join([repr(self.prediction), *self.explanation])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,13 +11,13 @@ from edl_labs.errors import UsageError
 from edl_labs.numerics.autocast_trace import DEVICE_TYPES, TorchCall, trace
 from edl_labs.numerics.named_formats import torch_dtype
 from edl_labs.roofline.operators.operation import short_dtype
+from edl_labs.values import Value
 
-SCHEMA = 1
 _ASKED = ("to", "type", "float", "half", "bfloat16", "double")
 
 
-@dataclass(frozen=True)
-class AutocastRow:
+@dataclass(frozen=True, repr=False)
+class AutocastRow(Value):
     """One operator under autocast: the dtypes it was given, the one it ran in, and the one that came out."""
 
     operator: str
@@ -33,8 +33,8 @@ class AutocastRow:
         return self.policy != "as given"
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(Value):
     """The same operator on two kinds of device, where autocast treats it differently."""
 
     cpu: AutocastRow
@@ -53,8 +53,10 @@ class Difference:
 
 
 @dataclass(frozen=True, repr=False)
-class AutocastTable:
+class AutocastTable(Value):
     """The operators of one forward pass under autocast, in order."""
+
+    ROWS = "rows"
 
     device_type: str
     dtype: str
@@ -70,10 +72,6 @@ class AutocastTable:
             why=f"there were {', '.join(dict.fromkeys(row.operator for row in self.rows))}",
             next="name one of these",
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The table as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self)}
 
     def __repr__(self) -> str:
         head = ("operator", "module", "given", "ran in", "out", "autocast")

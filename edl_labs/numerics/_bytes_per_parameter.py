@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 PARTS = ("weights", "master", "gradients", "optimizer")
 
 # Bytes of weights, of a master copy beside them, of gradients, and of a copy that lives only during a step.
@@ -77,8 +77,10 @@ class Recipe:
 
 
 @dataclass(frozen=True, repr=False)
-class ParameterBytes:
+class ParameterBytes(Value):
     """Bytes per parameter on each GPU, part by part; `transient` comes and goes in a step, `host` is offloaded."""
+
+    DERIVED = ("resident",)
 
     recipe: Recipe
     weights: float
@@ -101,10 +103,6 @@ class ParameterBytes:
     def of(self, parameters: int) -> float:
         """Resident bytes of a model of so many parameters."""
         return self.resident * parameters
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "resident": self.resident}
 
     def __repr__(self) -> str:
         parts = [(part, getattr(self, part)) for part in PARTS]
@@ -136,17 +134,17 @@ def bytes_per_parameter(recipe: Recipe | str, **changes: Any) -> ParameterBytes:
 
 
 @dataclass(frozen=True, repr=False)
-class Reconciliation:
+class Reconciliation(Value):
     """Three accounts of AMP with Adam that are all right, each for its own design."""
 
-    deck_000: ParameterBytes
-    deck_002: ParameterBytes
+    half_with_master: ParameterBytes
+    both_copies: ParameterBytes
     pytorch: ParameterBytes
 
     def __repr__(self) -> str:
         said = (
-            ("deck [000]", self.deck_000, "16-bit weights 2 + fp32 master 4 + 16-bit gradients 2 + Adam 8"),
-            ("deck [002]", self.deck_002, "16-bit and fp32 weights 6 + fp32 gradients 4 + Adam 8"),
+            ("deck [000]", self.half_with_master, "16-bit weights 2 + fp32 master 4 + 16-bit gradients 2 + Adam 8"),
+            ("deck [002]", self.both_copies, "16-bit and fp32 weights 6 + fp32 gradients 4 + Adam 8"),
             ("PyTorch   ", self.pytorch, "fp32 weights 4 + fp32 gradients 4 + Adam 8"),
         )
         lines = [f"{who} {account.resident:g} B: {text}" for who, account, text in said]

@@ -6,7 +6,7 @@ host issues one launch after another, and a step takes what is longer.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.numerics._alignment import alignment_multiple
@@ -16,16 +16,16 @@ from edl_labs.numerics.autocast_trace import TorchCall, TracedKernel, trace
 from edl_labs.roofline import Machine, Work, bound
 from edl_labs.roofline.operators.operation import short_dtype
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
-SCHEMA = 1
 # Backward computes two products for each forward one; other operators read and write about as much once more.
 _BACKWARD_PRODUCTS, _BACKWARD_OTHERS = 2, 1
 _WORTH = 1.1
 _LOW_BYTES = {"fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}
 
 
-@dataclass(frozen=True)
-class StepCost:
+@dataclass(frozen=True, repr=False)
+class StepCost(Value):
     """A step's predicted cost: on the device, for the host's launches, and which limit the device's time is under."""
 
     device_s: float
@@ -53,9 +53,11 @@ class StepCost:
 
 
 @dataclass(frozen=True, repr=False)
-class Prediction:
+class Prediction(Value):
     """What AMP should do to a step: `speedup` if every product runs at its dtype's rate, `speedup_low` if misaligned
     ones do not; `reasons` are what stands in its way, the largest first."""
+
+    DERIVED = ("speedup", "speedup_low")
 
     device: str
     dtype: str
@@ -87,10 +89,6 @@ class Prediction:
     def limit(self) -> str:
         """The first reason, or 'compute-bound': what decides about AMP here."""
         return self.reasons[0] if self.reasons else "compute-bound"
-
-    def to_json(self) -> dict[str, Any]:
-        """The prediction as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "speedup": self.speedup, "speedup_low": self.speedup_low}
 
     def __repr__(self) -> str:
         low, high = f"{self.speedup_low:.2f}", f"{self.speedup:.2f}"

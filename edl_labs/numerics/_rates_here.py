@@ -16,6 +16,7 @@ from edl_labs.roofline import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks.highest_rates import measure_all
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, memory_kernels, product_kernel
 from edl_labs.roofline.operators.operation import short_dtype
+from edl_labs.values import Value
 
 # What a kernel costs the host in eager torch: the launch itself and the dispatch before it.
 LAUNCH_S = 5e-6
@@ -23,8 +24,8 @@ LAUNCH_S = 5e-6
 _SIDE, _COPIED_BYTES = 512, 32_000_000
 
 
-@dataclass(frozen=True)
-class Rates:
+@dataclass(frozen=True, repr=False)
+class Rates(Value):
     """What a device reaches: FLOP/s of matrix products by dtype, of anything else, bytes/s, and the cost of a launch.
 
     `asynchronous` devices work while the host issues the next launch; a CPU does one after the other.

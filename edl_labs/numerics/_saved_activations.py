@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,12 +15,11 @@ from torch.utils._pytree import tree_leaves
 
 from edl_labs.errors import UsageError
 from edl_labs.units import byte_count
+from edl_labs.values import Value
 
-SCHEMA = 1
 
-
-@dataclass(frozen=True)
-class SavedActivations:
+@dataclass(frozen=True, repr=False)
+class SavedActivations(Value):
     """What a forward and backward pass kept for the gradient.
 
     `count` and `count_bytes` add up every tensor that autograd was holding at the peak, `peak_bytes` counts storages
@@ -36,10 +35,6 @@ class SavedActivations:
     after_forward_bytes: int
     live_peak_bytes: int
     backward_ran: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The counts as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self)}
 
     def __str__(self) -> str:
         return (

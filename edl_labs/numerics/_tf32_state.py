@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-SCHEMA = 1
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class TF32State:
+@dataclass(frozen=True, repr=False)
+class TF32State(Value):
     """Whether fp32 matrix products and convolutions may run in TF32 on a GPU that has it."""
 
     matmul: bool
     convolution: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The state as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self)}
 
     def __str__(self) -> str:
         def said(on: bool) -> str:

@@ -14,12 +14,11 @@ from edl_labs.numerics import arrays
 from edl_labs.numerics._float_format import FloatFormat
 from edl_labs.numerics.named_formats import float_format
 from edl_labs.units import percent
+from edl_labs.values import Value
 
-SCHEMA = 1
 
-
-@dataclass(frozen=True)
-class Fate:
+@dataclass(frozen=True, repr=False)
+class Fate(Value):
     """How many numbers of one tensor end where; fractions are of the finite numbers that are not zero to begin with."""
 
     name: str
@@ -65,11 +64,13 @@ class Fate:
 
 
 @dataclass(frozen=True, repr=False)
-class UnderflowReport:
+class UnderflowReport(Value):
     """What became of tensors in `fmt` after times `scale`: in all, each for itself, and as a histogram.
 
     `exponents[i]` is floor(log2) of the unscaled magnitudes counted in `counts[i]`.
     """
+
+    ROWS = "tensors"
 
     fmt: FloatFormat
     scale: float
@@ -97,10 +98,6 @@ class UnderflowReport:
     def overflowed(self) -> float:
         """The fraction of all that does not fit."""
         return self.total.overflowed
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self)}
 
     def __repr__(self) -> str:
         head = f"{self.fmt.name}, values times {self.scale:g} ({self.total.judged} of {self.total.count} not zero)"

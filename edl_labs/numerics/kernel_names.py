@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.units import percent
+from edl_labs.values import Value
 
-SCHEMA = 1
 # As the deck prints it. It knows the instruction shapes of Volta to Ampere (s884, s1688, s16816, h884, i8816) alone.
 DECK_PATTERN = re.compile(r"[i|s|h](\d)+")
 
@@ -56,8 +56,8 @@ _DTYPES = (
 )
 
 
-@dataclass(frozen=True)
-class KernelKind:
+@dataclass(frozen=True, repr=False)
+class KernelKind(Value):
     """What a kernel's name tells: `tensor_core` is None where it does not tell, `mark` says what it was read from."""
 
     name: str
@@ -69,8 +69,10 @@ class KernelKind:
 
 
 @dataclass(frozen=True, repr=False)
-class KernelReport:
+class KernelReport(Value):
     """Kernels by time: how much of it tensor cores took, and what the deck's pattern would have missed."""
+
+    DERIVED = ("tensor_core_share",)
 
     kernels: tuple[tuple[KernelKind, float], ...]
 
@@ -93,10 +95,6 @@ class KernelReport:
     def taken_in_by_the_deck(self) -> tuple[str, ...]:
         """Kernels of CUDA cores that the pattern matches: any s, h or i before a digit will do, as in cutlass3x."""
         return tuple(kind.name for kind, _ in self.kernels if kind.tensor_core is False and kind.deck_says)
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain data, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "tensor_core_share": self.tensor_core_share}
 
     def _share(self, chosen: Any) -> float:
         total = sum(time for _, time in self.kernels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +11,18 @@ from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.sizes import check_amount, check_rate, check_sizes
 from edl_labs.roofline.work import Work
 from edl_labs.units import seconds
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Value):
     """The least time of a piece of work: the longest of arithmetic, memory and latency, as if they overlapped fully.
 
     `limiter` is 'compute', 'memory' or 'latency', `level` the memory level that was reckoned with. `light_s` is
     arithmetic and memory alone. `low_s` and `high_s` carry the ceilings' intervals.
     """
+
+    DERIVED = ("fraction_of_light",)
 
     time_s: float
     limiter: str
@@ -66,10 +68,6 @@ class Bound:
             return text
         return f"{text}; took {seconds(self.measured_s or 0.0)}, {self.fraction_of_light:.3g} of the speed of light"
 
-    def to_json(self) -> dict[str, Any]:
-        """The bound as plain JSON data with a schema number."""
-        return {"kind": "bound", "schema": 1, **dataclasses.asdict(self), "fraction_of_light": self.fraction_of_light}
-
 
 def bound(
     machine: Machine,
@@ -95,7 +93,7 @@ def bound(
         check_rate("time_s", time_s)
     memory = machine.memory if level is None else machine.level(level)
     slope = memory.ceiling(pattern)
-    compute = _compute_s(machine, work)
+    compute = machine.arithmetic_s(work)
     moving = tuple(work.moved_bytes / rate for rate in (slope.rate, slope.low, slope.high))
     times = {"compute": compute[0], "memory": moving[0], "latency": machine.latency_s}
     # Where two are equal, the machine's own limits are named before the host's.
@@ -121,8 +119,8 @@ def roof(machine: Machine, work: Work) -> Ceiling:
     return _busiest(machine, work)[0]
 
 
-@dataclass(frozen=True)
-class Diagnosis:
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Value):
     """What limits an operation ('compute', 'memory' or 'latency') and the steps that led there, in words."""
 
     limiter: str
@@ -135,10 +133,6 @@ class Diagnosis:
 
     def __str__(self) -> str:
         return "\n".join((*self.steps, f"limited by {self.limiter}"))
-
-    def to_json(self) -> dict[str, Any]:
-        """The diagnosis as plain JSON data with a schema number."""
-        return {"kind": "diagnosis", "schema": 1, **dataclasses.asdict(self), "bound": self.bound.to_json()}
 
 
 def diagnose(
@@ -197,32 +191,11 @@ def _busiest(machine: Machine, work: Work) -> tuple[Ceiling, float]:
     """The ceiling of the unit that takes longest, and the FLOPs it does."""
     if not machine.vector:
         return machine.peak(work.dtype), work.total_flops
-    other = _vector(machine, work.dtype), work.other_flops
+    other = machine.vector_peak(work.dtype), work.other_flops
     if not work.contraction_flops:
         return other
     main = machine.peak(work.dtype), work.contraction_flops
     return max(main, other, key=lambda unit: unit[1] / unit[0].rate)
-
-
-def _compute_s(machine: Machine, work: Work) -> tuple[float, float, float]:
-    """Seconds of arithmetic at the ceilings, at their lower and at their upper ends."""
-    if not work.total_flops:
-        return 0.0, 0.0, 0.0
-    if machine.vector:
-        main = _seconds(work.contraction_flops, machine.peak(work.dtype)) if work.contraction_flops else (0.0, 0.0, 0.0)
-        other = _seconds(work.other_flops, _vector(machine, work.dtype))
-        return max(main[0], other[0]), max(main[1], other[1]), max(main[2], other[2])
-    return _seconds(work.total_flops, machine.peak(work.dtype))
-
-
-def _seconds(flops: float, ceiling: Ceiling) -> tuple[float, float, float]:
-    return flops / ceiling.rate, flops / ceiling.low, flops / ceiling.high
-
-
-def _vector(machine: Machine, dtype: str) -> Ceiling:
-    # TF32 and fp8 are formats of contractions: all else is done in fp32.
-    found = machine.vector.get(dtype, machine.vector.get("fp32"))
-    return machine.peak(dtype) if found is None else found
 
 
 def _check_machine_and_work(machine: Any, work: Any) -> None:

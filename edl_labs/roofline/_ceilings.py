@@ -16,7 +16,7 @@ from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, describe
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
-from edl_labs.roofline.machine_ceilings import SCHEMA, Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
 from edl_labs.roofline.microbenchmarks.highest_rates import block_rate, measure_all
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, link_kernels
@@ -216,7 +216,7 @@ def _cache_folder() -> Path:
 def _cache_path(stamp: Device, *, asked: Any = None) -> Path:
     """The file of the machine with this stamp; `asked` is what else was asked for (dtypes)."""
     facts = {name: getattr(stamp, name) for name in _FACTS}
-    text = json.dumps([SCHEMA, _CACHE_VERSION, facts, asked], sort_keys=True, default=str)
+    text = json.dumps([Machine.SCHEMA, _CACHE_VERSION, facts, asked], sort_keys=True, default=str)
     return _cache_folder() / f"ceilings-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 

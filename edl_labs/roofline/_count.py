@@ -11,10 +11,14 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, si
+from edl_labs.values import Value
+
+# operator, module, direction, dtype
+_Key = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True)
-class Row:
+@dataclass(frozen=True, repr=False)
+class OperatorCount(Value):
     """What one operator did in one module, in one direction and dtype, over all its calls."""
 
     operator: str
@@ -32,15 +36,18 @@ class Row:
         return Work(self.contraction_flops, self.other_flops, self.moved_bytes, self.dtype, self.operator)
 
 
-@dataclass(frozen=True)
-class Count:
+@dataclass(frozen=True, repr=False)
+class Count(Value):
     """FLOPs and bytes of one run. `moved_bytes` is the sum over operations as they ran (each reads and writes memory).
 
     `fused_bytes` is the least for the whole run: parameters, buffers and inputs once, results and gradients once.
     `uncounted` names operations whose other FLOPs are not known, with the number of calls; their bytes are counted.
     """
 
-    rows: tuple[Row, ...]
+    DERIVED = ("contraction_flops", "other_flops", "moved_bytes", "dtype")
+    ROWS = "rows"
+
+    rows: tuple[OperatorCount, ...]
     fused_bytes: int
     modules: tuple[str, ...]
     uncounted: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -85,16 +92,16 @@ class Count:
         kept = tuple(row for row in self.rows if row.direction == direction)
         return dataclasses.replace(self, rows=kept)
 
-    def by_operator(self) -> tuple[Row, ...]:
+    def by_operator(self) -> tuple[OperatorCount, ...]:
         """One row for each operator and dtype, the most bytes first."""
         return _merged(self.rows, lambda row: (row.operator, "", "both", row.dtype))
 
-    def by_module(self, *, depth: int | None = None) -> dict[str, Row]:
+    def by_module(self, *, depth: int | None = None) -> dict[str, OperatorCount]:
         """What each module did with all that is inside it, by name; '' is the whole model.
 
         `depth` limits how deep names go: 1 gives the model and its children.
         """
-        totals: dict[str, list[Row]] = defaultdict(list)
+        totals: dict[str, list[OperatorCount]] = defaultdict(list)
         for row in self.rows:
             parts = row.module.split(".") if row.module else []
             for level in range(len(parts) + 1):
@@ -112,12 +119,6 @@ class Count:
             f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if all were fused)"
         )
         return f"{text}; other FLOPs unknown for {', '.join(self.uncounted)}" if self.uncounted else text
-
-    def to_json(self) -> dict[str, Any]:
-        """The count as plain JSON data with a schema number."""
-        data = dataclasses.asdict(self)
-        totals = {name: getattr(self, name) for name in ("contraction_flops", "other_flops", "moved_bytes", "dtype")}
-        return {"kind": "count", "schema": 1, **data, **totals}
 
 
 def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
@@ -153,11 +154,11 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     return Count(rows, fused_bytes, tuple(name for name in modules.values() if name), uncounted)
 
 
-def _rows(calls: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
+def _rows(calls: list[Any]) -> tuple[tuple[OperatorCount, ...], dict[str, int]]:
     from edl_labs.roofline.operators.operation import operation
 
     uncounted: Counter[str] = Counter()
-    found: dict[tuple[str, str, str, str], list[float]] = {}
+    found: dict[_Key, list[float]] = {}
     for call in calls:
         name, dtype, contraction, other, moved = operation(call)
         if other is None:
@@ -167,21 +168,21 @@ def _rows(calls: list[Any]) -> tuple[tuple[Row, ...], dict[str, int]]:
         for place, value in enumerate((1, contraction, other or 0.0, moved)):
             sums[place] += value
     rows = tuple(
-        Row(*key, calls=int(c), contraction_flops=int(f), other_flops=o, moved_bytes=int(b))
+        OperatorCount(*key, calls=int(c), contraction_flops=int(f), other_flops=o, moved_bytes=int(b))
         for key, (c, f, o, b) in found.items()
     )
     return rows, dict(uncounted)
 
 
-def _merged(rows: tuple[Row, ...], key: Callable[[Row], tuple[str, str, str, str]]) -> tuple[Row, ...]:
-    groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+def _merged(rows: tuple[OperatorCount, ...], key: Callable[[OperatorCount], _Key]) -> tuple[OperatorCount, ...]:
+    groups: dict[_Key, list[OperatorCount]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
     return tuple(sorted((_sum(g, k) for k, g in groups.items()), key=lambda row: -row.moved_bytes))
 
 
-def _sum(rows: list[Row], key: tuple[str, str, str, str]) -> Row:
-    return Row(
+def _sum(rows: list[OperatorCount], key: _Key) -> OperatorCount:
+    return OperatorCount(
         *key,
         calls=sum(row.calls for row in rows),
         contraction_flops=sum(row.contraction_flops for row in rows),

@@ -14,6 +14,7 @@ from edl_labs.roofline.machine_ceilings import Ceiling, Machine
 from edl_labs.roofline.sizes import check_rate
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
+from edl_labs.values import Value
 
 TOLERANCE = 0.02
 
@@ -26,8 +27,8 @@ class AboveRoof(EdlError):
         self.reason = reason
 
 
-@dataclass(frozen=True)
-class Point:
+@dataclass(frozen=True, repr=False)
+class Point(Value):
     """One measured operation: its work, seconds with their interval, how often a step runs it, and where it belongs.
 
     `level` and `pattern` say under which roof it stands: main memory and its fastest access unless named. `device` is
@@ -69,9 +70,11 @@ class Point:
         return self.work.moved_bytes / self.time_s
 
 
-@dataclass(frozen=True)
-class Placed:
+@dataclass(frozen=True, repr=False)
+class Placed(Value):
     """A point beside its bound: how far from light it is, and how much time a step loses there."""
+
+    DERIVED = ("fraction_of_light", "lost_s")
 
     point: Point
     bound: Bound
@@ -92,12 +95,6 @@ class Placed:
         text = f"{self.point.name}: {percent(min(self.fraction_of_light, 1.0), digits=2)} of the speed of light"
         text += f", limited by {self.bound.where}; {seconds(self.point.time_s)} of which {seconds(self.bound.time_s)}"
         return f"{text} are needed"
-
-    def to_json(self) -> dict[str, Any]:
-        """The placed point as plain JSON data with a schema number."""
-        point = {**dataclasses.asdict(self.point), "work": self.point.work.to_json()}
-        derived = {"fraction_of_light": self.fraction_of_light, "lost_s": self.lost_s}
-        return {"kind": "placed", "schema": 1, "point": point, "bound": self.bound.to_json(), **derived}
 
 
 def place(machine: Machine, point: Point) -> Placed:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.roofline.sizes import check_sizes
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Quantization:
+@dataclass(frozen=True, repr=False)
+class Quantization(Value):
     """Tiles and waves of one product: `efficiency` is useful work over work paid for."""
+
+    DERIVED = ("efficiency",)
 
     tiles: int
     waves: int
@@ -23,11 +24,6 @@ class Quantization:
     def efficiency(self) -> float:
         """The share of the processor's arithmetic that is useful: both losses together."""
         return self.tile_efficiency * self.wave_efficiency
-
-    def to_json(self) -> dict[str, Any]:
-        """The figures as plain JSON data with a schema number."""
-        data = dataclasses.asdict(self)
-        return {"kind": "quantization", "schema": 1, **data, "efficiency": self.efficiency}
 
 
 def quantization(m: int, n: int, k: int, *, tile: tuple[int, ...], sms: int, tiles_per_sm: int = 1) -> Quantization:

@@ -8,10 +8,11 @@ from typing import Any
 from edl_labs.hardware import Accelerator, accelerator
 from edl_labs.roofline.machine_ceilings import Ceiling, Machine
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class CardRow:
+@dataclass(frozen=True, repr=False)
+class CardRow(Value):
     """One ceiling in words: measured with its interval, the datasheet's value, the share of it, how it was found."""
 
     name: str

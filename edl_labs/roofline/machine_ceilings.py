@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +11,14 @@ from edl_labs.device import Device
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.sizes import check_rate
+from edl_labs.roofline.work import Work
+from edl_labs.values import Value, from_tree, read_tree, rebuilt
 
-SCHEMA = 1
 PATTERNS = ("read", "copy", "triad")
 
 
-@dataclass(frozen=True)
-class Ceiling:
+@dataclass(frozen=True, repr=False)
+class Ceiling(Value):
     """A highest rate (FLOP/s or B/s) with its interval; `note` says how it was found."""
 
     rate: float
@@ -44,8 +44,8 @@ class Ceiling:
         return (self.high - self.low) / 2 / self.rate
 
 
-@dataclass(frozen=True)
-class MemoryLevel:
+@dataclass(frozen=True, repr=False)
+class MemoryLevel(Value):
     """One level of memory: its name, what fits (inf for main memory), and bytes per second by access pattern."""
 
     name: str
@@ -78,8 +78,8 @@ class MemoryLevel:
         return found
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(Value):
     """The roofs of one device. `levels` go from the nearest memory to main memory.
 
     `matmul` holds the peak of contractions by dtype; `vector` that of other arithmetic where another unit does it (on a
@@ -195,50 +195,50 @@ class Machine:
         memory = self.memory if level is None else self.level(level)
         return self.peak_flop_per_s(dtype) / memory.ceiling().rate
 
-    def least_s(self, work: Any) -> float:
+    def vector_peak(self, dtype: str) -> Ceiling:
+        """The ceiling of arithmetic other than contractions."""
+        # TF32 and fp8 are formats of contractions: all else is done in fp32.
+        found = self.vector.get(dtype, self.vector.get("fp32"))
+        return self.peak(dtype) if found is None else found
+
+    def arithmetic_s(self, work: Work) -> tuple[float, float, float]:
+        """Seconds of arithmetic at the ceilings, at their lower and at their upper ends."""
+        if not work.total_flops:
+            return 0.0, 0.0, 0.0
+        if not self.vector:
+            return _seconds(work.total_flops, self.peak(work.dtype))
+        # Each unit has its own share and works at the same time.
+        other = _seconds(work.other_flops, self.vector_peak(work.dtype))
+        if not work.contraction_flops:
+            return other
+        main = _seconds(work.contraction_flops, self.peak(work.dtype))
+        return max(main[0], other[0]), max(main[1], other[1]), max(main[2], other[2])
+
+    def least_s(self, work: Work) -> float:
         """The seconds below which no code does `work`, wherever its operands lie: what a measured time is held against.
 
         The nearest memory counts, since operands of a repeated call may stay there.
         """
-        from edl_labs.roofline._bound import bound
-
-        return bound(self, work, level=self.level_of(work.moved_bytes).name).light_s
+        memory = self.level_of(work.moved_bytes)
+        return max(self.arithmetic_s(work)[0], work.moved_bytes / memory.ceiling().rate)
 
     def to_json(self) -> dict[str, Any]:
-        """The machine as plain JSON data with a schema number and the environment stamp."""
-        data = dataclasses.asdict(self)
-        for level in data["levels"]:
-            level["capacity_bytes"] = None if math.isinf(level["capacity_bytes"]) else level["capacity_bytes"]
-        return {"kind": "machine", "schema": SCHEMA, **data, "sweep": [list(point) for point in self.sweep]}
+        """The machine as plain JSON data; main memory's capacity, which is infinite, is null."""
+        tree = super().to_json()
+        for level in tree["levels"]:
+            level["capacity_bytes"] = None if level["capacity_bytes"] == "inf" else level["capacity_bytes"]
+        return tree
 
     @classmethod
-    def from_json(cls, tree: Mapping[str, Any]) -> Machine:
-        """The machine that `to_json` wrote; UsageError for anything else."""
-        try:
-            return cls(**_fields(tree))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                "this is no machine", why=f"{type(error).__name__}: {error}", next="write one with Machine.to_json()"
-            ) from error
+    def from_json(cls, tree: str | Mapping[str, Any]) -> Machine:
+        """The machine that `to_json` wrote, from its tree or its text; UsageError for anything else."""
+        data = read_tree(tree, kind="machine", schema=cls.SCHEMA)
+        return rebuilt(lambda: from_tree(cls, {**data, "levels": [*map(_finite, data["levels"])]}), kind="machine")
 
 
-def _fields(tree: Mapping[str, Any]) -> dict[str, Any]:
-    if tree["kind"] != "machine" or tree["schema"] != SCHEMA:
-        raise ValueError(f"kind {tree['kind']!r}, schema {tree['schema']!r}")
-    known = {name: tree[name] for name in Machine.__dataclass_fields__}
-    levels = tuple(
-        MemoryLevel(
-            level["name"],
-            math.inf if level["capacity_bytes"] is None else float(level["capacity_bytes"]),
-            _ceilings(level["bandwidth"]),
-        )
-        for level in tree["levels"]
-    )
-    roofs = {name: _ceilings(tree[name]) for name in ("matmul", "vector", "links")}
-    stamp = None if tree["stamp"] is None else Device.from_dict(tree["stamp"])
-    sweep = tuple((str(pattern), float(size), float(rate)) for pattern, size, rate in tree["sweep"])
-    return {**known, **roofs, "levels": levels, "stamp": stamp, "sweep": sweep}
+def _finite(level: Mapping[str, Any]) -> dict[str, Any]:
+    return {**level, "capacity_bytes": math.inf if level["capacity_bytes"] is None else level["capacity_bytes"]}
 
 
-def _ceilings(tree: Mapping[str, Any]) -> dict[str, Ceiling]:
-    return {str(name): Ceiling(**value) for name, value in tree.items()}
+def _seconds(flops: float, ceiling: Ceiling) -> tuple[float, float, float]:
+    return flops / ceiling.rate, flops / ceiling.low, flops / ceiling.high

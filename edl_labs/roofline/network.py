@@ -10,11 +10,11 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.roofline.sizes import check_amount, check_rate, check_size, check_sizes
 from edl_labs.roofline.work import item_bytes
+from edl_labs.values import Value
 
 # FLOPs per parameter and sample that run while gradients travel: the products for the weights' gradients alone, or also
 # those for the activations' gradients (the whole backward pass of a fully connected layer).
@@ -76,12 +76,15 @@ class Training:
         return self.parameters * item_bytes(self.dtype)
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, repr=False)
+class Step(Value):
     """One step on some nodes: arithmetic, communication, and both together if they overlap (max) or not (sum).
 
     `hidden_s` is how much of the step's arithmetic gradients can hide behind.
     """
+
+    KIND = "network_step"
+    DERIVED = ("serial_s", "overlapped_s", "roofline_s", "limiter")
 
     nodes: int
     minibatch: float
@@ -114,14 +117,9 @@ class Step:
         """Samples per second at the bound."""
         return self.minibatch / self.roofline_s
 
-    def to_json(self) -> dict[str, Any]:
-        """The step as plain JSON data with a schema number."""
-        derived = {name: getattr(self, name) for name in ("serial_s", "overlapped_s", "roofline_s", "limiter")}
-        return {"kind": "network_step", "schema": 1, **dataclasses.asdict(self), **derived}
 
-
-@dataclass(frozen=True)
-class ScalingPoint:
+@dataclass(frozen=True, repr=False)
+class ScalingPoint(Value):
     """One point of a scaling curve: a step, its speed-up in samples per second over one node, and that per node."""
 
     nodes: int

@@ -14,20 +14,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.hardware import dtype_name
 from edl_labs.roofline.costs import NORMS, SOFTMAX
 from edl_labs.roofline.sizes import check_amount, check_sizes, pair
 from edl_labs.units import byte_count, si
+from edl_labs.values import Value
 
 ITEM_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
 INDEX_BYTES = 8
 
 
-@dataclass(frozen=True)
-class Work:
+@dataclass(frozen=True, repr=False)
+class Work(Value):
     """What must be done: FLOPs of contractions, other FLOPs, bytes to and from memory, in one dtype.
 
     >>> Work(2e9, 0, 1e8, "fp16").intensity_flop_per_byte
@@ -97,10 +97,6 @@ class Work:
     def __str__(self) -> str:
         flops, moved = si(self.total_flops, "FLOP"), byte_count(self.moved_bytes)
         return f"{self.name or 'work'} ({self.dtype}): {flops}, {moved}, {self.intensity_flop_per_byte:.4g} FLOP/B"
-
-    def to_json(self) -> dict[str, Any]:
-        """The work as plain JSON data with a schema number."""
-        return {"kind": "work", "schema": 1, **dataclasses.asdict(self)}
 
 
 def total(works: Iterable[Work], *, name: str = "") -> Work:

@@ -65,8 +65,8 @@ def test_offloaded_parts_are_the_hosts() -> None:
 def test_the_two_lecturers_and_pytorch_are_reconciled() -> None:
     found = reconcile_amp()
 
-    assert (16.0, 18.0, 16.0) == tuple(a.resident for a in (found.deck_000, found.deck_002, found.pytorch))
-    assert (16.0, 18.0, 18.0) == tuple(a.peak for a in (found.deck_000, found.deck_002, found.pytorch))
+    assert (16.0, 18.0, 16.0) == tuple(a.resident for a in (found.half_with_master, found.both_copies, found.pytorch))
+    assert (16.0, 18.0, 18.0) == tuple(a.peak for a in (found.half_with_master, found.both_copies, found.pytorch))
     assert "autocast's cache" in repr(found)
 
 

@@ -351,6 +351,21 @@ def test_integers_have_no_ceiling_and_the_count_is_plain_data():
     assert 80 == json.loads(json.dumps(counted.to_json()))["moved_bytes"]
 
 
+def test_a_count_is_short_to_look_at_and_whole_in_json():
+    counted = count(nn.Sequential(*(Residual() for _ in range(8))), torch.randn(10, 16))
+
+    assert counted == type(counted).from_json(json.dumps(counted.to_json()))
+    assert len(repr(counted)) < 200
+    assert len(counted.rows) > 40
+
+
+def test_a_count_is_a_frame_of_its_rows():
+    pytest.importorskip("pandas")
+    counted = count(Residual(), torch.randn(10, 16))
+
+    assert sum(counted.to_frame()["moved_bytes"]) == counted.moved_bytes
+
+
 def test_an_operation_without_a_formula_is_named():
     counted = count(lambda x: torch.fft.fft(x), torch.randn(8), backward=False)
 
