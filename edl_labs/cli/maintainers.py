@@ -12,7 +12,7 @@ from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.run.values import RunReport
+    from edl_labs.course.run.run_report import RunReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def run(
 ) -> None:
     """Run solution notebooks headless: executed notebooks, HTML, results.json, env.json and junit.xml."""
     from edl_labs.course.run.execute import run_labs
-    from edl_labs.course.run.values import Limits
+    from edl_labs.course.run.run_report import Limits
 
     if smoke and full:
         raise UsageError("--smoke and --full exclude each other", next="give one of them, or neither for --full")

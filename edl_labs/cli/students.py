@@ -120,7 +120,7 @@ def check(
 ) -> None:
     """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
     from edl_labs.course.run.checkfile import check_notebook
-    from edl_labs.course.run.values import Limits
+    from edl_labs.course.run.run_report import Limits
 
     with Progress(quiet=as_json) as progress:
         report = check_notebook(file, limits=Limits(cell_s=cell_timeout), progress=progress)

@@ -12,7 +12,7 @@ from typing import Any
 
 from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
 from edl_labs.course.grade.assignment import Assignment, load_assignment
-from edl_labs.course.grade.quick_imports import without_grammars
+from edl_labs.course.quick_imports import without_grammars
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import UsageError
 

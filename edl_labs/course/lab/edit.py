@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.lab.notebook import METADATA, dumps
-from edl_labs.course.lab.notebook import text as source_text
 from edl_labs.course.lab.read import no_such_lab
 from edl_labs.course.lab.rules import check_cells
 from edl_labs.course.lab.source import parse
+from edl_labs.course.lab.source_notebook import METADATA, dumps
+from edl_labs.course.lab.source_notebook import text as source_text
 from edl_labs.course.layout import Course
 from edl_labs.course.run.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError

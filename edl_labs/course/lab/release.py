@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.lab.notebook import stamped
+from edl_labs.course.lab.source_notebook import stamped
 from edl_labs.errors import EdlError, UsageError
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.course.run.integrity import tampering
-from edl_labs.course.run.notebooks import check_name, explain_name, read_notebook
+from edl_labs.course.run.notebook_file import check_name, explain_name, read_notebook
 from edl_labs.course.run.process import Finished, Job, run
-from edl_labs.course.run.values import ExerciseResult, Failure, Limits
+from edl_labs.course.run.run_report import ExerciseResult, Failure, Limits
 from edl_labs.course.run.verdict import Expected, crashes, exercise_results
 from edl_labs.errors import EdlError, UsageError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs import units
-from edl_labs.course.run.text import one_line
+from edl_labs.course.run.safe_text import one_line
 
 SCHEMA = 1
 TORCH_AT_LEAST = (2, 11)
@@ -134,7 +134,7 @@ def _kernel() -> Row:
     import nbformat
 
     from edl_labs.course.run.process import Job, run
-    from edl_labs.course.run.values import Limits
+    from edl_labs.course.run.run_report import Limits
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "doctor.ipynb"

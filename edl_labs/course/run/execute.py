@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edl_labs import units
-from edl_labs.course.run.plan import Plan, choose_device, plan_runs
 from edl_labs.course.run.process import Job, Stop, run
-from edl_labs.course.run.text import count, one_line
-from edl_labs.course.run.values import FAILED, Cell, Failure, Limits, NotebookResult, RunReport
+from edl_labs.course.run.run_plan import Plan, choose_device, plan_runs
+from edl_labs.course.run.run_report import FAILED, Cell, Failure, Limits, NotebookResult, RunReport
+from edl_labs.course.run.safe_text import count, one_line
 from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from edl_labs.course.layout import Course
 
 Progress = Callable[[int, int, str], None]
+_ENVIRONMENT_SCHEMA = 1
+# Settings that change what runs where; nothing else of the environment is anybody's business.
+_VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_LOGS")
 
 
 def run_labs(
@@ -158,11 +164,31 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
 
 def _write(report: RunReport, folder: Path, plans: Sequence[Plan]) -> None:
     from edl_labs.course.run.junit import junit_xml
-    from edl_labs.course.run.stamp import environment
 
     _write_json(folder / "results.json", report.to_json())
     _write_json(folder / "env.json", environment(report.device))
     (folder / "junit.xml").write_bytes(junit_xml(report))
+
+
+def environment(device: str | None = None) -> dict[str, Any]:
+    """The environment stamp of `device`, with package versions, as plain JSON."""
+    from edl_labs import __version__
+    from edl_labs.device import describe
+
+    return {
+        "schema": _ENVIRONMENT_SCHEMA,
+        "edl_labs": __version__,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe(device).to_dict(),
+        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "packages": _packages(),
+    }
+
+
+def _packages() -> dict[str, str]:
+    """The version of every installed package, by its name in lower case."""
+    found = {str(d.metadata["Name"]).lower(): d.version for d in metadata.distributions() if d.metadata["Name"]}
+    return dict(sorted(found.items()))
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from edl_labs.course.run.notebooks import grade_id
-from edl_labs.course.run.text import count
-from edl_labs.course.run.values import Failure
+from edl_labs.course.run.notebook_file import grade_id
+from edl_labs.course.run.run_report import Failure
+from edl_labs.course.run.safe_text import count
 
 TAMPERED = 5
 

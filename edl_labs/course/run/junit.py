@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from edl_labs.course.run.text import plain_text
-from edl_labs.course.run.values import ExerciseResult, Failure, NotebookResult, RunReport
+from edl_labs.course.run.run_report import ExerciseResult, Failure, NotebookResult, RunReport
+from edl_labs.course.run.safe_text import plain_text
 
 _OF_EXERCISES = ("full-marks", "unreadable", "missing")
 

@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.run.text import one_line
-from edl_labs.course.run.values import Cell, Limits
+from edl_labs.course.run.run_report import Cell, Limits
+from edl_labs.course.run.safe_text import one_line
 
 # What the process may take besides the notebook: its imports, and saving.
 _SLACK_S = 60.0
@@ -127,7 +127,7 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
     # The user's IPython profile and start-up files must not change a run.
     env = {**os.environ, "IPYTHONDIR": str(folder.parent / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1", **job.env}
     process = subprocess.Popen(
-        [sys.executable, "-m", "edl_labs.course.run.worker"],
+        [sys.executable, "-m", "edl_labs.course.run"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

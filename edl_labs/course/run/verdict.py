@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.text import count, one_line
-from edl_labs.course.run.values import FAILED, Cell, ExerciseResult, Failure, Limits
+from edl_labs.course.run.run_report import FAILED, Cell, ExerciseResult, Failure, Limits
+from edl_labs.course.run.safe_text import count, one_line
 
 _STATES = ("not attempted", "wrong", "partly", "passed")
 _SCHEMA = 1

@@ -9,7 +9,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from edl_labs.course.run.values import Limits
+from edl_labs.course.run.run_report import Limits
 
 QUICK = Limits(cell_s=120, notebook_s=240)
 

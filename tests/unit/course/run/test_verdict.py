@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.values import Cell, Limits
+from edl_labs.course.run.run_report import Cell, Limits
 from edl_labs.course.run.verdict import Expected, crashes, exercise_results, run_failures
 
 OUTCOME = {"schema": 1, "name": "sums", "state": "passed", "points": 2.0, "max_points": 2.0, "what": "", "next": ""}

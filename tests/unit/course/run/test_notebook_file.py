@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.run import notebooks
-from edl_labs.course.run.notebooks import check_name, code_cells, explain_name, parameter_names, read_notebook
+from edl_labs.course.run.notebook_file import check_name, code_cells, explain_name, parameter_names, read_notebook
 from edl_labs.errors import UsageError
 from tests.unit.course.run.running_kit import check, code, explain, notebook, raw, write
 

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.run.engine import PatientClient, Recorder, WatchedClient, ending
-from edl_labs.course.run.notebooks import read_notebook
-from edl_labs.course.run.values import Limits
+from edl_labs.course.run.notebook_file import read_notebook
+from edl_labs.course.run.run_report import Limits
+from edl_labs.course.run.watched_kernel import PatientClient, Recorder, WatchedClient, ending
 
 Emit = Callable[[Mapping[str, Any]], None]
 

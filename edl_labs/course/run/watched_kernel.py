@@ -17,9 +17,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellTimeoutError, DeadKernelError
 
 from edl_labs.checks.score import MIME
-from edl_labs.course.run.notebooks import cell_points, check_name, code_cells, first_line, grade_id
-from edl_labs.course.run.text import one_line
-from edl_labs.course.run.values import Cell, Limits
+from edl_labs.course.run.notebook_file import cell_points, check_name, code_cells, first_line, grade_id
+from edl_labs.course.run.run_report import Cell, Limits
+from edl_labs.course.run.safe_text import one_line
 
 _OUTPUTS = ("stream", "display_data", "execute_result", "error", "update_display_data")
 

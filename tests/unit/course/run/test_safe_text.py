@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from edl_labs.course.run.text import one_line, plain_text
+from edl_labs.course.run.safe_text import one_line, plain_text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.run.notebooks import (
+from edl_labs.course.run.notebook_file import (
     cell_points,
     check_name,
     code_cells,

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.run.checkfile import CheckReport, check_notebook
-from edl_labs.course.run.values import Limits
+from edl_labs.course.run.run_report import Limits
 from edl_labs.errors import UsageError
 from tests.unit.course.run.running_kit import QUICK, check, code, explain, notebook, passed, raw, solve, write
 

@@ -1,6 +1,6 @@
 """One notebook in a process of its own: reads a job from stdin, writes one JSON line an event to what was stdout.
 
-Run as `python -m edl_labs.course.run.worker`. The process is disposable: whatever a cell does to it, the events that it
+Run as `python -m edl_labs.course.run`. The process is disposable: whatever a cell does to it, the events that it
 wrote before still count. A SIGTERM ends it and its kernel.
 """
 
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from edl_labs.course.grade.quick_imports import without_grammars
+from edl_labs.course.quick_imports import without_grammars
 
 
 def main() -> None:
@@ -30,9 +30,8 @@ def main() -> None:
         events.write(json.dumps(event, default=str) + "\n")
         events.flush()
 
-    # Neither may a notebook's schema hold internet names, nor may reading one wait for their grammars.
-    with without_grammars():
-        from edl_labs.course.run.session import run_job
+    with without_grammars():  # nbformat imports jsonschema when it reads, not only when it is imported
+        from edl_labs.course.run.notebook_job import run_job
 
         run_job(job, emit=emit)
 

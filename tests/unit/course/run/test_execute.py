@@ -18,8 +18,9 @@ from xml.etree import ElementTree
 import nbformat
 import pytest
 
+from edl_labs.course.run import run_plan
 from edl_labs.course.run.execute import run_labs
-from edl_labs.course.run.values import Limits, RunReport
+from edl_labs.course.run.run_report import Limits, RunReport
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.unit.course.run.running_kit import QUICK, check, code, explain, passed, solve, write
 
@@ -210,6 +211,12 @@ class SmallCourse:
     @property
     def exercises(self) -> Path:
         return self.root / "edl_labs" / "exercises"
+
+
+@pytest.fixture(autouse=True)
+def labs_of_the_small_course(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run reads a lab's parameters and exercises; the small course has no sources to read them from."""
+    monkeypatch.setattr(run_plan, "read_lab", lambda course, name: course.lab(name))
 
 
 def course(folder: Path, *cells: Any, **parameters: dict[str, Any]) -> Any:
