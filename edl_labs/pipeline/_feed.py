@@ -62,7 +62,7 @@ def feed(
     if workers < 0 or prefetch < 1 or not 0 <= nice <= 19 or (batches is None) == (batch_size is None):
         raise UsageError(
             f"feed(batch_size={batch_size}, workers={workers}, prefetch={prefetch}, nice={nice})",
-            why="there are 0 workers or more, a prefetch of 1 or more, a nice of 0 to 19, and a batch size or batches",
+            why="it takes workers >= 0, prefetch >= 1, nice from 0 to 19, and either batch_size or batches",
             next="feed(dataset, batch_size=32, workers=2)",
         )
     context = torch.multiprocessing.get_context(start_method or ("fork" if _can_fork() else "spawn"))

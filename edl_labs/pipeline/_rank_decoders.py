@@ -87,7 +87,9 @@ def rank_decoders(
     """The `DecoderRanks` on `samples`: images are compared first, then all decoders take turns in each round."""
     chosen = decoders() if chosen is None else chosen
     if rounds < 1 or not chosen:
-        raise UsageError("no decoder or no round", why="ranks need both", next="rank_decoders(samples, rounds=3)")
+        raise UsageError(
+            "there is nothing to rank", why="ranks need a decoder and a round", next="rank_decoders(samples, rounds=3)"
+        )
     checked = agreement(samples[: min(8, len(samples))], chosen)
     refused = {a.name: f"mean difference {a.mean_difference:.2f} levels" for a in checked if not a.agrees}
     kept = {name: decode for name, decode in chosen.items() if name not in refused}

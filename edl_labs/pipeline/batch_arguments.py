@@ -17,7 +17,7 @@ def checked_lengths(lengths: Iterable[Any]) -> list[int]:
             raise UsageError(
                 f"sample {sample} has length {length!r}",
                 why="a sample has at least one token, counted in whole numbers",
-                next="drop empty samples, or mend what counts them",
+                next="drop empty samples, or fix what counts them",
             )
         found.append(whole)
     return found
@@ -29,7 +29,9 @@ def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list
     for number, batch in enumerate(batches):
         rows = [_whole(row) for row in batch]
         if not rows:
-            raise UsageError(f"batch {number} is empty", why="a batch has a sample", next="leave empty batches out")
+            raise UsageError(
+                f"batch {number} is empty", why="a batch holds at least one sample", next="leave empty batches out"
+            )
         for row in rows:
             if row is None or not 0 <= row < samples:
                 raise UsageError(
@@ -45,7 +47,7 @@ def positive(value: object, what: str) -> int:
     """`value` as a whole number from 1; UsageError for anything else."""
     whole = _whole(value)
     if whole is None or whole < 1:
-        raise UsageError(f"{what} is {value!r}", why="it is a whole number from 1", next=f"give {what} such as 32")
+        raise UsageError(f"{what} is {value!r}", why="it must be a whole number, at least 1", next=f"try {what}=32")
     return whole
 
 
@@ -55,8 +57,8 @@ def refuse_longer(lengths: Sequence[int], budget: int, *, what: str) -> None:
         if length > budget:
             raise UsageError(
                 f"sample {sample} of {length:,} tokens does not fit {what} of {budget:,}",
-                why="a sample is not cut by batching",
-                next="raise it, or cut or drop that sample first",
+                why="batching does not cut samples",
+                next=f"raise {what}, or cut or drop that sample first",
             )
 
 

@@ -72,7 +72,9 @@ def pad_collate(samples: Sequence[Any], *, pad: int = 0, multiple: int = 1) -> d
     import numpy as np
 
     if not len(samples):
-        raise UsageError("an empty batch cannot be padded", why="it has no longest sample", next="leave it out")
+        raise UsageError(
+            "an empty batch cannot be padded", why="it is padded to its longest sample", next="leave empty batches out"
+        )
     sizes = checked_lengths(len(sample) for sample in samples)
     width = -(-max(sizes) // positive(multiple, "multiple")) * multiple
     tokens = np.full((len(samples), width), pad, dtype=np.int64)

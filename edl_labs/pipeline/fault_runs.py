@@ -39,7 +39,7 @@ def whose_fault(
     `limit_s` is TookTooLong, and so, in the main thread of a Unix process, is a step.
     """
     if batches < 6:
-        raise UsageError(f"{batches} batches", why="an interval needs some", next="give 60")
+        raise UsageError(f"{batches} batches are too few", why="an interval needs at least 6", next="try batches=60")
     clock = HostClock() if clock is None else clock
     make = loader if callable(loader) else _again(loader)
     run = _Run(clock, batches, budget_s / 3, limit_s)
@@ -106,9 +106,9 @@ class _Run:
         _close(batches)
         if len(times) < 2:
             raise UsageError(
-                f"the loader gives {len(times)} batches",
-                why="the time between two of them is what counts",
-                next="give a data set of more batches",
+                f"the loader gave {len(times)} batch" + ("" if len(times) == 1 else "es"),
+                why="what counts is the time between two of them",
+                next="use a data set with more batches",
             )
         return times[1:], times[0], first
 

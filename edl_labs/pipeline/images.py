@@ -39,7 +39,11 @@ class ImageDataset:
         self, store: Store, *, decoder: str = "pillow", crop: int = 224, normalise: bool = False, seed: int = 0
     ) -> None:
         if store.kind != "image":
-            raise UsageError(f"the store holds {store.kind}", why="an ImageDataset decodes JPEGs", next="write images")
+            raise UsageError(
+                f"the store holds samples of kind {store.kind!r}",
+                why="an ImageDataset decodes JPEGs",
+                next="write images",
+            )
         self.store, self.decoder, self.crop, self.seed, self.epoch = store, find(decoder), crop, seed, 0
         self.normalise = normalise
 
@@ -92,7 +96,9 @@ def collate(samples: Sequence[Any]) -> Any:
     shapes = {sample.shape for sample in samples}
     if len(shapes) != 1:
         raise UsageError(
-            f"a batch of shapes {sorted(shapes)}", why="a tensor has one shape", next="crop, or pad in the collate"
+            f"the samples of a batch have the shapes {sorted(shapes)}",
+            why="a tensor has one shape",
+            next="crop to one size, or pad in your own collate",
         )
     return torch.from_numpy(np.stack(samples))
 

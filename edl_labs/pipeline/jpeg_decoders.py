@@ -37,7 +37,7 @@ class Decoder:
         if self.name not in SCALING:
             raise UsageError(
                 f"{self.name} has no scaled decoding here",
-                why=f"{', '.join(SCALING)} have it",
+                why=f"only {' and '.join(SCALING)} have it",
                 next="choose one of them, or decode in full and resize",
             )
         check_jpeg(data, sample=sample)
@@ -91,7 +91,11 @@ def decoder(name: str) -> Decoder:
         return found[name]
     why = missing_decoders().get(name, "no decoder has this name")
     raise UsageError(
-        f"there is no decoder {name!r} here", why=why, next=f"choose one of {', '.join(found) or 'none'}, or install it"
+        f"there is no decoder {name!r} here",
+        why=why,
+        next=f"choose one of {', '.join(found)}, or install it"
+        if found
+        else "install one: pip install 'edl-labs[data]'",
     )
 
 
@@ -102,7 +106,7 @@ def agreement(samples: Sequence[bytes], chosen: Mapping[str, Callable[..., Any]]
     chosen = decoders() if chosen is None else chosen
     if not chosen or not samples:
         raise UsageError(
-            "there is nothing to compare", why="a decoder or an image is needed", next="pip install 'edl-labs[data]'"
+            "there is nothing to compare", why="it takes a decoder and an image", next="pip install 'edl-labs[data]'"
         )
     reference, first = next(iter(chosen.items()))
     wanted = [first(data, sample=f"sample {n}") for n, data in enumerate(samples)]

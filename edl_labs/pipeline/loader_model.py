@@ -95,7 +95,11 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None) -> C
     """
     cores = usable_cores() if cores is None else cores
     if 1 not in rates or min(rates.values(), default=0) <= 0:
-        raise UsageError("rates need one process alone", why="slowdowns are relative to it", next="measure 1, 2, ...")
+        raise UsageError(
+            "the rate of one process alone is missing, or a rate is not positive",
+            why="slowdowns are relative to it",
+            next="measure 1, 2, ... processes",
+        )
     pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
     weight = sum(x * x for x, _ in pairs)
     sigma = max(0.0, sum(x * y for x, y in pairs) / weight) if weight else 0.0

@@ -24,7 +24,7 @@ def mock_loader(loader: Iterable[Any], *, batches: int | None = None, limit_s: f
     first = within(limit_s, lambda: next(source, nothing), what="the first batch of the loader")
     if first is nothing:
         raise UsageError(
-            "the loader gives no batch", why="a mock loader repeats a real one", next="check the data set's length"
+            "the loader gave no batch", why="a mock loader repeats a real one", next="check the data set's length"
         )
     if batches is None and hasattr(loader, "__len__"):
         batches = len(loader)  # type: ignore[arg-type]

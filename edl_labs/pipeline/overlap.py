@@ -47,8 +47,8 @@ def overlap_of_trace(trace: Mapping[str, Any] | str | Path) -> Overlap:
     spans = [span for event in tree["traceEvents"] if (span := _span(event)) is not None]
     if not spans:
         raise UsageError(
-            "the trace has no work of a device",
-            why="no event of it is a kernel or a copy: it was recorded on a CPU, or without CUDA activities",
+            "the trace shows no work on a device",
+            why="none of its events is a kernel or a copy: it was recorded on a CPU, or without CUDA activities",
             next="profile with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
         )
     begin = min(span.start_s for span in spans)
@@ -74,8 +74,8 @@ def virtual_overlap(
     """
     if batches < 1 or prefetch < 0 or streams not in (1, 2):
         raise UsageError(
-            f"{batches} batches, prefetch {prefetch}, {streams} streams",
-            why="a loop has a batch or more, a prefetch of 0 or more, and one stream or two",
+            f"batches={batches}, prefetch={prefetch}, streams={streams}",
+            why="a loop has at least one batch, a prefetch of 0 or more, and one stream or two",
             next="virtual_overlap(prefetch=2, streams=2)",
         )
     gpu = VirtualGPU(VirtualMachine.of(chip).warm())

@@ -44,7 +44,7 @@ def start_cost_s(method: str, *, imports: str = "torch", limit_s: float = 60.0) 
         child.kill()
         raise UsageError(
             f"a worker did not start with {method}",
-            why=f"it did not end well within {limit_s:g} s (exit code {child.exitcode})",
+            why=f"it failed, or did not end within {limit_s:g} s (exit code {child.exitcode})",
             next="run the same in a script of its own to see the worker's error",
         )
     return float(queue.get() - begin)
@@ -213,7 +213,9 @@ def shared_memory(batch_bytes: int, *, workers: int, prefetch: int = 2) -> Share
     Containers often give /dev/shm 64 MB: then workers die of a bus error when a batch does not fit.
     """
     if batch_bytes < 0 or workers < 0 or prefetch < 1:
-        raise UsageError("sizes are not negative", why="a queue of a loader is meant", next="give bytes and workers")
+        raise UsageError(
+            "sizes cannot be negative", why="they describe the queue of a loader", next="give bytes and workers"
+        )
     needed = batch_bytes * (workers * (prefetch + 1) + 1) if workers else 0
     usage = shutil.disk_usage(_SHARED) if _SHARED.is_dir() else None
     return SharedMemory(needed, None if usage is None else usage.free, None if usage is None else usage.total)

@@ -150,7 +150,9 @@ def write(data: DataSet, folder: Path | str, *, format: str = "raw", shard_bytes
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}", why=f"there are {', '.join(FORMATS)}", next="choose one")
     if not len(data):
-        raise UsageError("an empty data set cannot be written", why="it has no sample", next="make one with samples")
+        raise UsageError(
+            "an empty data set cannot be written", why="it holds no samples", next="make one with at least one"
+        )
     for sample, payload in enumerate(data.samples):
         if format == "tar" and len(payload) > shard_bytes:
             raise UsageError(

@@ -51,7 +51,7 @@ def as_array(payload: bytes, kind: str) -> Any:
     import numpy as np
 
     if kind not in ("tokens", "table"):
-        raise UsageError(f"a sample of kind {kind!r} is not an array", why="it is compressed", next="decode it")
+        raise UsageError(f"a sample of kind {kind!r} is not an array", why="it is compressed", next="decode it first")
     return np.frombuffer(payload, dtype=np.int32 if kind == "tokens" else np.float32)
 
 

@@ -43,7 +43,7 @@ class BinTree:
         """The most room of any bin below `node`: one comparison."""
         if type(node) is not int or not 0 < node < 2 * self.leaves:
             raise UsageError(
-                f"the tree has no node {node!r}", why=f"they run from 1 to {2 * self.leaves - 1}", next="1 is the root"
+                f"the tree has no node {node!r}", why=f"nodes run from 1 to {2 * self.leaves - 1}", next="1 is the root"
             )
         self._recorded.append([node])
         return self._room[node]

@@ -162,7 +162,9 @@ def _name(operation: Operation) -> str:
 def _first_start(operations: Sequence[Operation]) -> int:
     starts = [operation.start for operation in operations if operation.engine != NO_ENGINE]
     if not starts:
-        raise VirtualGPUError("the step uses no device", why="it has no launch and no copy", next="give it a launch")
+        raise VirtualGPUError(
+            "the step does not use the device", why="it has neither a launch nor a copy", next="give it a launch"
+        )
     return min(starts)
 
 

@@ -52,6 +52,6 @@ def label(name: object) -> str:
         return name
     raise VirtualGPUError(
         "a kernel needs a name",
-        why=f"it is a text of 1 to {MAX_NAME} characters",
+        why=f"a name is a text of 1 to {MAX_NAME} characters",
         next='launch("relu", duration_s=...)',
     )

@@ -122,7 +122,9 @@ class TrainingJob:
 
         if not batch.on_device:
             raise VirtualGPUError(
-                "the batch is in the host's memory", why="kernels read the device's", next="job.to_device(batch)"
+                "the batch is in the host's memory",
+                why="kernels read device memory",
+                next="call job.to_device(batch) first",
             )
         loss = self.gpu.empty(4, name="loss")
         hidden = [self._inputs[batch.number]]
@@ -175,7 +177,9 @@ class TrainingJob:
     def _move(self, name: str) -> None:
         if name not in self._gradients:
             raise VirtualGPUError(
-                f"{name} has no gradient", why="nothing was differentiated yet", next="job.backward(loss) comes first"
+                f"{name} has no gradient",
+                why="there has been no backward pass yet",
+                next="call job.backward(loss) first",
             )
         self._weights[name] = self._weights[name] - _RATE * self._gradients[name]
 

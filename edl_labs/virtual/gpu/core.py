@@ -54,7 +54,7 @@ class Core:
             raise VirtualGPUError(
                 f"the program has more than {MAX_OPERATIONS:,} operations",
                 why="every one of them is kept, for the replay",
-                next="mend the loop that issues them, or measure with fewer calls",
+                next="fix the loop that issues them, or measure with fewer calls",
             )
         self.recorded.append(entry)
 

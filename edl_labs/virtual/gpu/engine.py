@@ -18,7 +18,7 @@ _FOREVER = 10**40  # picoseconds: beyond any sum of operations that a program ma
 Regions = tuple[tuple[object, int], ...]
 
 
-class Work:
+class KernelWork:
     """What a kernel does, priced when it starts: arithmetic overlaps memory traffic, part of which hits the L2."""
 
     __slots__ = ("arithmetic_ps", "moved_bytes", "regions")
@@ -33,7 +33,7 @@ class Operation:
     __slots__ = ("arrived", "called", "cost", "done", "engine", "label", "lane", "sequence", "start")
 
     # Positional throughout: this is made once per issued operation, and keywords cost a fifth of the whole path.
-    def __init__(self, lane: Lane, engine: int, label: str, cost: int | Work) -> None:
+    def __init__(self, lane: Lane, engine: int, label: str, cost: int | KernelWork) -> None:
         self.lane = lane
         self.engine = engine
         self.label = label
@@ -180,7 +180,7 @@ class Engines:
     def _start(self, operation: Operation, begin: int) -> None:
         operation.start = begin
         cost = operation.cost
-        end = begin + (self._price(cost) if isinstance(cost, Work) else cost)
+        end = begin + (self._price(cost) if isinstance(cost, KernelWork) else cost)
         operation.done = self._free[operation.engine] = end
         self.last_done = max(self.last_done, end)
         lane = operation.lane
@@ -196,7 +196,7 @@ class Engines:
         while True:
             cost = operation.cost
             operation.start = begin
-            operation.done = end = begin + (self._price(cost) if isinstance(cost, Work) else cost)
+            operation.done = end = begin + (self._price(cost) if isinstance(cost, KernelWork) else cost)
             if operation is target:
                 limit = until
             following = pending.popleft() if pending else None
@@ -256,7 +256,7 @@ class Engines:
             if lane.head is not None:
                 reached.append((lane.head, max(end, lane.head.arrived)))
 
-    def _price(self, work: Work) -> int:
+    def _price(self, work: KernelWork) -> int:
         hits = min(self._cache.touch(work.regions), work.moved_bytes)
         seconds = (work.moved_bytes - hits) / self._memory_byte_per_s + hits / self._l2_byte_per_s
         return max(work.arithmetic_ps, round(seconds * PER_SECOND), self._floor_ps)

@@ -7,7 +7,7 @@ from typing import Any
 from edl_labs.hardware import dtype_name
 from edl_labs.virtual.errors import VirtualGPUError
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Region
-from edl_labs.virtual.gpu.engine import COMPUTE, TO_DEVICE, TO_HOST, Regions, Work
+from edl_labs.virtual.gpu.engine import COMPUTE, TO_DEVICE, TO_HOST, KernelWork, Regions
 from edl_labs.virtual.gpu.machine import VirtualMachine
 from edl_labs.virtual.quantities import PER_SECOND, flop_count, picoseconds, whole_bytes
 
@@ -21,7 +21,7 @@ def kernel_cost(
     moved_bytes: int | None,
     dtype: object,
     touched: tuple[Region, ...],
-) -> int | Work:
+) -> int | KernelWork:
     """What a kernel costs, in picoseconds or as work to be priced when it starts; the entry records what was given."""
     if duration_s is None:
         size = sum(part.nbytes for part in touched) if moved_bytes is None else moved_bytes
@@ -59,7 +59,7 @@ def transfer_ps(nbytes: int, byte_per_s: float) -> int:
 
 def _work(
     machine: VirtualMachine, name: str, *, flops: float, moved_bytes: int, dtype: str, touched: tuple[Region, ...]
-) -> Work:
+) -> KernelWork:
     """A kernel's work on a machine: its arithmetic in time, its traffic in bytes, and the regions it touches."""
     arithmetic_ps = round(flops / _peak(machine, dtype) * PER_SECOND) if flops else 0
     if touched:
@@ -68,7 +68,7 @@ def _work(
         )
     else:
         regions = ((name, moved_bytes),) if moved_bytes else ()
-    return Work(arithmetic_ps=arithmetic_ps, moved_bytes=moved_bytes, regions=regions)
+    return KernelWork(arithmetic_ps=arithmetic_ps, moved_bytes=moved_bytes, regions=regions)
 
 
 def _peak(machine: VirtualMachine, dtype: str) -> float:

@@ -186,8 +186,8 @@ def _reached_ps(gpu: Device, event: object) -> int:
     assert isinstance(event, Event)
     if not event.enable_timing:
         raise VirtualGPUError(
-            f"cannot take the time of {event!r}: it keeps none",
-            why="events keep times only when made for it",
+            f"cannot take the time of {event!r}: it does not keep one",
+            why="only events made for timing keep a time",
             next="make it with gpu.Event(enable_timing=True)",
         )
     if mark.done is None or mark.done > gpu.core.host_ps:

@@ -21,7 +21,7 @@ from edl_labs.virtual.gpu.buffers import (
     regions,
 )
 from edl_labs.virtual.gpu.core import Core, timeline
-from edl_labs.virtual.gpu.engine import COMPUTE, TO_HOST, Operation, Work
+from edl_labs.virtual.gpu.engine import COMPUTE, TO_HOST, KernelWork, Operation
 from edl_labs.virtual.gpu.machine import VirtualMachine, machine
 from edl_labs.virtual.gpu.player import Player, entries
 from edl_labs.virtual.gpu.pricing import copy_plan, kernel_cost, transfer_ps
@@ -120,7 +120,7 @@ class VirtualGPU:
         read = written = _NOTHING
         if reads is not _NOTHING or writes is not _NOTHING or elementwise:
             read, written = declare_kernel(self, entry, reads, writes, elementwise=elementwise)
-        cost: int | Work
+        cost: int | KernelWork
         if type(duration_s) is float and 0 <= duration_s <= MAX_SECONDS and not flops and moved_bytes is None:
             # The short way for what programs issue most.
             cost, entry["duration_s"] = round(duration_s * PER_SECOND), duration_s
@@ -154,7 +154,7 @@ class VirtualGPU:
         if dst.nbytes != src.nbytes:
             raise VirtualGPUError(
                 f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit {dst.nbytes}",
-                why="a copy moves as many bytes as it fills",
+                why="both sides of a copy have the same size",
                 next="cut both sides to the same size",
             )
         entry = {"op": "copy", "dst": plain(dst), "src": plain(src), "stream": stream.index}
@@ -207,8 +207,8 @@ class VirtualGPU:
         """A new stream."""
         if len(self.streams) >= MAX_STREAMS:
             raise VirtualGPUError(
-                f"more than {MAX_STREAMS} streams",
-                why="a device has few hardware queues, and streams beyond them share",
+                f"a device has at most {MAX_STREAMS} streams here",
+                why="it has few hardware queues, which further streams would share",
                 next="make a few streams and use them in turn",
             )
         stream = streams.Stream(self, len(self.streams))

@@ -251,7 +251,7 @@ class VirtualWorkers:
 
 
 def _bad_action(number: int, value: object, why: str) -> VirtualWorkersError:
-    return VirtualWorkersError(f"batch {number} holds {shown(value)}", why=why, next="mend that batch")
+    return VirtualWorkersError(f"batch {number} holds {shown(value)}", why=why, next="fix that batch")
 
 
 def _seconds(value: object) -> int:

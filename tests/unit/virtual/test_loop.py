@@ -89,5 +89,5 @@ def test_an_unknown_operation_is_named():
 
 
 def test_a_step_without_a_device_has_no_window():
-    with pytest.raises(VirtualGPUError, match="uses no device"):
+    with pytest.raises(VirtualGPUError, match="does not use the device"):
         step_spans([host("python", 1e-6)], MACHINE)

@@ -94,7 +94,7 @@ MISUSES = {
     ),
     "elapsed time of an untimed event": (
         lambda w: (w.gpu.synchronize(), w.event.elapsed_time(w.plain)),
-        "cannot take the time of event 1: it keeps none",
+        "cannot take the time of event 1: it does not keep one",
     ),
     "elapsed time of an event that is not reached": (
         lambda w: w.event.elapsed_time(w.event),
@@ -118,7 +118,7 @@ MISUSES = {
         "3 is not a stream of this device",
     ),
     "entering no stream": (lambda w: w.gpu.stream("s"), "'s' is not a stream of this device"),
-    "too many streams": (lambda w: [w.gpu.Stream() for _ in range(200)], "more than 128 streams"),
+    "too many streams": (lambda w: [w.gpu.Stream() for _ in range(200)], "a device has at most 128 streams here"),
     "too many regions": (
         lambda w: w.gpu.launch("k", duration_s=0.0, reads=[w.device] * 65),
         "one operation touches 65 regions",
@@ -141,7 +141,7 @@ def test_misuse_is_not_recorded_and_costs_no_memory(misuse, what):
     world, kept = World(), World()
     with pytest.raises(VirtualGPUError):
         misuse(world)
-    if what not in ("cannot take the time of event 1: it keeps none", "more than 128 streams"):
+    if what not in ("cannot take the time of event 1: it does not keep one", "a device has at most 128 streams here"):
         assert kept.gpu.program == world.gpu.program
         assert kept.gpu.core.host_ps == world.gpu.core.host_ps
 
