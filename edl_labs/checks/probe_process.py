@@ -15,7 +15,7 @@ from edl_labs.checks import plain_data
 from edl_labs.errors import EdlError, PlainDataError
 
 
-class WorkerDied(EdlError):
+class ProbeDied(EdlError):
     """The second process ended or did not answer in time."""
 
 
@@ -81,7 +81,7 @@ class Worker:
             _write(self._process.stdin, request)
             answer = _read(self._process.stdout)
         except (OSError, EOFError, PlainDataError) as error:
-            raise WorkerDied(
+            raise ProbeDied(
                 f"the process that runs the code ended without an answer within {timeout_s:g} s",
                 why=str(error),
                 next="look for an endless loop, os._exit or a crash in the code",

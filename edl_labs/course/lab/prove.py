@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, judge, plain_data
-from edl_labs.checks.probe_process import Worker, WorkerDied
+from edl_labs.checks.probe_process import Worker, ProbeDied
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
@@ -109,10 +109,10 @@ class _Proving:
                 for index, (name, seed) in enumerate(asked):
                     try:
                         variant.records[name, seed] = self._collect(worker, variant, name, seed)
-                    except WorkerDied as died:
+                    except ProbeDied as died:
                         variant.records[name, seed] = died
                         return [pair for pair in asked[index + 1 :] if pair[0] != name]
-        except WorkerDied as died:
+        except ProbeDied as died:
             variant.error = str(died.what)
         return []
 

@@ -6,7 +6,7 @@ from edl_labs.exercises.lab05_profiling.layer_profiler import LayerProfiler
 from edl_labs.exercises.lab05_profiling.planted_faults import Planted
 from edl_labs.exercises.lab05_profiling.rows_and_samples import ReadASampler, SelfTimes
 from edl_labs.exercises.lab05_profiling.schedule_and_monitor import ScheduleStates, UtilisationLies
-from edl_labs.exercises.lab05_profiling.step_patterns import Blame, MostToGain, NameThePattern
+from edl_labs.exercises.lab05_profiling.step_patterns import BlamedLine, MostToGain, NameThePattern
 
 EXERCISES = (
     SelfTimes,
@@ -15,7 +15,7 @@ EXERCISES = (
     LayerProfiler,
     UtilisationLies,
     NameThePattern,
-    Blame,
+    BlamedLine,
     MostToGain,
     Planted,
 )

@@ -63,7 +63,7 @@ class NameThePattern:
 
 
 @exercise("blame", uses=("name_the_pattern",))
-class Blame:
+class BlamedLine:
     """The line of the script that costs a step most by a given pattern.
 
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.

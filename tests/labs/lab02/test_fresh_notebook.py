@@ -5,51 +5,30 @@ from __future__ import annotations
 import pytest
 
 import edl_labs.roofline
-from edl_labs.course.lab.source import parse
 from edl_labs.roofline import Machine
-from tests.labs.lab02.conftest import SOURCE
 
-CELLS = [cell for cell in parse(SOURCE.read_text(encoding="utf-8"), file=SOURCE.name) if cell.kind == "code"]
+SMALL = (("width = 512", "width = 32"), ("measure_s = 0.4", "measure_s = 0.02"))
 EXERCISES = ("intensity", "ridge_and_bound", "minibatch_crossover", "fused_or_not", "count_a_model", "amdahl")
 EXERCISES += ("diagnose", "network_roofline", "scaling_plan")
 # So fast that nothing on this machine lies above its roofs.
 LIGHT = Machine.simple("given", peak_flop_per_s={"fp32": 1e15}, bandwidth_byte_per_s=1e14)
 
 
-@pytest.fixture
-def off_screen(monkeypatch):
-    import matplotlib
-
-    matplotlib.use("Agg")
+@pytest.fixture(autouse=True)
+def _light(monkeypatch):
     monkeypatch.setattr(edl_labs.roofline, "ceilings", lambda **options: LIGHT, raising=False)
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
 
 
-def run_all(*, solved: bool) -> None:
-    names = {"__name__": "notebook"}
-    small = {"width = 512": "width = 32", "measure_s = 0.4": "measure_s = 0.02"}
-    for cell in CELLS:
-        if cell.role == "check":
-            continue
-        source = cell.source if solved or cell.role != "solve" else cell.stub
-        for full, quick in small.items():
-            source = source.replace(full, quick)
-        exec(compile(source, f"{cell.label}, line {cell.line}", "exec"), names)
-
-
-def test_every_cell_of_the_stub_notebook_runs(off_screen, capsys):
-    run_all(solved=False)
+def test_every_cell_of_the_stub_notebook_runs(run_all, capsys):
+    run_all(solved=False, small=SMALL)
     said = capsys.readouterr().out
 
     for name in EXERCISES:
         assert f"This cell shows something once {name} is written." in said
 
 
-def test_no_cell_of_the_solution_notebook_waits_for_anything(off_screen, capsys):
-    run_all(solved=True)
+def test_no_cell_of_the_solution_notebook_waits_for_anything(run_all, capsys):
+    run_all(solved=True, small=SMALL)
     said = capsys.readouterr().out
 
     assert "This cell" not in said
@@ -59,7 +38,7 @@ def test_no_cell_of_the_solution_notebook_waits_for_anything(off_screen, capsys)
     assert "100000 ('weak', 12)" in said
 
 
-def test_the_formula_and_the_counter_differ_by_the_product_that_fused_attention_repeats(off_screen, capsys):
-    run_all(solved=True)
+def test_the_formula_and_the_counter_differ_by_the_product_that_fused_attention_repeats(run_all, capsys):
+    run_all(solved=True, small=SMALL)
 
     assert "the difference is 1.00 products q @ k.T" in capsys.readouterr().out

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 import edl_labs.pipeline as pipeline
-from edl_labs.course.lab.source import parse
 from edl_labs.pipeline import CacheState
-from tests.labs.lab04.conftest import SOURCE
+from tests.labs.conftest import cells_of
 
-CELLS = parse(SOURCE.read_text(encoding="utf-8"), file=SOURCE.name)
+CELLS = cells_of(__file__)
 
 
 def cell_with(words: str) -> str:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.course.lab.source import parse
-from tests.labs.lab05.conftest import SOURCE
-
-CELLS = [cell for cell in parse(SOURCE.read_text(encoding="utf-8"), file=SOURCE.name) if cell.kind == "code"]
 SMALL = (
     ("batch_size = 8", "batch_size = 2"),
     ("train_steps = 30", "train_steps = 4"),
@@ -16,31 +12,9 @@ SMALL = (
 )
 
 
-@pytest.fixture
-def off_screen():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
-
-
-def run_all(*, solved: bool) -> None:
-    names = {"__name__": "notebook"}
-    for cell in CELLS:
-        if cell.role == "check":
-            continue
-        source = cell.source if solved or cell.role != "solve" else cell.stub
-        for large, small in SMALL:
-            source = source.replace(large, small)
-        exec(compile(source, f"{cell.label}, line {cell.line}", "exec"), names)
-
-
 @pytest.mark.slow
-def test_every_cell_of_the_stub_notebook_runs(off_screen, capsys):
-    run_all(solved=False)
+def test_every_cell_of_the_stub_notebook_runs(run_all, capsys):
+    run_all(solved=False, small=SMALL)
     said = capsys.readouterr().out
 
     for name in (
@@ -56,8 +30,8 @@ def test_every_cell_of_the_stub_notebook_runs(off_screen, capsys):
 
 
 @pytest.mark.slow
-def test_no_cell_of_the_solution_notebook_waits_for_anything(off_screen, capsys):
-    run_all(solved=True)
+def test_no_cell_of_the_solution_notebook_waits_for_anything(run_all, capsys):
+    run_all(solved=True, small=SMALL)
     said = capsys.readouterr().out
 
     assert "This cell" not in said

@@ -12,7 +12,7 @@ import pytest
 
 from edl_labs import Progress, check, hint
 from edl_labs.checks import _check, progress
-from edl_labs.checks.probe_process import Worker, WorkerDied
+from edl_labs.checks.probe_process import Worker, ProbeDied
 from edl_labs.checks.score import MIME, Score
 from tests.unit.checks import course
 
@@ -225,7 +225,7 @@ def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers:
 
 @pytest.mark.parametrize("code", ["import os; os._exit(0)", "while True: pass", "import ctypes; ctypes.string_at(0)"])
 def test_a_second_process_that_dies_or_hangs_is_an_error_in_words(numbers: Path, code: str) -> None:
-    with pytest.raises(WorkerDied, match="ended without an answer"):  # noqa: SIM117
+    with pytest.raises(ProbeDied, match="ended without an answer"):  # noqa: SIM117
         with Worker([("solve-x", code)], exercises_folder=numbers, timeout_s=3):
             pass
 
