@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, judge, plain_data
-from edl_labs.checks.probe_process import Worker, ProbeDied
+from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer

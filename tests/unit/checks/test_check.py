@@ -12,7 +12,7 @@ import pytest
 
 from edl_labs import Progress, check, hint
 from edl_labs.checks import _check, progress
-from edl_labs.checks.probe_process import Worker, ProbeDied
+from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
 from tests.unit.checks import course
 
