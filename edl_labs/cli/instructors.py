@@ -13,7 +13,7 @@ from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.grade.report import ClassProgress, ClassReport
+    from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
 
 Assignment = Annotated[str, typer.Argument(help="The lab.")]
 

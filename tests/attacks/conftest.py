@@ -9,8 +9,9 @@ import pytest
 
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade.mark import Examiner
+from edl_labs.course.grade.probe_run import Runner
 from edl_labs.course.grade.reference import reference
-from edl_labs.course.grade.session import Session
 from edl_labs.course.sandbox import Limits
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from tests.attacks.bench import Bench
@@ -40,6 +41,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             def new_kernel():
                 return pool.kernel(files=assignment.files)
 
-            known = reference(assignment, seed=SEED, folder=folder.grading(LAB) / "references", new_kernel=new_kernel)
-            session = Session(assignment, known, new_kernel=new_kernel, judge=judge, limits=LIMITS)
-            yield Bench(course, assignment, session)
+            runner = Runner(assignment, new_kernel, LIMITS)
+            known = reference(runner, seed=SEED, folder=folder.grading(LAB) / "references")
+            yield Bench(course, assignment, Examiner(runner, known, judge))

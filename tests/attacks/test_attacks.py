@@ -35,8 +35,8 @@ def outside(bench: Bench) -> str:
 def test_attack_comes_to_its_marks(bench: Bench, case: AttackCase):
     before = outside(bench)
     plan = make_plan(bench.assignment, parse(json.dumps(case.notebook(bench.course)).encode()))
-    run = bench.session.grade(plan)
-    result = make_result("key", "lab", "namespaces", plan=plan, run=run, wall_s=0.0, trusted=True)
+    run = bench.examiner.grade(plan)
+    result = make_result("key", "lab", "namespaces", plan=plan, run=run, trusted=True)
     notebook = graded_notebook(bench.assignment, plan, run)
 
     assert case.expect == result.points, [(o.name, o.what, o.why) for o in result.outcomes]
@@ -48,7 +48,7 @@ def test_attack_comes_to_its_marks(bench: Bench, case: AttackCase):
 
 def test_an_honest_submission_has_full_marks_and_no_flag_but_trust(bench: Bench):
     plan = make_plan(bench.assignment, parse(json.dumps(bench.course.answered()).encode()))
-    result = make_result("k", "lab", "", plan=plan, run=bench.session.grade(plan), wall_s=0.0, trusted=True)
+    result = make_result("k", "lab", "", plan=plan, run=bench.examiner.grade(plan), trusted=True)
 
     assert FULL == result.points
     assert ("trusting marks",) == result.flags

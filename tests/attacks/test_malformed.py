@@ -15,8 +15,8 @@ from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.graded_run import Run
 from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.probe_run import ProbedRun
 from edl_labs.course.grade.submission import Submission, Unreadable, parse, read_submission
 from edl_labs.course.sandbox import Limits
 from tests.attacks.attack_case import FULL
@@ -45,7 +45,7 @@ def test_malformed_notebooks_give_cells_or_one_clear_line(bench: Bench, seed: in
             assert "\n" not in found.what, name
         else:
             plan = make_plan(bench.assignment, found)
-            notebook = graded_notebook(bench.assignment, plan, Run())
+            notebook = graded_notebook(bench.assignment, plan, ProbedRun())
             nbformat.validate(nbformat.from_dict(notebook))
             assert bench.assignment.by_grade_id.keys() == ids(notebook), name
 

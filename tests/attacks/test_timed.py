@@ -11,10 +11,10 @@ import pytest
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.grade.gradebook import Writer
+from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.result import make_result
-from edl_labs.course.grade.session import Session
 from edl_labs.course.grade.submission import parse
 from edl_labs.course.grade.timed import timing
 from tests.attacks.bench import Bench
@@ -33,20 +33,19 @@ STOPPED_CLOCK = "import time\ntime.perf_counter = time.monotonic = lambda: 0.0\n
 LATER_WRONG = "calls = []\ndef longest(values):\n    calls.append(1)\n    return max(values) + (len(calls) > 20)"
 
 
-def timed(bench: Bench, **options: Any) -> Session:
-    """The bench's session with `longest` timed against the solution."""
-    old = bench.session
+def timed(bench: Bench, **options: Any) -> Examiner:
+    """The bench's examiner with `longest` timed against the solution."""
     known = bench.assignment.exercise("longest")
     options = {"timed": True, "rounds": 8, "wanted_ratio": 0.5, **options}
     spec = type("Timed", (type(known.spec),), options)()
     exercises = tuple(replace(e, spec=spec) if e is known else e for e in bench.assignment.exercises)
     assignment = replace(bench.assignment, exercises=exercises)
-    return Session(assignment, old.secrets, new_kernel=old.new_kernel, judge=old.judge, limits=old.limits, seed=7)
+    return replace(bench.examiner, runner=replace(bench.examiner.runner, assignment=assignment), seed=7)
 
 
-def outcome(session: Session, bench: Bench, source: str) -> Outcome:
+def outcome(examiner: Examiner, bench: Bench, source: str) -> Outcome:
     notebook = json.dumps(bench.course.answered({"longest": source})).encode()
-    return session.grade(make_plan(session.assignment, parse(notebook))).outcomes["longest"]
+    return examiner.grade(make_plan(examiner.runner.assignment, parse(notebook))).outcomes["longest"]
 
 
 def test_work_as_fast_as_the_solution_passes(bench: Bench):
@@ -70,27 +69,27 @@ def test_result_that_turns_wrong_while_timed_scores_nothing(bench: Bench):
 
 @pytest.mark.parametrize("claim", [0.0, -1.0, 1e9, float("nan"), "soon", None])
 def test_claim_that_the_outside_clock_contradicts_is_refused(bench: Bench, claim: object):
-    session = timed(bench, claimed_s=lambda self, value: claim, wanted_ratio=0.01)
-    found = outcome(session, bench, SLOW)
+    examiner = timed(bench, claimed_s=lambda self, value: claim, wanted_ratio=0.01)
+    found = outcome(examiner, bench, SLOW)
 
     assert "wrong" == found.state
     assert "claimed" in found.what
 
 
 def test_honest_claim_is_taken(bench: Bench):
-    session = timed(bench, claimed_s=lambda self, value: 0.03, wanted_ratio=0.001)
+    examiner = timed(bench, claimed_s=lambda self, value: 0.03, wanted_ratio=0.001)
 
-    assert "passed" == outcome(session, bench, SLOW).state
+    assert "passed" == outcome(examiner, bench, SLOW).state
 
 
 def test_what_clocks_cannot_tell_goes_to_a_person(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         "edl_labs.course.grade.timed.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4)
     )
-    session = timed(bench, wanted_ratio=1.0)
-    plan = make_plan(session.assignment, parse(json.dumps(bench.course.answered({"longest": FAST})).encode()))
-    run = session.grade(plan)
-    result = make_result("k", "lab", "", plan=plan, run=run, wall_s=0.0, trusted=True)
+    examiner = timed(bench, wanted_ratio=1.0)
+    plan = make_plan(examiner.runner.assignment, parse(json.dumps(bench.course.answered({"longest": FAST})).encode()))
+    run = examiner.grade(plan)
+    result = make_result("k", "lab", "", plan=plan, run=run, trusted=True)
 
     assert "inconclusive" in result.flags
     assert {"longest"} == result.undecided
@@ -107,7 +106,7 @@ def test_undecided_mark_is_no_zero_in_the_gradebook(bench: Bench):
 
 
 def test_the_reference_of_a_timed_exercise_is_of_the_classs_own_cases(bench: Bench, tmp_path: Path):
-    session = timed(bench)
-    known = reference(session.assignment, seed=SEED, folder=tmp_path, new_kernel=session.new_kernel)
+    examiner = timed(bench)
+    known = reference(examiner.runner, seed=SEED, folder=tmp_path)
 
-    assert bench.session.secrets["longest"].wants == known["longest"].wants
+    assert bench.examiner.secrets["longest"].wants == known["longest"].wants

@@ -17,7 +17,7 @@ import pytest
 from edl_labs.course.grade import classrun, preload
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.course_folder import CourseFolder
-from edl_labs.course.grade.report import ClassProgress, ClassReport
+from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import NothingToDo, UsageError
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell

@@ -19,9 +19,10 @@ from pathlib import Path
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Graded, Grader
-from edl_labs.course.grade.report import ClassProgress, ClassReport, ProgressHook, StudentRow
+from edl_labs.course.grade.graded_class import ClassProgress, ClassReport, ProgressHook, StudentRow
+from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result, ResultStore
+from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.sandbox import Level, Limits
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
@@ -62,18 +63,27 @@ def grade(
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))
 
 
+@dataclass(frozen=True)
+class _Done:
+    """What a worker hands to the writer: a result, `kept` if it was there already, or why there is none."""
+
+    student: str
+    result: Result | EdlError
+    kept: bool = False
+
+
 @dataclass
-class _Finished:
-    """What the workers hand to the writer."""
+class _Queues:
+    """Between the workers and the writer; an exception there ends the run."""
 
     waiting: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
-    done: queue.SimpleQueue[Graded | BaseException] = field(default_factory=queue.SimpleQueue)
+    done: queue.SimpleQueue[_Done | BaseException] = field(default_factory=queue.SimpleQueue)
 
 
 def _run(
     grader: Grader, writer: Writer, students: list[str], *, jobs: int, progress: ProgressHook | None
 ) -> list[StudentRow]:
-    work = _Finished()
+    work = _Queues()
     for student in students:
         work.waiting.put(student)
     threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(jobs)]
@@ -83,12 +93,12 @@ def _run(
     began = time.monotonic()
     try:
         while len(rows) < len(students):
-            graded = work.done.get()
-            if isinstance(graded, BaseException):
-                raise graded
-            rows[graded.student] = _entered(grader, writer, graded)
+            done = work.done.get()
+            if isinstance(done, BaseException):
+                raise done
+            rows[done.student] = _entered(grader, writer, done)
             if progress is not None:
-                progress(_progress(len(rows), len(students), graded.student, time.monotonic() - began))
+                progress(_progress(len(rows), len(students), done.student, time.monotonic() - began))
     finally:
         grader.close()
         for thread in threads:
@@ -100,7 +110,7 @@ def _progress(done: int, total: int, student: str, elapsed_s: float) -> ClassPro
     return ClassProgress(done, total, student, elapsed_s, elapsed_s / done * (total - done))
 
 
-def _work(grader: Grader, work: _Finished) -> None:
+def _work(grader: Grader, work: _Queues) -> None:
     while not grader.stopping.is_set():
         try:
             student = work.waiting.get_nowait()
@@ -113,60 +123,45 @@ def _work(grader: Grader, work: _Finished) -> None:
             return
 
 
-def _graded(grader: Grader, student: str) -> Graded:
+def _graded(grader: Grader, student: str) -> _Done:
     """One student's result; trouble of our own is tried again, and is never a student's zero."""
-    problem = ""
+    trouble = EdlError("the run was stopped")
     for _ in range(_TRIES):
         try:
-            return grader.grade(student)
+            return _Done(student, *grader.grade(student))
+        except Unreadable as unreadable:
+            return _Done(student, unreadable)
         except UsageError:
             raise
         except EdlError as error:
-            problem = str(error)
+            trouble = error
             if grader.stopping.is_set():
                 break
-    return Graded(student, failed=problem)
+    return _Done(student, trouble)
 
 
-def _entered(grader: Grader, writer: Writer, graded: Graded) -> StudentRow:
-    if graded.unreadable is not None:
-        told = graded.unreadable
-        return StudentRow(
-            graded.student, "unreadable", remarks=(f"{told.what}: {told.why}" if told.why else told.what,)
-        )
-    result = graded.result
-    if result is None:
-        return StudentRow(graded.student, "failed", remarks=(graded.failed,))
+def _entered(grader: Grader, writer: Writer, done: _Done) -> StudentRow:
+    if isinstance(done.result, Unreadable):
+        told = done.result
+        return StudentRow(done.student, "unreadable", remarks=(f"{told.what}: {told.why}" if told.why else told.what,))
+    if isinstance(done.result, EdlError):
+        return StudentRow(done.student, "failed", remarks=(str(done.result),))
     try:
-        return _merged(grader, writer, graded, result)
+        return _merged(grader, writer, done.student, done.result, "kept" if done.kept else "graded")
     except Exception as error:
         writer.roll_back()
-        return StudentRow(graded.student, "failed", remarks=(f"the gradebook refused it: {str(error)[:300]}",))
+        return StudentRow(done.student, "failed", remarks=(f"the gradebook refused it: {str(error)[:300]}",))
 
 
-def _merged(grader: Grader, writer: Writer, graded: Graded, result: Result) -> StudentRow:
-    student, name = graded.student, grader.assignment.name
-    submitted = grader.course.path("submitted", student=student, assignment=name)
+def _merged(grader: Grader, writer: Writer, student: str, result: Result, state: str) -> StudentRow:
+    submitted = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     timestamp, problem = read_timestamp(submitted)
     late_s = writer.merge(student, result, timestamp=timestamp)
     put_autograded(grader.course, grader.store, student, result, timestamp_file=submitted / "timestamp.txt")
     points, most = writer.total(student)
     flags = (*result.flags, "late") if late_s > 0 else result.flags
     remarks = (*result.notes, *_told(result), *([problem] if problem else []))
-    return StudentRow(
-        student,
-        "kept" if graded.kept else "graded",
-        points,
-        most,
-        flags,
-        remarks,
-        marks=tuple(result.points.items()),
-        own_s=result.own_s,
-        wall_s=result.wall_s,
-        cpu_s=result.cpu_s,
-        own_cpu_s=result.own_cpu_s,
-        peak_bytes=result.peak_bytes,
-    )
+    return StudentRow(student, state, points, most, flags, remarks, tuple(result.points.items()), result.usage)
 
 
 def put_autograded(

@@ -13,17 +13,17 @@ from edl_labs.checks._judge import STATES
 from edl_labs.checks.outcome_display import outcome_html, outcome_text, points_text
 from edl_labs.checks.score import MIME
 from edl_labs.course.grade.assignment import Assignment, KnownCell
-from edl_labs.course.grade.graded_run import Run
 from edl_labs.course.grade.harmless import harmless_output, harmless_prose
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.course.grade.probe_run import ProbedRun
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
-def graded_notebook(assignment: Assignment, plan: Plan, run: Run, *, limits: Limits = DEFAULTS) -> dict[str, Any]:
+def graded_notebook(assignment: Assignment, plan: Plan, run: ProbedRun, *, limits: Limits = DEFAULTS) -> dict[str, Any]:
     """The notebook as nbformat 4.5, valid whatever the student handed in."""
     left_bytes = limits.shown_bytes
     cells = []
@@ -67,7 +67,7 @@ def _metadata(known: KnownCell | None) -> dict[str, Any]:
     return copy.deepcopy(known.metadata) if known else {}
 
 
-def _verdict(cell: PlannedCell, run: Run) -> list[dict[str, Any]]:
+def _verdict(cell: PlannedCell, run: ProbedRun) -> list[dict[str, Any]]:
     outcome = run.outcomes.get(cell.probes)
     return solution_outputs(outcome) if outcome and cell.keeps_id else []
 

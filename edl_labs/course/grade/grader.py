@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
 
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.preload import preload_of
-from edl_labs.course.grade.reference import Secrets, class_seed, reference
+from edl_labs.course.grade.probe_run import Runner
+from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
-from edl_labs.course.grade.session import Session
-from edl_labs.course.grade.submission import Submission, Unreadable, read_submission
+from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
+from edl_labs.course.grade.submission import Submission, read_submission
+from edl_labs.course.grade.usage import Usage
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.errors import EdlError, UsageError
-
-
-@dataclass(frozen=True)
-class Graded:
-    """A submission's result, or why there is none. `kept`: it was there already."""
-
-    student: str
-    result: Result | None = None
-    kept: bool = False
-    unreadable: EdlError | None = None
-    failed: str = ""
-    remarks: tuple[str, ...] = ()
 
 
 class Grader:
@@ -61,7 +51,7 @@ class Grader:
         self.store = ResultStore(self.folder / "results")
         self._lock, self._local = threading.Lock(), threading.local()
         self._pool: KernelPool | None = None
-        self._shared: Secrets | None = None
+        self._shared: ClassSecrets | None = None
         self._judges: list[Judge] = []
         self.stopping = threading.Event()
 
@@ -79,29 +69,26 @@ class Grader:
         for judge in self._judges:
             judge.close()
 
-    def grade(self, student: str) -> Graded:
-        """One student's result. Never raises for anything that a student can do."""
+    def grade(self, student: str) -> tuple[Result, bool]:
+        """One student's result, and whether it was there already. Unreadable is all that a student can bring about."""
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
-        try:
-            submission = read_submission(folder, self.assignment.name, limits=self.limits)
-        except Unreadable as problem:
-            return Graded(student, unreadable=problem)
+        submission = read_submission(folder, self.assignment.name, limits=self.limits)
         key = self.key(submission)
         stored = None if self.fresh else self.store.load(key)
         if stored is not None:
-            return Graded(student, stored, kept=True, remarks=submission.notes)
-        session = self._session()
+            return stored, True
+        examiner = self._examiner()
         began = time.monotonic()
         plan = make_plan(self.assignment, submission, limits=self.limits)
-        run = session.grade(plan)
-        wall_s = time.monotonic() - began
+        run = examiner.grade(plan)
+        run.usage += Usage(wall_s=time.monotonic() - began)
         result = make_result(
-            key, self.assignment.name, self.level.value, plan=plan, run=run, wall_s=wall_s, trusted=self.level.trusted
+            key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted
         )
         if self.stopping.is_set():
             raise EdlError("the run was stopped")
         self.store.save(result, graded_notebook(self.assignment, plan, run, limits=self.limits))
-        return Graded(student, result)
+        return result, False
 
     def stored(self, submission: Submission) -> Result | None:
         """The result of a submission, if it was graded as it would be now; nothing is graded."""
@@ -135,38 +122,30 @@ class Grader:
             # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
             return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
-    def _session(self) -> Session:
-        session: Session | None = getattr(self._local, "session", None)
+    def _examiner(self) -> Examiner:
+        """This thread's own, with a judge of its own."""
+        examiner: Examiner | None = getattr(self._local, "examiner", None)
         secrets = self._secrets()
-        if session is None or session.secrets is not secrets:
-            if session is None:
-                self._local.judge = Judge(self.limits)
-                with self._lock:
-                    self._judges.append(self._local.judge)
-            session = self._local.session = Session(
-                self.assignment,
-                secrets,
-                new_kernel=self.new_kernel,
-                judge=self._local.judge,
-                limits=self.limits,
-                seed=self.seed,
-            )
-        return session
+        if examiner is None or examiner.secrets is not secrets:
+            judge = self._new_judge() if examiner is None else examiner.judge
+            runner = Runner(self.assignment, self.new_kernel, self.limits)
+            examiner = self._local.examiner = Examiner(runner, secrets, judge, self.seed)
+        return examiner
 
-    def _secrets(self) -> Secrets:
+    def _new_judge(self) -> Judge:
+        judge = Judge(self.limits)
+        with self._lock:
+            self._judges.append(judge)
+        return judge
+
+    def _secrets(self) -> ClassSecrets:
         """The secret cases with the solution's evidence, worked out beside the first submissions."""
         pool = self.pool()
         with self._lock:
             if self._shared is None or self._shared.failed:
-                self._shared = Secrets(
-                    lambda: reference(
-                        self.assignment,
-                        seed=self.seed,
-                        folder=self.folder / "references",
-                        new_kernel=lambda: pool.kernel(files=self.assignment.files),
-                        limits=self.limits,
-                        on_gpu=self.on_gpu,
-                    )
+                runner = Runner(self.assignment, lambda: pool.kernel(files=self.assignment.files), self.limits)
+                self._shared = ClassSecrets(
+                    lambda: reference(runner, seed=self.seed, folder=self.folder / "references", on_gpu=self.on_gpu)
                 )
             return self._shared
 

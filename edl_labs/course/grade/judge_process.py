@@ -13,7 +13,7 @@ import selectors
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import IO, Any
 
@@ -21,7 +21,8 @@ from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
-_START_S = 60.0
+_START_S = 60.0  # importing numpy and the library takes seconds where several judges start at once
+_TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 
 class Judge:
@@ -170,19 +171,21 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
     try:
         got = plain_data.decode(evidence)
     except EdlError as error:
-        return {"outcome": plain_outcome(unjudged(exercise, what["points"], why=error.what))}
+        return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what))}
     outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
-    return {"outcome": plain_outcome(outcome)}
+    return {"outcome": _fields(outcome)}
 
 
-def plain_outcome(outcome: Outcome) -> dict[str, Any]:
-    """The outcome's fields, its texts cut to a length that people read and bytes can carry."""
-    fields = outcome.to_json()
-    del fields["schema"]
-    texts = {
-        key: value[:4000].encode("utf-8", "replace").decode() for key, value in fields.items() if type(value) is str
-    }
-    return {**fields, **texts}
+def _fields(outcome: Outcome) -> dict[str, Any]:
+    return asdict(cut_short(outcome))
+
+
+def cut_short(outcome: Outcome) -> Outcome:
+    """The outcome, its texts cut to a length that people read and bytes can carry."""
+    texts: dict[str, Any] = {key: value for key, value in vars(outcome).items() if type(value) is str}
+    return replace(
+        outcome, **{key: text[:_TEXT_LETTERS].encode("utf-8", "replace").decode() for key, text in texts.items()}
+    )
 
 
 def public(outcome: Outcome) -> Outcome:

@@ -49,6 +49,14 @@ class Plan:
         """Whether a locked part was changed or forged."""
         return any(note.tampered for note in self.notes)
 
+    def until(self, exercise: str, *, once: bool = False) -> Plan:
+        """The cells up to the last check of `exercise`, probed at its checks alone; with `once`, at the last one."""
+        checks = [index for index, cell in enumerate(self.cells) if cell.probes == exercise]
+        probed = checks[-1:] if once else checks
+        cells = self.cells[: checks[-1] + 1] if checks else ()
+        kept = (replace(cell, probes=cell.probes if index in probed else "") for index, cell in enumerate(cells))
+        return replace(self, cells=tuple(kept))
+
     def untouched(self) -> tuple[str, ...]:
         """nbgrader's ids of the solve and answer cells that are as they were released."""
         kept = (c for c in self.cells if c.keeps_id and c.known and c.known.role in ("solve", "answer"))

@@ -20,9 +20,10 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.graded_run import Run
-from edl_labs.course.grade.grader import Graded, Grader
+from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.probe_run import ProbedRun
+from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.errors import EdlError
 
@@ -43,7 +44,7 @@ class Mend(NbGraderPreprocessor):
         plan = make_plan(assignment, submission, limits=course.limits)
         for note in plan.notes:
             self.log.warning("%s: %s", student, note.text)
-        return nbformat.from_dict(graded_notebook(assignment, plan, Run(), limits=course.limits)), resources
+        return nbformat.from_dict(graded_notebook(assignment, plan, ProbedRun(), limits=course.limits)), resources
 
 
 class JudgeOutside(NbGraderPreprocessor):
@@ -53,12 +54,10 @@ class JudgeOutside(NbGraderPreprocessor):
         """Grade the student, or take the marks of an equal submission that was graded before."""
         course, name, student = _where(self, resources)
         with _HELD.grader(course, name) as grader:
-            graded = grader.grade(student)
-            if graded.result is None:
-                raise graded.unreadable or EdlError(f"{student} could not be graded", why=graded.failed)
-            notebook = nbformat.read(grader.store.notebook_path(graded.result.key), as_version=4)
-        resources[_GRADED] = graded
-        for event in graded.result.events:
+            result, _ = grader.grade(student)
+            notebook = nbformat.read(grader.store.notebook_path(result.key), as_version=4)
+        resources[_GRADED] = result
+        for event in result.events:
             self.log.warning("%s: %s: %s %s", student, event.where, event.kind, event.why)
         return notebook, resources
 
@@ -69,10 +68,9 @@ class SaveMarks(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Write what `JudgeOutside` found."""
         course, name, student = _where(self, resources)
-        graded: Graded = resources[_GRADED]
-        assert graded.result is not None
+        result: Result = resources[_GRADED]
         with Writer(course, course.assignment(name)) as writer:
-            writer.merge(student, graded.result, timestamp=None)
+            writer.merge(student, result, timestamp=None)
         return nb, resources
 
 

@@ -1,33 +1,24 @@
-"""The secret cases of a class and the solution's evidence for them: once per seed, in a sandbox of its own."""
+"""The solution's evidence for a class's secret cases: once per seed, in a sandbox of its own."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
-import secrets
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from edl_labs.checks import Exercise, Outcome, plain_data
-from edl_labs.course.grade.assignment import Assignment
+from edl_labs.checks import Exercise, plain_data
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.graded_run import Run, Secret
-from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.plan import Plan, PlannedCell, solution_plan
-from edl_labs.course.grade.replay import Replay
-from edl_labs.course.grade.session import Session
-from edl_labs.course.sandbox.limits import DEFAULTS, Limits
+from edl_labs.course.grade.probe_run import AtCheck, ProbedRun, Runner
+from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
 
-if TYPE_CHECKING:
-    from edl_labs.course.sandbox.kernel.client import SandboxKernel
-
+_STORED_BYTES = 1 << 30  # our own file, of all exercises together: far above what a solution gives
 # What the build calls cells without a role: definitions that are given, plots and measurements.
 _NO_ROLE = "c-"
 _DEFINITIONS = (
@@ -36,86 +27,32 @@ _DEFINITIONS = (
 )
 
 
-def class_seed(folder: Path, *, seed: int | None = None) -> int:
-    """The seed of the secret cases: the given one, else the recorded one, else a new one. It is recorded."""
-    path = folder / "seed.json"
-    if seed is None:
-        if path.is_file():
-            return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
-        seed = secrets.randbelow(1 << 48)
-    write_atomically(path, json.dumps({"seed": seed}).encode(), mode=0o600)
-    return seed
-
-
-class Secrets(Mapping[str, Secret]):
-    """What `compute` returns, worked out in a thread of its own; whoever looks a name up waits for it.
-
-    Looking up raises what `compute` raised.
-    """
-
-    def __init__(self, compute: Callable[[], Mapping[str, Secret]]) -> None:
-        self._future: Future[Mapping[str, Secret]] = Future()
-        threading.Thread(target=self._run, args=(compute,), daemon=True).start()
-
-    def __getitem__(self, name: str) -> Secret:
-        return self.wait()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.wait())
-
-    def __len__(self) -> int:
-        return len(self.wait())
-
-    @property
-    def failed(self) -> bool:
-        """Whether there is nothing to wait for any more: `compute` raised."""
-        return self._future.done() and self._future.exception() is not None
-
-    def wait(self) -> Mapping[str, Secret]:
-        """All of them."""
-        return self._future.result()
-
-    def _run(self, compute: Callable[[], Mapping[str, Secret]]) -> None:
-        try:
-            self._future.set_result(compute())
-        except BaseException as error:
-            self._future.set_exception(error)
-
-
-def reference(
-    assignment: Assignment,
-    *,
-    seed: int,
-    folder: Path,
-    new_kernel: Callable[[], SandboxKernel],
-    limits: Limits = DEFAULTS,
-    on_gpu: bool = False,
-) -> dict[str, Secret]:
+def reference(runner: Runner, *, seed: int, folder: Path, on_gpu: bool = False) -> dict[str, SecretCases]:
     """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
     where = f"{_versions()}{'/gpu' if on_gpu else ''}"
-    key = hashlib.sha256(f"{assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
+    key = hashlib.sha256(f"{runner.assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
-        stored = plain_data.decode(path.read_bytes(), max_bytes=1 << 30)
-        return {name: Secret(*map(plain_data.encode, (s["cases"], s["wants"]))) for name, s in stored.items()}
-    drawn = {e.name: e.draw_cases(seed) for e in assignment.exercises}
-    wants = _wanted(assignment, drawn, new_kernel, limits)
+        return _encoded(plain_data.decode(path.read_bytes(), max_bytes=_STORED_BYTES))
+    drawn = {e.name: e.draw_cases(seed) for e in runner.assignment.exercises}
+    wants = _wanted(replace(runner, limits=replace(runner.limits, deaths=0)), drawn)
     both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
-    write_atomically(path, plain_data.encode(both, max_bytes=1 << 30), mode=0o600)
-    return {name: Secret(*map(plain_data.encode, (s["cases"], s["wants"]))) for name, s in both.items()}
+    write_atomically(path, plain_data.encode(both, max_bytes=_STORED_BYTES), mode=0o600)
+    return _encoded(both)
 
 
-def _wanted(
-    assignment: Assignment, drawn: dict[str, list[Any]], new_kernel: Callable[[], SandboxKernel], limits: Limits
-) -> dict[str, list[Any]]:
+def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:
+    return {name: SecretCases(plain_data.encode(s["cases"]), plain_data.encode(s["wants"])) for name, s in both.items()}
+
+
+def _wanted(runner: Runner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
-    cases = {name: Secret(plain_data.encode(found), b"") for name, found in drawn.items()}
-    whole = solution_plan(assignment)
+    whole = solution_plan(runner.assignment)
     lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
     try:
-        return _evidence(assignment, cases, new_kernel, lean, limits)
+        return _evidence(runner, drawn, lean)
     except EdlError:
-        return _evidence(assignment, cases, new_kernel, whole, limits)
+        return _evidence(runner, drawn, whole)
 
 
 def _shows(cell: PlannedCell) -> bool:
@@ -129,52 +66,42 @@ def _shows(cell: PlannedCell) -> bool:
     return not all(isinstance(node, _DEFINITIONS) for node in body)
 
 
-def _evidence(
-    assignment: Assignment,
-    cases: dict[str, Secret],
-    new_kernel: Callable[[], SandboxKernel],
-    plan: Plan,
-    limits: Limits,
-) -> dict[str, list[Any]]:
-    with _Collector() as collector:
-        session = Session(assignment, cases, new_kernel=new_kernel, judge=collector, limits=replace(limits, deaths=0))
-        run = Replay(session, plan).run()
-    return {e.name: _values(assignment, e.name, collector.records, run) for e in assignment.exercises}
+def _evidence(runner: Runner, drawn: dict[str, list[Any]], plan: Plan) -> dict[str, list[Any]]:
+    collector = _Collector(runner, drawn)
+    run = runner.probe_run(plan, collector)
+    return {name: _values(runner.assignment.name, name, collector.records.get(name, []), run) for name in drawn}
 
 
-def _values(assignment: Assignment, name: str, records: dict[str, Any], run: Run) -> list[Any]:
-    found = records.get(name, [])
-    if found and all(isinstance(record, dict) and "value" in record for record in found):
-        return [record["value"] for record in found]
-    bad = next((r for r in found if not (isinstance(r, dict) and "value" in r)), None)
+@dataclass(frozen=True)
+class _Collector:
+    """The sink that keeps evidence, and judges nothing."""
+
+    runner: Runner
+    drawn: dict[str, list[Any]]
+    records: dict[str, Any] = field(default_factory=dict)
+
+    def take(self, exercise: Exercise, check: AtCheck) -> None:
+        """Keep the records of all cases."""
+        answer = check.ask(self.runner.request(exercise, self.drawn[exercise.name]))
+        self.records[exercise.name] = plain_data.decode(answer.data)
+
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
+        """The run's events say why."""
+
+
+def _values(lab: str, name: str, records: list[Any], run: ProbedRun) -> list[Any]:
+    if records and all(isinstance(record, dict) and "value" in record for record in records):
+        return [record["value"] for record in records]
+    bad = next((r for r in records if not (isinstance(r, dict) and "value" in r)), None)
     why = str(bad) if bad is not None else "; ".join(f"{e.where}: {e.kind} {e.why}" for e in run.events)
     raise EdlError(
-        f"the solution of {assignment.name} gives no evidence for {name}",
+        f"the solution of {lab} gives no evidence for {name}",
         why=why[:500] or "its probe was never reached",
-        next=f"edl-labs test {assignment.name}",
+        next=f"edl-labs test {lab}",
     )
 
 
-class _Collector(Judge):
-    """Takes evidence and judges nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: dict[str, Any] = {}
-
-    def __enter__(self) -> _Collector:
-        return self
-
-    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
-        """Keep the records. Passed, so that nothing stands in for it."""
-        self.records[exercise.name] = plain_data.decode(evidence)
-        return Outcome(exercise.name, exercise.lab, "passed", points, points)
-
-
 def _versions() -> str:
-    import sys
-    from importlib.metadata import PackageNotFoundError, version
-
     found = [sys.version, os.uname().machine]
     for package in ("torch", "numpy", "edl-labs"):
         try:

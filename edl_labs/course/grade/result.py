@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,18 @@ import msgspec
 
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
-from edl_labs.course.grade.graded_run import Event, Run
-from edl_labs.course.grade.judge_process import plain_outcome
+from edl_labs.course.grade.judge_process import cut_short
 from edl_labs.course.grade.plan import Plan
+from edl_labs.course.grade.probe_run import Mishap, ProbedRun
 from edl_labs.course.grade.timed import INCONCLUSIVE
+from edl_labs.course.grade.usage import Usage, UsingValue
+from edl_labs.errors import UsageError
 
-SCHEMA = 1
+_SCHEMA = 1  # of what a result's name is made from
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(UsingValue):
     """What a submission came to. `points` has every exercise that the judge marks; prose is marked by a person.
 
     `level` is how well the code was fenced in; `answers` the SHA-256 of each prose answer.
@@ -33,16 +35,12 @@ class Result:
     level: str
     outcomes: tuple[Outcome, ...]
     notes: tuple[str, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[Mishap, ...] = ()
     flags: tuple[str, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
     untouched: tuple[str, ...] = ()
     """nbgrader's ids of the cells that are as they were released."""
-    own_s: float = 0.0
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    own_cpu_s: float = 0.0
-    peak_bytes: int = 0
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def undecided(self) -> frozenset[str]:
@@ -54,29 +52,10 @@ class Result:
         """Points by exercise."""
         return {outcome.name: outcome.points for outcome in self.outcomes}
 
-    def to_json(self) -> dict[str, Any]:
-        """The result as plain JSON, with a schema number."""
-        fields = asdict(self)
-        fields["outcomes"] = [plain_outcome(outcome) for outcome in self.outcomes]
-        return {"schema": SCHEMA, **fields}
 
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Result:
-        """The result that `to_json` wrote; ValueError for anything else."""
-        if data.get("schema") != SCHEMA:
-            raise ValueError(f"a result of schema {data.get('schema')}")
-        fields = {key: value for key, value in data.items() if key != "schema"}
-        fields["outcomes"] = tuple(Outcome(**outcome) for outcome in fields["outcomes"])
-        fields["events"] = tuple(Event(**event) for event in fields["events"])
-        for key in ("notes", "flags", "untouched"):
-            fields[key] = tuple(fields[key])
-        fields["answers"] = tuple((name, digest) for name, digest in fields["answers"])
-        return Result(**fields)
-
-
-def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: Run, wall_s: float, trusted: bool) -> Result:
+def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: ProbedRun, trusted: bool) -> Result:
     """The result of a run."""
-    outcomes = tuple(run.outcomes[name] for name in sorted(run.outcomes))
+    outcomes = tuple(cut_short(run.outcomes[name]) for name in sorted(run.outcomes))
     answers = tuple((name, hashlib.sha256(text.encode()).hexdigest()) for name, text in plan.answers().items())
     return Result(
         key=key,
@@ -88,15 +67,11 @@ def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: Run, 
         flags=_flags(plan, run, trusted=trusted),
         answers=answers,
         untouched=plan.untouched(),
-        own_s=run.own_s,
-        wall_s=wall_s,
-        cpu_s=run.cpu_s,
-        own_cpu_s=run.own_cpu_s,
-        peak_bytes=run.peak_bytes,
+        usage=run.usage,
     )
 
 
-def _flags(plan: Plan, run: Run, *, trusted: bool) -> tuple[str, ...]:
+def _flags(plan: Plan, run: ProbedRun, *, trusted: bool) -> tuple[str, ...]:
     kinds = {event.kind for event in run.events}
     found = {
         "timeout": "timeout" in kinds,
@@ -121,8 +96,8 @@ class ResultStore:
     def load(self, key: str) -> Result | None:
         """The stored result, if it is whole."""
         try:
-            result = Result.from_json(json.loads(self._path(key).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError):
+            result = Result.from_json(self._path(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError, UsageError):
             return None
         return result if result.key == key and self.notebook_path(key).is_file() else None
 
@@ -142,5 +117,5 @@ class ResultStore:
 
 def result_key(submission_digest: str, assignment_digest: str, *, seed: int, level: str, limits: str) -> str:
     """The name of a result: equal exactly when grading again could only repeat it."""
-    text = json.dumps([SCHEMA, submission_digest, assignment_digest, seed, level, limits])
+    text = json.dumps([_SCHEMA, submission_digest, assignment_digest, seed, level, limits])
     return hashlib.sha256(text.encode()).hexdigest()[:40]

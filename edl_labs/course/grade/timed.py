@@ -11,20 +11,20 @@ import hashlib
 import math
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.plan import Plan, solution_plan
-from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+from edl_labs.course.grade.probe_run import AtCheck, Runner
+from edl_labs.course.sandbox.kernel.client import Answer
+from edl_labs.stats import sign_flip_interval
 from edl_labs.units import seconds as seconds_text
 
-if TYPE_CHECKING:
-    from edl_labs.course.grade.session import Session
-    from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
-
 INCONCLUSIVE = "inconclusive"
-ROUNDS, WARM_UP, LEVEL = 16, 2, 0.95
-CLAIM_FACTOR = 2.0
+ROUNDS, WARM_UP = 16, 2  # the sign-flip interval of 16 pairs has 65,536 flips; the first rounds import and cache
+LEVEL = 0.95  # the usual level of an interval
+CLAIM_FACTOR = 2.0  # work between the student's clocks is at least half of what the request does
 # Two timed exercises at once would be each other's noise.
 _QUIET = threading.Lock()
 
@@ -44,89 +44,86 @@ def is_timed(exercise: Exercise) -> bool:
     return bool(getattr(exercise.spec, "timed", False))
 
 
-def timed_outcome(session: Session, plan: Plan, exercise: Exercise, right: Outcome) -> Outcome:
+def timed_outcome(
+    runner: Runner, judge: Judge, plan: Plan, exercise: Exercise, right: Outcome, *, seed: int
+) -> Outcome:
     """The outcome of a right answer once it is timed: passed, too slow, or for a person to decide."""
-    try:
-        with _QUIET, session.new_kernel() as student, session.new_kernel() as solution:
-            replay(session, student, plan, exercise.name)
-            replay(session, solution, solution_plan(session.assignment), exercise.name)
-            found = _rounds(session, exercise, student, solution)
-    except (KernelDied, Violation) as end:
-        what = "your code could not be timed"
-        return replace(right, state="wrong", points=0.0, what=what, why=str(end.why or end.what))
-    return found if isinstance(found, Outcome) else _verdict(exercise, right, found)
+    # The kernels that are compared have no second try, and no time that hangs on what came before.
+    once = replace(runner, limits=replace(runner.limits, deaths=0, notebook_s=math.inf))
+    with _QUIET:
+        run = once.probe_run(plan.until(exercise.name, once=True), _Contest(once, judge, right, seed))
+    return run.outcomes[exercise.name]
 
 
-def replay(session: Session, kernel: SandboxKernel, plan: Plan, name: str) -> None:
-    """Run a plan's cells up to the last check of an exercise."""
-    from edl_labs.course.grade.replay import SETUP
+@dataclass(frozen=True)
+class _Contest:
+    """A sink, first of the student's run, which waits at its check, then of the solution's: there they take turns."""
 
-    if session.assignment.own_exercises:
-        kernel.ask(SETUP, b"", timeout_s=session.limits.cell_s)
-    last = max((i for i, cell in enumerate(plan.cells) if cell.probes == name), default=-1)
-    for cell in plan.cells[: last + 1]:
-        if cell.runs:
-            kernel.run(cell.source, timeout_s=session.limits.cell_s)
+    runner: Runner
+    judge: Judge
+    right: Outcome
+    seed: int
+    student: AtCheck | None = None
 
+    def take(self, exercise: Exercise, check: AtCheck) -> Outcome | None:
+        """The outcome of round after round."""
+        if self.student is not None:
+            found = self._rounds(exercise, self.student, check)
+            return found if isinstance(found, Outcome) else _verdict(exercise, self.right, found)
+        solution = solution_plan(self.runner.assignment).until(exercise.name, once=True)
+        return self.runner.probe_run(solution, replace(self, student=check)).outcomes.get(exercise.name)
 
-def _rounds(session: Session, exercise: Exercise, student: SandboxKernel, solution: SandboxKernel) -> Timing | Outcome:
-    """Round after round in changing order; the first wrong result or refused claim ends it."""
-    mine: list[float] = []
-    theirs: list[float] = []
-    for number in range(WARM_UP + int(getattr(exercise.spec, "rounds", ROUNDS))):
-        cases = exercise.draw_cases(_round_seed(session.seed, number))
-        pair = [(student, mine), (solution, theirs)]
-        answers = {}
-        for kernel, times in pair if number % 2 else reversed(pair):
-            answers[id(times)] = _asked(session, kernel, exercise, cases)
-            times.append(answers[id(times)].elapsed_s)
-        empty_s = solution.answer('answer(b"")', timeout_s=session.limits.cell_s).elapsed_s
-        problem = _problem(session, exercise, cases, answers[id(mine)], answers[id(theirs)], empty_s=empty_s)
-        if problem is not None:
-            return problem
-    return timing(mine[WARM_UP:], theirs[WARM_UP:])
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome:
+        """One of the two never came to the check, or not through the rounds."""
+        return replace(self.right, state="wrong", points=0.0, what="your code could not be timed", why=why or what)
+
+    def _rounds(self, exercise: Exercise, student: AtCheck, solution: AtCheck) -> Timing | Outcome:
+        """Round after round in changing order; the first wrong result or refused claim ends it."""
+        mine: list[float] = []
+        theirs: list[float] = []
+        for number in range(WARM_UP + int(getattr(exercise.spec, "rounds", ROUNDS))):
+            cases = exercise.draw_cases(_round_seed(self.seed, number))
+            request = self.runner.request(exercise, cases)
+            pair = [(student, mine), (solution, theirs)]
+            answers = {}
+            for check, times in pair if number % 2 else reversed(pair):
+                answers[id(times)] = check.ask(request)
+                times.append(answers[id(times)].elapsed_s)
+            empty_s = solution.empty_s()
+            problem = self._problem(exercise, cases, answers[id(mine)], answers[id(theirs)], empty_s=empty_s)
+            if problem is not None:
+                return problem
+        return timing(mine[WARM_UP:], theirs[WARM_UP:])
+
+    def _problem(
+        self, exercise: Exercise, cases: list[Any], mine: Answer, theirs: Answer, *, empty_s: float
+    ) -> Outcome | None:
+        """The outcome that ends the timing, if this round has one."""
+        wants = [record.get("value") for record in plain_data.decode(theirs.data)]
+        points = self.right.max_points
+        outcome = self.judge.judge(
+            exercise, plain_data.encode(cases), mine.data, plain_data.encode(wants), points=points
+        )
+        if outcome.state != "passed":
+            return outcome
+        claimed_s = _claimed_s(exercise, mine.data)
+        if claimed_s is not None and not _possible(claimed_s, outside_s=mine.elapsed_s, empty_s=empty_s):
+            return replace(
+                outcome,
+                state="wrong",
+                points=0.0,
+                what="the claimed time is not what a clock outside saw",
+                why=f"{seconds_text(claimed_s)} claimed, {seconds_text(mine.elapsed_s)} from request to result",
+                next="measure with the clock you were given, and drain the device before you read it",
+            )
+        return None
 
 
 def timing(student_s: list[float], solution_s: list[float]) -> Timing:
     """The interval of the speed ratio from paired rounds."""
-    from edl_labs.stats import sign_flip_interval
-
     logs = [math.log(theirs / mine) for mine, theirs in zip(student_s, solution_s, strict=True)]
     found = sign_flip_interval(logs, level=LEVEL)
     return Timing(tuple(student_s), tuple(solution_s), math.exp(found.low), math.exp(found.high))
-
-
-def _asked(session: Session, kernel: SandboxKernel, exercise: Exercise, cases: list[Any]) -> Answer:
-    from edl_labs.course.grade.replay import PROBE
-
-    most = session.limits.evidence_bytes
-    what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": most}
-    timeout_s = min(exercise.timeout_s, session.limits.probe_s)
-    return kernel.answer(PROBE, plain_data.encode(what), timeout_s=timeout_s, max_bytes=most)
-
-
-def _problem(
-    session: Session, exercise: Exercise, cases: list[Any], mine: Answer, theirs: Answer, *, empty_s: float
-) -> Outcome | None:
-    """The outcome that ends the timing, if this round has one."""
-    wants = [record.get("value") for record in plain_data.decode(theirs.data)]
-    points = session.points(exercise.name)
-    outcome = session.judge.judge(
-        exercise, plain_data.encode(cases), mine.data, plain_data.encode(wants), points=points
-    )
-    if outcome.state != "passed":
-        return outcome
-    claimed_s = _claimed_s(exercise, mine.data)
-    if claimed_s is not None and not _possible(claimed_s, outside_s=mine.elapsed_s, empty_s=empty_s):
-        return replace(
-            outcome,
-            state="wrong",
-            points=0.0,
-            what="the claimed time is not what a clock outside saw",
-            why=f"{seconds_text(claimed_s)} claimed, {seconds_text(mine.elapsed_s)} from request to result",
-            next="measure with the clock you were given, and drain the device before you read it",
-        )
-    return None
 
 
 def _claimed_s(exercise: Exercise, evidence: bytes) -> float | None:

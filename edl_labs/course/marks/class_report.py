@@ -108,7 +108,7 @@ def class_report(
         points=tuple(m.points for m in marks),
         max_points=marks[0].max_points,
         exercises=tuple(_exercise(name, marks, results) for name in order),
-        minutes=tuple(result.wall_s / 60 for result in results.values()),
+        minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((s, odd) for s, r in results.items() if (odd := tuple(f for f in r.flags if f in _SUSPICIOUS))),
         pairs=tuple(pairs),
         unread=tuple(unread),

@@ -10,8 +10,9 @@ from edl_labs.course.grade.assignment import CHECK_PREFIX
 from edl_labs.course.grade.classrun import put_autograded
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import Writer
-from edl_labs.course.grade.grader import Graded, Grader
+from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result
+from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.marks.student_marks import open_book, settle
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.values import Value
@@ -95,23 +96,27 @@ def _results(
     results: dict[str, Result] = {}
     failed: dict[str, str] = {}
     with ThreadPoolExecutor(max(1, jobs)) as pool:
-        for number, graded in enumerate(pool.map(lambda s: _graded(grader, s), students), start=1):
-            if graded.result is not None:
-                results[graded.student] = graded.result
+        all_found = zip(students, pool.map(lambda s: _graded(grader, s), students), strict=True)
+        for number, (student, found) in enumerate(all_found, start=1):
+            if isinstance(found, Result):
+                results[student] = found
             else:
-                failed[graded.student] = str(graded.unreadable.what if graded.unreadable else graded.failed)
+                failed[student] = found
             if progress is not None:
-                progress(number, len(students), graded.student)
+                progress(number, len(students), student)
     return results, failed
 
 
-def _graded(grader: Grader, student: str) -> Graded:
+def _graded(grader: Grader, student: str) -> Result | str:
+    """The result, or why there is none."""
     try:
-        return grader.grade(student)
+        return grader.grade(student)[0]
+    except Unreadable as unreadable:
+        return unreadable.what
     except UsageError:
         raise
     except EdlError as error:
-        return Graded(student, failed=str(error))
+        return str(error)
 
 
 def _attempted(result: Result, wanted: Sequence[str]) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, SandboxGauge, own_bytes
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
-from edl_labs.course.sandbox.usage import FamilyGauge, Gauge, SandboxGauge, own_bytes
 from edl_labs.course.sandbox.zygote.box import Box, enter
 from edl_labs.course.sandbox.zygote.place import Place
 from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale

@@ -9,7 +9,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 
-from edl_labs.course.sandbox.usage import Gauge
+from edl_labs.course.sandbox.gauges import Gauge
 
 UNKNOWN = 1 << 62
 _WEIGHED_S = 5.0

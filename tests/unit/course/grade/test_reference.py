@@ -7,20 +7,20 @@ import threading
 import pytest
 
 from edl_labs.course.grade.assignment import KnownCell
-from edl_labs.course.grade.graded_run import Secret
 from edl_labs.course.grade.plan import PlannedCell
-from edl_labs.course.grade.reference import Secrets, _shows
+from edl_labs.course.grade.reference import _shows
+from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases
 from edl_labs.errors import EdlError
 
 
 def test_whoever_looks_a_secret_up_waits_for_it():
     go, seen = threading.Event(), []
 
-    def compute() -> dict[str, Secret]:
+    def compute() -> dict[str, SecretCases]:
         go.wait(10)
-        return {"area": Secret(b"cases", b"wants")}
+        return {"area": SecretCases(b"cases", b"wants")}
 
-    secrets = Secrets(compute)
+    secrets = ClassSecrets(compute)
     reader = threading.Thread(target=lambda: seen.append(secrets["area"].wants))
     reader.start()
 
@@ -32,10 +32,10 @@ def test_whoever_looks_a_secret_up_waits_for_it():
 
 
 def test_what_went_wrong_is_told_to_all_who_wait():
-    def compute() -> dict[str, Secret]:
+    def compute() -> dict[str, SecretCases]:
         raise EdlError("the solution gives no evidence")
 
-    secrets = Secrets(compute)
+    secrets = ClassSecrets(compute)
     for _ in range(2):
         with pytest.raises(EdlError, match="no evidence"):
             secrets["area"]

@@ -1,17 +1,17 @@
-"""What a class came to."""
+"""A class, graded: a row for each student, and how far a run has come."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-SCHEMA = 1
-HEADS = ("student", "points", "of", "flags", "remarks")
+from edl_labs.course.grade.usage import Usage, UsingValue
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class StudentRow:
+@dataclass(frozen=True, repr=False)
+class StudentRow(UsingValue):
     """One student. `state` is graded, kept (nothing had changed), unreadable or failed.
 
     `points` are those of the gradebook, with marks given by hand; None when there are none.
@@ -24,17 +24,7 @@ class StudentRow:
     flags: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     marks: tuple[tuple[str, float], ...] = ()
-    own_s: float = 0.0
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    own_cpu_s: float = 0.0
-    peak_bytes: int = 0
-
-    def cells(self) -> tuple[str, ...]:
-        """The row as text, under `HEADS`."""
-        points = "–" if self.points is None else f"{self.points:g}"
-        most = "–" if self.max_points is None else f"{self.max_points:g}"
-        return (self.student, points, most, ", ".join(self.flags), "; ".join(self.remarks))
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -51,9 +41,12 @@ class ClassProgress:
 ProgressHook = Callable[[ClassProgress], None]
 
 
-@dataclass(frozen=True)
-class ClassReport:
+@dataclass(frozen=True, repr=False)
+class ClassReport(Value):
     """A class, graded: one row a student, in order."""
+
+    DERIVED: ClassVar[tuple[str, ...]] = ("exit_code",)
+    ROWS: ClassVar[str] = "rows"
 
     assignment: str
     level: str
@@ -75,7 +68,3 @@ class ClassReport:
     def row(self, student: str) -> StudentRow:
         """One student's row."""
         return next(row for row in self.rows if row.student == student)
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self), "exit_code": self.exit_code}

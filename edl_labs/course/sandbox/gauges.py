@@ -15,7 +15,7 @@ _WRITABLE = (HOME.lstrip("/"), "tmp", "dev/shm")
 
 
 @dataclass(frozen=True)
-class Usage:
+class GaugeReading:
     """What a kernel takes now. Its memory lies between `least_bytes` and `most_bytes`."""
 
     least_bytes: int
@@ -54,15 +54,15 @@ class Gauge:
         """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
         return 0, 0
 
-    def read(self) -> Usage:
-        """Usage now, from counters that no process can keep the reader waiting for.
+    def read(self) -> GaugeReading:
+        """GaugeReading now, from counters that no process can keep the reader waiting for.
 
         Forked processes share pages: the sum of all counts them too often, the largest alone too seldom.
         """
         pids = self.pids()
         stored_bytes, inodes = self.files()
         held_bytes = [self._held_bytes(pid) for pid in pids]
-        return Usage(
+        return GaugeReading(
             least_bytes=stored_bytes + max(0, max(held_bytes, default=0) - self._shared_bytes),
             most_bytes=stored_bytes + max(0, sum(held_bytes) - self._shared_bytes),
             cpu_s=sum(self._cpu_s(pid) for pid in pids),

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, GaugeReading
 from edl_labs.course.sandbox.limits import MIB, Limits
-from edl_labs.course.sandbox.usage import FamilyGauge, Gauge, Usage
 from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale
 
 HOLDS = "held = bytearray(b'x' * ({mib} << 20)); print('ready', flush=True); input()"
@@ -69,11 +69,11 @@ def test_a_process_that_is_gone_takes_nothing():
 @pytest.mark.parametrize(
     ("usage", "over"),
     [
-        (Usage(10, 10, 0.0, 1, 10), ""),
-        (Usage(101, 200, 0.0, 1, 10), "memory"),
-        (Usage(99, 200, 0.0, 1, 10), ""),
-        (Usage(10, 10, 0.0, 26, 10), "processes"),
-        (Usage(10, 10, 0.0, 1, 11), "files"),
+        (GaugeReading(10, 10, 0.0, 1, 10), ""),
+        (GaugeReading(101, 200, 0.0, 1, 10), "memory"),
+        (GaugeReading(99, 200, 0.0, 1, 10), ""),
+        (GaugeReading(10, 10, 0.0, 26, 10), "processes"),
+        (GaugeReading(10, 10, 0.0, 1, 11), "files"),
     ],
 )
 def test_only_what_is_sure_is_over_a_limit(usage, over):

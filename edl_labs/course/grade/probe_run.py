@@ -1,0 +1,272 @@
+"""One run of a plan: its cells in order, a probe at each check, and a sink that says what the evidence comes to.
+
+A mark once settled stays, whatever happens to the kernel afterwards. When a kernel dies, another one runs the earlier
+cells again without the cell or probe that killed it, so that later exercises count.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.grade.plan import Plan
+from edl_labs.course.grade.usage import Usage
+from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
+from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+from edl_labs.course.sandbox.limits import DEFAULTS, Limits
+from edl_labs.errors import EdlError
+
+_SETUP = """
+import os
+os.environ["EDL_LABS_EXERCISES"] = os.path.abspath(".edl/exercises")
+answer(b"ready")
+"""
+
+# What runs beside the student's code. Its names may all be patched there: evidence is not a verdict.
+_PROBE = """
+def _evidence():
+    from edl_labs.checks import plain_data
+    from edl_labs.checks.evidence import collect
+    from edl_labs.checks.lab_exercises import load_lab
+    from edl_labs.checks.caught_output import caught_output
+    from edl_labs.errors import PlainDataError
+    asked = plain_data.decode(payload)
+    exercise = next(e for e in load_lab(asked["lab"]) if e.name == asked["name"])
+    with caught_output():
+        records = collect(exercise, student, asked["cases"])
+    try:
+        return plain_data.encode(records, max_bytes=asked["max_bytes"])
+    except PlainDataError as error:
+        return plain_data.encode([{"unplain": str(error.what)[:2000]}])
+answer(_evidence())
+"""
+
+
+class Sink(Protocol):
+    """What is done with the evidence of a run. Of two outcomes of one exercise the run keeps the better."""
+
+    def take(self, exercise: Exercise, check: AtCheck) -> Outcome | None:
+        """The run has come to a check of `exercise`, where evidence can be asked for. Its outcome, if it has one."""
+        ...
+
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
+        """No evidence of `exercise` was to be had. Its outcome, if it has one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Mishap:
+    """Something that happened: `kind` is timeout, killed or skipped; `where` the exercise or cell."""
+
+    kind: str
+    where: str
+    why: str = ""
+
+
+@dataclass
+class ProbedRun:
+    """What came of a run. `outputs` and `counts` are by the index of the plan's cell."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    events: list[Mishap] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+    def keep(self, outcome: Outcome | None) -> None:
+        """Keep the better of two outcomes of one exercise; the later one when they are equal."""
+        if outcome is not None:
+            before = self.outcomes.get(outcome.name)
+            if before is None or outcome.points >= before.points:
+                self.outcomes[outcome.name] = outcome
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs plans of one assignment, in kernels from `new_kernel` that hold its files."""
+
+    assignment: Assignment
+    new_kernel: Callable[[], SandboxKernel]
+    limits: Limits = DEFAULTS
+
+    def probe_run(self, plan: Plan, sink: Sink) -> ProbedRun:
+        """Go through all of `plan`; a dead kernel is followed by another while the limits allow."""
+        return _Walk(self, plan, sink).run()
+
+    def request(self, exercise: Exercise, cases: list[Any]) -> bytes:
+        """What a probe is sent to try `cases`."""
+        what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": self.limits.evidence_bytes}
+        return plain_data.encode(what)
+
+
+class AtCheck:
+    """A kernel that has come to a check, and may be asked for evidence there. The time of that is the student's."""
+
+    def __init__(self, walk: _Walk, kernel: SandboxKernel, exercise: Exercise) -> None:
+        self._walk, self._kernel, self._exercise = walk, kernel, exercise
+        self._came_s = time.monotonic()
+        self._asked_s: float | None = None
+
+    def ask(self, request: bytes) -> Answer:
+        """The probe's answer to a `Runner.request`; KernelDied or Violation is for the run to handle.
+
+        Waiting until the first request can be made, for the class's cases to be drawn, is not the student's time.
+        """
+        if self._asked_s is None:
+            self._asked_s = time.monotonic()
+            self._walk.deadline += self._asked_s - self._came_s
+        limits = self._walk.runner.limits
+        timeout_s = min(self._exercise.timeout_s, limits.probe_s, self._walk.left_s())
+        return self._kernel.answer(_PROBE, request, timeout_s=timeout_s, max_bytes=limits.evidence_bytes)
+
+    def empty_s(self) -> float:
+        """Seconds from a request that asks for nothing to its answer."""
+        return self._kernel.answer('answer(b"")', timeout_s=self._walk.runner.limits.cell_s).elapsed_s
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds since the first request."""
+        return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
+
+
+class _Walk:
+    """The steps of a plan through as many kernels as it takes."""
+
+    def __init__(self, runner: Runner, plan: Plan, sink: Sink) -> None:
+        self.runner, self.plan, self.sink = runner, plan, sink
+        self.found = ProbedRun()
+        self.skipped: set[int] = set()
+        self.deaths = 0
+        self.deadline = time.monotonic() + runner.limits.notebook_s
+
+    def run(self) -> ProbedRun:
+        """Go through all steps."""
+        done = 0
+        while done < len(self.plan.cells):
+            if self.deaths > self.runner.limits.deaths or time.monotonic() > self.deadline:
+                self._give_up(done)
+                break
+            done = self._through_one_kernel(done)
+        return self.found
+
+    def left_s(self) -> float:
+        """Seconds left to the notebook; always a little, so that a kernel can say that it did not suffice."""
+        return max(0.1, self.deadline - time.monotonic())
+
+    def _through_one_kernel(self, done: int) -> int:
+        """Run all cells before `done` again and go on from there; the first step that is not done."""
+        index = 0
+        with self.runner.new_kernel() as kernel:
+            started_cpu_s = kernel.stats().cpu_s
+            if self.runner.assignment.own_exercises:
+                self._set_up(kernel)
+            try:
+                for index in range(len(self.plan.cells)):
+                    if time.monotonic() > self.deadline:
+                        return max(done, index)
+                    self._step(kernel, index, again=index < done)
+                return len(self.plan.cells)
+            except (KernelDied, Violation) as end:
+                self._died(index, end)
+                # A cell that killed its kernel is not run again; what came before it is, and what comes after goes on.
+                return max(done, index + 1)
+            finally:
+                self._account(kernel, started_cpu_s)
+
+    def _set_up(self, kernel: SandboxKernel) -> None:
+        """Show the kernel the course's exercises. No student's code has run yet, so what fails here is not theirs."""
+        try:
+            kernel.ask(_SETUP, b"", timeout_s=self.runner.limits.cell_s)
+        except (KernelDied, Violation) as end:
+            raise EdlError("a kernel ended before it was given the notebook", why=str(end), next="grade again") from end
+
+    def _step(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
+        cell = self.plan.cells[index]
+        if index in self.skipped:
+            return
+        if cell.runs:
+            self._run_cell(kernel, index, again=again)
+        if cell.probes and not again:
+            self._probe(kernel, self.runner.assignment.exercise(cell.probes))
+
+    def _run_cell(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
+        began = time.monotonic()
+        source = self.plan.cells[index].source
+        try:
+            result = kernel.run(source, timeout_s=min(self.runner.limits.cell_s, self.left_s()))
+        finally:
+            self.found.usage += Usage(own_s=time.monotonic() - began)
+        if again:
+            return
+        self.found.outputs[index] = result.outputs
+        if result.execution_count is not None:
+            self.found.counts[index] = result.execution_count
+        if result.status == "timeout":
+            self.found.events.append(Mishap("timeout", self._called(index)))
+
+    def _probe(self, kernel: SandboxKernel, exercise: Exercise) -> None:
+        check = AtCheck(self, kernel, exercise)
+        try:
+            self.found.keep(self.sink.take(exercise, check))
+        except Violation as broken:
+            if not broken.alive:
+                raise
+            self._refused(exercise, broken)
+        finally:
+            self.found.usage += Usage(own_s=check.spent_s)
+
+    def _refused(self, exercise: Exercise, broken: Violation) -> None:
+        """The kernel lives but its answer does not count."""
+        if broken.kind == "deadline":
+            self.found.events.append(Mishap("timeout", exercise.name))
+        what = _REFUSED.get(broken.kind, "the check got no result")
+        self.found.keep(self.sink.miss(exercise, what=what, why=broken.why[:500]))
+
+    def _died(self, index: int, end: KernelDied | Violation) -> None:
+        self.deaths += 1
+        self.skipped.add(index)
+        cell = self.plan.cells[index]
+        kind = "timeout" if isinstance(end, Violation) and end.kind == "deadline" else "killed"
+        why = end.why or end.kind if isinstance(end, Violation) else end.reason
+        self.found.events.append(Mishap(kind, self._called(index), why))
+        if cell.probes:
+            what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
+            self.found.keep(self.sink.miss(self.runner.assignment.exercise(cell.probes), what=what, why=why))
+        elif index not in self.found.outputs:
+            self.found.outputs[index] = [*(end.result.outputs if end.result else []), _notice(kind, why)]
+
+    def _give_up(self, done: int) -> None:
+        late = time.monotonic() > self.deadline
+        times = "once" if self.deaths == 1 else f"{self.deaths} times"
+        why = "the notebook was over its time" if late else f"its kernel died {times}"
+        for cell in self.plan.cells[done:]:
+            if cell.probes and cell.probes not in self.found.outcomes:
+                exercise = self.runner.assignment.exercise(cell.probes)
+                self.found.keep(self.sink.miss(exercise, what="this was not reached", why=why))
+        self.found.events.append(Mishap("timeout" if late else "killed", self._called(done), why))
+
+    def _account(self, kernel: SandboxKernel, started_cpu_s: float) -> None:
+        stats = kernel.stats()
+        own_cpu_s = max(0.0, stats.cpu_s - started_cpu_s)
+        self.found.usage += Usage(cpu_s=stats.cpu_s, own_cpu_s=own_cpu_s, peak_bytes=stats.max_rss_bytes)
+
+    def _called(self, index: int) -> str:
+        cell = self.plan.cells[index]
+        return cell.probes or (cell.known.exercise if cell.known else "") or f"cell {index + 1}"
+
+
+_REFUSED = {
+    "deadline": "your code did not finish in time",
+    "large answer": "the result is too large",
+    "two answers": "the check was answered twice",
+    "forged answer": "the check was answered by something else than the check",
+}
+
+
+def _notice(kind: str, why: str) -> dict[str, Any]:
+    name = "CellTimeout" if kind == "timeout" else "KernelDied"
+    return {"output_type": "error", "ename": name, "evalue": why, "traceback": [f"{name}: {why}"]}

@@ -1,0 +1,175 @@
+"""One walk for every sink: cells in order, probes at checks, kernels that die and are followed by others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edl_labs.checks import Exercise, Outcome
+from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.course.grade.probe_run import AtCheck, Runner
+from edl_labs.course.grade.timed import timed_outcome
+from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
+from edl_labs.course.sandbox.limits import Limits
+
+OK = CellResult("ok", [], 1)
+
+
+class Spec:
+    def cases(self, rng: Any) -> list[Any]:
+        return [{}]
+
+
+@dataclass
+class FakeKernel:
+    """Runs nothing: a cell called "die" ends it, and so does the probe of an exercise called "deadly"."""
+
+    ran: list[str]
+    asked: list[str] = field(default_factory=list)
+
+    def __enter__(self) -> FakeKernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def stats(self) -> KernelStats:
+        return KernelStats(1.0 + len(self.ran), 100, 1)
+
+    def run(self, source: str, *, timeout_s: float) -> CellResult:
+        self.ran.append(source)
+        if source == "die":
+            raise KernelDied("memory")
+        return OK
+
+    def answer(self, code: str, payload: bytes = b"", *, timeout_s: float, max_bytes: int = 0) -> Answer:
+        if b"deadly" in payload:
+            raise KernelDied("signal 11")
+        if b"silent" in payload:
+            raise Violation("no answer", why="the probe sent none", alive=True)
+        return Answer(b"evidence", 0.01, OK)
+
+
+@dataclass
+class Notes:
+    """A sink that writes down what it is told; the outcome is worth the points that it was made with."""
+
+    points: float = 1.0
+    told: list[tuple[str, ...]] = field(default_factory=list)
+
+    def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
+        self.told.append((exercise.name, check.ask(exercise.name.encode()).data.decode()))
+        return Outcome(exercise.name, "lab", "passed", self.points, self.points)
+
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
+        self.told.append((exercise.name, what, why))
+
+
+def runner(*names: str, ran: list[str] | None = None, **limits: Any) -> Runner:
+    exercises = tuple(Exercise(name, "lab", Spec(), ()) for name in names)
+    assignment = Assignment("lab", (), exercises, {}, {}, False)
+    return Runner(assignment, lambda: FakeKernel([] if ran is None else ran), Limits(**limits))  # type: ignore
+
+
+def cell(source: str = "", *, probes: str = "") -> PlannedCell:
+    return PlannedCell("code", source, runs=not probes, probes=probes)
+
+
+def test_the_sink_gets_evidence_at_each_check_in_order():
+    sink, plan = Notes(), Plan((cell("a"), cell(probes="one"), cell("b"), cell(probes="two")), ())
+    run = runner("one", "two").probe_run(plan, sink)
+
+    assert [("one", "evidence"), ("two", "evidence")] == sink.told
+    assert {"one", "two"} == set(run.outcomes)
+    assert [0, 2] == list(run.outputs)
+    assert (3.0, 2.0, 100) == (run.usage.cpu_s, run.usage.own_cpu_s, run.usage.peak_bytes)
+
+
+def test_a_sink_without_outcomes_leaves_none():
+    sink = Notes()
+    sink.take = lambda exercise, check: None  # type: ignore[method-assign]
+
+    assert {} == runner("one").probe_run(Plan((cell(probes="one"),), ()), sink).outcomes
+
+
+def test_a_cell_that_kills_its_kernel_is_left_out_and_later_exercises_count():
+    ran: list[str] = []
+    sink, plan = Notes(), Plan((cell("a"), cell("die"), cell(probes="one")), ())
+    run = runner("one", ran=ran).probe_run(plan, sink)
+
+    assert ["a", "die", "a"] == ran
+    assert [("one", "evidence")] == sink.told
+    assert [("killed", "cell 2", "memory")] == [(e.kind, e.where, e.why) for e in run.events]
+    assert "KernelDied" == run.outputs[1][-1]["ename"]
+
+
+def test_a_probe_that_kills_its_kernel_costs_its_own_exercise():
+    sink, plan = Notes(), Plan((cell(probes="deadly"), cell(probes="silent"), cell(probes="one")), ())
+    runner("deadly", "silent", "one").probe_run(plan, sink)
+
+    assert [
+        ("deadly", "your code ended its kernel", "signal 11"),
+        ("silent", "the check got no result", "the probe sent none"),
+        ("one", "evidence"),
+    ] == sink.told
+
+
+@pytest.mark.parametrize(("deaths", "why"), [(0, "its kernel died once"), (1, "its kernel died 2 times")])
+def test_after_too_many_deaths_the_rest_is_missed(deaths: int, why: str):
+    sink, plan = Notes(), Plan((cell("die"), cell("die"), cell("die"), cell(probes="one")), ())
+    run = runner("one", deaths=deaths).probe_run(plan, sink)
+
+    assert [("one", "this was not reached", why)] == sink.told
+    assert ("killed", why) == (run.events[-1].kind, run.events[-1].why)
+
+
+def test_of_two_outcomes_the_better_stays():
+    plan = Plan((cell(probes="one"), cell(probes="one")), ())
+    sink = Notes()
+    points = iter((2.0, 1.0))
+    sink.take = lambda exercise, check: Outcome("one", "lab", "", next(points), 2.0)  # type: ignore[method-assign]
+
+    assert 2.0 == runner("one").probe_run(plan, sink).outcomes["one"].points
+
+
+def test_waiting_for_cases_is_not_the_students_time(monkeypatch: pytest.MonkeyPatch):
+    now = SimpleNamespace(monotonic=lambda: now.s, s=0.0)
+    monkeypatch.setattr("edl_labs.course.grade.probe_run.time", now)
+    sink = Notes()
+
+    def take(exercise: Exercise, check: AtCheck) -> None:
+        now.s += 1000.0
+        check.ask(b"")
+        now.s += 3.0
+
+    sink.take = take  # type: ignore[method-assign]
+    run = runner("one").probe_run(Plan((cell(probes="one"), cell("a")), ()), sink)
+
+    assert 3.0 == run.usage.own_s
+    assert [] == run.events
+
+
+def test_a_plan_ends_at_the_last_check_of_an_exercise():
+    plan = Plan((cell("a"), cell(probes="one"), cell(probes="two"), cell(probes="one"), cell("b")), ())
+
+    assert ["", "one", "", "one"] == [c.probes for c in plan.until("one").cells]
+    assert ["", "", "", "one"] == [c.probes for c in plan.until("one", once=True).cells]
+    assert () == plan.until("three").cells
+
+
+def test_a_kernel_that_dies_while_it_is_timed_costs_the_exercise():
+    plan = Plan((cell("die"), cell(probes="one")), ())
+    right = Outcome("one", "lab", "passed", 1.0, 1.0)
+    spec = type("Timed", (Spec,), {"timed": True})()
+    run = runner("one")
+    exercise = replace(run.assignment.exercises[0], spec=spec)
+    found = timed_outcome(run, None, plan, exercise, right, seed=7)  # type: ignore[arg-type]
+
+    assert ("wrong", 0.0, "your code could not be timed") == (found.state, found.points, found.what)
+    assert "its kernel died once" == found.why
+    assert math.isfinite(run.limits.notebook_s)
