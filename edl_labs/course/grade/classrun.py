@@ -27,7 +27,7 @@ from edl_labs.course.sandbox import Level, Limits
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 
-_TRIES = 2
+_TRIES = 2  # what is lost by chance, a kernel or a judge, is not lost twice
 
 
 def grade(

@@ -19,7 +19,7 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
 from edl_labs.errors import EdlError
 
-MAX_TIMESTAMP_BYTES = 200
+MAX_TIMESTAMP_BYTES = 200  # a date with its zone takes 40
 
 
 class Writer:

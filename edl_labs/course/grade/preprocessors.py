@@ -27,7 +27,7 @@ from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.errors import EdlError
 
-IDLE_S = 300.0
+IDLE_S = 300.0  # the next click in formgrader comes sooner; a sandbox held for longer keeps 600 MB for nobody
 _GRADED = "edl_labs_graded"
 
 

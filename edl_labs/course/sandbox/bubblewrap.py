@@ -9,7 +9,7 @@ from pathlib import Path
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.view import ETC, HOME, TOPOLOGY, View
 
-INSIDE_ID = 1000
+INSIDE_ID = 1000  # the first person's number on most systems; it means nothing outside the sandbox
 HOST_NAME = "lab"
 NEVER_SHOWN = ("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts")
 MADE_ETC = {

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from edl_labs.course.sandbox.kernel import KernelPool, SandboxKernel
 
-_HEARD_S = 0.3
-_ALIVE_S = 20.0
+_HEARD_S = 0.3  # a packet to this machine arrives in far below a millisecond
+_ALIVE_S = 20.0  # milliseconds, or seconds while the machine clears away a fork bomb
 
 
 class Canary:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from edl_labs.course.sandbox.kernel import KernelPool
 
 _LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, grace_s=1.0)
-_TRY_S = 8.0
+_TRY_S = 8.0  # the slowest try, filling the disks, takes seconds
 _STORED_MIB = (_LIMITS.home_bytes + _LIMITS.tmp_bytes + _LIMITS.shm_bytes) // MIB
-_SEEN_AT_MOST = 300
+_SEEN_AT_MOST = 300  # a few lines of a terminal
 
 
 @dataclass(frozen=True)

@@ -21,14 +21,15 @@ from edl_labs.course.sandbox.view import ETC, TOPOLOGY, View
 NEEDED_VERSION = 6
 """The first version that keeps signals and abstract sockets inside."""
 
-_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
-_RULE_PATH_BENEATH = 1
-_FS_ALL = (1 << 16) - 1
-_FS_READ = 0b1101
-_FS_LIST = 0b1000
+_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446  # numbers of system calls, one for every architecture
+_RULE_PATH_BENEATH = 1  # this and the rights below, as bits: linux/landlock.h
+_FS_ALL = (1 << 16) - 1  # rights 0 to 15, all that version 6 knows
+_FS_READ = 0b1101  # execute, read a file, list a folder
+_FS_LIST = 0b1000  # list a folder
+# Those that a file can have: execute, write, read, truncate, device ioctl.
 _FS_FILE = 1 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
-_NET_ALL = 0b11
-_SCOPE_ALL = 0b11
+_NET_ALL = 0b11  # bind and connect TCP
+_SCOPE_ALL = 0b11  # abstract sockets and signals
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *ETC, *TOPOLOGY)
 # A process's own folder in /proc, and what C libraries and torch look at; not the list of processes.
 _PROC = (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30  # as IEC 80000-13 has them
-_DAY_S = 86_400.0
+_DAY_S = 86_400.0  # nobody waits longer for one notebook
 # The limits that the first results were named by, and those that were the notebook's alone: see `Limits.key`.
 _FIRST = (
     "memory_bytes", "processes", "open_files", "file_bytes", "home_bytes", "tmp_bytes", "shm_bytes", "inodes", "cpu_s",

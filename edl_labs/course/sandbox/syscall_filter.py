@@ -33,9 +33,9 @@ _NUMBERS = {
     "memfd_secret": 447,
 }  # fmt: skip
 
-_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16  # linux/socket.h
 ALLOWED_FAMILIES = (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # asm-generic/ioctls.h: put characters into a terminal
 
 
 def build_filter(*, network: bool = True) -> Any:

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from edl_labs.errors import UsageError
 
 KINDS = ("local", "ray", "slurm")
-TIMEOUT_S = 6 * 3600
-_LOST = 255
+TIMEOUT_S = 6 * 3600  # eight students at 900 s each take two hours; three times that
+_LOST = 255  # as ssh has it for a connection that was lost
 
 
 class Backend(Protocol):

@@ -16,7 +16,7 @@ from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError
 
-STUDENTS_A_UNIT = 8
+STUDENTS_A_UNIT = 8  # the sandbox's start, 6 s of CPU, is shared by eight, and a lost machine costs no more than them
 
 
 def spread_class(

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
     from edl_labs.course.sandbox.kernel.zygote_link import Spawned
 
-_DYING_S = 2.0
-_ENVELOPE_BYTES = 1 << 16
-_HELLO_S = 0.2
-
+_DYING_S = 2.0  # a connection closes first; the end of its process is seen milliseconds later
+_ENVELOPE_BYTES = 1 << 16  # the headers around an answer take below 2 kB
+_HELLO_S = 0.2  # a kernel answers in milliseconds, but what it says before our subscription reached it is lost
 # Runs in the kernel, in a namespace of its own; `code` finds the payload, the student's names, and where to answer.
 _ASK = """
 def _make():

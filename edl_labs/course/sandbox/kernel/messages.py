@@ -15,8 +15,8 @@ import msgspec
 from edl_labs.course.sandbox.kernel.zmtp import Received
 
 _DELIMITER = b"<IDS|MSG>"
-_HEADER_BYTES = 1 << 16
-_IDENTITIES_AT_MOST = 4
+_HEADER_BYTES = 1 << 16  # Jupyter's own take below 1 kB
+_IDENTITIES_AT_MOST = 4  # a ROUTER adds one, IOPub its topic
 
 
 class _Header(msgspec.Struct):

@@ -26,7 +26,7 @@ from edl_labs.course.sandbox.view import students_view
 from edl_labs.errors import UsageError
 
 USUAL_IMPORTS = ("edl_labs", "numpy", "torch", "torchvision", "matplotlib.pyplot", "ipywidgets")
-_FILES_AT_MOST = 500
+_FILES_AT_MOST = 500  # their names go into one request of 128 KiB
 
 
 class KernelPool:

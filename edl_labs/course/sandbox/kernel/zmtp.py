@@ -14,12 +14,12 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-_MORE, _LONG, _COMMAND = 1, 2, 4
+_MORE, _LONG, _COMMAND = 1, 2, 4  # flags of a frame: https://rfc.zeromq.org/spec/23/
 _GREETING = b"\xff" + bytes(8) + b"\x7f" + bytes([3, 0]) + b"NULL".ljust(20, b"\0") + bytes(32)
 _READY = b"\x05READY"
-_READ_BYTES = 1 << 18
-_COMMAND_BYTES = 4096
-FRAMES_AT_MOST = 512
+_READ_BYTES = 1 << 18  # one read costs little beside the copy of so much
+_COMMAND_BYTES = 4096  # READY with its properties takes below 100
+FRAMES_AT_MOST = 512  # a Jupyter message has six and its buffers
 
 
 class WireError(Exception):

@@ -15,9 +15,9 @@ from typing import Any
 from edl_labs.course.sandbox.kernel.zmtp import Wire
 from edl_labs.errors import EdlError, UsageError
 
-_MESSAGE_BYTES = 1 << 17
-_WARM_S = 300.0
-_ANSWER_S = 60.0
+_MESSAGE_BYTES = 1 << 17  # the zygote's own bound, which one message on a Unix socket may have
+_WARM_S = 300.0  # importing torch from a cold disk far away takes minutes
+_ANSWER_S = 60.0  # a fork takes a tenth of a second; stopping waits 10 s for what does not end
 # Not `-I`: the environment is our own, and only through it can the hash seed be fixed, so that grading again repeats.
 _ZYGOTE = (
     "import sys; sys.path.append({root!r}); "

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from edl_labs.course.sandbox import syscalls
 
-_MADE_S = 20.0
-_EXIT_FAILED = 70
+_MADE_S = 20.0  # bubblewrap takes some 20 ms, and seconds on a machine that is full
+_EXIT_FAILED = 70  # EX_SOFTWARE of sysexits.h
 
 
 @dataclass(frozen=True)

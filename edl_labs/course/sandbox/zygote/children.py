@@ -18,7 +18,7 @@ from edl_labs.course.sandbox.zygote.box import Box, enter
 from edl_labs.course.sandbox.zygote.place import Place
 from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale
 
-_END_S = 10.0
+_END_S = 10.0  # SIGKILL acts at once; giving gigabytes back takes seconds on a machine that is full
 
 
 @dataclass(eq=False)

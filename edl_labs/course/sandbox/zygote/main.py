@@ -24,8 +24,8 @@ from edl_labs.course.sandbox.zygote import inside, warm
 from edl_labs.course.sandbox.zygote.children import Child, Children
 from edl_labs.course.sandbox.zygote.place import Place
 
-MESSAGE_BYTES = 1 << 17
-FDS_AT_MOST = 8
+MESSAGE_BYTES = 1 << 17  # the judge's own bound, which one message on a Unix socket may have
+FDS_AT_MOST = 8  # five come: gate, start pipe, two channels, files
 _WATCH_BOX_S, _WATCH_FAMILY_S = 0.1, 0.5  # a family is looked for among all of the machine's processes
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from edl_labs.course.sandbox.view import HOME
 
 _NUMBERS = count()
-_KERNELS_AT_ONCE = 256
-_ALL_IDS = 1 << 31
+_KERNELS_AT_ONCE = 256  # far above the workers of one machine
+_ALL_IDS = 1 << 31  # half of all numbers: who maps as many has the machine's own
+# Above people and the ranges of systemd; the others lie within the 65,536 of a container.
 _WIDE_BASE, _NARROW_BASE, _NARROW_IDS = 1_000_000_000, 20_000, 40_000
 
 

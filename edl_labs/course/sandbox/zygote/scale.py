@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from edl_labs.course.sandbox.gauges import Gauge
 
-UNKNOWN = 1 << 62
-_WEIGHED_S = 5.0
-_PAUSE_S = 1.0
+UNKNOWN = 1 << 62  # more than any memory
+_WEIGHED_S = 5.0  # the kernel sums in milliseconds, unless the weighed one holds its own memory locked
+_PAUSE_S = 1.0  # a weighing makes the weighed one wait a little: once a second
 
 
 @dataclass
