@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from edl_labs.bench.blocks import collector_off
-from edl_labs.bench.selfchecking import units_of_work
+from edl_labs.bench._selfcheck import units_of_work
+from edl_labs.bench.timing.blocks import collector_off
 from edl_labs.clock import HostClock
 
 _NEIGHBOUR = """

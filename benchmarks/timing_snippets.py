@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from edl_labs.bench.state import State
+from edl_labs.bench.timing.processor_state import State
 from edl_labs.clock import HostClock
 from edl_labs.virtual import VirtualGPU
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import platform
 import subprocess
@@ -12,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edl_labs.clock import Clock, device_behind, is_modelled
 from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Device:
+@dataclass(frozen=True, repr=False)
+class Device(Value):
     """One machine as it was when something was measured; None stands for what could not be read."""
 
     kind: str
@@ -50,7 +53,12 @@ class Device:
 
     def to_dict(self) -> dict[str, Any]:
         """The stamp as plain data that JSON can hold, with a schema number."""
-        return {"schema": 1, **dataclasses.asdict(self)}
+        return self.to_json()
+
+    @classmethod
+    def from_json(cls, tree: str | Mapping[str, Any]) -> Device:
+        """The stamp that `to_json` wrote, from its tree or its text."""
+        return cls.from_dict(json.loads(tree) if isinstance(tree, str) else tree)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Device:
@@ -89,6 +97,18 @@ def describe(device: object = None, *, load_torch: bool = True) -> Device:
     if kind == "cpu":
         return Device(kind="cpu", device="cpu", device_name=facts["cpu_model"], hardware_key=None, **facts)
     return Device(**{**facts, **_accelerator_facts(name, kind)})
+
+
+def stamp_for(clock: Clock) -> Device:
+    """The stamp for results on `clock`: of an accelerator where the clock times one. torch is not loaded for it.
+
+    On a VirtualGPU's clock the device is the modelled one, and says so; nothing of this machine decides its figures.
+    """
+    stamp = describe(device_behind(clock) or "cpu", load_torch=False)
+    if not is_modelled(clock):
+        return stamp
+    model = clock.name.removeprefix("virtual").strip()
+    return dataclasses.replace(stamp, kind="virtual", device="virtual", device_name=f"modelled {model}".strip())
 
 
 def cpu_model(cpuinfo: str | None = None) -> str:

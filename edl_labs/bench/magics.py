@@ -8,10 +8,9 @@ import shlex
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from edl_labs.bench.comparing import compare
-from edl_labs.bench.comparison import Comparison
-from edl_labs.bench.measurement import Measurement
-from edl_labs.bench.measuring import measure
+from edl_labs.bench._compare import compare
+from edl_labs.bench._measure import measure
+from edl_labs.bench.results import Comparison, Measurement
 from edl_labs.errors import UsageError
 
 _SEPARATOR = "---"

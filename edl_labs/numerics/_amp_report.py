@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from edl_labs.bench.comparison import Comparison
+from edl_labs.bench.results import Comparison
 from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
 from edl_labs.numerics._autocast_table import lower_dtype

@@ -6,7 +6,11 @@ from importlib import import_module
 from typing import Any
 
 # Which function draws a value of which class. A result's `plot()` ends here, by `values.present("plot", self, …)`.
-_DRAWN_BY: dict[str, str] = {}
+_DRAWN_BY: dict[str, str] = {
+    "Comparison": "timings:plot_comparison",
+    "Measurement": "timings:plot_measurement",
+    "Sweep": "timings:plot_sweep",
+}
 
 
 def draw(value: Any, *args: Any, **options: Any) -> Any:

@@ -6,7 +6,10 @@ from importlib import import_module
 from typing import Any
 
 # Which function writes the HTML of a value of which class, by `values.present("html", self)`.
-_WRITTEN_BY: dict[str, str] = {}
+_WRITTEN_BY: dict[str, str] = {
+    "Comparison": "timing_reports:comparison_html",
+    "Measurement": "timing_reports:measurement_html",
+}
 
 
 def html(value: Any, **options: Any) -> str:

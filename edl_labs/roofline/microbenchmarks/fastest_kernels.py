@@ -68,7 +68,7 @@ def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
     """On CUDA, many calls in one graph: launches would otherwise be what is timed."""
     if stamp.kind != "cuda":
         return kernel
-    from edl_labs.bench.graph import captured
+    from edl_labs.bench.timing.cuda_graph import captured
 
     calls = max(1, min(64, int(1e9 / kernel.amount)))
 

@@ -12,7 +12,7 @@ import pytest
 from scripted_clock import DeviceClock, Noise, ScriptedClock, payload, ticked
 
 from edl_labs.bench import Comparison, DifferentOutputs, FunctionFailed, State, compare
-from edl_labs.bench.comparison import verdict
+from edl_labs.bench.results import verdict
 from edl_labs.errors import UsageError
 
 
@@ -360,7 +360,7 @@ def test_the_html_names_the_verdict_and_escapes_names():
 
 
 def test_what_was_interrupted_is_left_out_while_enough_remains():
-    from edl_labs.bench.interrupts import undisturbed
+    from edl_labs.bench.timing.interrupts import undisturbed
 
     values = list(range(20))
 

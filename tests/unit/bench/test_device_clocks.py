@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from edl_labs.bench import State, cold, graph, measure, stamp, state
+from edl_labs import device
+from edl_labs.bench import State, measure
+from edl_labs.bench.timing import cache_flush, cuda_graph, processor_state
 from edl_labs.clock import AcceleratorClock, EventClock, HostClock
 from edl_labs.device import describe
 from edl_labs.errors import UsageError
@@ -67,38 +69,40 @@ def test_the_cache_to_clear_is_that_of_the_device(clock, monkeypatch):
     made = []
     ones = torch.ones
     monkeypatch.setattr(torch, "ones", lambda n, dtype, device: made.append((4 * n, device)) or ones(8, dtype=dtype))
-    cold.make_flush(clock)()
+    cache_flush.make_flush(clock)()
 
-    assert 40 << 20 == cold.llc_bytes(clock)
+    assert 40 << 20 == cache_flush.llc_bytes(clock)
     assert [(80 << 20, "cuda:1")] == made
 
 
 def test_the_stamp_is_that_of_the_device(clock, monkeypatch):
-    monkeypatch.setattr(stamp, "describe", lambda device, load_torch: SimpleNamespace(device=device))
+    monkeypatch.setattr(device, "describe", lambda device, load_torch: SimpleNamespace(device=device))
 
-    assert "cuda:1" == stamp.stamp_for(clock).device
+    assert "cuda:1" == device.stamp_for(clock).device
 
 
 def test_the_device_that_is_watched_is_that_of_the_clock(clock, monkeypatch):
-    monkeypatch.setattr(state, "NvmlWatch", lambda uuid: uuid)
+    monkeypatch.setattr(processor_state, "NvmlWatch", lambda uuid: uuid)
 
-    assert "GPU-of-device-1" == state.watch_for(clock)
+    assert "GPU-of-device-1" == processor_state.watch_for(clock)
 
 
 def test_a_graph_is_captured(clock, monkeypatch):
-    monkeypatch.setattr(graph, "_capture", lambda torch, fn, arguments: SimpleNamespace(replay="replay"))
+    monkeypatch.setattr(cuda_graph, "_capture", lambda torch, fn, arguments: SimpleNamespace(replay="replay"))
 
-    assert "replay" == graph.captured(len, None, clock)
+    assert "replay" == cuda_graph.captured(len, None, clock)
 
 
 def test_a_cold_measurement_clears_the_devices_cache_and_drops_throttled_blocks(clock, monkeypatch):
     flushed = []
-    monkeypatch.setattr(cold, "_device_flush", lambda device, clock: lambda: flushed.append(device))
+    monkeypatch.setattr(cache_flush, "_device_flush", lambda device, clock: lambda: flushed.append(device))
     monkeypatch.setattr(
-        state, "NvmlWatch", lambda uuid: SimpleNamespace(read=lambda: State(1e9, 1e9, throttled=bool(flushed)))
+        processor_state,
+        "NvmlWatch",
+        lambda uuid: SimpleNamespace(read=lambda: State(1e9, 1e9, throttled=bool(flushed))),
     )
     here = describe("cpu")
-    monkeypatch.setattr(stamp, "describe", lambda device, load_torch: here)
+    monkeypatch.setattr(device, "describe", lambda device, load_torch: here)
 
     def work():
         TIME.t += 1e-4
@@ -112,7 +116,7 @@ def test_a_cold_measurement_clears_the_devices_cache_and_drops_throttled_blocks(
 def test_events_of_no_known_device_are_as_any_clock():
     clock = EventClock(Event)
     with pytest.raises(UsageError, match="needs a CUDA device"):
-        graph.captured(len, None, clock)
+        cuda_graph.captured(len, None, clock)
 
-    assert cold.llc_bytes(HostClock()) == cold.llc_bytes(clock)
-    assert ("cpu", None) == (stamp.stamp_for(clock).device, state.watch_for(clock))
+    assert cache_flush.llc_bytes(HostClock()) == cache_flush.llc_bytes(clock)
+    assert ("cpu", None) == (device.stamp_for(clock).device, processor_state.watch_for(clock))

@@ -288,7 +288,7 @@ def test_clearing_a_cache_counts_as_budget(monkeypatch):
     def fn():
         clock.t += 2e-6
 
-    monkeypatch.setattr("edl_labs.bench.measuring.make_flush", lambda clock: flush)
+    monkeypatch.setattr("edl_labs.bench._measure.make_flush", lambda clock: flush)
     m = measure(fn, clock=clock, cold=True)
 
     assert 2e-6 == pytest.approx(m.median_s)
@@ -324,7 +324,7 @@ def test_a_measurement_survives_json_and_carries_schema_and_stamp():
     ],
 )
 def test_other_json_is_refused_with_what_it_is(text):
-    with pytest.raises(UsageError, match="no measurement in JSON"):
+    with pytest.raises(UsageError, match="not a measurement"):
         Measurement.from_json(text)
 
 
@@ -339,7 +339,7 @@ def test_cold_times_each_call_after_a_flush(monkeypatch):
         clock.t += 3e-4 if state["cold"] else 1e-4
         state["cold"] = False
 
-    monkeypatch.setattr("edl_labs.bench.measuring.make_flush", lambda clock: flush)
+    monkeypatch.setattr("edl_labs.bench._measure.make_flush", lambda clock: flush)
     cold, warm = measure(fn, clock=clock, cold=True), measure(fn, clock=clock)
 
     assert 3e-4 == pytest.approx(cold.median_s)
@@ -406,7 +406,7 @@ def test_a_result_on_virtual_time_says_that_it_is_modelled():
 
 
 def test_the_clock_in_use_is_that_of_the_modelled_gpu_that_a_function_reaches():
-    from edl_labs.bench.pick import clock_in_use
+    from edl_labs.bench.timing.clock_choice import clock_in_use
     from edl_labs.virtual import VirtualGPU, VirtualWorkers
 
     gpu, workers = VirtualGPU("A100-80GB"), VirtualWorkers()

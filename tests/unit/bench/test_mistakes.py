@@ -14,10 +14,10 @@ import torch
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench import FunctionFailed, measure
-from edl_labs.bench.feed import Feed
-from edl_labs.bench.mistakes import KINDS, Session, host, mistake
-from edl_labs.bench.mistakes.inputs import used_up
-from edl_labs.bench.mistakes.light import bound_s
+from edl_labs.bench.detectors import KINDS, Detection, host_watch, mistake
+from edl_labs.bench.detectors.input_data import used_up
+from edl_labs.bench.detectors.speed_limit import bound_s
+from edl_labs.bench.timing.argument_pool import ArgumentPool
 from edl_labs.errors import UsageError
 
 # What only the timed blocks can show. The rest is seen in the calls before them, on a clock that does not move.
@@ -53,8 +53,8 @@ def _look(name, *, fn, inputs=None, clock=None, **options):
         fn, clock = on_scripted_time(fn)
     if clock is not None or name in NEED_BLOCKS:
         return measure(fn, inputs=inputs, clock=clock, **{"budget_s": 0.4, **options}).warnings
-    feed = None if inputs is None else Feed(inputs)
-    session = Session(fn, feed=feed, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
+    feed = None if inputs is None else ArgumentPool(inputs)
+    session = Detection(fn, feed=feed, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
     session.before()
     return session.so_far
 
@@ -89,13 +89,13 @@ def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):
 
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     monkeypatch.setattr(time, "sleep", nap)
-    monkeypatch.setattr(host, "_run_ns", lambda: dict(ran))
-    monkeypatch.setattr(host, "_is_runnable", lambda thread: not done[thread])
-    found = host.computing_threads()
+    monkeypatch.setattr(host_watch, "_run_ns", lambda: dict(ran))
+    monkeypatch.setattr(host_watch, "_is_runnable", lambda thread: not done[thread])
+    found = host_watch.computing_threads()
     ran[7], done[7] = 0, True
 
     assert {7} == found
-    assert set() == host.computing_threads()
+    assert set() == host_watch.computing_threads()
 
 
 @pytest.mark.parametrize("maker", [pytest.param(m, id=f"{i}-{m.__name__}") for i, m in enumerate(snippets.CLEAN)])
@@ -161,7 +161,7 @@ def test_a_function_that_fails_during_the_look_is_named(good_calls, error, want)
         if next(calls, None) is None:
             raise error("out of luck")
 
-    session = Session(runs_out, feed=None, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
+    session = Detection(runs_out, feed=None, clock=ScriptedClock(), enabled=True, cold=False, budget_s=0.4)
     with pytest.raises(want, match="out of luck") as caught:
         session.before()
 
@@ -285,7 +285,7 @@ def test_a_resident_input_is_told_where_a_cleared_cache_makes_a_difference(monke
         state["cold"] = False
         return x
 
-    monkeypatch.setattr("edl_labs.bench.mistakes.residency.make_flush", lambda clock: flush)
+    monkeypatch.setattr("edl_labs.bench.detectors.residency.make_flush", lambda clock: flush)
     m = measure(fn, inputs=(torch.randn(1 << 18),), clock=clock)
 
     assert want == [item.kind for item in m.warnings]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from edl_labs.bench import DifferentOutputs
-from edl_labs.bench.outputs import compare_outputs, outputs_equal
+from edl_labs.bench.equal_outputs import compare_outputs, outputs_equal
 
 INF, NAN = math.inf, math.nan
 Colour = enum.Enum("Colour", "RED BLUE")

@@ -8,7 +8,7 @@ import pytest
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench import selfcheck
-from edl_labs.bench.selfchecking import Check, SelfCheck
+from edl_labs.bench._selfcheck import Check, SelfCheck
 
 
 class Working(ScriptedClock):

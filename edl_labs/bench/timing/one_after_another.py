@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
-from edl_labs.bench.sampling import Sampler
+from edl_labs.bench.timing.sampling import Sampler
 
 _VISITS = 5
 _LEAST_BLOCKS = 3
@@ -13,7 +13,7 @@ _MATTERS = 0.03
 _SHARE = 0.3
 
 
-class Blocked:
+class OneAfterAnother:
     """What visits of several blocks to each side say: `ratio(i)`, and whether that `disagrees` with the rounds."""
 
     def __init__(self, visits: list[list[float]]) -> None:
@@ -37,7 +37,7 @@ class Blocked:
         return [math.log(visit[index] / visit[0]) for visit in self._visits if visit[0] > 0 and visit[index] > 0]
 
 
-def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) -> Blocked:
+def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) -> OneAfterAnother:
     """Up to five visits to each side in turn, in what is left of the budget: 0.3 of the rounds' time, or 3 blocks."""
     now = samplers[0].runner.clock.now_s
     begin = now()
@@ -46,7 +46,7 @@ def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) ->
     until_s = min(until_s, begin + max(_SHARE * spent_s, (_LEAST_BLOCKS + 0.5) * each_s))
     blocks = int((until_s - begin) / each_s)
     if blocks < _LEAST_BLOCKS:
-        return Blocked([])
+        return OneAfterAnother([])
     visits = []
     for turn in range(_VISITS):
         if now() > until_s:
@@ -54,7 +54,7 @@ def blocked_order(samplers: list[Sampler], *, until_s: float, spent_s: float) ->
         order = range(len(samplers)) if turn % 2 == 0 else reversed(range(len(samplers)))
         found = {index: _visit(samplers[index], min(blocks, 12)) for index in order}
         visits.append([found[index] for index in range(len(samplers))])
-    return Blocked(visits)
+    return OneAfterAnother(visits)
 
 
 def _visit(sampler: Sampler, blocks: int) -> float:

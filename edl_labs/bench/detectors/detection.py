@@ -11,19 +11,19 @@ from itertools import pairwise
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench.blocks import Runner, failed, label
-from edl_labs.bench.feed import Feed
-from edl_labs.bench.mistakes import host, inputs, light, residency
-from edl_labs.bench.mistakes.texts import mistake
-from edl_labs.bench.mistakes.torch_eye import TorchEye, compiled_frames, is_compiled, reserved_bytes
-from edl_labs.bench.mistakes.virtual_eye import VirtualEye
-from edl_labs.bench.pick import virtual_gpu
-from edl_labs.bench.reach import reachable
-from edl_labs.bench.stamp import stamp_for
-from edl_labs.bench.state import State
-from edl_labs.bench.values import Mistake
-from edl_labs.bench.warmup import Plan
+from edl_labs.bench.detectors import host_watch, input_data, residency, speed_limit
+from edl_labs.bench.detectors.messages import mistake
+from edl_labs.bench.detectors.torch_watch import TorchWatch, compiled_frames, is_compiled, reserved_bytes
+from edl_labs.bench.detectors.virtual_watch import VirtualWatch
+from edl_labs.bench.results import Mistake
+from edl_labs.bench.timing.argument_pool import ArgumentPool
+from edl_labs.bench.timing.blocks import Runner, failed, label
+from edl_labs.bench.timing.clock_choice import virtual_gpu
+from edl_labs.bench.timing.processor_state import State
+from edl_labs.bench.timing.reachable_objects import reachable
+from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import Clock, HostClock, is_asynchronous, is_processor_time
+from edl_labs.device import stamp_for
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.units import byte_count, si
 
@@ -40,16 +40,23 @@ def get_ready() -> None:
     """Loads, once in a process, what looking at calls and estimating need, so that no block is timed beside it."""
     torch = sys.modules.get("torch")
     if torch is not None:
-        TorchEye(torch).watch(lambda: torch.zeros(1).add(1))
+        TorchWatch(torch).watch(lambda: torch.zeros(1).add(1))
     stamp_for(HostClock())
     stats.median_interval((1.0, 2.0, 3.0))
 
 
-class Session:
+class Detection:
     """Looks for mistakes around one measurement of `fn`; `found` lists them, `off` says what was not looked for."""
 
     def __init__(
-        self, fn: Callable[..., Any], *, feed: Feed | None, clock: Clock, enabled: bool, cold: bool, budget_s: float
+        self,
+        fn: Callable[..., Any],
+        *,
+        feed: ArgumentPool | None,
+        clock: Clock,
+        enabled: bool,
+        cold: bool,
+        budget_s: float,
     ) -> None:
         self._fn, self._feed, self._clock, self._cold, self._budget_s = fn, feed, clock, cold, budget_s
         self._on = enabled
@@ -57,8 +64,8 @@ class Session:
         self.off: dict[str, str] = {} if enabled else {"all": "detect=False"}
         self.first_call_s: float | None = None
         self._calls = 0
-        self._torch: TorchEye | None = None
-        self._virtual: VirtualEye | None = None
+        self._torch: TorchWatch | None = None
+        self._virtual: VirtualWatch | None = None
         self._first_frames = self._frames = self._reserved = 0
         self._computing: set[int] = set()
         self.awaits = False
@@ -70,17 +77,17 @@ class Session:
         items = list(reachable(self._fn, self._feed.pool[:1] if self._feed else None))
         gpu = virtual_gpu([*items, self._clock])
         torch = sys.modules.get("torch")
-        self._virtual = VirtualEye(gpu) if gpu is not None else None
-        self._torch = TorchEye(torch) if torch is not None and not is_compiled(items) else None
+        self._virtual = VirtualWatch(gpu) if gpu is not None else None
+        self._torch = TorchWatch(torch) if torch is not None and not is_compiled(items) else None
         self._look_at_inputs()
         self._look_at_code()
         self._look_at_machine(torch)
-        self._computing = host.computing_threads()
+        self._computing = host_watch.computing_threads()
         self._first_frames = compiled_frames(sys.modules)
         self._look_at_calls()
         self._frames = compiled_frames(sys.modules)
 
-    def begin(self, runner: Runner, plan: Plan) -> None:
+    def begin(self, runner: Runner, plan: BlockPlan) -> None:
         """Looks at the cache once the function is warm, and takes stock before the blocks that count."""
         if not self._on:
             return
@@ -91,7 +98,7 @@ class Session:
             self._add("compile_inside", "torch.compile compiled in one call after another")
         self._frames, self._reserved = frames, reserved_bytes(sys.modules.get("torch"))
 
-    def after(self, *, plan: Plan, times: list[float], state: State | None) -> None:
+    def after(self, *, plan: BlockPlan, times: list[float], state: State | None) -> None:
         """Looks at what the timed blocks did: compiling, growing; and at the clock of the processor."""
         if not self._on:
             return
@@ -108,12 +115,14 @@ class Session:
         elif state is None:
             self.off["clock_low"] = "the clock of this processor cannot be read here"
 
-    def found(self, estimate: Any, *, work: Any, machine: Any, plan: Plan) -> tuple[Mistake, ...]:
+    def found(self, estimate: Any, *, work: Any, machine: Any, plan: BlockPlan) -> tuple[Mistake, ...]:
         """The mistakes found, a time faster than light among them when work and machine are known."""
         if work is None:
             self.off.setdefault("faster_than_light", "no work= and machine= were given")
         else:
-            why = light.excess(estimate.center, min(estimate.high, 2 * estimate.center), work=work, machine=machine)
+            why = speed_limit.excess(
+                estimate.center, min(estimate.high, 2 * estimate.center), work=work, machine=machine
+            )
             if why:
                 self._add("faster_than_light", why)
         return self.so_far
@@ -133,10 +142,10 @@ class Session:
             if self._virtual is None:
                 self.off["cache_resident"] = "no inputs= were given"
             return
-        self._add("constant_inputs", inputs.constant(self._feed))
+        self._add("constant_inputs", input_data.constant(self._feed))
 
     def _check_iterators(self, sets: int | None = None) -> None:
-        kind = inputs.used_up(self._feed.pool[:sets]) if self._feed is not None else ""
+        kind = input_data.used_up(self._feed.pool[:sets]) if self._feed is not None else ""
         if kind:
             raise UsageError(
                 f"an input is a {kind}, and nothing is left in it",
@@ -146,13 +155,13 @@ class Session:
 
     def _look_at_code(self) -> None:
         roots = (self._fn,)
-        if host.calls_by_name(roots, "synchronize") and self._virtual is None:
+        if host_watch.calls_by_name(roots, "synchronize") and self._virtual is None:
             self._add("sync_each_call", "its code calls synchronize()")
-        if host.compiles(roots):
+        if host_watch.compiles(roots):
             self._add("compile_inside", "its code calls the compiler each time")
 
     def _look_at_machine(self, torch: Any) -> None:
-        cores = host.allowed_cores()
+        cores = host_watch.allowed_cores()
         threads = int(torch.get_num_threads()) if torch is not None else 0
         if threads > cores:
             self._add("oversubscribed", f"torch uses {threads} threads on {cores:g} usable processors")
@@ -161,12 +170,12 @@ class Session:
         alive: list[int] = []
         spent_s = 0.0
         for index in range(_CALLS):
-            began, queued = self._clock.now_s(), host.queued_s()
+            began, queued = self._clock.now_s(), host_watch.queued_s()
             self._look_at_call(first=index == 0)
             wall_s = self._clock.now_s() - began
             # Beside busy neighbours a call looks long because it waits for a processor, which is no reason to look
             # away.
-            took = max(0.0, wall_s - (host.queued_s() - queued)) if is_processor_time(self._clock) else wall_s
+            took = max(0.0, wall_s - (host_watch.queued_s() - queued)) if is_processor_time(self._clock) else wall_s
             if index == 0:
                 self.first_call_s = wall_s
                 self._check_iterators(1)
@@ -188,12 +197,12 @@ class Session:
         except Exception as error:
             raise failed(label(self._fn), error) from error
         self._calls += 1
-        self._add("lazy_result", host.lazy(result))
-        self.awaits = host.dispose(result) or self.awaits
+        self._add("lazy_result", host_watch.lazy(result))
+        self.awaits = host_watch.dispose(result) or self.awaits
         if threading.active_count() > 1:
-            self._add("other_stream", host.works_on(started, self._computing))
+            self._add("other_stream", host_watch.works_on(started, self._computing))
         if result is None:
-            self._add("result_unused", host.drops_a_value(self._fn))
+            self._add("result_unused", host_watch.drops_a_value(self._fn))
         self._look_at_torch(result, first=first)
         self._look_at_virtual()
 
@@ -248,7 +257,7 @@ class Session:
         if calls < _GROWTH_CALLS:
             self.off["allocator_growing"] = _SHORT
             return
-        objects = host.grows(self._once, calls=min(calls, 64))
+        objects = host_watch.grows(self._once, calls=min(calls, 64))
         if objects:
             self._add("allocator_growing", f"each call leaves {objects:.1f} objects behind")
 
@@ -263,13 +272,13 @@ class Session:
 
     def _once(self) -> None:
         try:
-            host.dispose(self._fn(*(self._feed.next() if self._feed else ())))
+            host_watch.dispose(self._fn(*(self._feed.next() if self._feed else ())))
         except EdlError:
             raise
         except Exception as error:
             raise failed(label(self._fn), error) from error
 
-    def _look_at_cache(self, runner: Runner, plan: Plan) -> None:
+    def _look_at_cache(self, runner: Runner, plan: BlockPlan) -> None:
         if self._cold or plan.call_s > self._budget_s / 40:
             return
         if self._virtual is not None and is_asynchronous(self._clock):

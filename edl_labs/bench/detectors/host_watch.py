@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs import device
-from edl_labs.bench.reach import reachable
+from edl_labs.bench.timing.reachable_objects import reachable
 
 _BATCHES = 3
 _NAP_S = 1e-3

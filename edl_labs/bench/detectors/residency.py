@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from statistics import median
 
-from edl_labs.bench.blocks import Runner
-from edl_labs.bench.cold import llc_bytes, make_flush
-from edl_labs.bench.mistakes.host import queued_s
-from edl_labs.bench.warmup import Plan
+from edl_labs.bench.detectors.host_watch import queued_s
+from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.cache_flush import llc_bytes, make_flush
+from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.units import byte_count, percent
 
 _MATTERS = 0.3
@@ -18,7 +18,7 @@ _TIMES = 3
 _LEAST_BYTES = 128 << 10
 
 
-def resident(runner: Runner, plan: Plan, *, call_bytes: int, pool_bytes: int, budget_s: float) -> str | None:
+def resident(runner: Runner, plan: BlockPlan, *, call_bytes: int, pool_bytes: int, budget_s: float) -> str | None:
     """Why data is served by the cache, '' where it is not, None where there was no time to find out."""
     if call_bytes < _LEAST_BYTES or pool_bytes > llc_bytes(runner.clock):
         return ""

@@ -9,29 +9,28 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench.blocked import Blocked, blocked_order
-from edl_labs.bench.blocks import Runner
-from edl_labs.bench.comparison import Comparison, Row, Side, sure_level, verdict
-from edl_labs.bench.feed import Feed
-from edl_labs.bench.measuring import checked_budget, step_s
-from edl_labs.bench.mistakes import Session, get_ready
-from edl_labs.bench.outputs import compare_outputs
-from edl_labs.bench.pick import clock_in_use
-from edl_labs.bench.rounds import Rounds
-from edl_labs.bench.sampling import Sampler
-from edl_labs.bench.stamp import stamp_for
-from edl_labs.bench.state import Watch, watch_for
-from edl_labs.bench.values import ClockFacts, Mistake
-from edl_labs.bench.warmup import Plan, block_target_s, fitting, warm_up
+from edl_labs.bench._measure import checked_budget, step_s
+from edl_labs.bench.detectors import Detection, get_ready
+from edl_labs.bench.equal_outputs import compare_outputs
+from edl_labs.bench.results import ClockFacts, Comparison, Mistake, RatioRow, Side, sure_level, verdict
+from edl_labs.bench.timing.argument_pool import ArgumentPool
+from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.clock_choice import clock_in_use
+from edl_labs.bench.timing.one_after_another import OneAfterAnother, blocked_order
+from edl_labs.bench.timing.paired_rounds import Rounds
+from edl_labs.bench.timing.processor_state import Watch, watch_for
+from edl_labs.bench.timing.sampling import Sampler
+from edl_labs.bench.timing.warmup import BlockPlan, block_target_s, fitting, warm_up
 from edl_labs.clock import Clock
+from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
 
 _WARM_SHARE = 0.2
-_ALIKE = 1.5
+_EQUAL_CALLS_UP_TO = 1.5
 _LONG_BLOCK_S = 4e-3
 _FAR_APART = 4
 _LOOKS = 5
-_DRIFTS = 0.2
+_DRIFT_NOTED = 0.2
 
 
 def compare(
@@ -67,7 +66,7 @@ def compare(
     clock = clock_in_use(list(candidates.values()), inputs) if clock is None else clock
     wall, begin = time.perf_counter(), clock.now_s()
     get_ready()
-    feed = None if inputs is None else Feed(inputs, fill_s=0.05 * budget_s)
+    feed = None if inputs is None else ArgumentPool(inputs, fill_s=0.05 * budget_s)
     runners = [Runner(fn, clock=clock, name=name, feed=feed) for name, fn in candidates.items()]
     warnings, off = _look(runners, feed=feed, budget_s=budget_s, enabled=detect)
     compared = compare_outputs({runner.name: runner.once for runner in runners}, equal)
@@ -113,13 +112,13 @@ def _check(candidates: Mapping[str, Callable[..., Any]], band: float, precision:
 
 
 def _look(
-    runners: list[Runner], *, feed: Feed | None, budget_s: float, enabled: bool
+    runners: list[Runner], *, feed: ArgumentPool | None, budget_s: float, enabled: bool
 ) -> tuple[tuple[Mistake, ...], dict[str, str]]:
     """Mistakes in the functions, when asked for: looking takes calls, which belong to the budget of the comparison."""
     found: dict[tuple[str, str], Mistake] = {}
     off: dict[str, str] = {} if enabled else {"all": "detect=False"}
     for runner in runners if enabled else ():
-        session = Session(
+        session = Detection(
             runner.fn, feed=feed, clock=runner.clock, enabled=True, cold=False, budget_s=budget_s / len(runners)
         )
         session.before()
@@ -130,7 +129,7 @@ def _look(
     return tuple(found.values()), off
 
 
-def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan]:
+def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[BlockPlan]:
     """A plan for each side; sides of about the same cost get equal numbers of calls, so that a swap is fair."""
     now = runners[0].clock.now_s
     plans = []
@@ -145,7 +144,7 @@ def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan
     target = block_target_s(
         runners[0].clock, budget_s=budget_s / len(runners), asynchronous=runners[0].asynchronous, empty_s=empty
     )
-    if max(times) <= _ALIKE * min(times):
+    if max(times) <= _EQUAL_CALLS_UP_TO * min(times):
         calls = fitting(math.sqrt(max(times) * min(times)), target, asynchronous=runners[0].asynchronous)
         return [plan.resized(calls, empty_s=empty) for plan in plans]
     # Blocks of about one length, so that the same noise meets all: as long as the longest call, up to some ticks.
@@ -154,11 +153,11 @@ def _plans(runners: list[Runner], *, begin: float, budget_s: float) -> list[Plan
     return [plan.resized(calls, empty_s=empty) for plan, calls in zip(plans, sizes, strict=True)]
 
 
-def _times_s(runners: list[Runner], plans: list[Plan], *, left_s: float) -> list[float]:
+def _times_s(runners: list[Runner], plans: list[BlockPlan], *, left_s: float) -> list[float]:
     """A call of each side. Where the warm-ups say that sides differ a little, a look in turn tells noise from truth."""
     times = [max(plan.call_s, 1e-12) for plan in plans]
     cost_s = _LOOKS * sum(plan.block_s for plan in plans)
-    if max(times) <= _ALIKE * min(times) or max(times) > _FAR_APART * min(times) or cost_s > left_s / 10:
+    if max(times) <= _EQUAL_CALLS_UP_TO * min(times) or max(times) > _FAR_APART * min(times) or cost_s > left_s / 10:
         return times
     looks = [
         [runner.block_s(p.calls) - p.empty_s for runner, p in zip(runners, plans, strict=True)] for _ in range(_LOOKS)
@@ -166,7 +165,7 @@ def _times_s(runners: list[Runner], plans: list[Plan], *, left_s: float) -> list
     return [max(min(side) / plan.calls, 1e-12) for side, plan in zip(zip(*looks, strict=True), plans, strict=True)]
 
 
-def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: float) -> Row:
+def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, level: float) -> RatioRow:
     estimate, sure = (
         found.map(_exp)
         for found in stats.sign_flip_intervals(rounds.log_ratios(index), levels=(level, sure_level(level)))
@@ -176,7 +175,7 @@ def _row(rounds: Rounds, blocked: Blocked, index: int, *, band: float, level: fl
     ratio = estimate.center if math.isfinite(estimate.center) else rounds.rough_ratio(index)
     half = (high - low) / 2
     names = [sampler.runner.name for sampler in rounds.samplers]
-    return Row(
+    return RatioRow(
         name=names[index],
         against=names[0],
         ratio=ratio,
@@ -204,7 +203,7 @@ def _exp(value: float) -> float:
     return math.inf if value > 700 else math.exp(value)
 
 
-def _side(plan: Plan, runner: Runner, times: list[float]) -> Side:
+def _side(plan: BlockPlan, runner: Runner, times: list[float]) -> Side:
     estimate = stats.median_interval(times)
     center = estimate.center if times else plan.call_s
     return Side(
@@ -212,13 +211,13 @@ def _side(plan: Plan, runner: Runner, times: list[float]) -> Side:
     )
 
 
-def _notes(rows: tuple[Row, ...], rounds: Rounds) -> tuple[str, ...]:
+def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
     notes = []
     changes = [stats.drift(rounds.calm_times(i)) for i in range(len(rounds.times))]
     names = [sampler.runner.name for sampler in rounds.samplers]
     for name, change in zip(names, changes, strict=True):
         # What changes all sides alike is the machine.
-        if abs(change) > _DRIFTS and max(changes) - min(changes) > _DRIFTS:
+        if abs(change) > _DRIFT_NOTED and max(changes) - min(changes) > _DRIFT_NOTED:
             word = "longer" if change > 0 else "less"
             notes.append(f"a call of {name} takes {word} time the more often it was made: the ratio is a moving target")
     for index, row in enumerate(rows, 1):
@@ -229,7 +228,7 @@ def _notes(rows: tuple[Row, ...], rounds: Rounds) -> tuple[str, ...]:
                 f"all calls of {row.name} together took {rounds.total_ratio(index):.3g} times as long as those of "
                 f"{row.against}: a few calls took far longer than the rest; a larger budget_s will tell whose they are"
             )
-        elif row.interleaving_changed and max(map(abs, changes)) <= _DRIFTS:
+        elif row.interleaving_changed and max(map(abs, changes)) <= _DRIFT_NOTED:
             notes.append(
                 f"interleaving changed the answer: one after the other, {row.name} takes {row.blocked_ratio:.3g} times "
                 f"{row.against}'s time, in turn {row.ratio:.3g} times; they disturb each other (cache, memory, buffers)"

@@ -10,10 +10,11 @@ from statistics import median
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from edl_labs.bench.mistakes.texts import mistake
-from edl_labs.bench.values import Mistake
+from edl_labs.bench.detectors.messages import mistake
+from edl_labs.bench.results import Mistake
 from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_asynchronous
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -23,8 +24,8 @@ _KEPT = 1000
 _LOOKS = 3
 
 
-@dataclass(frozen=True)
-class LapStats:
+@dataclass(frozen=True, repr=False)
+class LapStats(Value):
     """What a lap has taken so far: how often, in all, on average, the first time and the last."""
 
     name: str
@@ -275,7 +276,7 @@ def _still_working(clock: Clock, took_s: float) -> bool | None:
 
 
 def _clock_here() -> Clock:
-    from edl_labs.bench.pick import accelerator_of
+    from edl_labs.bench.timing.clock_choice import accelerator_of
 
     device = accelerator_of([])
     return HostClock() if device is None else AcceleratorClock(device)

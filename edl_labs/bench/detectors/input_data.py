@@ -8,13 +8,13 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from edl_labs.bench.feed import Feed
+from edl_labs.bench.timing.argument_pool import ArgumentPool
 
 _ENOUGH = 16
 _NOTHING = object()
 
 
-def constant(feed: Feed) -> str:
+def constant(feed: ArgumentPool) -> str:
     """Which inputs hold one value throughout, in words; '' where at least one set of inputs is fine."""
     found = [[_constant(value) for value in _arrays(arguments)] for arguments in feed.pool[:4]]
     if not found or not found[0]:

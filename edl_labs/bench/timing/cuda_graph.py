@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.bench.feed import Feed
+from edl_labs.bench.timing.argument_pool import ArgumentPool
 from edl_labs.clock import Clock, device_behind
 from edl_labs.errors import UsageError
 
 
-def captured(fn: Callable[..., Any], feed: Feed | None, clock: Clock) -> Callable[[], Any]:
+def captured(fn: Callable[..., Any], feed: ArgumentPool | None, clock: Clock) -> Callable[[], Any]:
     """A function that replays a CUDA graph of `fn`, one call for each set of inputs in the pool, taken in turn.
 
     Raises UsageError where there is no CUDA device, or where `fn` does what a graph cannot hold.

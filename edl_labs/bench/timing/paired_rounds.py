@@ -7,9 +7,9 @@ import random
 from statistics import fmean, median, stdev
 
 from edl_labs import stats
-from edl_labs.bench.interrupts import counter_for, undisturbed
-from edl_labs.bench.sampling import Sampler
-from edl_labs.bench.state import Watch, moved
+from edl_labs.bench.timing.interrupts import counter_for, undisturbed
+from edl_labs.bench.timing.processor_state import Watch, moved
+from edl_labs.bench.timing.sampling import Sampler
 
 MOST_ROUNDS = 800
 LEAST_ROUNDS = 10
@@ -21,7 +21,7 @@ _SURE, _DOUBT = 4.5, 2.0
 # Differences that rounding makes.
 _SAME = 1e-9
 # Sides whose lengths differ by less see the same noise in a block.
-_ALIKE = 1.1
+_EQUAL_LENGTHS_UP_TO = 1.1
 _BATCHES = 20
 _FAR = 0.1
 _TINY_S = 1e-15
@@ -113,7 +113,7 @@ class Rounds:
         """Whether blocks of both sides hold equal calls and are about equally long."""
         calls = {self.samplers[i].plan.calls for i in (0, index)}
         lengths = [median(self.times[i] or [_TINY_S]) for i in (0, index)]
-        return len(calls) == 1 and max(lengths) <= _ALIKE * min(lengths)
+        return len(calls) == 1 and max(lengths) <= _EQUAL_LENGTHS_UP_TO * min(lengths)
 
     def _pairs(self, index: int) -> list[tuple[float, float]]:
         times = self.times[index]

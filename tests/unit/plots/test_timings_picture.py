@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pytest
 
 from edl_labs.bench import compare, measure, sweep
-from edl_labs.plots import bench, style
+from edl_labs.plots import style, timings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 from scripted_clock import Noise, ScriptedClock, payload
@@ -41,20 +41,20 @@ def compared(truth=1.02):
 def test_a_strip_shows_every_block(axes):
     m = measured()
 
-    assert axes is bench.strip(axes, m)
+    assert axes is timings.strip(axes, m)
     assert m.times_s == tuple(axes.lines[0].get_xdata())
     assert ["f\n"] == [label.get_text()[:2] for label in axes.get_yticklabels()]
 
 
 def test_several_measurements_get_a_row_each(axes):
-    bench.strip(axes, [measured(name="one"), measured(name="two")])
+    timings.strip(axes, [measured(name="one"), measured(name="two")])
 
     assert ["one", "two"] == [label.get_text().split("\n")[0] for label in axes.get_yticklabels()]
 
 
 def test_a_forest_shows_interval_band_and_verdict_in_words(axes):
     c = compared()
-    bench.forest(axes, c)
+    timings.forest(axes, c)
 
     assert any(tuple(line.get_xdata()) == (c.low, c.high) for line in axes.lines)
     assert "slower" in axes.texts[0].get_text()
@@ -64,7 +64,7 @@ def test_a_forest_shows_interval_band_and_verdict_in_words(axes):
 def test_a_ratio_without_an_interval_is_shown_as_a_point(axes):
     c = compared()
     endless = dataclasses.replace(c, rows=(dataclasses.replace(c.rows[0], low=0.0, high=float("inf")),))
-    bench.forest(axes, endless)
+    timings.forest(axes, endless)
 
     assert "no interval" in axes.texts[0].get_text()
 
@@ -78,7 +78,7 @@ def test_a_sweep_has_a_line_for_each_setting_of_the_other_parameters(axes):
         return payload(clock, n * (1e-6 if kind == "fast" else 2e-6))
 
     result = sweep(made, {"kind": ["fast", "slow"], "n": [10, 20, 30]}, clock=clock, budget_s=0.05)
-    bench.sweep(axes, result, x="n")
+    timings.sweep(axes, result, x="n")
 
     assert ["kind=fast", "kind=slow"] == [text.get_text() for text in axes.get_legend().get_texts()]
     assert [10, 20] == list(axes.lines[0].get_xdata())

@@ -11,20 +11,19 @@ from statistics import fmean
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench import mistakes
-from edl_labs.bench.blocks import Runner, label
-from edl_labs.bench.cold import llc_bytes, make_flush
-from edl_labs.bench.feed import Feed
-from edl_labs.bench.graph import captured
-from edl_labs.bench.interrupts import counter_for, undisturbed
-from edl_labs.bench.measurement import Measurement
-from edl_labs.bench.pick import clock_in_use
-from edl_labs.bench.sampling import Sampler
-from edl_labs.bench.stamp import stamp_for
-from edl_labs.bench.state import State, Watch, moved, watch_for
-from edl_labs.bench.values import ClockFacts
-from edl_labs.bench.warmup import LEAST_BLOCK_S, Plan, warm_up
+from edl_labs.bench import detectors
+from edl_labs.bench.results import ClockFacts, Measurement
+from edl_labs.bench.timing.argument_pool import ArgumentPool
+from edl_labs.bench.timing.blocks import Runner, label
+from edl_labs.bench.timing.cache_flush import llc_bytes, make_flush
+from edl_labs.bench.timing.clock_choice import clock_in_use
+from edl_labs.bench.timing.cuda_graph import captured
+from edl_labs.bench.timing.interrupts import counter_for, undisturbed
+from edl_labs.bench.timing.processor_state import State, Watch, moved, watch_for
+from edl_labs.bench.timing.sampling import Sampler
+from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, warm_up
 from edl_labs.clock import Clock, is_processor_time
+from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
 
 MOST_BLOCKS = 4000
@@ -72,9 +71,9 @@ def measure(
     budget_s = checked_budget(budget_s)
     clock = clock_in_use(fn, inputs) if clock is None else clock
     wall, begin = time.perf_counter(), clock.now_s()
-    mistakes.get_ready()
-    feed = None if inputs is None else Feed(inputs, fill_bytes=2 * llc_bytes(clock), fill_s=0.05 * budget_s)
-    session = mistakes.Session(fn, feed=feed, clock=clock, enabled=detect, cold=cold, budget_s=budget_s)
+    detectors.get_ready()
+    feed = None if inputs is None else ArgumentPool(inputs, fill_bytes=2 * llc_bytes(clock), fill_s=0.05 * budget_s)
+    session = detectors.Detection(fn, feed=feed, clock=clock, enabled=detect, cold=cold, budget_s=budget_s)
     session.before()
     timed, feed = (captured(fn, feed, clock), None) if graph else (fn, feed)
     flush = make_flush(clock) if cold else None
@@ -112,7 +111,7 @@ def measure(
     )
 
 
-def step_s(runner: Runner, plan: Plan) -> float:
+def step_s(runner: Runner, plan: BlockPlan) -> float:
     """What one step of the clock is worth per call; 0 where a block holds so many steps that noise blurs them."""
     step, block_s = runner.clock.resolution_s, plan.calls * plan.call_s
     return step / plan.calls if block_s < _BLURRED * step else 0.0
@@ -144,15 +143,15 @@ class _Run:
         return self._runner.clock.resolution_s
 
     def all(
-        self, when_warm: Callable[[Runner, Plan], None], *, known_s: float | None
-    ) -> tuple[Plan, list[float], list[float]]:
+        self, when_warm: Callable[[Runner, BlockPlan], None], *, known_s: float | None
+    ) -> tuple[BlockPlan, list[float], list[float]]:
         """The plan, the time per call of each block, and the means over stretches of blocks.
 
         A call that is known to take more than is left is not made again.
         """
         if known_s is not None and known_s > max(self._left_s(), self._budget_s / 4):
             self.state = self._watch.read() if self._watch else None
-            return Plan(1, known_s, 0.0, known_s, 1, False, (known_s,)), [known_s], [known_s]
+            return BlockPlan(1, known_s, 0.0, known_s, 1, False, (known_s,)), [known_s], [known_s]
         budget, left = self._budget_s, self._left_s()
         plan = warm_up(
             self._runner,
@@ -177,7 +176,7 @@ class _Run:
     def _left_s(self) -> float:
         return self._budget_s - (self._runner.clock.now_s() - self._begin)
 
-    def _blocks(self, plan: Plan) -> list[tuple[int, float]]:
+    def _blocks(self, plan: BlockPlan) -> list[tuple[int, float]]:
         """The number of its stretch and the time per call, for each block that no other program interrupted."""
         sampler = Sampler(self._runner, plan)
         blocks: list[tuple[int, float]] = []
@@ -229,12 +228,12 @@ def _quiet(awaits: bool) -> Iterator[None]:
         yield
 
 
-def _exact(times: list[float], clock: Clock, plan: Plan) -> bool:
+def _exact(times: list[float], clock: Clock, plan: BlockPlan) -> bool:
     """Whether more blocks would tell nothing new: a device or a model may repeat itself to its clock's step."""
     return not is_processor_time(clock) and max(times) - min(times) <= 2 * clock.resolution_s / max(1, plan.calls - 1)
 
 
-def _notes(run: _Run, plan: Plan, times: list[float]) -> tuple[str, ...]:
+def _notes(run: _Run, plan: BlockPlan, times: list[float]) -> tuple[str, ...]:
     notes = []
     if run.dropped and not run.timed:
         notes.append("no block is left: the time is that of the warm-up, without an interval")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import Any
 
-from edl_labs.bench.feed import Feed
+from edl_labs.bench.timing.argument_pool import ArgumentPool
 from edl_labs.clock import Clock, is_asynchronous, is_processor_time
 from edl_labs.errors import EdlError
 
@@ -33,7 +33,7 @@ class Runner:
         *,
         clock: Clock,
         name: str = "",
-        feed: Feed | None = None,
+        feed: ArgumentPool | None = None,
         before_each: Callable[[], object] | None = None,
     ) -> None:
         self.fn, self.clock, self.name, self.feed, self.before_each = fn, clock, name or label(fn), feed, before_each

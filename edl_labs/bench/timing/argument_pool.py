@@ -29,13 +29,13 @@ def empty(feed, now):
 """
 
 
-class Feed:
+class ArgumentPool:
     """A pool of argument tuples that calls take in turn. `given` is a tuple of arguments, or a factory of such tuples.
 
     A factory is called until the pool holds `fill_bytes` (so that a rotation does not stay in a cache), 64 sets, or
     as many as `fill_s` allows; tuples are used as they are.
 
-    >>> feed = Feed((1, 2))
+    >>> feed = ArgumentPool((1, 2))
     >>> feed.next(), len(feed.pool), feed.rotates
     ((1, 2), 1, False)
     """

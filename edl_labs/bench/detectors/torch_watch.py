@@ -32,7 +32,7 @@ _WATCHED = (
 )
 
 
-class TorchEye:
+class TorchWatch:
     """Watches single calls; its facts (`reads`, `waits`, `computed`, `changed`, ...) are of the latest one."""
 
     def __init__(self, torch: Any) -> None:
@@ -120,7 +120,7 @@ def reserved_bytes(torch: Any) -> int:
     return int(torch.cuda.memory_reserved()) if torch is not None and torch.cuda.is_initialized() else 0
 
 
-def _modes(torch: Any, eye: TorchEye) -> tuple[Any, Any]:
+def _modes(torch: Any, eye: TorchWatch) -> tuple[Any, Any]:
     from torch.overrides import TorchFunctionMode
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -148,7 +148,7 @@ def _modes(torch: Any, eye: TorchEye) -> tuple[Any, Any]:
 
 
 @contextmanager
-def _counting_waits(torch: Any, eye: TorchEye) -> Iterator[None]:
+def _counting_waits(torch: Any, eye: TorchWatch) -> Iterator[None]:
     """Calls that wait for a device are noted; every name is put back afterwards, whatever happens."""
     targets = [(_owner(torch, path), name) for path, name in _WATCHED]
     kept = [
@@ -173,7 +173,7 @@ def _owner(torch: Any, path: tuple[str, ...]) -> Any:
     return found
 
 
-def _noting(function: Callable[..., Any], name: str, eye: TorchEye) -> Callable[..., Any]:
+def _noting(function: Callable[..., Any], name: str, eye: TorchWatch) -> Callable[..., Any]:
     def noting(*args: Any, **kwargs: Any) -> Any:
         if name == "synchronize":
             eye.waits.append("it calls synchronize()")

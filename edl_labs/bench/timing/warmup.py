@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from statistics import median
 
-from edl_labs.bench.blocks import MAX_CALLS, Runner
+from edl_labs.bench.timing.blocks import MAX_CALLS, Runner
 from edl_labs.clock import Clock
 
 _STEADY = 0.03
@@ -21,7 +21,7 @@ _FEW = 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlockPlan:
     """What a warm-up found: seconds of a call, of an empty block, and the calls that fill a block.
 
     `turn_s` is a call's share of a block's wall, with what runs before it (clearing a cache).
@@ -41,7 +41,7 @@ class Plan:
         """What a block takes of the budget."""
         return self.calls * max(self.turn_s, self.call_s)
 
-    def resized(self, calls: int, *, empty_s: float) -> Plan:
+    def resized(self, calls: int, *, empty_s: float) -> BlockPlan:
         """The same plan with another number of calls in a block, and another cost of an empty one."""
         return replace(self, calls=max(1, min(int(calls), MAX_CALLS)), empty_s=empty_s)
 
@@ -61,13 +61,15 @@ def empty_block_s(runner: Runner, *, times: int = 7) -> float:
     return median(runner.block_s(0) for _ in range(times))
 
 
-def warm_up(runner: Runner, *, budget_s: float, most_s: float, least_s: float, block_s: float = LEAST_BLOCK_S) -> Plan:
+def warm_up(
+    runner: Runner, *, budget_s: float, most_s: float, least_s: float, block_s: float = LEAST_BLOCK_S
+) -> BlockPlan:
     """Runs blocks of growing size until the time of a call stops falling; stops after `most_s` in any case."""
     now = runner.clock.now_s
     begin = now()
     first = runner.block_s(1)
     turn_s = now() - begin
-    plan = Plan(1, first, empty_block_s(runner), first, 1, False, (first,), turn_s=turn_s)
+    plan = BlockPlan(1, first, empty_block_s(runner), first, 1, False, (first,), turn_s=turn_s)
     if first >= budget_s / _FEW:
         left_s, start = budget_s - (now() - begin), now()
         if turn_s > left_s:
@@ -85,7 +87,7 @@ def warm_up(runner: Runner, *, budget_s: float, most_s: float, least_s: float, b
     return _settled(runner, plan, target, most_s=most_s, least_s=least_s)
 
 
-def _settled(runner: Runner, plan: Plan, target: float, *, most_s: float, least_s: float) -> Plan:
+def _settled(runner: Runner, plan: BlockPlan, target: float, *, most_s: float, least_s: float) -> BlockPlan:
     now, empty = runner.clock.now_s, plan.empty_s
     begin = now()
     calls, warm, seen, steady = 1, plan.warm_calls, [], False
@@ -111,7 +113,7 @@ def _settled(runner: Runner, plan: Plan, target: float, *, most_s: float, least_
     call_s = median(seen[-3:]) if seen else max(plan.call_s - empty, 0.0)
     turn_s = call_s if grows else max(call_s, turn_s)
     size = fitting(turn_s, target, asynchronous=runner.asynchronous and grows) if turn_s > 0 else calls
-    return Plan(
+    return BlockPlan(
         min(size, most_calls), call_s, empty, plan.first_call_s, warm, steady, seen_s=tuple(seen), turn_s=turn_s
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edl_labs.bench.values import Mistake
+from edl_labs.bench.results import Mistake
 
 _TEXTS: dict[str, tuple[str, str, str]] = {
     "no_sync": (

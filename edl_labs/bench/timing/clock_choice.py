@@ -6,7 +6,7 @@ import sys
 from types import MemberDescriptorType
 from typing import Any
 
-from edl_labs.bench.reach import reachable
+from edl_labs.bench.timing.reachable_objects import reachable
 from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_modelled
 
 

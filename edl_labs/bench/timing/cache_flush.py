@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edl_labs.bench.pick import virtual_gpu
+from edl_labs.bench.timing.clock_choice import virtual_gpu
 from edl_labs.clock import Clock, device_behind
 
 _UNKNOWN_LLC_BYTES = 32 << 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from edl_labs.bench.comparing import compare
-from edl_labs.bench.measuring import checked_budget, measure
+from edl_labs.bench._compare import compare
+from edl_labs.bench._measure import checked_budget, measure
 from edl_labs.clock import Clock, HostClock
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
 _SPINS_S = (20e-6, 100e-6, 1e-3)
 _STEPS = (20, 21, 22, 24, 26)
@@ -39,8 +39,10 @@ class Check:
 
 
 @dataclass(frozen=True, repr=False)
-class SelfCheck:
+class SelfCheck(Value):
     """What the harness finds on payloads of known truth: spins of a set time, and k units against m units of work."""
+
+    KIND = "selfcheck"
 
     spins: tuple[Check, ...]
     ratios: tuple[Check, ...]
@@ -63,11 +65,6 @@ class SelfCheck:
             f"{sum(c.covered for c in self.ratios)} in their 95 % intervals"
         )
         return "\n".join(lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """The checks as plain JSON data."""
-        parts = {name: [dict(vars(check)) for check in getattr(self, name)] for name in ("spins", "ratios")}
-        return {"kind": "selfcheck", "schema": 1, **parts}
 
 
 def selfcheck(*, budget_s: float = 4.0, clock: Clock | None = None, seed: int | None = None) -> SelfCheck:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from edl_labs.bench.blocks import Runner
-from edl_labs.bench.warmup import Plan
+from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.warmup import BlockPlan
 
 _HOST_SLOPE_CALLS = 32
 
@@ -18,7 +18,7 @@ class Sampler:
     taken off.
     """
 
-    def __init__(self, runner: Runner, plan: Plan) -> None:
+    def __init__(self, runner: Runner, plan: BlockPlan) -> None:
         self.runner, self.plan = runner, plan
         self._empty_s = plan.empty_s
         self.slope = plan.calls >= (2 if runner.asynchronous else _HOST_SLOPE_CALLS) and runner.before_each is None

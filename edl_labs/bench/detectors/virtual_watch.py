@@ -9,7 +9,7 @@ _WAITS = {"synchronize": "synchronize()", "sync_stream": "stream.synchronize()",
 _WORK = ("launch", "copy")
 
 
-class VirtualEye:
+class VirtualWatch:
     """Watches single calls on one VirtualGPU: the `operations` of the latest one, and those that `drain` it."""
 
     def __init__(self, gpu: Any) -> None:

@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.bench.measurement import Measurement
-from edl_labs.bench.measuring import measure
-from edl_labs.bench.text import time_text
-from edl_labs.bench.values import read_tree, rebuilt
+from edl_labs.bench._measure import measure
+from edl_labs.bench.results import Measurement
 from edl_labs.errors import EdlError, UsageError
-
-SCHEMA = 1
+from edl_labs.presenters import present
+from edl_labs.units import time_text
+from edl_labs.values import Value, as_tree
 
 
 @dataclass(frozen=True)
-class Point:
+class GridPoint:
     """One place of the grid and what was measured there; `failed` says why where nothing was."""
 
     parameters: Mapping[str, Any]
@@ -30,11 +29,13 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep:
+class Sweep(Value):
     """The measured points of a grid, in the grid's order; `settings` are the keywords they were measured with."""
 
+    ROWS = "points"
+
     name: str
-    points: tuple[Point, ...]
+    points: tuple[GridPoint, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -43,27 +44,9 @@ class Sweep:
     def __repr__(self) -> str:
         return "\n".join([f"{self.name}:", *(f"  {_place(p.parameters)}: {_result(p)}" for p in self.points)])
 
-    def to_json(self) -> dict[str, Any]:
-        """The sweep as plain JSON data with a schema number."""
-        points = [
-            {
-                "parameters": dict(p.parameters),
-                "measurement": None if p.measurement is None else p.measurement.to_json(),
-                "failed": p.failed,
-            }
-            for p in self.points
-        ]
-        settings = dict(self.settings)
-        return {"kind": "sweep", "schema": SCHEMA, "name": self.name, "settings": settings, "points": points}
-
-    @classmethod
-    def from_json(cls, tree: str | Mapping[str, Any]) -> Sweep:
-        """The sweep that `to_json` wrote, from its tree or its text."""
-        data = read_tree(tree, kind="sweep", schema=SCHEMA)
-        return rebuilt(
-            lambda: cls(str(data["name"]), tuple(map(_point, data["points"])), dict(data.get("settings", {}))),
-            kind="sweep",
-        )
+    def plot(self, axes: Any = None, *, x: str, logarithmic: bool = True) -> Any:
+        """The picture of time over the parameter `x`, a line for each setting of the others, on `axes` or new ones."""
+        return present("plot", self, axes, x=x, logarithmic=logarithmic)
 
 
 def sweep(
@@ -90,7 +73,7 @@ def sweep(
     settings = _settings(budget_s, options)
     known = _saved(file, label, settings)
     order = [_key(place) for place in places]
-    points: list[Point] = []
+    points: list[GridPoint] = []
     for index, (key, place) in enumerate(zip(order, places, strict=True)):
         if progress is not None:
             progress(index, len(places), _place(place))
@@ -108,17 +91,19 @@ def sweep(
     return Sweep(label, tuple(points), settings)
 
 
-def _measured(fn: Callable[..., Any], place: Mapping[str, Any], budget_s: float, options: Mapping[str, Any]) -> Point:
+def _measured(
+    fn: Callable[..., Any], place: Mapping[str, Any], budget_s: float, options: Mapping[str, Any]
+) -> GridPoint:
     try:
         made = fn(**place)
         timed = made if callable(made) else lambda: fn(**place)
-        return Point(place, measure(timed, budget_s=budget_s, name=_place(place), **options))
+        return GridPoint(place, measure(timed, budget_s=budget_s, name=_place(place), **options))
     except UsageError:
         raise
     except EdlError as error:
-        return Point(place, None, error.what)
+        return GridPoint(place, None, error.what)
     except Exception as error:
-        return Point(place, None, f"{type(error).__name__}: {str(error)[:200]}")
+        return GridPoint(place, None, f"{type(error).__name__}: {str(error)[:200]}")
 
 
 def _places(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -154,7 +139,7 @@ def _said(value: Any) -> Any:
         return str(getattr(value, "name", "") or getattr(value, "__name__", "") or type(value).__name__)
 
 
-def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[str, Point]:
+def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[str, GridPoint]:
     if file is None or not file.exists():
         return {}
     saved = Sweep.from_json(file.read_text(encoding="utf-8"))
@@ -178,20 +163,15 @@ def _write(file: Path, result: Sweep) -> None:
     beside.replace(file)
 
 
-def _point(tree: Mapping[str, Any]) -> Point:
-    taken = tree["measurement"]
-    return Point(dict(tree["parameters"]), None if taken is None else Measurement.from_json(taken), str(tree["failed"]))
-
-
 def _key(place: Mapping[str, Any]) -> str:
-    return json.dumps(place, sort_keys=True)
+    return json.dumps(as_tree(place), sort_keys=True)
 
 
 def _place(place: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in place.items())
 
 
-def _result(point: Point) -> str:
+def _result(point: GridPoint) -> str:
     if point.measurement is None:
         return point.failed
     return time_text(point.measurement.median_s, point.measurement.half_width)

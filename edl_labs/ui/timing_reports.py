@@ -1,56 +1,15 @@
-"""How a measurement and a comparison look: text, and HTML that is readable in light and dark."""
+"""Measurements and comparisons as HTML that is readable in light and dark."""
 
 from __future__ import annotations
 
-import math
 from html import escape
-from typing import TYPE_CHECKING
 
-from edl_labs.bench.text import ratio_text, time_text
+from edl_labs.bench.results import Comparison, Measurement, Mistake, RatioRow, Side, calls_text, condition, side_time
 from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
-from edl_labs.units import percent, seconds
+from edl_labs.units import percent, ratio_text, seconds, time_text
 
-if TYPE_CHECKING:
-    from edl_labs.bench.comparison import Comparison, Row, Side
-    from edl_labs.bench.measurement import Measurement
-    from edl_labs.bench.values import Mistake
-
-_NOISY = 0.02
-_DRIFTS = 0.05
 _COLOURS = {"faster": GOOD, "same": NOTE, "slower": BAD, "inconclusive": IDLE}
 _LEFT = "border-left:4px solid {};padding:.4em .8em;margin:.3em 0"
-
-
-def condition(m: Measurement) -> str:
-    """What a reader should know about the number, in a few words: '' or '(noisy: clock moved)'."""
-    words = []
-    if m.dropped:
-        words.append("clock moved")
-    shape = m.shape
-    if len(shape.modes) == 2:
-        words.append(f"bimodal: {seconds(shape.modes[0])} and {seconds(shape.modes[1])}")
-    elif shape.words != "steady":
-        words.append(shape.words)
-    if abs(m.drift) > max(_DRIFTS, 2 * m.half_width):
-        words.append(f"drifted by {'+' if m.drift > 0 else '−'}{percent(abs(m.drift), digits=2)}")
-    if not m.steady:
-        words.append("not steady after the warm-up")
-    if m.half_width > _NOISY and math.isfinite(m.half_width):
-        return f"(noisy: {', '.join(words)})" if words else "(noisy)"
-    return f"({', '.join(words)})" if words else ""
-
-
-def measurement_line(m: Measurement) -> str:
-    """One line: name, time, doubt, condition."""
-    return " ".join(filter(None, [f"{m.name}: {time_text(m.median_s, m.half_width)}", condition(m)]))
-
-
-def measurement_text(m: Measurement) -> str:
-    """The measurement as text, its warnings below it."""
-    how = f"  {m.blocks} blocks of {_calls(m.calls)} on the {m.clock.name} clock, {m.warm_calls} to warm up"
-    extra = [word for word, on in (("caches cleared", m.cold), ("as a graph", m.graph)) if on]
-    lines = [measurement_line(m), ", ".join([how, *extra])]
-    return "\n".join([*lines, *(f"  note: {note}" for note in m.notes), *map(_mistake_text, m.warnings)])
 
 
 def measurement_html(m: Measurement) -> str:
@@ -64,15 +23,6 @@ def measurement_html(m: Measurement) -> str:
         _details("How it was measured", _measurement_facts(m)),
     ]
     return f'<div style="{_LEFT.format(colour)}">{"".join(rows)}</div>'
-
-
-def comparison_text(c: Comparison) -> str:
-    """The comparison as text: a line per function, then a line per ratio."""
-    width = max(len(side.name) for side in c.sides)
-    lines = [f"{side.name:<{width}}  {_side_time(side)}" for side in c.sides]
-    lines += [_row_text(row, c) for row in c.rows]
-    how = f"  {c.rounds} paired rounds, stopped: {c.stopped}; outputs {c.compared_outputs}"
-    return "\n".join([*lines, how, *(f"  note: {note}" for note in c.notes), *map(_mistake_text, c.warnings)])
 
 
 def comparison_html(c: Comparison) -> str:
@@ -93,31 +43,16 @@ def comparison_html(c: Comparison) -> str:
 _HEAD = ("function", "time per call", "time over the first", "verdict")
 
 
-def _html_row(side: Side, row: Row | None, c: Comparison) -> str:
+def _html_row(side: Side, row: RatioRow | None, c: Comparison) -> str:
     ratio = ratio_text(row.ratio, row.low, row.high) if row else "1"
     word = f'<b style="color:{_COLOURS[row.verdict]}">{row.verdict}</b>' if row else ""
-    cells = (escape(side.name), escape(_side_time(side)), escape(ratio), word)
+    cells = (escape(side.name), escape(side_time(side)), escape(ratio), word)
     return "<tr>" + "".join(f'<td style="text-align:left;padding:.1em .8em .1em 0">{t}</td>' for t in cells) + "</tr>"
-
-
-def _row_text(row: Row, c: Comparison) -> str:
-    words = {
-        "faster": f"{row.name} is faster than {row.against}",
-        "slower": f"{row.name} is slower than {row.against}",
-        "same": f"{row.name} takes the same time as {row.against}, within {percent(c.band)}",
-        "inconclusive": f"{row.name} against {row.against}: inconclusive within {percent(c.band)}",
-    }[row.verdict]
-    return f"{words}: time ratio {ratio_text(row.ratio, row.low, row.high)}"
-
-
-def _side_time(side: Side) -> str:
-    half = (side.high_s - side.low_s) / 2 / side.median_s if side.median_s > 0 else math.inf
-    return time_text(side.median_s, half)
 
 
 def _measurement_facts(m: Measurement) -> str:
     lines = [
-        f"{m.blocks} blocks of {_calls(m.calls)}",
+        f"{m.blocks} blocks of {calls_text(m.calls)}",
         f"{percent(m.level)} interval: {seconds(m.low_s, digits=5)} to {seconds(m.high_s, digits=5)}",
         f"warm-up: {m.warm_calls} calls, the first took {seconds(m.first_call_s)}",
         _clock_line(m),
@@ -158,10 +93,6 @@ def _stamp_lines(value: Measurement | Comparison) -> list[str]:
     return [f"on {stamp.device_name} ({stamp.usable_cores} cores usable), Python {stamp.python}{torch}"]
 
 
-def _mistake_text(mistake: Mistake) -> str:
-    return "  warning: " + str(mistake).replace("\n", "\n  ")
-
-
 def _mistake_html(mistake: Mistake) -> str:
     return (
         f'<div style="margin-top:.3em"><b style="color:{WARN}">⚠ {escape(mistake.what)}</b>'
@@ -174,7 +105,3 @@ def _details(title: str, text: str) -> str:
         f'<details style="margin-top:.25em"><summary style="cursor:pointer">{title}</summary>'
         f'<pre style="white-space:pre-wrap;margin:.2em 0;font-size:.92em">{escape(text)}</pre></details>'
     )
-
-
-def _calls(count: int) -> str:
-    return f"{count} call{'' if count == 1 else 's'}"
