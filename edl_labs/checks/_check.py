@@ -18,7 +18,7 @@ from edl_labs.checks.score import Score
 from edl_labs.errors import EdlError
 
 _HINTS_SHOWN: dict[str, int] = {}
-_MAX_LINES = 20
+_MAX_LINES = 20  # half a screen
 
 
 def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:

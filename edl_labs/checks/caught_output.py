@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
-MAX_KEPT = 20_000
+MAX_KEPT = 20_000  # characters: more than anybody reads, and little to keep
 
 
 class Printed:

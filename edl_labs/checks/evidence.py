@@ -12,7 +12,7 @@ from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
 from edl_labs.errors import PlainDataError
 
-MAX_TEXT = 2000
+MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 # Records after which no further case is run.
 LAST = frozenset({"stub", "missing", "interrupted"})
 

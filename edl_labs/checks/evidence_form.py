@@ -6,7 +6,7 @@ import pprint
 from collections.abc import Callable
 from typing import Any
 
-MAX_SHOWN = 1500
+MAX_SHOWN = 1500  # characters: about half a screen
 
 
 def difference(got: Any, want: Any, where: str = "it") -> str:

@@ -17,10 +17,10 @@ from typing import Any
 from edl_labs.errors import PlainDataError
 
 MAGIC = b"EDLP1"
-MAX_BYTES = 64 << 20
-MAX_NODES = 1_000_000
-MAX_DEPTH = 32
-MAX_INT_BITS = 1024
+MAX_BYTES = 64 << 20  # twice what grading takes from a probe
+MAX_NODES = 1_000_000  # a second or two of decoding
+MAX_DEPTH = 32  # far from Python's limit of recursion
+MAX_INT_BITS = 1024  # the exponents of a double, and no integer that takes long to print
 NUMPY_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),

@@ -10,8 +10,8 @@ from typing import Any
 from edl_labs.errors import Wrong
 from edl_labs.virtual import Replay, ReplayError, VirtualMachine, compact, replay
 
-MAX_OPERATIONS = 300_000
-MAX_PAIRED = 150
+MAX_OPERATIONS = 300_000  # a replay of that many takes seconds, and no sound answer comes near
+MAX_PAIRED = 150  # readings: 11,000 pairs
 SYNCS = ("synchronize", "sync_stream", "sync_event", "item")
 
 

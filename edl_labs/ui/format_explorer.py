@@ -13,7 +13,7 @@ from edl_labs.ui.live_or_still import LiveOrStill, png
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MOST_BITS = 32
+_MOST_BITS = 32  # buttons in a row
 
 
 class FormatExplorer(LiveOrStill):

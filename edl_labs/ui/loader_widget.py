@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from edl_labs.virtual import WorkersReplay
 
-MAX_WORKERS = 8
+MAX_WORKERS = 8  # rows that a picture holds
 # What a page without sliders shows: too few workers, enough, and more than the cores.
 SETTINGS = ((1, 8e-3, 4e-3), (2, 8e-3, 4e-3), (6, 16e-3, 2e-3))
 

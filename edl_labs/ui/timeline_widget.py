@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from edl_labs.virtual.timeline import Timeline
 
-MAX_CHUNKS = 4096
+MAX_CHUNKS = 4096  # the picture is drawn in a second
 # What a page without sliders shows: long kernels, short kernels, and chunks too small for the host.
 SETTINGS = ((5e-6, 60e-6, 1 / 8), (5e-6, 6e-6, 1 / 8), (20e-6, 6e-6, 1 / 64))
 _SLIDERS = (

@@ -13,9 +13,9 @@ from edl_labs.ui.live_or_still import LiveOrStill, png
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MAX_NUMBERS = 200_000
-_STILLS = (0, 8, 16, 24)
-_MOST_POWER = 40
+MAX_NUMBERS = 200_000  # a histogram of them follows the slider
+_STILLS = (0, 8, 16, 24)  # powers of two: no scale, some, torch's first, and beyond
+_MOST_POWER = 40  # far beyond 2**16, torch's first scale
 
 
 class UnderflowSlider(LiveOrStill):

@@ -19,12 +19,12 @@ FAULTS = (
     "clock too coarse",
     "none",
 )
-CALLS = (1, 4, 16, 64)
-EACH = 3
-ALIKE = 0.02
-_SHOWN_CALLS = 4
-_COARSER = 4500
-_MACHINES = 6
+CALLS = (1, 4, 16, 64)  # fourfold steps, over which what is paid once fades
+EACH = 3  # reports of each fault: one lucky guess names no fault for good
+ALIKE = 0.02  # closer than this, two reports look the same in the digits that are shown
+_SHOWN_CALLS = 4  # their names fit on a line
+_COARSER = 4500  # a tick of 5e-4 to 2e-3 calls becomes one of two to nine
+_MACHINES = 6  # fewer than reports, since each is drawn again until no two faults look alike on it
 
 
 @exercise("broken_timers")

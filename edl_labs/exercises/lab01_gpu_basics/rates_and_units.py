@@ -24,7 +24,7 @@ _DTYPES = ("fp64", "fp32", "tf32", "fp16", "int8", "int4", "int1")
 _SIZES = ("kB", "MB", "GB", "TB", "PB", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BYTE_RATES = ("MB/s", "GB/s", "MiB/s", "GiB/s")
 _BIT_RATES = ("Mbit/s", "Gbit/s")
-_LINE_CODES = (8 / 10, 64 / 66, 128 / 130)
+_LINE_CODES = (8 / 10, 64 / 66, 128 / 130)  # of SATA and PCIe 2, 10GbE, and PCIe 3
 
 
 @exercise("peak_from_clock")

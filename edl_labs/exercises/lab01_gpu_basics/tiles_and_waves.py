@@ -9,8 +9,8 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
-_TILES = ((256, 128), (128, 128), (128, 64), (64, 64))
-_SM_COUNTS = (40, 80, 108, 114, 132)
+_TILES = ((256, 128), (128, 128), (128, 64), (64, 64))  # tiles that cuBLAS and CUTLASS use
+_SM_COUNTS = (40, 80, 108, 114, 132)  # T4, V100, A100, H100 PCIe, H100 SXM
 
 
 @exercise("tile_quantization")

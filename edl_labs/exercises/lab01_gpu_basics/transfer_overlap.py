@@ -13,9 +13,9 @@ from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachi
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
 
 KERNEL = "scale"
-TOLERANCE = 0.05
-_NO_BUFFER = -1
-_MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))
+TOLERANCE = 0.05  # promised in the lab's text
+_NO_BUFFER = -1  # no buffer has this number
+_MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))  # the text promises 2 MB to 300 MB
 
 
 @exercise("transfer_overlap")

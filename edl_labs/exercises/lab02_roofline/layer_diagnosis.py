@@ -10,13 +10,13 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.operation_counts import OPERATIONS
 
 LIMITERS = ("latency", "math", "memory")
-_CLEAR = 1.15
+_CLEAR = 1.15  # nearer to the ridge, a rounded peak or bandwidth would decide
 # Tiles along the two sides of a product that make as many blocks as there are SMs.
 _GRIDS = {80: (8, 10), 108: (9, 12), 132: (11, 12)}
 # Six of each, with those of `_edges`. Half of the latency-limited ones lie above the ridge, and two memory-limited
 # ones above a V100's ridge.
 _QUOTA = {("latency", True): 3, ("latency", False): 3, ("math", False): 5, ("memory", True): 2, ("memory", False): 3}
-_TEMPTING_FLOP_PER_BYTE = 150
+_TEMPTING_FLOP_PER_BYTE = 150  # above a V100's ridge of 139
 # SMs, FP16 tensor FLOP/s, bytes per second: V100, A100 of 40 and 80 GB, H100, H200 (datasheets, dense).
 _MACHINES = (
     {"sms": 80, "peak_flop_per_s": 125e12, "bandwidth_byte_per_s": 900e9},

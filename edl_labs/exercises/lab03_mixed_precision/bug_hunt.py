@@ -9,9 +9,9 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
 LOOPS = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
-_EACH = 2
-_FEATURES = 3
-_OVERFLOWING = 1e25
+_EACH = 2  # cases of each loop, both of which must be right
+_FEATURES = 3  # the least that makes a gradient a vector to clip, and still fits on a line
+_OVERFLOWING = 1e25  # its square, and so the gradient, is beyond fp32 at every scale
 
 
 @exercise("bug_hunt")

@@ -8,8 +8,8 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
-_STEPS = 26
-_LEARNING_RATE = 0.25
+_STEPS = 26  # several growth intervals and several overflows
+_LEARNING_RATE = 0.25  # a power of two: weights stay exact
 
 
 @exercise("dynamic_scale")

@@ -18,7 +18,7 @@ NAMED = tuple(
         ("e5m2", 5, 2, 15, True, "nearest"),
     )
 )
-_DRAWN = 9
+_DRAWN = 9  # formats beside those that have a name
 # Far below any tie, and still exact in a double beside eleven bits of significand.
 _HAIR = 2.0**-20
 

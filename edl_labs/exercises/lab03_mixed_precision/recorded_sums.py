@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 
-_ADD, _SUBTRACT = 0, 1
-_MOST_OPERATIONS = 8
-_LARGEST_ERROR = 8.0
+_ADD, _SUBTRACT = 0, 1  # codes of the operations on the tape
+_MOST_OPERATIONS = 8  # a value; Kahan's sum takes four
+_LARGEST_ERROR = 8.0  # in the format's own roundings, as the lab's text promises
 _SHORT = ({"name": "fp16", "mantissa_bits": 10, "low": -14}, {"name": "bf16", "mantissa_bits": 7, "low": -126})
 
 

@@ -12,8 +12,8 @@ from edl_labs.units import percent, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Buffer
 
-TOLERANCE = 0.05
-_SAMPLE = 16
+TOLERANCE = 0.05  # promised in the lab's text
+_SAMPLE = 16  # bytes that stand for a batch on disk and for its result: enough to follow the data
 # Seconds of loading and of the step, each as a multiple of the copy, and the slots. Two of them always come with two
 # slots: only there does a host cost time that waits for a slot's step, where the copies should.
 _BALANCES = ((3.0, 4.0, 3), (5.0, 2.0, 4), (0.6, 0.8, 2), (2.0, 2.0, 2), (0.9, 3.0, 3))

@@ -8,9 +8,9 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import percent
 
-WASTE_SHARE = 1 / 2
-MOST_MATES = 0.4
-MOST_ALIKE = 0.6
+WASTE_SHARE = 1 / 2  # this and the next two: promised in the lab's text
+MOST_MATES = 0.4  # see above
+MOST_ALIKE = 0.6  # see above
 
 
 @exercise("collate_pad")

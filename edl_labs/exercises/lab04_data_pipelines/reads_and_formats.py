@@ -9,12 +9,12 @@ from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
 
-PAGE = 4096
-TOLERANCE = 0.01
-_MAX_READS = 5000
+PAGE = 4096  # bytes: Linux's page, and a sector of today's disks
+TOLERANCE = 0.01  # promised in the lab's text
+_MAX_READS = 5000  # far more than samples are wanted, and still replayed at once
 # (name, seek, rate): a spinning disk, NVMe, and an object store over the network, each varied by the draw.
 _DISKS = (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9), ("object store", 50e-3, 250e6))
-_SHARES = (0.03, 0.25, 0.6, 1.0)
+_SHARES = (0.03, 0.25, 0.6, 1.0)  # of the samples: from scattered few to all, where other plans are best
 
 
 @exercise("read_plan")

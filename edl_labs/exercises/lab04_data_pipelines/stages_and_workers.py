@@ -11,10 +11,10 @@ from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
 
-TOLERANCE = 0.03
+TOLERANCE = 0.03  # promised in the lab's text
 LIMITS = ("workers", "cores", "disk", "step")
-_PAGE = 4096
-_READINGS = 400
+_PAGE = 4096  # bytes: Linux's page
+_READINGS = 400  # all pairs of them are compared: 80,000
 # Stands for an answer that is no pair.
 _NO_PAIR = -1.0
 

@@ -9,10 +9,10 @@ from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
 VERDICTS = ("data-bound", "compute-bound", "balanced")
-EACH = 6
+EACH = 6  # loops of each verdict, with and without the pauses below
 # How much slower the slower side is, for loops that are bound; balanced ones stay within 4 %.
 _BOUND = (1.3, 3.0)
-_STEPS = 24
+_STEPS = 24  # past the few in which queues fill
 # Loops whose host pauses: at the beginning, while all of a data-bound loop's queues fill, so that its device hardly
 # waits; in the middle, where a device waits for no data. Whether the device is busy says nothing there.
 _FILLED, _PAUSED = (2, 4, 5), (2, 3, 4, 5)

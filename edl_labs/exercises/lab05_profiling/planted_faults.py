@@ -12,7 +12,7 @@ from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 from edl_labs.virtual.training import JobPlan, Loss, TrainingJob
 
 MENDS = ("reading", "copying", "host reads", "optimizer", "memory", "layout")
-DRAWS = 2
+DRAWS = 2  # a mend that only suits one job shows on the other
 
 
 @exercise("planted")

@@ -19,7 +19,7 @@ from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_spans
 
-EACH = 3
+EACH = 3  # timelines of each pattern, all but the first mixed with others
 CAUSES = ("kernels", "launch", "synchronisation", "data", "copy")
 # Of each pattern's lines, about three could be meant.
 _LINES = 3
