@@ -22,6 +22,7 @@ import dataclasses
 import enum
 import json
 import math
+import os
 import re
 import types
 import typing
@@ -91,6 +92,8 @@ def as_tree(value: Any) -> Any:
         return as_tree(value.value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Mapping):
         return {str(key): as_tree(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -193,6 +196,8 @@ def _scalar(wanted: Any, tree: Any) -> Any:
         return tree
     if isinstance(wanted, type) and issubclass(wanted, enum.Enum):
         return wanted(tree)
+    if isinstance(wanted, type) and issubclass(wanted, os.PathLike):
+        return wanted(tree)  # type: ignore[call-arg]
     if wanted is float and not isinstance(tree, bool):
         return number(tree)
     if wanted in (int, str, bool) and type(tree) is not wanted:

@@ -78,7 +78,7 @@ def edit(
     if as_json:
         emit({"schema": 1, "lab": lab, **said})
     else:
-        print("\n".join(f"{key}: {value}" for key, value in said.items() if key != "schema"))
+        print("\n".join(f"{key}: {value}" for key, value in said.items() if key not in ("kind", "schema")))
 
 
 def publish(

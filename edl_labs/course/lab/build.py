@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.goldens import goldens
@@ -17,8 +16,8 @@ from edl_labs.course.lab.release import release
 from edl_labs.course.lab.source_notebook import dumps, locked_digests, source_notebook
 from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
+from edl_labs.values import Value
 
-SCHEMA = 1
 Progress = Callable[[int, int, str], None]
 _DEVICES = {"any": "any", "cuda": "any; CUDA where it is here, recorded or modelled figures elsewhere"}
 _HEAD = """\
@@ -44,9 +43,11 @@ torch's CPU build, and nothing else.
 """
 
 
-@dataclass(frozen=True)
-class BuildReport:
+@dataclass(frozen=True, repr=False)
+class BuildReport(Value):
     """What a build changed, or what `check` found stale: files, and their difference as a unified diff."""
+
+    DERIVED = ("ok",)
 
     labs: tuple[str, ...]
     changed: tuple[str, ...]
@@ -58,18 +59,6 @@ class BuildReport:
     def ok(self) -> bool:
         """Whether everything on disk is what the sources make."""
         return self.written or not self.changed
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "ok": self.ok,
-            "labs": list(self.labs),
-            "changed": list(self.changed),
-            "diff": self.diff,
-            "warnings": list(self.warnings),
-            "written": self.written,
-        }
 
 
 def build(course: Course, *, check: bool = False, progress: Progress | None = None) -> BuildReport:

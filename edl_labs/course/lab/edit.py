@@ -21,31 +21,21 @@ from edl_labs.course.lab.source_notebook import text as source_text
 from edl_labs.course.layout import Course
 from edl_labs.course.run.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 POLL_S = 1.0
 ROLE = "lab_role"
 Said = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class EditReport:
+@dataclass(frozen=True, repr=False)
+class EditReport(Value):
     """What editing came to: the notebook that was open, the lab's text, and whether the text changed."""
 
     lab: str
     notebook: str
     source: str
     changed: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "lab": self.lab,
-            "notebook": self.notebook,
-            "source": self.source,
-            "changed": self.changed,
-        }
 
 
 def edit(

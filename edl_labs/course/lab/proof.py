@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-SCHEMA = 1
+from edl_labs.values import Value
 
 
 @dataclass(frozen=True)
@@ -27,9 +26,11 @@ class WrongProof:
     said: str
 
 
-@dataclass(frozen=True)
-class ExerciseProof:
+@dataclass(frozen=True, repr=False)
+class ExerciseProof(Value):
     """One exercise: stub, solution, wrong answers, hints, hostile submissions."""
+
+    DERIVED = ("ok", "problems")
 
     name: str
     kind: str
@@ -52,14 +53,13 @@ class ExerciseProof:
         found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts if not seen.ok]
         return found + [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
 
-    def to_json(self) -> dict[str, Any]:
-        """The proof as plain JSON."""
-        return {**asdict(self), "ok": self.ok, "problems": self.problems}
 
-
-@dataclass(frozen=True)
-class LabProof:
+@dataclass(frozen=True, repr=False)
+class LabProof(Value):
     """Every exercise of one lab. `seeds` is how many seeds the solutions were tried with."""
+
+    DERIVED = ("ok", "problems")
+    ROWS = "exercises"
 
     lab: str
     seeds: int
@@ -74,14 +74,3 @@ class LabProof:
     def problems(self) -> list[str]:
         """What is missing in the whole lab, one sentence each."""
         return [problem for exercise in self.exercises for problem in exercise.problems]
-
-    def to_json(self) -> dict[str, Any]:
-        """The proof as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "lab": self.lab,
-            "seeds": self.seeds,
-            "ok": self.ok,
-            "problems": self.problems,
-            "exercises": [exercise.to_json() for exercise in self.exercises],
-        }

@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
@@ -16,8 +15,8 @@ from edl_labs.course.lab.read import read_labs
 from edl_labs.course.layout import Course
 from edl_labs.course.run.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 MANIFEST = PUBLISHED
 _README = """\
 # {title}
@@ -39,22 +38,13 @@ next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a wh
 """
 
 
-@dataclass(frozen=True)
-class PublishReport:
+@dataclass(frozen=True, repr=False)
+class PublishReport(Value):
     """What was published: the files in `target`, and those removed because no lab has them any more."""
 
     target: str
     files: tuple[str, ...]
     removed: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "target": self.target,
-            "files": list(self.files),
-            "removed": list(self.removed),
-        }
 
 
 def publish(course: Course, target: Path | str, *, progress: Progress | None = None) -> PublishReport:
@@ -134,7 +124,7 @@ def _stage(course: Course, staged: Path) -> list[str]:
     if (course.root / "LICENSE").is_file():
         shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")
     files = [p.relative_to(staged).as_posix() for p in _files(staged)]
-    text = json.dumps({"schema": SCHEMA, "files": files}, indent=1) + "\n"
+    text = json.dumps({"schema": PublishReport.SCHEMA, "files": files}, indent=1) + "\n"
     (staged / MANIFEST).write_text(text, encoding="utf-8")
     return files
 

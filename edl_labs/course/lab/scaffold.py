@@ -7,7 +7,6 @@ import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.markers import NAME
@@ -25,29 +24,19 @@ from edl_labs.course.lab.templates import (
 )
 from edl_labs.course.layout import LAB_NAME, Course
 from edl_labs.errors import EdlError, UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 MINUTES = 60
 
 
-@dataclass(frozen=True)
-class NewReport:
+@dataclass(frozen=True, repr=False)
+class NewReport(Value):
     """What `new` wrote by hand, and what the build then made of it."""
 
     lab: str
     exercise: str
     written: tuple[str, ...]
     built: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "lab": self.lab,
-            "exercise": self.exercise,
-            "written": list(self.written),
-            "built": list(self.built),
-        }
 
 
 def new(course: Course, lab: str, exercise: str | None = None, *, progress: Progress | None = None) -> NewReport:

@@ -14,18 +14,21 @@ from edl_labs.course.run.process import Finished, Job, run
 from edl_labs.course.run.run_report import ExerciseResult, Failure, Limits
 from edl_labs.course.run.verdict import Expected, crashes, exercise_results
 from edl_labs.errors import EdlError, UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 CHECK_LIMITS = Limits(cell_s=300.0, notebook_s=1800.0)
 
 
-@dataclass(frozen=True)
-class CheckReport:
+@dataclass(frozen=True, repr=False)
+class CheckReport(Value):
     """What a notebook's public checks say when it runs from its first cell to its last.
 
     `exit_code`: 0 all passed, 1 something is not right or not attempted, 4 it crashed or a cell never ran, 5 a locked
     cell is not what was released.
     """
+
+    DERIVED = ("exit_code", "points", "max_points", "by_hand_points")
+    ROWS = "exercises"
 
     file: str
     lab: str
@@ -58,17 +61,6 @@ class CheckReport:
     def rows(self) -> list[dict[str, Any]]:
         """One line an exercise: name, state, points, and what to know about it."""
         return [asdict(exercise) for exercise in self.exercises]
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "exit_code": self.exit_code,
-            "points": self.points,
-            "max_points": self.max_points,
-            "by_hand_points": self.by_hand_points,
-            **asdict(self),
-        }
 
 
 def check_notebook(

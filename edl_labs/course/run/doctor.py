@@ -8,14 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from edl_labs import units
 from edl_labs.course.run.safe_text import one_line
+from edl_labs.values import Value
 
-SCHEMA = 1
 TORCH_AT_LEAST = (2, 11)
 _INSTRUCTOR = 'pip install "edl-labs[instructor]"'
 
@@ -31,9 +30,12 @@ class Row:
     who: str = "everyone"
 
 
-@dataclass(frozen=True)
-class DoctorReport:
+@dataclass(frozen=True, repr=False)
+class DoctorReport(Value):
     """All findings; `exit_code` is 2 when something that everyone needs is missing, else 0."""
+
+    DERIVED = ("ok", "exit_code")
+    ROWS = "rows"
 
     rows: tuple[Row, ...]
 
@@ -46,10 +48,6 @@ class DoctorReport:
     def exit_code(self) -> int:
         """0, or 2: the environment is wrong."""
         return 0 if self.ok else 2
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {"schema": SCHEMA, "ok": self.ok, "exit_code": self.exit_code, "rows": [asdict(r) for r in self.rows]}
 
 
 def diagnose(*, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:

@@ -161,9 +161,9 @@ def _listen(
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "cells":
-                cells = {c["index"]: Cell.from_json(c) for c in event["cells"]}
+                cells = {c["index"]: _cell(c) for c in event["cells"]}
             elif event["event"] == "cell":
-                cell = Cell.from_json(event["cell"])
+                cell = _cell(event["cell"])
                 cells[cell.index] = cell
                 on_cell(cell, sum(c.state != "never" for c in cells.values()), len(cells))
             else:
@@ -194,3 +194,8 @@ def _died(code: int, errors: str) -> dict[str, str]:
     if code < 0:
         return {"kind": "runner", "text": f"signal {-code} ended it"}
     return {"kind": "runner", "text": one_line((errors.strip().splitlines() or [f"exit code {code}"])[-1])}
+
+
+def _cell(record: Mapping[str, Any]) -> Cell:
+    """The cell whose fields an event holds."""
+    return Cell(**{**record, "scores": tuple(record["scores"])})

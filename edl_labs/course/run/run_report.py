@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 FAILED, CRASHED = 1, 4
 
 
@@ -29,9 +29,11 @@ class Limits:
                 raise UsageError(f"{field_.name} is {value:g}", why="a limit is a positive number", next="raise it")
 
 
-@dataclass(frozen=True)
-class Cell:
+@dataclass(frozen=True, repr=False)
+class Cell(Value):
     """One code cell after the run. `state` is 'ran', 'raised', 'exited', 'stopped' (in it the run ended) or 'never'."""
+
+    OMITTED = ("scores",)
 
     index: int
     id: str
@@ -50,11 +52,6 @@ class Cell:
     def title(self) -> str:
         """How a message names this cell: its place, and its id or first line."""
         return f"cell {self.index + 1} ({self.line or self.id})"
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """The record that `asdict` and JSON made of one."""
-        return cls(**{**data, "scores": tuple(data["scores"])})
 
 
 @dataclass(frozen=True)
@@ -101,9 +98,11 @@ class ExerciseResult:
         return self.by_hand or (self.state == "passed" and self.points >= self.max_points)
 
 
-@dataclass(frozen=True)
-class NotebookResult:
+@dataclass(frozen=True, repr=False)
+class NotebookResult(Value):
     """One notebook's run. `files` maps what was written (notebook, page) to its path below the output folder."""
+
+    DERIVED = ("ok", "points", "max_points")
 
     lab: str
     title: str
@@ -158,18 +157,14 @@ class NotebookResult:
             "ok": self.ok,
         }
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain data for results.json."""
-        data = asdict(self)
-        # What a check cell put out is in the exercises, as far as it can be believed.
-        data["cells"] = [{k: v for k, v in cell.items() if k != "scores"} for cell in data["cells"]]
-        data["parameters"] = {name: _plain(value) for name, value in self.parameters.items()}
-        return {"ok": self.ok, "points": self.points, "max_points": self.max_points, **data}
 
-
-@dataclass(frozen=True)
-class RunReport:
+@dataclass(frozen=True, repr=False)
+class RunReport(Value):
     """A headless run of one or more labs. `exit_code` is 0, 1 (something failed) or 4 (a notebook crashed)."""
+
+    DERIVED = ("ok", "exit_code")
+    OMITTED = ("folder",)
+    ROWS = "notebooks"
 
     mode: str
     device: str
@@ -194,26 +189,3 @@ class RunReport:
     def failures(self) -> list[tuple[str, Failure]]:
         """Every failure with the lab that it is of."""
         return [(n.lab, failure) for n in self.notebooks for failure in n.failures]
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "ok": self.ok,
-            "exit_code": self.exit_code,
-            "mode": self.mode,
-            "device": self.device,
-            "seconds": self.seconds,
-            "notebooks": [n.to_json() for n in self.notebooks],
-        }
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it: NaN, infinity and dates become text."""
-    if isinstance(value, (bool, int, str)) or value is None or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
-    return str(value)

@@ -11,17 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
-SCHEMA = 1
 PUBLISHED = ".edl-labs-published.json"
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
-@dataclass(frozen=True)
-class StartReport:
+@dataclass(frozen=True, repr=False)
+class StartReport(Value):
     """What was done, as paths inside `folder`: `copied` is new, `kept` is the student's, `beside` a newer version."""
 
     folder: Path
@@ -29,17 +28,6 @@ class StartReport:
     copied: tuple[str, ...]
     kept: tuple[str, ...]
     beside: tuple[str, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON, with a schema number."""
-        return {
-            "schema": SCHEMA,
-            "folder": str(self.folder),
-            "labs": list(self.labs),
-            "copied": list(self.copied),
-            "kept": list(self.kept),
-            "beside": list(self.beside),
-        }
 
 
 def start(

@@ -1,0 +1,67 @@
+"""Reports of runs and of labs go to JSON and come back."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from edl_labs.course.lab.build import BuildReport
+from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
+from edl_labs.course.run.checkfile import CheckReport
+from edl_labs.course.run.doctor import DoctorReport, Row
+from edl_labs.course.run.run_report import Cell, ExerciseResult, Failure, NotebookResult, RunReport
+from edl_labs.course.run.start import StartReport
+from edl_labs.values import Value
+
+CELL = Cell(0, "c-1", "x = 1", state="ran", seconds=0.5, max_points=2.0)
+EXERCISE = ExerciseResult("sums", "passed", 2.0, 2.0)
+NOTEBOOK = NotebookResult("lab90_small", "Small", "cpu", {"size": 3}, (CELL,), 1.5, (EXERCISE,))
+SEEN = Found(True, "as it should be")
+WRONG = WrongProof("wrong/a.py", True, "", "told", "said")
+PROOF = ExerciseProof("sums", "code", 2.0, SEEN, Found(False, "half"), (WRONG,), SEEN, SEEN)
+REPORTS = [
+    RunReport("smoke", "cpu", 2.0, (NOTEBOOK,)),
+    CheckReport("a.ipynb", "lab90_small", "Small", (EXERCISE,), (Failure("dead", "it died"),), 1.0),
+    DoctorReport((Row("python", "ok", "3.12"),)),
+    StartReport(Path("my labs"), ("lab90_small",), ("a",), (), ()),
+    BuildReport(("lab90_small",), (), ""),
+    LabProof("lab90_small", 20, (PROOF,)),
+]
+
+
+@pytest.mark.parametrize("report", REPORTS, ids=lambda report: type(report).__name__)
+def test_a_report_comes_back_from_its_json(report: Value) -> None:
+    text = json.dumps(report.to_json())
+
+    assert report == type(report).from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("report", "derived"),
+    [
+        (REPORTS[0], {"schema": 1, "ok": True, "exit_code": 0}),
+        (REPORTS[1], {"schema": 1, "exit_code": 4, "points": 2.0, "max_points": 2.0, "by_hand_points": 0}),
+        (REPORTS[2], {"schema": 1, "ok": True, "exit_code": 0}),
+        (REPORTS[4], {"schema": 1, "ok": True}),
+        (REPORTS[5], {"schema": 1, "ok": False, "problems": ["sums: solution: half"]}),
+    ],
+)
+def test_json_says_what_follows_from_a_report_too(report: Value, derived: dict[str, object]) -> None:
+    assert derived == {key: report.to_json()[key] for key in derived}
+
+
+def test_what_is_not_a_runs_result_stays_out_of_its_json() -> None:
+    tree = REPORTS[0].to_json()
+
+    assert "folder" not in tree
+    assert "scores" not in tree["notebooks"][0]["cells"][0]
+    assert "dead" == REPORTS[1].to_json()["failures"][0]["kind"]
+
+
+def test_a_parameter_that_json_lacks_is_its_name() -> None:
+    notebook = NotebookResult("lab90_small", "Small", "cpu", {"rate": math.nan}, (), 0.0)
+
+    assert {"rate": "nan"} == notebook.to_json()["parameters"]
