@@ -16,7 +16,7 @@ from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.units import percent
 from edl_labs.values import Value
 
-RULES_BYTES = (16, 128)
+RULES_BYTES = (16, 128)  # decks [000] and [002], as said above
 _TABLE = ("int8", "fp8", "fp16", "bf16", "tf32", "fp64")
 
 
@@ -85,9 +85,9 @@ def alignment_multiple(dtype: Any, *, rule_bytes: int = 16) -> int:
     """
     if rule_bytes not in RULES_BYTES:
         raise UsageError(
-            f"no alignment rule of {rule_bytes!r} bytes",
-            why="16 bytes are needed, 128 are best since the A100",
-            next="16 or 128",
+            f"there is no alignment rule of {rule_bytes!r} bytes",
+            why="tensor cores need 16 bytes, and run best with 128 since the A100",
+            next="say rule_bytes=16 or rule_bytes=128",
         )
     return max(1, rule_bytes // element_bytes(dtype))
 
@@ -101,7 +101,11 @@ def alignment(sizes: Mapping[str, int], dtype: Any, *, rule_bytes: int = 16) -> 
     multiple = alignment_multiple(dtype, rule_bytes=rule_bytes)
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-            raise UsageError(f"{name} is {size!r}", why="a size is a whole number from 1", next='{"outputs": 4096}')
+            raise UsageError(
+                f"{name} is {size!r}",
+                why="a size is a whole number, at least 1",
+                next='give sizes such as {"outputs": 4096}',
+            )
     return Alignment(_short(dtype), rule_bytes, tuple(AlignedSize(str(n), int(s), multiple) for n, s in sizes.items()))
 
 

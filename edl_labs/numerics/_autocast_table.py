@@ -68,7 +68,7 @@ class AutocastTable(Value):
             if row.operator == operator:
                 return row
         raise UsageError(
-            f"no operator called {str(operator)[:40]!r} ran",
+            f"no operator called {str(operator)[:40]!r} has run",
             why=f"there were {', '.join(dict.fromkeys(row.operator for row in self.rows))}",
             next="name one of these",
         )
@@ -119,8 +119,8 @@ def lower_dtype(device_type: str, dtype: Any) -> torch.dtype:
         chosen = torch_dtype(dtype)
     if chosen not in (torch.float16, torch.bfloat16):
         raise UsageError(
-            f"autocast to {chosen} makes nothing lower",
-            why="autocast knows fp16 and bf16",
+            f"autocast to {chosen} lowers nothing",
+            why="autocast lowers to fp16 or bf16",
             next="give torch.float16 or torch.bfloat16",
         )
     return chosen

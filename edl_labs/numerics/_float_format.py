@@ -16,7 +16,7 @@ from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
 
 SPECIALS = ("ieee", "fn", "fnuz", "finite")
-_MOST_VALUES_BITS = 16
+_MOST_VALUES_BITS = 16  # 65,536 values: half a megabyte, and at once
 
 
 @dataclass(frozen=True)
@@ -238,18 +238,20 @@ class FloatFormat:
 
 
 def _check(fmt: FloatFormat) -> None:
-    """UsageError for a format that is none, or whose values fp64 does not hold exactly."""
+    """UsageError for a format that cannot exist, or whose values fp64 does not hold exactly."""
     whole = all(type(v) is int for v in (fmt.exponent_bits, fmt.mantissa_bits, fmt.bias))
     if not whole or not (1 <= fmt.exponent_bits <= 11 and 0 <= fmt.mantissa_bits <= 52):
         raise _refused(fmt, "exponent bits are 1 to 11, mantissa bits 0 to 52, all whole numbers")
     if fmt.specials not in SPECIALS:
         raise _refused(fmt, f"specials is one of {', '.join(SPECIALS)}")
     if fmt.specials == "ieee" and (fmt.mantissa_bits < 1 or fmt.exponent_bits < 2):
-        raise _refused(fmt, "'ieee' spends an exponent on inf and NaN, which takes two exponent and one mantissa bits")
+        raise _refused(
+            fmt, "'ieee' spends an exponent on inf and NaN, which takes two exponent bits and one mantissa bit"
+        )
     if fmt.specials == "fnuz" and not fmt.signed:
         raise _refused(fmt, "'fnuz' makes NaN of minus zero, so it needs a sign")
     if fmt.specials == "fn" and fmt.exponent_bits + fmt.mantissa_bits < 2:
-        raise _refused(fmt, "with NaN taken away no value would be left")
+        raise _refused(fmt, "its only value would be NaN")
     lowest = fmt.min_exponent - (fmt.mantissa_bits if fmt.subnormals else 0)
     if lowest < -1074 or fmt.max_exponent > 1023:
         raise _refused(fmt, f"its values reach from 2^{lowest} to 2^{fmt.max_exponent}, beyond fp64")
@@ -257,7 +259,7 @@ def _check(fmt: FloatFormat) -> None:
 
 def _refused(fmt: FloatFormat, why: str) -> UsageError:
     return UsageError(
-        f"no such format: {fmt.name!r} with {fmt.exponent_bits!r} exponent and {fmt.mantissa_bits!r} mantissa bits",
+        f"{fmt.name!r} cannot have {fmt.exponent_bits!r} exponent and {fmt.mantissa_bits!r} mantissa bits",
         why=why,
-        next='FloatFormat("e5m3", exponent_bits=5, mantissa_bits=3)',
+        next='describe one like FloatFormat("e5m3", exponent_bits=5, mantissa_bits=3)',
     )

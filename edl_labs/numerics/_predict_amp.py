@@ -20,7 +20,7 @@ from edl_labs.values import Value
 
 # Backward computes two products for each forward one; other operators read and write about as much once more.
 _BACKWARD_PRODUCTS, _BACKWARD_OTHERS = 2, 1
-_WORTH = 1.1
+_WORTH = 1.1  # less would be within the error of such a prediction
 _LOW_BYTES = {"fp32": 4, "fp64": 8, "fp16": 2, "bf16": 2}
 
 

@@ -86,7 +86,7 @@ def check_rates(rates: Any) -> Rates:
     if isinstance(rates, (str, Accelerator)):
         return Rates.of(rates)
     raise UsageError(
-        f"no machine: {str(rates)[:40]!r}",
-        why="a prediction needs rates",
-        next='machine="A100-80GB", or Rates(...) of your own',
+        f"{str(rates)[:40]!r} is not a machine",
+        why="a prediction needs a machine's rates",
+        next='say machine="A100-80GB", or give Rates(...) of your own',
     )

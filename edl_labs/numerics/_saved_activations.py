@@ -163,7 +163,7 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     """How many tensors are saved at once when `layers` equal layers are checkpointed in `segments` equal parts.
 
     The inputs of all segments but the last, which `checkpoint_sequential` runs plainly, and one segment in full
-    (deck [002], O(sqrt n)). One segment is no checkpointing at all.
+    (deck [002], O(sqrt n)). With one segment nothing is checkpointed.
 
     >>> [checkpointed_peak(64, c, saved_per_layer=2) for c in (1, 4, 8, 16, 32)]
     [128, 35, 23, 23, 35]
@@ -171,8 +171,8 @@ def checkpointed_peak(layers: int, segments: int, *, saved_per_layer: int = 1) -
     if not (type(layers) is int and type(segments) is int and 1 <= segments <= layers):
         raise UsageError(
             f"{layers!r} layers in {segments!r} segments",
-            why="a segment is one layer or more, and both are whole numbers",
-            next="checkpointed_peak(64, 8)",
+            why="a segment holds at least one layer, and both are whole numbers",
+            next="call it like checkpointed_peak(64, 8)",
         )
     # checkpoint_sequential gives each segment layers // segments and what is left over to the last one.
     return segments - 1 + saved_per_layer * (layers // segments + layers % segments)

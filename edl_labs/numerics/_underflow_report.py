@@ -118,7 +118,9 @@ def underflow_report(tensors: Any, fmt: Any, *, scale: float = 1.0) -> Underflow
     fmt = float_format(fmt)
     if not (isinstance(scale, (int, float)) and math.isfinite(scale) and scale > 0):
         raise UsageError(
-            f"a scale of {scale!r}", why="gradients are multiplied by it", next="65536.0 is torch's first one"
+            f"a scale of {scale!r}",
+            why="gradients are multiplied by it: it is positive and finite",
+            next="give a number such as 65536.0, where torch starts",
         )
     named = [(name, arrays.float64(values).ravel()) for name, values in named_tensors(tensors)]
     fates = tuple(_fate(name, values, fmt, float(scale)) for name, values in named)

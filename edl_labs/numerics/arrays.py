@@ -10,7 +10,7 @@ import numpy as np
 from edl_labs.errors import UsageError
 
 CLASSES = ("zero", "flushed", "subnormal", "normal", "overflowed", "nonfinite")
-_EXACT_INTEGER = 2**53
+_EXACT_INTEGER = 2**53  # fp64's 53 bits of significand
 
 
 def is_tensor(value: Any) -> bool:
@@ -20,7 +20,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def float64(values: Any) -> np.ndarray:
-    """The values as an fp64 array; UsageError for what is no real number or not exact there."""
+    """The values as an fp64 array; UsageError for what is not a real number, or not exact there."""
     if is_tensor(values):
         if values.is_complex():
             raise _not_numbers(values, "complex numbers have no single format")
@@ -37,7 +37,7 @@ def float64(values: Any) -> np.ndarray:
 
 
 def patterns(bits: Any, width: int) -> np.ndarray:
-    """Bit patterns as uint64; UsageError when one is no whole number of `width` bits."""
+    """Bit patterns as uint64; UsageError when one is not a whole number of `width` bits."""
     if is_tensor(bits):
         bits = bits.detach().cpu().numpy()
     given = np.asarray(bits)
@@ -66,13 +66,13 @@ def like(given: Any, result: np.ndarray, *, wide: bool = True) -> Any:
 
 def _not_numbers(values: Any, why: str) -> UsageError:
     return UsageError(
-        f"these are no real numbers: {str(values)[:60]}", why=why, next="give numbers, an array or a tensor"
+        f"these are not real numbers: {str(values)[:60]}", why=why, next="give numbers, an array or a tensor"
     )
 
 
 def _no_pattern(bits: Any, width: int, why: str) -> UsageError:
     return UsageError(
-        f"no bit pattern of {width} bits: {str(bits)[:60]}",
+        f"not a pattern of {width} bits: {str(bits)[:60]}",
         why=why,
         next="give whole numbers, such as 0b0_01111_0000000000",
     )

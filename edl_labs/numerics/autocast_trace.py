@@ -215,13 +215,13 @@ def _without_cudnn() -> Iterator[None]:
 def _check(model: Any, device_type: str) -> None:
     if device_type not in DEVICE_TYPES:
         raise UsageError(
-            f"no autocast for {str(device_type)[:30]!r} here",
-            why="it is followed on cpu and cuda",
+            f"autocast cannot be followed on {str(device_type)[:30]!r}",
+            why="it can be on cpu and cuda",
             next="name one of them",
         )
     if not isinstance(model, torch.nn.Module):
         raise UsageError(
-            f"a {type(model).__name__} is no torch.nn.Module",
+            f"a {type(model).__name__} is not a torch.nn.Module",
             why="its weights have to be known, to be put on the device",
             next="wrap the function in a module",
         )

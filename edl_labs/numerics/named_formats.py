@@ -56,7 +56,7 @@ def float_format(name: Any) -> FloatFormat:
     if found is None:
         raise UsageError(
             f"no format is called {str(name)[:40]!r}",
-            why=f"there are {', '.join(FORMATS)}",
+            why=f"the known ones are {', '.join(FORMATS)}",
             next="use one of these, a torch dtype, or FloatFormat(name, exponent_bits=..., mantissa_bits=...)",
         )
     return found

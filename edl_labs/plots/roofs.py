@@ -15,11 +15,11 @@ from edl_labs.units import byte_rate, flop_rate, si
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_NAMES = 8
+_MOST_NAMES = 8  # more would lie on one another
 # Slopes are blue and flat roofs orange; what repeats a colour has another shape.
 _SPARE = tuple(colour for colour in COLOURS if colour not in (BLUE, ORANGE, GREY))
 _MARKERS = ("o", "s", "^", "D", "v")
-_SMALLEST, _LARGEST = 30.0, 420.0
+_SMALLEST, _LARGEST = 30.0, 420.0  # in points²: a dot that is seen, a disc that hides no neighbour
 
 
 def roofline(
@@ -68,7 +68,7 @@ def _roofs(machine: Machine, shown: Sequence[Placed], dtypes: Sequence[str] | No
     missing = [dtype for dtype in wanted if dtype not in machine.matmul]
     if missing or not wanted:
         raise UsageError(
-            f"no ceiling for {', '.join(missing) or 'no dtype'}",
+            f"{machine.name} has no ceiling for {', '.join(missing)}" if missing else "there is no dtype to draw",
             why=f"{machine.name} has {', '.join(machine.matmul)}",
             next="leave dtypes out, or name some of these",
         )

@@ -181,7 +181,7 @@ def _intensity_steps(machine: Machine, work: Work, found: Bound) -> tuple[str, s
 
 
 def _ridge(machine: Machine, work: Work, slope: Ceiling) -> float:
-    """The intensity from which arithmetic limits; 0 where there is none to do and the dtype has no ceiling."""
+    """The intensity from which arithmetic limits; 0 where nothing is to be computed and the dtype has no ceiling."""
     if not work.total_flops and work.dtype not in machine.matmul:
         return 0.0
     return roof(machine, work).rate / slope.rate
@@ -201,13 +201,13 @@ def _busiest(machine: Machine, work: Work) -> tuple[Ceiling, float]:
 def _check_machine_and_work(machine: Any, work: Any) -> None:
     if not isinstance(machine, Machine):
         raise UsageError(
-            f"a {type(machine).__name__} is no machine",
+            f"a {type(machine).__name__} is not a Machine",
             why="a bound needs ceilings",
             next="use ceilings(), Machine.of('H200') or Machine.simple(...)",
         )
     if not isinstance(work, Work):
         raise UsageError(
-            f"a {type(work).__name__} is no work",
+            f"a {type(work).__name__} is not a Work",
             why="a bound needs FLOPs, bytes and a dtype",
             next="use edl_labs.roofline.work, or Work(contraction_flops, other_flops, moved_bytes, dtype)",
         )

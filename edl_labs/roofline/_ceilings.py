@@ -21,14 +21,15 @@ from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
 from edl_labs.roofline.microbenchmarks.highest_rates import block_rate, measure_all
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, link_kernels
 
+# A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
 DTYPES = {
     "cpu": ("fp64", "fp32", "bf16", "fp16", "int8"),
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
-_UNKNOWN_LLC_BYTES = 32 << 20
-_LAUNCHES = 200
-_CACHE_VERSION = 1
+_UNKNOWN_LLC_BYTES = 32 << 20  # the last cache of a common server, where the system does not tell
+_LAUNCHES = 200  # so many that the start of the row no longer shows
+_CACHE_VERSION = 1  # counts up when the way of measuring changes, so that kept machines are measured again
 # What a ceiling depends on: another value means that it must be measured again.
 _FACTS = ("kind", "device_name", "driver", "cuda", "torch", "threads", "usable_cores", "sm_count", "memory_bytes")
 Progress = Callable[[int, int, str], None]
@@ -55,7 +56,9 @@ def ceilings(
     budget = (CPU_BUDGET_S if stamp.kind == "cpu" else GPU_BUDGET_S) if budget_s is None else budget_s
     if not 0 < budget < math.inf:
         raise UsageError(
-            f"a budget of {budget!r} s", why="measuring takes time, and ends", next="give seconds, such as 12"
+            f"a budget of {budget!r} s",
+            why="measuring takes some time, and has to end",
+            next="give seconds, such as 12",
         )
     path = _cache_path(stamp, asked=wanted)
     known = None if refresh else _remembered(path)
@@ -221,7 +224,7 @@ def _cache_path(stamp: Device, *, asked: Any = None) -> Path:
 
 
 def _remembered(path: Path) -> Machine | None:
-    """The machine in a file; None where there is none, or none that can be read."""
+    """The machine in a file; None without a file that can be read."""
     try:
         return Machine.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, UsageError):

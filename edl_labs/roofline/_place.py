@@ -16,7 +16,7 @@ from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
 from edl_labs.values import Value
 
-TOLERANCE = 0.02
+TOLERANCE = 0.02  # a margin beyond both intervals, so that noise alone gets no point refused
 
 
 class AboveRoof(EdlError):
@@ -122,7 +122,7 @@ def you_are_here(placed: Iterable[Placed]) -> str:
 
 
 def _light_low_s(machine: Machine, point: Point) -> float:
-    """The light's lower end alone: the latency of a launch is no law of nature."""
+    """The light's lower end alone: no law of nature sets the latency of a launch."""
     calm = dataclasses.replace(machine, latency_s=0.0)
     return bound(calm, point.work, level=point.level, pattern=point.pattern).low_s
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 SOFTMAX = 5
 # Mean 1, variance 3 (difference, square, sum), normalise 2, scale and shift 2.
 LAYER_NORM = 8
-BATCH_NORM = 8
+BATCH_NORM = 8  # as layer norm, over another axis
 # Square and sum 2, normalise 1, scale 1.
 RMS_NORM = 4
 
@@ -22,4 +22,4 @@ NORMS = {"layer": (LAYER_NORM, 2, 2), "rms": (RMS_NORM, 1, 1), "batch": (BATCH_N
 GELU = 5
 # 1 / (1 + exp(-x)); times x for SiLU.
 SIGMOID = 4
-SILU = 5
+SILU = SIGMOID + 1

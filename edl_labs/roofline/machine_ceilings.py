@@ -34,7 +34,7 @@ class Ceiling(Value):
         if not self.low <= self.rate <= self.high:
             raise UsageError(
                 f"a ceiling of {self.rate:g} between {self.low:g} and {self.high:g}",
-                why="the interval of a value holds it",
+                why="an interval contains its value",
                 next="give low <= rate <= high",
             )
 
@@ -73,7 +73,7 @@ class MemoryLevel(Value):
             raise UsageError(
                 f"{self.name} has no rate for {pattern!r}",
                 why=f"it has {', '.join(self.bandwidth)}",
-                next="name one of these, or none for the highest",
+                next="name one of these, or leave it out for the highest",
             )
         return found
 

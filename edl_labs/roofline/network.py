@@ -19,7 +19,7 @@ from edl_labs.values import Value
 # FLOPs per parameter and sample that run while gradients travel: the products for the weights' gradients alone, or also
 # those for the activations' gradients (the whole backward pass of a fully connected layer).
 OVERLAPS = {"update": 2, "backward": 4}
-FLOPS_PER_PARAMETER = 6
+FLOPS_PER_PARAMETER = 6  # a multiply-add forward, and two backward (deck [004])
 
 
 @dataclass(frozen=True)
@@ -236,15 +236,17 @@ def _counts(nodes: Iterable[int]) -> list[int]:
     for count in counts:
         check_size("nodes", count)
     if not counts:
-        raise UsageError("no numbers of nodes", why="a curve has points", next="give nodes=[1, 2, 4, 8]")
+        raise UsageError(
+            "a curve without numbers of nodes", why="it has a point for each", next="give nodes=[1, 2, 4, 8]"
+        )
     return counts
 
 
 def _overlap(overlap: str) -> int:
     if overlap not in OVERLAPS:
         raise UsageError(
-            f"nothing is called {overlap!r} to overlap with",
-            why="gradients can travel during the products for the update, or during the whole backward pass",
+            f"gradients cannot overlap with {overlap!r}",
+            why="they can travel during the products for the update, or during the whole backward pass",
             next="say overlap='update' or overlap='backward'",
         )
     return OVERLAPS[overlap]

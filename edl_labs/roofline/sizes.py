@@ -19,7 +19,7 @@ def pair(name: str, value: int | tuple[int, int], *, least: int = 1) -> tuple[in
 
 
 def check_sizes(**sizes: object) -> None:
-    """UsageError for the first that is no whole number of at least 1."""
+    """UsageError for the first that is not a whole number of at least 1."""
     for name, size in sizes.items():
         check_size(name, size)
 

@@ -23,7 +23,7 @@ from edl_labs.units import byte_count, si
 from edl_labs.values import Value
 
 ITEM_BYTES = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
-INDEX_BYTES = 8
+INDEX_BYTES = 8  # torch's indices are int64
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,10 +100,10 @@ class Work(Value):
 
 
 def total(works: Iterable[Work], *, name: str = "") -> Work:
-    """The sum of works of one dtype; UsageError where there is none or where dtypes differ."""
+    """The sum of works of one dtype; UsageError for an empty sum, or where dtypes differ."""
     listed = list(works)
     if not listed:
-        raise UsageError("a sum of no work", why="it would have no dtype", next="give at least one Work")
+        raise UsageError("an empty sum of work", why="it would have no dtype", next="give at least one Work")
     summed = listed[0]
     for work in listed[1:]:
         summed = summed + work
@@ -243,7 +243,9 @@ def reduction(elements: int, *, outputs: int = 1, dtype: object = "fp32") -> Wor
     check_sizes(elements=elements, outputs=outputs)
     if outputs > elements:
         raise UsageError(
-            f"{elements} values cannot be reduced to {outputs}", why="a reduction makes fewer", next="swap the two"
+            f"{elements} values cannot be reduced to {outputs}",
+            why="a reduction leaves fewer values",
+            next="swap the two",
         )
     return Work(0, elements, item_bytes(dtype) * (elements + outputs), dtype_name(dtype), "reduction")
 
@@ -264,7 +266,9 @@ def norm(
     """
     check_sizes(rows=rows, features=features)
     if kind not in NORMS:
-        raise UsageError(f"no norm is called {kind!r}", why="three are known", next="say 'layer', 'rms' or 'batch'")
+        raise UsageError(
+            f"no norm is called {kind!r}", why="there are three kinds", next="say 'layer', 'rms' or 'batch'"
+        )
     cost, statistics, vectors = NORMS[kind]
     elements = rows * features
     flops = cost - (0 if affine else vectors)

@@ -12,9 +12,12 @@ from edl_labs.roofline.microbenchmarks import memory_levels
 from edl_labs.roofline.microbenchmarks.highest_rates import best_of, block_rate
 from edl_labs.roofline.microbenchmarks.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel
 
+# Small enough for the slowest processor, large enough that a product is more than its call.
 _PROBE = (128, 128, 128)
-_LONGEST_PRODUCT_S = 0.04
+_LONGEST_PRODUCT_S = 0.04  # six rounds of three blocks of it stay below a second
+# From what fits in L2 to what a core takes tens of milliseconds for; rates hardly rise beyond.
 _CPU_SIDES = (256, 384, 512, 768, 1024, 1536, 2048)
+# Large powers of two, at which a GPU comes closest to its peak; the search takes the fastest.
 _GPU_SHAPES = ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 4096), (8192, 8192, 8192), (16384, 8192, 8192))
 
 

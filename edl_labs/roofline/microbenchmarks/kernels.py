@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 STREAMS = {"read": 1, "copy": 2, "triad": 3}
-PASS_BYTES = 24_000_000
-LEAST_TORCH_BYTES = 256 << 10
-_ITEM = 4
+PASS_BYTES = 24_000_000  # about a millisecond of DRAM traffic, so that handing out work to threads is lost in it
+LEAST_TORCH_BYTES = 256 << 10  # below it the call of torch itself is a good part of the time
+_ITEM = 4  # bytes of fp32
 
 
 @dataclass(frozen=True)

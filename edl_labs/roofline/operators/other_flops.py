@@ -9,7 +9,8 @@ import torch
 
 from edl_labs.roofline.costs import BATCH_NORM, GELU, LAYER_NORM, RMS_NORM, SIGMOID, SILU, SOFTMAX
 
-LSTM_CELL = 30
+# Four gates of three additions (two products, two biases), three sigmoids, two tanh, and four for the new states.
+LSTM_CELL = 4 * 3 + 3 * SIGMOID + 2 + 4
 
 # FLOPs per element of the result.
 _PER_RESULT = {
@@ -47,7 +48,7 @@ _PER_ARGUMENT = {
 }
 _NORM_IN_USE = ("native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update")
 _ATTENTION = "_scaled_dot_product_"
-# Moving, making and choosing values is no arithmetic.
+# Moving, making and choosing values takes no arithmetic.
 _NONE = frozenset(
     """
     _index_put_impl_ _local_scalar_dense _nested_from_padded _nested_tensor_from_mask

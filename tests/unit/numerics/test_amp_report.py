@@ -162,10 +162,10 @@ def test_a_misaligned_model_that_gains_little_is_told_to_pad() -> None:
 
 @pytest.mark.parametrize("machine", ["A1000", 7])
 def test_a_machine_that_is_none_is_refused(machine) -> None:
-    with pytest.raises(Exception, match=r"no (machine|accelerator)"):
+    with pytest.raises(Exception, match=r"not a machine|no accelerator"):
         amp_report(products(8, 8), torch.empty(2, 8), machine=machine)
 
 
 def test_a_dtype_that_lowers_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="makes nothing lower"):
+    with pytest.raises(UsageError, match="lowers nothing"):
         amp_report(products(8, 8), torch.empty(2, 8), machine="A100-80GB", dtype=torch.float32)

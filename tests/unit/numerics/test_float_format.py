@@ -189,10 +189,10 @@ def test_what_goes_in_decides_what_comes_out() -> None:
         (lambda: FloatFormat("x", 5, 53), "mantissa bits 0 to 52"),
         (lambda: FloatFormat("x", 5.0, 3), "whole numbers"),  # type: ignore[arg-type]
         (lambda: FloatFormat("x", 5, 3, specials="inf"), "specials is one of"),
-        (lambda: FloatFormat("x", 5, 0), "two exponent and one mantissa"),
+        (lambda: FloatFormat("x", 5, 0), "two exponent bits and one mantissa"),
         (lambda: FloatFormat("x", 11, 52, bias=2000), "beyond fp64"),
         (lambda: FloatFormat("x", 4, 3, specials="fnuz", signed=False), "needs a sign"),
-        (lambda: float_format("fp17"), "there are fp64"),
+        (lambda: float_format("fp17"), "the known ones are fp64"),
         (lambda: torch_dtype("tf32"), "TF32 exists only inside"),
         (lambda: torch_dtype(FloatFormat("fp16", 4, 11)), "your own formats"),
         (lambda: FP32.all_values(), "up to 16 bits"),
