@@ -77,6 +77,7 @@ MODULES = {
     "edl_labs.grading.kernel": "edl_labs.course.sandbox.kernel",
     "edl_labs.grading.kernel.outputs": "edl_labs.course.sandbox.kernel.cell_outputs",
     "edl_labs.grading.kernel.zygote": "edl_labs.course.sandbox.zygote",
+    "edl_labs.grading.report": "edl_labs.course.grade.graded_class",
     "edl_labs.grading.sandbox": "edl_labs.course.sandbox",
     "edl_labs.grading.term": "edl_labs.course.marks",
     "edl_labs.grading.term.book": "edl_labs.course.marks.student_marks",

@@ -20,7 +20,7 @@ def read_course_file(root: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{FILE} cannot be read", why=str(error), next="mend the line") from None
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="correct the line") from None
 
 
 def refuse_unknown(keys: Iterable[str], known: Collection[str], *, where: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
-from edl_labs.course.grade.probe_run import Runner
+from edl_labs.course.grade.probe_run import PlanRunner
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.sandbox import Limits
 from edl_labs.course.sandbox.kernel.pool import KernelPool
@@ -41,6 +41,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             def new_kernel():
                 return pool.kernel(files=assignment.files)
 
-            runner = Runner(assignment, new_kernel, LIMITS)
+            runner = PlanRunner(assignment, new_kernel, LIMITS)
             known = reference(runner, seed=SEED, folder=folder.grading(LAB) / "references")
             yield Bench(course, assignment, Examiner(runner, known, judge))

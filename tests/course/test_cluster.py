@@ -138,7 +138,7 @@ def test_a_unit_is_one_command_over_one_file(a_class: Callable[[str, int], Cours
 def test_what_is_no_specification_is_refused_with_a_reason(text: str, tmp_path: Path):
     path = tmp_path / "bad.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match="is no unit of grading"):
+    with pytest.raises(UsageError, match="does not describe a unit of grading"):
         read_unit(path)
 
 

@@ -34,7 +34,7 @@ class KnownCell:
 
     @property
     def exercise(self) -> str:
-        """The exercise that the cell belongs to; empty for cells of none."""
+        """The exercise that the cell belongs to; empty where it belongs to none."""
         return self.grade_id.removeprefix(CHECK_PREFIX) if self.role in ("solve", "check", "answer") else ""
 
 

@@ -182,7 +182,7 @@ def _told(result: Result) -> Iterable[str]:
 
 
 def chosen(students: list[str], only: Sequence[str]) -> list[str]:
-    """The students whose names match one of the patterns `only`; all when there is none."""
+    """The students whose names match one of the patterns `only`; all of them when `only` is empty."""
     if not only:
         return students
     return [student for student in students if any(fnmatch.fnmatchcase(student, pattern) for pattern in only)]

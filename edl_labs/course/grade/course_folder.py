@@ -90,7 +90,7 @@ class CourseFolder:
     def assignment(self, name: str) -> Assignment:
         """What the instructor knows of an assignment."""
         if not _ASSIGNMENT.fullmatch(name):
-            raise UsageError(f"{name!r} is no assignment's name", next="edl-labs grade lab01_gpu_basics")
+            raise UsageError(f"an assignment cannot be called {name!r}", next="edl-labs grade lab01_gpu_basics")
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
         return load_assignment(name, source=source, release=release)
 

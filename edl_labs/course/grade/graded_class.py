@@ -14,7 +14,7 @@ from edl_labs.values import Value
 class StudentRow(UsingValue):
     """One student. `state` is graded, kept (nothing had changed), unreadable or failed.
 
-    `points` are those of the gradebook, with marks given by hand; None when there are none.
+    `points` are those of the gradebook, with marks given by hand; None without a result.
     """
 
     student: str

@@ -13,17 +13,19 @@ from edl_labs.checks._judge import STATES
 from edl_labs.checks.outcome_display import outcome_html, outcome_text, points_text
 from edl_labs.checks.score import MIME
 from edl_labs.course.grade.assignment import Assignment, KnownCell
-from edl_labs.course.grade.harmless import harmless_output, harmless_prose
 from edl_labs.course.grade.judge_process import public
-from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import ProbedRun
+from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
-def graded_notebook(assignment: Assignment, plan: Plan, run: ProbedRun, *, limits: Limits = DEFAULTS) -> dict[str, Any]:
+def graded_notebook(
+    assignment: Assignment, plan: MarkingPlan, run: ProbedRun, *, limits: Limits = DEFAULTS
+) -> dict[str, Any]:
     """The notebook as nbformat 4.5, valid whatever the student handed in."""
     left_bytes = limits.shown_bytes
     cells = []
@@ -55,7 +57,7 @@ def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _cell(index: int, cell: PlannedCell) -> dict[str, Any]:
     known = cell.known if cell.keeps_id or (cell.known and not cell.known.role) else None
-    source = cell.source if cell.kind == "code" else harmless_prose(cell.source)
+    source = cell.source if cell.kind == "code" else prose_without_scripts(cell.source)
     head = {"cell_type": cell.kind, "id": known.id if known else f"student-{index}"}
     made: dict[str, Any] = {**head, "source": source, "metadata": _metadata(known)}
     if cell.attachments and cell.kind == "markdown":
@@ -78,7 +80,7 @@ def _kept(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tu
     for output in outputs:
         if left_bytes <= 0:
             return [*kept, dict(_CUT)], left_bytes
-        shown = _cut(harmless_output(output), most_lines)
+        shown = _cut(output_without_scripts(output), most_lines)
         left_bytes -= len(msgspec.json.encode(shown))
         kept.append(shown if left_bytes > 0 else dict(_CUT))
     return kept, left_bytes

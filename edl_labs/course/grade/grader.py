@@ -12,7 +12,7 @@ from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.preload import preload_of
-from edl_labs.course.grade.probe_run import Runner
+from edl_labs.course.grade.probe_run import PlanRunner
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
@@ -128,7 +128,7 @@ class Grader:
         secrets = self._secrets()
         if examiner is None or examiner.secrets is not secrets:
             judge = self._new_judge() if examiner is None else examiner.judge
-            runner = Runner(self.assignment, self.new_kernel, self.limits)
+            runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
             examiner = self._local.examiner = Examiner(runner, secrets, judge, self.seed)
         return examiner
 
@@ -143,7 +143,7 @@ class Grader:
         pool = self.pool()
         with self._lock:
             if self._shared is None or self._shared.failed:
-                runner = Runner(self.assignment, lambda: pool.kernel(files=self.assignment.files), self.limits)
+                runner = PlanRunner(self.assignment, lambda: pool.kernel(files=self.assignment.files), self.limits)
                 self._shared = ClassSecrets(
                     lambda: reference(runner, seed=self.seed, folder=self.folder / "references", on_gpu=self.on_gpu)
                 )

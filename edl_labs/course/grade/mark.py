@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge, unjudged
-from edl_labs.course.grade.plan import Plan, with_references
-from edl_labs.course.grade.probe_run import AtCheck, ProbedRun, Runner
+from edl_labs.course.grade.plan import MarkingPlan, with_references
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.course.grade.timed import is_timed, timed_outcome
 
@@ -17,13 +17,13 @@ from edl_labs.course.grade.timed import is_timed, timed_outcome
 class Examiner:
     """Marks plans of one assignment; the sink that has evidence judged against the solution's."""
 
-    runner: Runner
+    runner: PlanRunner
     secrets: Mapping[str, SecretCases]
     judge: Judge
     seed: int = 0
     _requests: dict[str, bytes] = field(default_factory=dict)
 
-    def grade(self, plan: Plan) -> ProbedRun:
+    def grade(self, plan: MarkingPlan) -> ProbedRun:
         """Every exercise's outcome, and the outputs of every cell."""
         run = self.runner.probe_run(plan, self)
         for exercise in self.runner.assignment.exercises:
@@ -55,7 +55,7 @@ class Examiner:
             self._requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
         return self._requests[exercise.name]
 
-    def _stand_in(self, plan: Plan, run: ProbedRun) -> None:
+    def _stand_in(self, plan: MarkingPlan, run: ProbedRun) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
         That kernel's outputs are dropped and nothing else is probed in it: a reference that a student's code gets hold

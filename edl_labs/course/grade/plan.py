@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.grade.assignment import Assignment, KnownCell
-from edl_labs.course.grade.submission import Cell, Submission
+from edl_labs.course.grade.submission import Submission, SubmittedCell
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 
@@ -38,7 +38,7 @@ class PlannedCell:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MarkingPlan:
     """The cells in the student's order, lost ones put back, and notes."""
 
     cells: tuple[PlannedCell, ...]
@@ -49,7 +49,7 @@ class Plan:
         """Whether a locked part was changed or forged."""
         return any(note.tampered for note in self.notes)
 
-    def until(self, exercise: str, *, once: bool = False) -> Plan:
+    def until(self, exercise: str, *, once: bool = False) -> MarkingPlan:
         """The cells up to the last check of `exercise`, probed at its checks alone; with `once`, at the last one."""
         checks = [index for index, cell in enumerate(self.cells) if cell.probes == exercise]
         probed = checks[-1:] if once else checks
@@ -67,21 +67,21 @@ class Plan:
         return {c.known.exercise: c.source for c in self.cells if c.keeps_id and c.known and c.known.role == "answer"}
 
 
-def make_plan(assignment: Assignment, submission: Submission, *, limits: Limits = DEFAULTS) -> Plan:
+def make_plan(assignment: Assignment, submission: Submission, *, limits: Limits = DEFAULTS) -> MarkingPlan:
     """How a submission is graded."""
     planner = _Planner(assignment, submission, limits.copies_probed)
     planner.place_all()
     planner.put_back()
-    return Plan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
+    return MarkingPlan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
 
 
-def solution_plan(assignment: Assignment) -> Plan:
+def solution_plan(assignment: Assignment) -> MarkingPlan:
     """The plan of the instructor's own solution."""
-    cells = tuple(Cell(c.kind, c.id, c.solution, c.grade_id) for c in assignment.cells)
+    cells = tuple(SubmittedCell(c.kind, c.id, c.solution, c.grade_id) for c in assignment.cells)
     return make_plan(assignment, Submission(cells))
 
 
-def with_references(plan: Plan, assignment: Assignment, names: set[str]) -> Plan:
+def with_references(plan: MarkingPlan, assignment: Assignment, names: set[str]) -> MarkingPlan:
     """The plan with the solution in place of the solve cells of `names`."""
     cells = []
     for cell in plan.cells:
@@ -150,27 +150,27 @@ class _Planner:
                 taken.add(known.id)
         return claims
 
-    def _by_text(self, cell: Cell) -> KnownCell | None:
+    def _by_text(self, cell: SubmittedCell) -> KnownCell | None:
         """A check or locked cell that lost its metadata and kept its text."""
         locked = (c for c in self.assignment.cells if c.role in ("check", "locked"))
         return next((c for c in locked if c.source.strip() == cell.source.strip()), None)
 
     def _choice(self, indices: list[int]) -> int:
-        """Of several copies, the last one with work in it; of none such, the last."""
+        """Of several copies, the last one with work in it; the last of all when none has any."""
         known = self._claims[indices[-1]]
         if known is None or known.role not in ("solve", "answer"):
             return indices[-1]
         worked = [i for i in indices if not self._untouched(self.submission.cells[i], known)]
         return (worked or indices)[-1]
 
-    def _untouched(self, cell: Cell, known: KnownCell) -> bool:
+    def _untouched(self, cell: SubmittedCell, known: KnownCell) -> bool:
         return not cell.source.strip() or cell.source.strip() == known.source.strip()
 
-    def _plain(self, cell: Cell, known: KnownCell | None) -> None:
+    def _plain(self, cell: SubmittedCell, known: KnownCell | None) -> None:
         planned = PlannedCell(cell.kind, cell.source, known, runs=cell.kind == "code", attachments=cell.attachments)
         self.cells.append(planned)
 
-    def _solve(self, index: int, cell: Cell, known: KnownCell) -> None:
+    def _solve(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         """Copies run too, in order, but a copy left as it was released does not undo the work in another."""
         chosen = index == self._chosen[known.id]
         if cell.kind != "code":
@@ -178,7 +178,7 @@ class _Planner:
         runs = chosen or not self._untouched(cell, known)
         self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen))
 
-    def _check(self, index: int, cell: Cell, known: KnownCell) -> None:
+    def _check(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         if cell.source.strip() != known.source.strip() or cell.kind != "code":
             self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
         chosen = index == self._chosen[known.id]
@@ -187,12 +187,12 @@ class _Planner:
         probes = known.exercise if probed else ""
         self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))
 
-    def _answer(self, index: int, cell: Cell, known: KnownCell) -> None:
+    def _answer(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         chosen = index == self._chosen[known.id]
         planned = PlannedCell("markdown", cell.source, known, keeps_id=chosen, attachments=cell.attachments)
         self.cells.append(planned)
 
-    def _locked(self, index: int, cell: Cell, known: KnownCell) -> None:
+    def _locked(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         if cell.source.strip() != known.source.strip():
             self.notes.append(Note(f"{_called(known)} was changed and was restored", known.exercise, True))
         chosen = index == self._chosen[known.id]

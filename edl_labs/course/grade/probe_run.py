@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.assignment import Assignment
-from edl_labs.course.grade.plan import Plan
+from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.usage import Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
 from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
@@ -54,7 +54,7 @@ class Sink(Protocol):
         ...
 
     def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
-        """No evidence of `exercise` was to be had. Its outcome, if it has one."""
+        """The run got no evidence of `exercise`. Its outcome, if it has one."""
         ...
 
 
@@ -86,14 +86,14 @@ class ProbedRun:
 
 
 @dataclass(frozen=True)
-class Runner:
+class PlanRunner:
     """Runs plans of one assignment, in kernels from `new_kernel` that hold its files."""
 
     assignment: Assignment
     new_kernel: Callable[[], SandboxKernel]
     limits: Limits = DEFAULTS
 
-    def probe_run(self, plan: Plan, sink: Sink) -> ProbedRun:
+    def probe_run(self, plan: MarkingPlan, sink: Sink) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow."""
         return _Walk(self, plan, sink).run()
 
@@ -112,7 +112,7 @@ class AtCheck:
         self._asked_s: float | None = None
 
     def ask(self, request: bytes) -> Answer:
-        """The probe's answer to a `Runner.request`; KernelDied or Violation is for the run to handle.
+        """The probe's answer to a `PlanRunner.request`; KernelDied or Violation is for the run to handle.
 
         Waiting until the first request can be made, for the class's cases to be drawn, is not the student's time.
         """
@@ -136,7 +136,7 @@ class AtCheck:
 class _Walk:
     """The steps of a plan through as many kernels as it takes."""
 
-    def __init__(self, runner: Runner, plan: Plan, sink: Sink) -> None:
+    def __init__(self, runner: PlanRunner, plan: MarkingPlan, sink: Sink) -> None:
         self.runner, self.plan, self.sink = runner, plan, sink
         self.found = ProbedRun()
         self.skipped: set[int] = set()
@@ -242,7 +242,7 @@ class _Walk:
     def _give_up(self, done: int) -> None:
         late = time.monotonic() > self.deadline
         times = "once" if self.deaths == 1 else f"{self.deaths} times"
-        why = "the notebook was over its time" if late else f"its kernel died {times}"
+        why = "the notebook ran out of time" if late else f"its kernel died {times}"
         for cell in self.plan.cells[done:]:
             if cell.probes and cell.probes not in self.found.outcomes:
                 exercise = self.runner.assignment.exercise(cell.probes)
@@ -263,7 +263,7 @@ _REFUSED = {
     "deadline": "your code did not finish in time",
     "large answer": "the result is too large",
     "two answers": "the check was answered twice",
-    "forged answer": "the check was answered by something else than the check",
+    "forged answer": "the check was answered by something other than the check",
 }
 
 

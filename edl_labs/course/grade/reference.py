@@ -13,8 +13,8 @@ from typing import Any
 
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.plan import Plan, PlannedCell, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, ProbedRun, Runner
+from edl_labs.course.grade.plan import MarkingPlan, PlannedCell, solution_plan
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
 
@@ -27,7 +27,7 @@ _DEFINITIONS = (
 )
 
 
-def reference(runner: Runner, *, seed: int, folder: Path, on_gpu: bool = False) -> dict[str, SecretCases]:
+def reference(runner: PlanRunner, *, seed: int, folder: Path, on_gpu: bool = False) -> dict[str, SecretCases]:
     """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
     where = f"{_versions()}{'/gpu' if on_gpu else ''}"
     key = hashlib.sha256(f"{runner.assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
@@ -45,7 +45,7 @@ def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:
     return {name: SecretCases(plain_data.encode(s["cases"]), plain_data.encode(s["wants"])) for name, s in both.items()}
 
 
-def _wanted(runner: Runner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
+def _wanted(runner: PlanRunner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
     whole = solution_plan(runner.assignment)
     lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
@@ -66,7 +66,7 @@ def _shows(cell: PlannedCell) -> bool:
     return not all(isinstance(node, _DEFINITIONS) for node in body)
 
 
-def _evidence(runner: Runner, drawn: dict[str, list[Any]], plan: Plan) -> dict[str, list[Any]]:
+def _evidence(runner: PlanRunner, drawn: dict[str, list[Any]], plan: MarkingPlan) -> dict[str, list[Any]]:
     collector = _Collector(runner, drawn)
     run = runner.probe_run(plan, collector)
     return {name: _values(runner.assignment.name, name, collector.records.get(name, []), run) for name in drawn}
@@ -76,7 +76,7 @@ def _evidence(runner: Runner, drawn: dict[str, list[Any]], plan: Plan) -> dict[s
 class _Collector:
     """The sink that keeps evidence, and judges nothing."""
 
-    runner: Runner
+    runner: PlanRunner
     drawn: dict[str, list[Any]]
     records: dict[str, Any] = field(default_factory=dict)
 

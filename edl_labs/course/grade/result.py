@@ -14,7 +14,7 @@ import msgspec
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.judge_process import cut_short
-from edl_labs.course.grade.plan import Plan
+from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.probe_run import Mishap, ProbedRun
 from edl_labs.course.grade.timed import INCONCLUSIVE
 from edl_labs.course.grade.usage import Usage, UsingValue
@@ -53,7 +53,7 @@ class Result(UsingValue):
         return {outcome.name: outcome.points for outcome in self.outcomes}
 
 
-def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: ProbedRun, trusted: bool) -> Result:
+def make_result(key: str, assignment: str, level: str, *, plan: MarkingPlan, run: ProbedRun, trusted: bool) -> Result:
     """The result of a run."""
     outcomes = tuple(cut_short(run.outcomes[name]) for name in sorted(run.outcomes))
     answers = tuple((name, hashlib.sha256(text.encode()).hexdigest()) for name, text in plan.answers().items())
@@ -71,7 +71,7 @@ def make_result(key: str, assignment: str, level: str, *, plan: Plan, run: Probe
     )
 
 
-def _flags(plan: Plan, run: ProbedRun, *, trusted: bool) -> tuple[str, ...]:
+def _flags(plan: MarkingPlan, run: ProbedRun, *, trusted: bool) -> tuple[str, ...]:
     kinds = {event.kind for event in run.events}
     found = {
         "timeout": "timeout" in kinds,

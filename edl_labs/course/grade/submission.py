@@ -30,7 +30,7 @@ class Unreadable(EdlError):
 
 
 @dataclass(frozen=True)
-class Cell:
+class SubmittedCell:
     """One cell as handed in; its outputs and all metadata but nbgrader's id are left behind."""
 
     kind: str
@@ -44,7 +44,7 @@ class Cell:
 class Submission:
     """The cells of a notebook, and what was odd about the file."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SubmittedCell, ...]
     notes: tuple[str, ...] = ()
 
     @property
@@ -97,7 +97,7 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
 
 
 def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Submission:
-    """The submission in `folder`; Unreadable, and nothing else, when there is none that can be read."""
+    """The submission in `folder`; raises Unreadable, and nothing else, when it cannot be read."""
     path, notes = find_notebook(folder, name)
     submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
     return Submission(submission.cells, (*notes, *submission.notes))
@@ -123,7 +123,7 @@ def read_bytes(path: Path, *, most: int) -> bytes:
 
 
 def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
-    """The cells in a notebook file's bytes; Unreadable, with the reason, for bytes that are none."""
+    """The cells in a notebook file's bytes; Unreadable, with the reason, where they are not a notebook."""
     data = _utf8(data)
     notes: list[str] = []
     try:
@@ -195,7 +195,7 @@ def _not_a_notebook(error: BaseException) -> Unreadable:
     )
 
 
-def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> Cell | None:
+def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> SubmittedCell | None:
     try:
         cell = _cell(raw)
     except _JSON_PROBLEMS:
@@ -203,7 +203,9 @@ def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> Cell | None:
         return None
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     kind = cell.cell_type if cell.cell_type in ("code", "markdown", "raw") else "raw"
-    return Cell(kind, _decoded(_text, cell.id, ""), source, _grade_id(cell.metadata), _attachments(cell.attachments))
+    return SubmittedCell(
+        kind, _decoded(_text, cell.id, ""), source, _grade_id(cell.metadata), _attachments(cell.attachments)
+    )
 
 
 def _grade_id(metadata: msgspec.Raw) -> str:
@@ -223,7 +225,7 @@ def _decoded(decode: Any, raw: msgspec.Raw, default: Any) -> Any:
         return default
 
 
-def _bearable(cells: tuple[Cell, ...], notes: list[str], most: int) -> tuple[Cell, ...]:
+def _bearable(cells: tuple[SubmittedCell, ...], notes: list[str], most: int) -> tuple[SubmittedCell, ...]:
     """The cells, without attachments when these are too large."""
     size = sum(
         len(text) for c in cells if c.attachments for bundle in c.attachments.values() for text in bundle.values()
@@ -231,4 +233,4 @@ def _bearable(cells: tuple[Cell, ...], notes: list[str], most: int) -> tuple[Cel
     if size <= most:
         return cells
     notes.append(f"pictures of {size / 1e6:.0f} MB in the prose were left out")
-    return tuple(Cell(c.kind, c.id, c.source, c.grade_id) for c in cells)
+    return tuple(SubmittedCell(c.kind, c.id, c.source, c.grade_id) for c in cells)

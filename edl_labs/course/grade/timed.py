@@ -15,8 +15,8 @@ from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge
-from edl_labs.course.grade.plan import Plan, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, Runner
+from edl_labs.course.grade.plan import MarkingPlan, solution_plan
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.sandbox.kernel.client import Answer
 from edl_labs.stats import sign_flip_interval
 from edl_labs.units import seconds as seconds_text
@@ -45,7 +45,7 @@ def is_timed(exercise: Exercise) -> bool:
 
 
 def timed_outcome(
-    runner: Runner, judge: Judge, plan: Plan, exercise: Exercise, right: Outcome, *, seed: int
+    runner: PlanRunner, judge: Judge, plan: MarkingPlan, exercise: Exercise, right: Outcome, *, seed: int
 ) -> Outcome:
     """The outcome of a right answer once it is timed: passed, too slow, or for a person to decide."""
     # The kernels that are compared have no second try, and no time that hangs on what came before.
@@ -59,7 +59,7 @@ def timed_outcome(
 class _Contest:
     """A sink, first of the student's run, which waits at its check, then of the solution's: there they take turns."""
 
-    runner: Runner
+    runner: PlanRunner
     judge: Judge
     right: Outcome
     seed: int
@@ -127,7 +127,7 @@ def timing(student_s: list[float], solution_s: list[float]) -> Timing:
 
 
 def _claimed_s(exercise: Exercise, evidence: bytes) -> float | None:
-    """What the student's own measurements add up to; NaN for a claim that is no number."""
+    """What the student's own measurements add up to; NaN where the claim is not a number."""
     claim = getattr(exercise.spec, "claimed_s", None)
     if claim is None:
         return None

@@ -14,7 +14,7 @@ from typing import Any
 from edl_labs.checks.score import MIME
 from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.harmless import harmless_output, harmless_prose
+from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
 from edl_labs.course.marks.collect import handed_in_as
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
@@ -147,9 +147,9 @@ def _harmless(notebook: Any) -> Any:
     """The notebook without what a browser would run, and without frames of the library in tracebacks."""
     for cell in notebook.cells:
         if cell.cell_type != "code":
-            cell.source = harmless_prose(cell.source)
+            cell.source = prose_without_scripts(cell.source)
             continue
-        cell.outputs = [_without_frames(harmless_output(output)) for output in cell.get("outputs", ())]
+        cell.outputs = [_without_frames(output_without_scripts(output)) for output in cell.get("outputs", ())]
     return notebook
 
 

@@ -1,6 +1,6 @@
 """Landlock: a process takes rights to files and signals from itself and its descendants, without being root.
 
-The fallback where namespaces are not to be had and the grader is root, as in many containers: each kernel gets a user
+The fallback where namespaces are not available and the grader is root, as in many containers: each kernel gets a user
 of its own, which keeps it from other processes, and from sockets and files that are not everybody's. IP sockets, which
 Landlock closes for TCP only, are closed by the seccomp filter. Weaker than namespaces: process names are the machine's,
 and the working folder lies on its disk.

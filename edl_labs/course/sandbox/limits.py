@@ -103,7 +103,7 @@ class Limits:
     submission_bytes: int = _bytes(128 * MIB, least=64 * KIB)
     """The file handed in. Plots make it some megabytes; outputs are passed over unread."""
     lenient_bytes: int = _bytes(16 * MIB, least=KIB)
-    """A file that is no strict JSON: Python's reader, which forgives, takes many times its size in memory."""
+    """A file that is not strict JSON: Python's reader, which forgives, takes many times its size in memory."""
     submission_cells: int = _number(2_000, least=10)
     """Cells of a notebook; the labs have up to 93."""
     source_bytes: int = _bytes(8 * MIB, least=KIB)

@@ -48,7 +48,7 @@ class Unit:
 
 
 def read_unit(path: Path) -> Unit:
-    """The specification in a file; UsageError when it is none."""
+    """The specification in a file; UsageError when it does not hold one."""
     try:
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("schema") != SCHEMA:
@@ -57,7 +57,7 @@ def read_unit(path: Path) -> Unit:
         Level(unit.level)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(
-            f"{path.name} is no unit of grading", why=str(error), next="edl-labs grade writes them"
+            f"{path.name} does not describe a unit of grading", why=str(error), next="edl-labs grade writes them"
         ) from None
     return unit
 

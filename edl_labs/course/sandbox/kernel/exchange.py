@@ -59,7 +59,7 @@ class Exchange:
             self.reply = message.content
 
     def take_broadcast(self, message: Message) -> None:
-        """Take a message of the IOPub channel; those of other requests are no concern of this one."""
+        """Take a message of the IOPub channel; those of other requests are passed over."""
         if message.parent != self.parent:
             return
         if message.kind == "status":
@@ -96,7 +96,7 @@ class Exchange:
         )
 
     def only_answer(self) -> bytes:
-        """The one answer with the request's nonce; Violation when there is none, another, or one too large."""
+        """The one answer with the request's nonce; Violation when there is none, a second one, or it is too large."""
         if self.forged:
             raise self._refused("forged answer", why="an answer came without the request's nonce")
         if self.large or any(len(answer) > self.answer_bytes for answer in self.answers):

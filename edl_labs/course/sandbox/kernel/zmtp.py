@@ -2,7 +2,7 @@
 
 libzmq bounds a frame (MAXMSGSIZE) but not a message of endless frames, which it gathers in a thread of its own: 770 MB
 in two seconds. Here nothing is read but on request, every size is known before a byte is stored, and of a message that
-is too large or has too many frames the rest is read and dropped. There is no reconnecting and no queue of ours.
+is too large or has too many frames the rest is read and dropped. Nothing is reconnected or queued.
 Protocol: https://rfc.zeromq.org/spec/23/
 """
 
@@ -23,7 +23,7 @@ FRAMES_AT_MOST = 512  # a Jupyter message has six and its buffers
 
 
 class WireError(Exception):
-    """The peer spoke something else than ZMTP, or hung up."""
+    """The peer spoke something other than ZMTP, or hung up."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, SandboxGauge, own
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
 from edl_labs.course.sandbox.zygote.box import Box, enter
-from edl_labs.course.sandbox.zygote.place import Place
+from edl_labs.course.sandbox.zygote.kernel_folders import Place
 from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale
 
 _END_S = 10.0  # SIGKILL acts at once; giving gigabytes back takes seconds on a machine that is full

@@ -22,7 +22,7 @@ from edl_labs.course.sandbox.stage import become_ordinary, open_way
 from edl_labs.course.sandbox.view import View
 from edl_labs.course.sandbox.zygote import inside, warm
 from edl_labs.course.sandbox.zygote.children import Child, Children
-from edl_labs.course.sandbox.zygote.place import Place
+from edl_labs.course.sandbox.zygote.kernel_folders import Place
 
 MESSAGE_BYTES = 1 << 17  # the judge's own bound, which one message on a Unix socket may have
 FDS_AT_MOST = 8  # five come: gate, start pipe, two channels, files

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.course.grade.assignment import Assignment, KnownCell
-from edl_labs.course.grade.plan import Plan, make_plan, solution_plan, with_references
-from edl_labs.course.grade.submission import Cell, Submission
+from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan, with_references
+from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
 def known(role: str, name: str, source: str, *, solution: str = "", kind: str = "code") -> KnownCell:
@@ -27,15 +27,17 @@ def assignment() -> Assignment:
     return Assignment("lab", cells, (), {}, {}, own_exercises=False)
 
 
-def handed_in(assignment: Assignment, **changed: str) -> list[Cell]:
-    return [Cell(c.kind, c.id, changed.get(c.id.replace("-", "_"), c.source), c.grade_id) for c in assignment.cells]
+def handed_in(assignment: Assignment, **changed: str) -> list[SubmittedCell]:
+    return [
+        SubmittedCell(c.kind, c.id, changed.get(c.id.replace("-", "_"), c.source), c.grade_id) for c in assignment.cells
+    ]
 
 
-def planned(assignment: Assignment, cells: list[Cell]) -> Plan:
+def planned(assignment: Assignment, cells: list[SubmittedCell]) -> MarkingPlan:
     return make_plan(assignment, Submission(tuple(cells)))
 
 
-def running(plan: Plan) -> list[str]:
+def running(plan: MarkingPlan) -> list[str]:
     return [cell.source for cell in plan.cells if cell.runs]
 
 
@@ -78,7 +80,7 @@ def test_changed_check_is_tampering_and_its_text_does_not_run(assignment: Assign
 
 def test_copy_left_as_released_does_not_undo_the_work_in_another(assignment: Assignment):
     cells = handed_in(assignment, solve_area="def area(): mine")
-    cells.insert(2, Cell("code", "copy", "def area(): stub", "area"))
+    cells.insert(2, SubmittedCell("code", "copy", "def area(): stub", "area"))
     plan = planned(assignment, cells)
 
     assert ["import edl_labs", "def area(): mine"] == running(plan)
@@ -93,20 +95,20 @@ def test_each_released_cell_is_kept_once_whatever_was_copied(assignment: Assignm
 
 
 def test_claim_of_an_id_that_was_never_released_is_tampering(assignment: Assignment):
-    cells = [*handed_in(assignment), Cell("code", "x", "100", "check_bonus")]
+    cells = [*handed_in(assignment), SubmittedCell("code", "x", "100", "check_bonus")]
 
     assert planned(assignment, cells).tampered
 
 
 def test_prose_counts_from_the_copy_with_work_in_it(assignment: Assignment):
-    cells = [*handed_in(assignment, answer_why="it is so"), Cell("markdown", "y", "your answer", "why")]
+    cells = [*handed_in(assignment, answer_why="it is so"), SubmittedCell("markdown", "y", "your answer", "why")]
 
     assert {"why": "it is so"} == planned(assignment, cells).answers()
 
 
 def test_reference_takes_the_place_of_every_copy(assignment: Assignment):
     cells = handed_in(assignment, solve_area="def area(): wrong")
-    cells.insert(2, Cell("code", "copy", "def area(): also wrong", "area"))
+    cells.insert(2, SubmittedCell("code", "copy", "def area(): also wrong", "area"))
     plan = with_references(planned(assignment, cells), assignment, {"area"})
 
     assert ["def area(): right"] == [source for source in running(plan) if "area" in source]

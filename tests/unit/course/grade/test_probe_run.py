@@ -11,8 +11,8 @@ import pytest
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.grade.assignment import Assignment
-from edl_labs.course.grade.plan import Plan, PlannedCell
-from edl_labs.course.grade.probe_run import AtCheck, Runner
+from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.timed import timed_outcome
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
 from edl_labs.course.sandbox.limits import Limits
@@ -70,10 +70,10 @@ class Notes:
         self.told.append((exercise.name, what, why))
 
 
-def runner(*names: str, ran: list[str] | None = None, **limits: Any) -> Runner:
+def runner(*names: str, ran: list[str] | None = None, **limits: Any) -> PlanRunner:
     exercises = tuple(Exercise(name, "lab", Spec(), ()) for name in names)
     assignment = Assignment("lab", (), exercises, {}, {}, False)
-    return Runner(assignment, lambda: FakeKernel([] if ran is None else ran), Limits(**limits))  # type: ignore
+    return PlanRunner(assignment, lambda: FakeKernel([] if ran is None else ran), Limits(**limits))  # type: ignore
 
 
 def cell(source: str = "", *, probes: str = "") -> PlannedCell:
@@ -81,7 +81,7 @@ def cell(source: str = "", *, probes: str = "") -> PlannedCell:
 
 
 def test_the_sink_gets_evidence_at_each_check_in_order():
-    sink, plan = Notes(), Plan((cell("a"), cell(probes="one"), cell("b"), cell(probes="two")), ())
+    sink, plan = Notes(), MarkingPlan((cell("a"), cell(probes="one"), cell("b"), cell(probes="two")), ())
     run = runner("one", "two").probe_run(plan, sink)
 
     assert [("one", "evidence"), ("two", "evidence")] == sink.told
@@ -94,12 +94,12 @@ def test_a_sink_without_outcomes_leaves_none():
     sink = Notes()
     sink.take = lambda exercise, check: None  # type: ignore[method-assign]
 
-    assert {} == runner("one").probe_run(Plan((cell(probes="one"),), ()), sink).outcomes
+    assert {} == runner("one").probe_run(MarkingPlan((cell(probes="one"),), ()), sink).outcomes
 
 
 def test_a_cell_that_kills_its_kernel_is_left_out_and_later_exercises_count():
     ran: list[str] = []
-    sink, plan = Notes(), Plan((cell("a"), cell("die"), cell(probes="one")), ())
+    sink, plan = Notes(), MarkingPlan((cell("a"), cell("die"), cell(probes="one")), ())
     run = runner("one", ran=ran).probe_run(plan, sink)
 
     assert ["a", "die", "a"] == ran
@@ -109,7 +109,7 @@ def test_a_cell_that_kills_its_kernel_is_left_out_and_later_exercises_count():
 
 
 def test_a_probe_that_kills_its_kernel_costs_its_own_exercise():
-    sink, plan = Notes(), Plan((cell(probes="deadly"), cell(probes="silent"), cell(probes="one")), ())
+    sink, plan = Notes(), MarkingPlan((cell(probes="deadly"), cell(probes="silent"), cell(probes="one")), ())
     runner("deadly", "silent", "one").probe_run(plan, sink)
 
     assert [
@@ -121,7 +121,7 @@ def test_a_probe_that_kills_its_kernel_costs_its_own_exercise():
 
 @pytest.mark.parametrize(("deaths", "why"), [(0, "its kernel died once"), (1, "its kernel died 2 times")])
 def test_after_too_many_deaths_the_rest_is_missed(deaths: int, why: str):
-    sink, plan = Notes(), Plan((cell("die"), cell("die"), cell("die"), cell(probes="one")), ())
+    sink, plan = Notes(), MarkingPlan((cell("die"), cell("die"), cell("die"), cell(probes="one")), ())
     run = runner("one", deaths=deaths).probe_run(plan, sink)
 
     assert [("one", "this was not reached", why)] == sink.told
@@ -129,7 +129,7 @@ def test_after_too_many_deaths_the_rest_is_missed(deaths: int, why: str):
 
 
 def test_of_two_outcomes_the_better_stays():
-    plan = Plan((cell(probes="one"), cell(probes="one")), ())
+    plan = MarkingPlan((cell(probes="one"), cell(probes="one")), ())
     sink = Notes()
     points = iter((2.0, 1.0))
     sink.take = lambda exercise, check: Outcome("one", "lab", "", next(points), 2.0)  # type: ignore[method-assign]
@@ -148,14 +148,14 @@ def test_waiting_for_cases_is_not_the_students_time(monkeypatch: pytest.MonkeyPa
         now.s += 3.0
 
     sink.take = take  # type: ignore[method-assign]
-    run = runner("one").probe_run(Plan((cell(probes="one"), cell("a")), ()), sink)
+    run = runner("one").probe_run(MarkingPlan((cell(probes="one"), cell("a")), ()), sink)
 
     assert 3.0 == run.usage.own_s
     assert [] == run.events
 
 
 def test_a_plan_ends_at_the_last_check_of_an_exercise():
-    plan = Plan((cell("a"), cell(probes="one"), cell(probes="two"), cell(probes="one"), cell("b")), ())
+    plan = MarkingPlan((cell("a"), cell(probes="one"), cell(probes="two"), cell(probes="one"), cell("b")), ())
 
     assert ["", "one", "", "one"] == [c.probes for c in plan.until("one").cells]
     assert ["", "", "", "one"] == [c.probes for c in plan.until("one", once=True).cells]
@@ -163,7 +163,7 @@ def test_a_plan_ends_at_the_last_check_of_an_exercise():
 
 
 def test_a_kernel_that_dies_while_it_is_timed_costs_the_exercise():
-    plan = Plan((cell("die"), cell(probes="one")), ())
+    plan = MarkingPlan((cell("die"), cell(probes="one")), ())
     right = Outcome("one", "lab", "passed", 1.0, 1.0)
     spec = type("Timed", (Spec,), {"timed": True})()
     run = runner("one")

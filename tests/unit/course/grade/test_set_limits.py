@@ -12,7 +12,7 @@ import pytest
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.course_folder import CourseFolder, set_limits
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.plan import Plan, PlannedCell
+from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import ProbedRun
 from edl_labs.course.grade.submission import Unreadable, read_submission
 from edl_labs.course.marks.policy import read_policy
@@ -101,7 +101,7 @@ def test_a_set_limit_refuses_what_the_usual_one_lets_pass(tmp_path: Path):
 
 def test_a_set_limit_cuts_what_is_shown(tmp_path: Path):
     assignment = Assignment("lab", (), (), {}, {}, False)
-    plan = Plan((PlannedCell("code", "x", runs=True),), ())
+    plan = MarkingPlan((PlannedCell("code", "x", runs=True),), ())
     run = ProbedRun(outputs={0: [{"output_type": "stream", "name": "stdout", "text": "line\n" * 20}]})
     limits = course(tmp_path, "[limits]\nshown_lines = 10").limits
     text = graded_notebook(assignment, plan, run, limits=limits)["cells"][0]["outputs"][0]["text"]

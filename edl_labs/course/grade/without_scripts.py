@@ -26,7 +26,7 @@ _SHOWN_KINDS = ("text/plain", "text/html", "text/markdown", "text/latex", "image
 _LEFT_OUT = "[something that a browser would run was left out here]"
 
 
-def harmless_output(output: dict[str, Any]) -> dict[str, Any]:
+def output_without_scripts(output: dict[str, Any]) -> dict[str, Any]:
     """An output of nbformat with nothing in it that a browser runs."""
     if "data" not in output:
         return output
@@ -41,7 +41,7 @@ def harmless_output(output: dict[str, Any]) -> dict[str, Any]:
     return {**output, "data": data or {"text/plain": _LEFT_OUT}, "metadata": {}}
 
 
-def harmless_prose(source: str) -> str:
+def prose_without_scripts(source: str) -> str:
     """Markdown in which every tag is text, when there is one that a browser would run; else as it is."""
     return _SCHEME.sub(r"\1 :", _TAG.sub("&lt;", source)) if _runs(source) else source
 
