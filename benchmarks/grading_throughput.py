@@ -37,7 +37,7 @@ GRADE = """
 import json, sys
 from pathlib import Path
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 report = grade(sys.argv[1], course=CourseFolder(Path(sys.argv[2])), jobs=int(sys.argv[3]), only=sys.argv[4:])
 print(json.dumps(report.to_json()))
 """

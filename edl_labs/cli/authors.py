@@ -42,8 +42,8 @@ def new(
 ) -> None:
     """A lab with one exercise, or an exercise in all its five places; either passes `test` at once."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.scaffold import new as scaffold
-    from edl_labs.course.layout import Course
 
     with Progress(quiet=as_json) as progress:
         report = scaffold(Course.find(), lab, exercise, progress=progress)
@@ -63,8 +63,8 @@ def edit(
 ) -> None:
     """Open a lab's text as a notebook in JupyterLab; each save is written back to the text."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab import edit as editing
-    from edl_labs.course.layout import Course
 
     course = Course.find()
     if to_notebook is not None and from_notebook is not None:
@@ -87,8 +87,8 @@ def publish(
 ) -> None:
     """Write the tree that students may see: labs, README, licence; scanned for leaks first."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.publish import publish as publish_course
-    from edl_labs.course.layout import Course
 
     with Progress(quiet=as_json) as progress:
         report = publish_course(Course.find(), folder, progress=progress)
@@ -106,8 +106,8 @@ def build(
 ) -> None:
     """Notebooks, labs/, goldens and the table of labs, from solutions/."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.build import build as build_course
-    from edl_labs.course.layout import Course
 
     with Progress(quiet=as_json) as progress:
         report = build_course(Course.find(), check=check, progress=progress)
@@ -131,8 +131,8 @@ def prove_labs(
 ) -> None:
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.prove import prove
-    from edl_labs.course.layout import Course
 
     course = Course.find()
     proofs = []
@@ -181,9 +181,9 @@ def leaks(
 ) -> None:
     """Scan what students can read for solution text: labs/, the package, or any folder, wheel or archive."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.leaks import scan, scan_course, secrets
     from edl_labs.course.lab.read import read_labs
-    from edl_labs.course.layout import Course
 
     course = Course.find()
     for path in paths or []:

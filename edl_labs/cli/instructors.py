@@ -206,7 +206,7 @@ def report(
 ) -> None:
     """The class at a glance: a histogram for each exercise, which mistake how often, flags, and what looks alike."""
     need_instructor_tools()
-    from edl_labs.course.grade.course_folder import CourseFolder
+    from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.marks.class_report import class_report, write_report
 
     course = CourseFolder.find()

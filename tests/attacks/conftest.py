@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.probe_run import PlanRunner

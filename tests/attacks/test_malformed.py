@@ -11,9 +11,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.probe_run import ProbedRun

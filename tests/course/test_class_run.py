@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import classrun, preload
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import NothingToDo, UsageError
@@ -252,7 +252,7 @@ from pathlib import Path
 from edl_labs.course.sandbox.kernel import pool
 pool.USUAL_IMPORTS = {PRELOAD!r}
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p: print(p.done, flush=True))
 """
 

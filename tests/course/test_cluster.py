@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.cluster.backends import LocalBackend, RayBackend, SlurmBackend, make_backend
 from edl_labs.course.grade.cluster.spread import spread, spread_class
 from edl_labs.course.grade.cluster.unit import Unit, leased_gpu, read_unit
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.errors import UsageError
 from tests.course.course_fixture import LAB, Course, solve_cell
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.marks.archives import BadArchive
 from edl_labs.course.marks.collect import CollectReport, collect
 from edl_labs.errors import NothingToDo, UsageError

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from tests.course.course_fixture import LAB, Course, solve_cell
 from tests.course.formgrader import TOKEN, Formgrader, formgrader
 

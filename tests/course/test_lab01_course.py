@@ -10,11 +10,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from edl_labs.course.course_folder import Course as Repository
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.layout import Course as Repository
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 from tests.course.once import once
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course
 
 BINARIES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import preload
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.collect import collect
 from edl_labs.course.marks.export import export

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.graded_class import ClassProgress, ClassReport, ProgressHook, StudentRow

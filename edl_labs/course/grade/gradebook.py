@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import CHECK_PREFIX, Assignment
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.result import Result
 from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy

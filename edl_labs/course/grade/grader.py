@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import Assignment
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner

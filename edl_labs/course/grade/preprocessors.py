@@ -17,7 +17,7 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.grader import Grader

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import badges, repository
@@ -14,7 +15,6 @@ from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.release import release
 from edl_labs.course.lab.source_notebook import dumps, locked_digests, source_notebook
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 

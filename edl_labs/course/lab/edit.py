@@ -13,12 +13,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import no_such_lab
 from edl_labs.course.lab.rules import check_cells
 from edl_labs.course.lab.source import parse
 from edl_labs.course.lab.source_notebook import METADATA, dumps
 from edl_labs.course.lab.source_notebook import text as source_text
-from edl_labs.course.layout import Course
 from edl_labs.course.run.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
 from edl_labs.values import Value

@@ -11,8 +11,8 @@ from typing import Any
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.probe_process import Worker
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError, PlainDataError
 
 PUBLIC_SEED = 1

@@ -18,7 +18,7 @@ from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
-    from edl_labs.course.layout import Course
+    from edl_labs.course.course_folder import Course
 
 MIN_LENGTH = 12
 MAX_MEMBER_BYTES = 64 << 20

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
-from edl_labs.course.layout import Course
 from edl_labs.errors import SourceError
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
 from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 
 WRONG_SEEDS = 3

@@ -9,10 +9,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.read import read_labs
-from edl_labs.course.layout import Course
 from edl_labs.course.run.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value

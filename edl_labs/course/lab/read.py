@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import lab_names
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import rules
 from edl_labs.course.lab.lab_toml import read_lab_toml
 from edl_labs.course.lab.parsed_lab import Lab, read_wrong
 from edl_labs.course.lab.places import check_places, registered
 from edl_labs.course.lab.source import Cell, parse
-from edl_labs.course.layout import Course
 from edl_labs.errors import NothingToDo, SourceError, UsageError
 
 _IGNORED = (".ipynb_checkpoints", "__pycache__", ".DS_Store")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.course.course_folder import LAB_NAME, Course
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.markers import NAME
 from edl_labs.course.lab.parsed_lab import Lab
@@ -22,7 +23,6 @@ from edl_labs.course.lab.templates import (
     WRONG,
     filled,
 )
-from edl_labs.course.layout import LAB_NAME, Course
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
 from edl_labs.course.marks.lms import collects_as

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks.score import MIME
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
 from edl_labs.course.marks.collect import handed_in_as

@@ -12,7 +12,7 @@ from typing import Any
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
 from traitlets.config import Config
 
-from edl_labs.course.grade.course_folder import CourseFolder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.lms.folder import plain_table
 from edl_labs.course.marks.policy import read_policy

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import CHECK_PREFIX
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import own_programs, quiet
 from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
 from edl_labs.errors import NothingToDo, UsageError

@@ -24,7 +24,7 @@ from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.layout import Course
+    from edl_labs.course.course_folder import Course
 
 Progress = Callable[[int, int, str], None]
 _ENVIRONMENT_SCHEMA = 1
@@ -215,7 +215,7 @@ def _is_path(lab: str | Path) -> bool:
 
 
 def _course_here(*, needed: bool) -> Course | None:
-    from edl_labs.course.layout import Course
+    from edl_labs.course.course_folder import Course
 
     try:
         return Course.find()

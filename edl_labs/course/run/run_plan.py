@@ -20,7 +20,7 @@ from edl_labs.course.run.verdict import Expected
 from edl_labs.errors import NothingToDo, UsageError
 
 if TYPE_CHECKING:
-    from edl_labs.course.layout import Course
+    from edl_labs.course.course_folder import Course
 
 MODES = ("smoke", "full")
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import exercises_folder
+from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import chosen
 from edl_labs.course.grade.cluster.backends import Backend
 from edl_labs.course.grade.cluster.unit import Unit
-from edl_labs.course.grade.course_folder import CourseFolder
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.sandbox import Level

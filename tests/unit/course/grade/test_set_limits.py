@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import CourseFolder, set_limits
 from edl_labs.course.grade.assignment import Assignment
-from edl_labs.course.grade.course_folder import CourseFolder, set_limits
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import ProbedRun

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
-from edl_labs.course.layout import Course
 from tests.unit.course.lab import kit
 
 

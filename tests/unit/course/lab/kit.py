@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edl_labs.course.layout import Course
+from edl_labs.course.course_folder import Course
 
 LAB = "lab80_doubling"
 SOURCE = '''\

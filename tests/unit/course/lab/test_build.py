@@ -14,9 +14,9 @@ import numpy
 import pytest
 
 from edl_labs.checks import plain_data
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
@@ -43,7 +43,7 @@ def test_a_build_makes_notebooks_goldens_and_the_table(course: Course) -> None:
 def test_a_rebuild_changes_no_byte_not_even_in_another_process(built: Course) -> None:
     before = generated(built)
     code = (
-        "import sys; from edl_labs.course.layout import Course; from edl_labs.course.lab.build import build;"
+        "import sys; from edl_labs.course.course_folder import Course; from edl_labs.course.lab.build import build;"
         "print(build(Course(sys.argv[1])).changed)"
     )
 

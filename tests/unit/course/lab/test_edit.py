@@ -9,9 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.edit import as_notebook, as_text, edit, from_notebook, to_notebook
 from edl_labs.course.lab.source import parse
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError, SourceError, UsageError
 from tests.unit.course.lab import kit
 

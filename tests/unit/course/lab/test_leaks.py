@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.read import read_lab, read_labs
-from edl_labs.course.layout import Course
 from tests.unit.course.lab import kit
 
 LINE = "twice_as_long_s = 4 * half_of(duration_s)"

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.lab.read import read_lab, read_labs
-from edl_labs.course.layout import Course
 from edl_labs.errors import NothingToDo, SourceError, UsageError
 from tests.unit.course.lab import kit
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.leaks import LeakError
 from edl_labs.course.lab.publish import MANIFEST, publish
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError, UsageError
 from tests.unit.course.lab import kit
 

@@ -8,10 +8,10 @@ import json
 import nbformat
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.release import release
 from edl_labs.course.lab.source_notebook import NBGRADER_SCHEMA, dumps, locked_digests, source_notebook
-from edl_labs.course.layout import Course
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.layout import Course
 from edl_labs.errors import SourceError
 from tests.unit.course.lab import kit
 

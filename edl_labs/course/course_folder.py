@@ -1,22 +1,115 @@
-"""An nbgrader course as class runs see it: where things lie, who handed in, and which gradebook."""
+"""A course: where everything lies that its authors write, and that nbgrader collects and grades.
+
+`Course` is what authors see, found by its `solutions/`; `CourseFolder` is what class runs see, found by its
+`nbgrader_config.py`: who handed in, which gradebook, which limits. Often both are one folder.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import Field, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from edl_labs.checks.lab_exercises import module_path
 from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
 from edl_labs.course.grade.assignment import Assignment, load_assignment
 from edl_labs.course.quick_imports import without_grammars
 from edl_labs.course.sandbox.limits import Limits
-from edl_labs.errors import UsageError
+from edl_labs.errors import SourceError, UsageError
 
+LAB_NAME = re.compile(r"lab\d\d_[a-z0-9]+(_[a-z0-9]+)*")
+_PACKAGE = Path(__file__).resolve().parents[1]
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass(frozen=True)
+class Course:
+    """The paths of the course in `root`; it need not be this repository."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", Path(self.root).resolve())
+
+    @property
+    def solutions(self) -> Path:
+        """The source of every lab; instructors only."""
+        return self.root / "solutions"
+
+    @property
+    def labs(self) -> Path:
+        """What students get: generated and committed."""
+        return self.root / "labs"
+
+    @property
+    def source(self) -> Path:
+        """nbgrader's source notebooks, solutions included: generated, never committed."""
+        return self.root / "build" / "source"
+
+    @property
+    def exercises(self) -> Path:
+        """One folder or module a lab: its cases, probes and compares."""
+        return self.root / "edl_labs" / "exercises"
+
+    def exercise_module(self, lab: str) -> Path:
+        """The file that lists or holds a lab's exercises, there or not."""
+        return module_path(lab, self.exercises)
+
+    @property
+    def goldens(self) -> Path:
+        """What the build publishes for `check` and `hint`."""
+        return self.exercises / "goldens"
+
+    @classmethod
+    def find(cls, start: Path | str | None = None) -> Course:
+        """The course around `start` (default: the working directory); UsageError when there is none."""
+        then = "change to the repository's folder; students need no course: edl-labs start"
+        return cls(_around(start, "solutions", called="a solutions/ folder", then=then))
+
+    def lab_names(self) -> list[str]:
+        """The labs in solutions/, in order; SourceError for a folder that is not named like a lab."""
+        if not self.solutions.is_dir():
+            return []
+        folders = sorted(p for p in self.solutions.iterdir() if p.is_dir() and not p.name.startswith((".", "__")))
+        for folder in folders:
+            if not LAB_NAME.fullmatch(folder.name):
+                raise SourceError(
+                    f"{folder.name!r} is not a lab's name",
+                    file=self.shown(folder),
+                    line=1,
+                    why="labs are called lab, two digits, underscore, lower-case words: lab01_gpu_basics",
+                    next="rename the folder, or move it out of solutions/",
+                )
+        return [folder.name for folder in folders]
+
+    def shown(self, path: Path) -> str:
+        """`path` as messages show it: from the course's root, with forward slashes."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+    @contextmanager
+    def activated(self) -> Iterator[None]:
+        """While active, `edl_labs.checks` takes exercises and goldens from this course."""
+        before = os.environ.get("EDL_LABS_EXERCISES")
+        own = self.exercises == _PACKAGE / "exercises"
+        if own:
+            os.environ.pop("EDL_LABS_EXERCISES", None)
+        else:
+            os.environ["EDL_LABS_EXERCISES"] = str(self.exercises)
+        try:
+            yield
+        finally:
+            os.environ.pop("EDL_LABS_EXERCISES", None)
+            if before is not None:
+                os.environ["EDL_LABS_EXERCISES"] = before
 
 
 @dataclass(frozen=True)
@@ -29,15 +122,8 @@ class CourseFolder:
     @classmethod
     def find(cls, start: Path | None = None, *, db_url: str = "") -> CourseFolder:
         """The course around `start` (default: the working directory)."""
-        here = (start or Path.cwd()).resolve()
-        for folder in (here, *here.parents):
-            if (folder / "nbgrader_config.py").is_file():
-                return cls(folder, db_url)
-        raise UsageError(
-            "this is not a course",
-            why=f"neither {here.name or here} nor a folder above it has an nbgrader_config.py",
-            next="change to the course's folder",
-        )
+        called, then = "an nbgrader_config.py", "change to the course's folder"
+        return cls(_around(start, "nbgrader_config.py", called=called, then=then), db_url)
 
     @classmethod
     def around(cls, directory: Any, config: Any) -> CourseFolder:
@@ -105,6 +191,16 @@ class CourseFolder:
     def grading(self, assignment: str) -> Path:
         """Where class runs keep the seed, references and results of an assignment."""
         return self.path("autograded", student="STUDENT", assignment=assignment).parents[2] / "grading" / assignment
+
+
+def _around(start: Path | str | None, name: str, *, called: str, then: str) -> Path:
+    """The nearest folder, from `start` (default: the working directory) upwards, that has `name`."""
+    here = Path(start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / name).exists():
+            return folder
+    why = f"neither {here.name or here} nor a folder above it has {called}"
+    raise UsageError("this is not a course", why=why, next=then)
 
 
 def _handed_in(student: Path, assignment: str) -> bool:
