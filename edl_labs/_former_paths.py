@@ -76,6 +76,7 @@ MODULES = {
     "edl_labs.course.run.values": "edl_labs.course.run.run_report",
     "edl_labs.grading": "edl_labs.course.grade",
     "edl_labs.grading.kernel": "edl_labs.course.sandbox.kernel",
+    "edl_labs.grading.kernel.messages": "edl_labs.course.sandbox.kernel.jupyter_messages",
     "edl_labs.grading.kernel.outputs": "edl_labs.course.sandbox.kernel.cell_outputs",
     "edl_labs.grading.kernel.zygote": "edl_labs.course.sandbox.zygote",
     "edl_labs.grading.report": "edl_labs.course.grade.graded_class",

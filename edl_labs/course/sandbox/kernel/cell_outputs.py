@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.course.sandbox.kernel.messages import Message
+from edl_labs.course.sandbox.kernel.jupyter_messages import Message
 
 _CUT = "\n[output cut here: the cell put out more than {kept}]\n"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
 from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
 from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange
-from edl_labs.course.sandbox.kernel.messages import execute_content, read_message
+from edl_labs.course.sandbox.kernel.jupyter_messages import execute_content, read_message
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
 

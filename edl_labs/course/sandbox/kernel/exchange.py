@@ -8,7 +8,7 @@ from typing import Any
 
 from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, Outputs
 from edl_labs.course.sandbox.kernel.errors import Violation
-from edl_labs.course.sandbox.kernel.messages import Message
+from edl_labs.course.sandbox.kernel.jupyter_messages import Message
 from edl_labs.course.sandbox.limits import Limits
 
 ANSWER_KIND = "edl_answer"
