@@ -24,7 +24,7 @@ def checked_lengths(lengths: Iterable[Any]) -> list[int]:
 
 
 def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list[int]]:
-    """Batches as lists of sample numbers below `samples`; UsageError naming the first batch that is none."""
+    """Batches as lists of sample numbers below `samples`; UsageError naming the first batch that is not one."""
     found = []
     for number, batch in enumerate(batches):
         rows = [_whole(row) for row in batch]

@@ -76,7 +76,7 @@ class Tar:
 
 
 class _Places:
-    """A file that is read at places: by the kernel's own call for it, or under a lock where there is none."""
+    """A file that is read at places: by the kernel's own call for it, or under a lock on systems without one."""
 
     def __init__(self, path: Path) -> None:
         self.file = open(path, "rb", buffering=0)  # noqa: SIM115

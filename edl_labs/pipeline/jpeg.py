@@ -10,7 +10,7 @@ _START = b"\xff\xd8"
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA  # start and end of the image, start of a scan (ITU T.81, table B.1)
 # Restart markers, which stand among the compressed data, and TEM: all other ones are followed by a length.
 _ALONE = {*range(0xD0, 0xD8), 0x01}
-# A marker, behind any number of filling bytes; where a scan has begun, a stuffed zero or a restart is none.
+# A marker, behind any number of filling bytes; inside a scan, stuffed zeros and restarts do not count.
 _MARKER = re.compile(rb"\xff[^\x00\xff]")
 _IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 # Start-of-frame markers: all of C0 to CF but the tables C4, C8 and CC.
@@ -18,7 +18,7 @@ _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
 def jpeg_size(data: bytes, *, sample: str = "the image") -> tuple[int, int]:
-    """(height, width) as the frame header says; BrokenSample where there is none.
+    """(height, width) as the frame header says; BrokenSample where the header is missing.
 
     >>> jpeg_size(b"GIF89a", sample="sample 3")
     Traceback (most recent call last):

@@ -104,7 +104,7 @@ def find(experiment: str, *, hardware_key: str | None = None) -> Recording:
 
 
 def parse(text: str, *, name: str) -> Recording:
-    """The recording in a JSON text; EdlError, saying what is wrong, where it is none."""
+    """The recording in a JSON text; EdlError, saying what is wrong, where it does not hold one."""
     try:
         data = json.loads(text)
         recording = _recording(data)

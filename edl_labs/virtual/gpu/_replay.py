@@ -76,8 +76,8 @@ def replay(
 ) -> Replay:
     """Run a recorded program again on a fresh VirtualGPU of the same machine.
 
-    Raises ReplayDisagreement where a recorded reading is not the replayed one, and ReplayError where the program is
-    none: never anything else, whatever `program` is.
+    Raises ReplayDisagreement where a recorded reading is not the replayed one, and ReplayError where `program` is
+    not one: never anything else, whatever it is.
 
     >>> gpu = VirtualGPU("H200")
     >>> gpu.launch("relu", duration_s=1e-3); gpu.synchronize(); _ = gpu.now_s()

@@ -274,7 +274,7 @@ def check_entry(index: int, entry: object) -> Entry:
 
 
 def malformed(index: int, problem: str) -> ReplayError:
-    """The error for an operation that is none."""
+    """The error for an entry that is not an operation."""
     return ReplayError(
         f"operation {index} of the program {problem}",
         why="only what a VirtualGPU recorded can be replayed",

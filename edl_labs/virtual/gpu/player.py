@@ -16,7 +16,7 @@ MAX_REPLAYED = 300_000
 
 
 def entries(program: object, *, max_operations: int = MAX_REPLAYED) -> Iterator[tuple[int, Entry]]:
-    """The operations of a program with their numbers, each checked in its turn; ReplayError for what is none."""
+    """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
     if type(program) is not list:
         raise ReplayError(
             f"a program is a list of operations, not a {type(program).__name__}",

@@ -68,8 +68,8 @@ def replay_workers(
 ) -> WorkersReplay:
     """Run a recorded program again on a fresh VirtualWorkers of the same machine.
 
-    Raises ReplayDisagreement where a recorded reading is not the replayed one, and ReplayError where the program is
-    none: never anything else, whatever `program` is.
+    Raises ReplayDisagreement where a recorded reading is not the replayed one, and ReplayError where `program` is
+    not one: never anything else, whatever it is.
 
     >>> vw = VirtualWorkers(cores=2)
     >>> vw.read(vw.file(10_000), nbytes=5_000)

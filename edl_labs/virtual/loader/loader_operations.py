@@ -56,7 +56,7 @@ OPERATIONS: dict[str, LoadingKind] = {
 def entries(
     program: object, machine: LoaderMachine, *, max_operations: int = MAX_REPLAYED
 ) -> Iterator[tuple[int, Entry]]:
-    """The operations of a program with their numbers, each checked in its turn; ReplayError for what is none."""
+    """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
     if type(program) is not list:
         raise ReplayError(
             f"a program is a list of operations, not a {type(program).__name__}",
@@ -77,7 +77,7 @@ def entries(
 
 
 def malformed(index: int, problem: str) -> ReplayError:
-    """The error for an operation that is none."""
+    """The error for an entry that is not an operation."""
     return ReplayError(
         f"operation {index} of the program {problem}",
         why="only what a VirtualWorkers recorded can be replayed",
