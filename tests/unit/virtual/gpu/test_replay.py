@@ -12,6 +12,7 @@ import pytest
 from edl_labs.checks.plain_data import decode, encode
 from edl_labs.errors import EdlError
 from edl_labs.virtual import ReplayDisagreement, ReplayError, VirtualGPU, VirtualMachine, compact, replay
+from edl_labs.virtual.gpu.operations import OPERATIONS, WORKS, OperationKind
 
 MACHINE = VirtualMachine.of("H200", clock_resolution_s=1e-6)
 
@@ -70,6 +71,18 @@ def test_a_replay_gives_counts_makespan_and_the_same_readings():
     ]
     assert pytest.approx(gpu.now_s(), abs=2e-6) == again.makespan_s
     assert gpu.program[:-1] == list(again.program)
+
+
+def test_every_operation_of_the_table_is_one_that_programs_record_and_a_new_one_is_one_entry(monkeypatch):
+    gpu = everything()
+
+    assert set(OPERATIONS) == {entry["op"] for entry in gpu.program}
+
+    nap = OperationKind({}, lambda gpu, entry: gpu.host_work(1.0), effect=WORKS, on_host=lambda entry, places: True)
+    monkeypatch.setitem(OPERATIONS, "nap", nap)
+    again = replay([{"op": "nap"}], VirtualMachine())
+
+    assert (1, 1.0, ()) == (again.counts["nap"], again.host_s, again.races)
 
 
 def test_a_program_is_plain_data_and_survives_its_encoding():
