@@ -104,7 +104,7 @@ def measure(
         cold=cold,
         graph=graph,
         dropped=run.dropped,
-        warnings=session.found(estimate, work=work, machine=machine, plan=plan),
+        warnings=session.found(estimate, work=work, machine=machine),
         off=session.off,
         notes=_notes(run, plan, times),
         stamp=stamp_for(clock),

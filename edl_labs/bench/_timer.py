@@ -10,7 +10,7 @@ from statistics import median
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
-from edl_labs.bench.detectors.messages import mistake
+from edl_labs.bench.detectors import mistake
 from edl_labs.bench.results import Mistake
 from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_asynchronous
 from edl_labs.units import percent, seconds

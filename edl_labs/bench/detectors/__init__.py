@@ -1,8 +1,7 @@
-"""The mistake detector: what is wrong with how something is timed, found while it is timed."""
+"""What is wrong with how something is timed, found while it is timed: a class for each kind of mistake."""
 
 from __future__ import annotations
 
-from edl_labs.bench.detectors.detection import Detection, get_ready
-from edl_labs.bench.detectors.messages import KINDS, mistake
+from edl_labs.bench.detectors.detection import KINDS, Detection, get_ready, mistake
 
 __all__ = ["KINDS", "Detection", "get_ready", "mistake"]

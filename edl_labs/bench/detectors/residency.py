@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from statistics import median
 
-from edl_labs.bench.detectors.host_watch import queued_s
+from edl_labs.bench.detectors.detector import Detector
+from edl_labs.bench.detectors.other_threads import queued_s
 from edl_labs.bench.timing.blocks import Runner
 from edl_labs.bench.timing.cache_flush import llc_bytes, make_flush
 from edl_labs.bench.timing.warmup import BlockPlan
+from edl_labs.clock import is_asynchronous
 from edl_labs.units import byte_count, percent
 
 _MATTERS = 0.3
@@ -16,6 +18,35 @@ _LEAST_BYTE_PER_S = 2e9
 _TIMES = 3
 # Smaller inputs lie in the first-level caches of any real program, and an emptied one costs more in code than in data.
 _LEAST_BYTES = 128 << 10
+
+
+class CacheResident(Detector):
+    """The same data is served by the cache in each call."""
+
+    kind = "cache_resident"
+    what = "the inputs stay in the cache from call to call"
+    why = "{detail}; real data arrives from memory"
+    next = "give inputs= a factory, so that they are rotated, or measure with cold=True, if real data will be cold"
+
+    def before(self) -> str:
+        if self.look.feed is None and self.look.virtual is None:
+            self.look.off[self.kind] = "no inputs= were given"
+        return ""
+
+    def when_warm(self, runner: Runner, plan: BlockPlan) -> str:
+        look = self.look
+        if look.cold or plan.call_s > look.budget_s / 40:
+            return ""
+        if look.virtual is not None and is_asynchronous(look.clock):
+            call_bytes = pool_bytes = look.virtual.moved_bytes
+        elif look.feed is None:
+            return ""
+        else:
+            call_bytes, pool_bytes = look.feed.nbytes, look.feed.nbytes * len(look.feed.pool)
+        why = resident(runner, plan, call_bytes=call_bytes, pool_bytes=pool_bytes, budget_s=look.budget_s)
+        if why is None:
+            look.off[self.kind] = "clearing the cache takes longer than this budget allows"
+        return why or ""
 
 
 def resident(runner: Runner, plan: BlockPlan, *, call_bytes: int, pool_bytes: int, budget_s: float) -> str | None:

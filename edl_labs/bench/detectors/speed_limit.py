@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edl_labs.bench.detectors.detector import Detector
 from edl_labs.errors import UsageError
-from edl_labs.units import byte_count, seconds, si
+from edl_labs.units import seconds, si
 
 _FLOPS = ("flops", "flop", "contraction_flops")
 _BYTES = ("moved_bytes", "bytes")
 _RATE = ("peak_flop_per_s", "flop_per_s")
 _BANDWIDTH = ("bandwidth_byte_per_s", "memory_bandwidth_byte_per_s", "byte_per_s")
+
+
+class FasterThanLight(Detector):
+    """The time is below what the stated work takes on the stated machine."""
+
+    kind = "faster_than_light"
+    what = "this is faster than the machine can be"
+    why = "{detail}"
+    next = (
+        "check that the work is what the function does, that it runs on this machine, and that the clock waits for it"
+    )
 
 
 def bound_s(work: Any, machine: Any) -> float:
@@ -68,6 +80,3 @@ def _number(value: Any, names: tuple[str, ...], work: Any) -> float | None:
 
 def _get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-__all__ = ["bound_s", "byte_count", "excess"]

@@ -14,7 +14,7 @@ import torch
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench import FunctionFailed, measure
-from edl_labs.bench.detectors import KINDS, Detection, host_watch, mistake
+from edl_labs.bench.detectors import KINDS, Detection, mistake, other_threads
 from edl_labs.bench.detectors.input_data import used_up
 from edl_labs.bench.detectors.speed_limit import bound_s
 from edl_labs.bench.timing.argument_pool import ArgumentPool
@@ -89,13 +89,13 @@ def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):
 
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     monkeypatch.setattr(time, "sleep", nap)
-    monkeypatch.setattr(host_watch, "_run_ns", lambda: dict(ran))
-    monkeypatch.setattr(host_watch, "_is_runnable", lambda thread: not done[thread])
-    found = host_watch.computing_threads()
+    monkeypatch.setattr(other_threads, "_run_ns", lambda: dict(ran))
+    monkeypatch.setattr(other_threads, "_is_runnable", lambda thread: not done[thread])
+    found = other_threads.computing_threads()
     ran[7], done[7] = 0, True
 
     assert {7} == found
-    assert set() == host_watch.computing_threads()
+    assert set() == other_threads.computing_threads()
 
 
 @pytest.mark.parametrize("maker", [pytest.param(m, id=f"{i}-{m.__name__}") for i, m in enumerate(snippets.CLEAN)])

@@ -1,0 +1,151 @@
+"""What each call leaves behind: graphs, gradients, memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from edl_labs.bench.detectors.detector import TOO_LONG, Detector, Look
+from edl_labs.bench.detectors.torch_watch import reserved_bytes
+from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.processor_state import State
+from edl_labs.bench.timing.warmup import BlockPlan
+from edl_labs.units import byte_count
+
+_BATCHES = 3
+# Fewer calls would not tell what each one leaves from what the interpreter keeps now and then.
+_LEAST_CALLS, _MOST_CALLS = 16, 64
+# Of the budget for a batch: four of them take a twentieth, and what looks like growth takes a fifth more.
+_SHARE = 0.05 / 4
+_BLOCK_BYTES = 512  # what torch's allocator rounds up to
+
+
+class GraphKept(Detector):
+    """Something outside keeps the result with its graph."""
+
+    kind = "graph_kept"
+    what = "each call keeps its autograd graph alive"
+    why = "{detail}: memory grows with each call, and the allocator's time with it"
+    next = "keep loss.detach() or loss.item() outside, or run the call under torch.no_grad()"
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        if not finished:
+            self.look.off[self.kind] = TOO_LONG
+            return ""
+        return _kept_text(self.look) if self.look.tensors_kept() and _keeps_graphs(self.look) else ""
+
+
+class GradientsAccumulate(Detector):
+    """Gradients are not cleared before a backward pass."""
+
+    kind = "gradients_accumulate"
+    what = "gradients pile up from call to call"
+    why = "{detail}: each backward pass adds to what the last one left, which a training step does not do"
+    next = "set gradients to None first: optimizer.zero_grad(set_to_none=True)"
+
+    def after_call(self, result: Any) -> str:
+        piled_up = self.look.torch is not None and self.look.torch.piled_up and self.look.calls > 1
+        return "a gradient was already there when the backward pass began" if piled_up else ""
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        if not finished:
+            self.look.off[self.kind] = TOO_LONG
+        return ""
+
+
+class AllocatorGrowing(Detector):
+    """Each call takes memory that it does not give back."""
+
+    kind = "allocator_growing"
+    what = "memory still grows with each call"
+    why = "{detail}: the time of a call then includes fetching new memory, and the run may end out of memory"
+    next = "let go of what the call stores, or reuse one buffer; empty caches and lists between calls"
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(look)
+        self._reserved = 0
+
+    def after_call(self, result: Any) -> str:
+        growth = self.look.virtual.growth if self.look.virtual else 0
+        return f"each call makes {growth} buffer{'' if growth == 1 else 's'} more than it frees" if growth > 0 else ""
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        look = self.look
+        if not finished:
+            look.off[self.kind] = TOO_LONG
+            return ""
+        if look.tensors_kept():
+            return "" if _keeps_graphs(look) else _kept_text(look)
+        if look.virtual is not None:
+            return ""
+        calls = int(look.budget_s * _SHARE / max(_call_s(look, call), 1e-7))
+        if calls < _LEAST_CALLS:
+            look.off[self.kind] = TOO_LONG
+            return ""
+        objects = grows(call, calls=min(calls, _MOST_CALLS))
+        return f"each call leaves {objects:.1f} objects behind" if objects else ""
+
+    def when_warm(self, runner: Runner, plan: BlockPlan) -> str:
+        self._reserved = reserved_bytes(sys.modules.get("torch"))
+        return ""
+
+    def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
+        grown = reserved_bytes(sys.modules.get("torch")) - self._reserved
+        enough = grown > 0 and blocks > 1 and grown > 0.5 * blocks * plan.calls * _BLOCK_BYTES
+        return f"the allocator fetched {byte_count(grown)} more while it was timed" if enough else ""
+
+
+def _keeps_graphs(look: Look) -> bool:
+    return any(tensor.requires_grad for tensor in (look.torch.survivors() if look.torch else ()))
+
+
+def _kept_text(look: Look) -> str:
+    kept = look.tensors_kept()
+    return f"{kept} tensors of each call stay alive" if kept > 1 else "a tensor of each call stays alive"
+
+
+def _call_s(look: Look, call: Callable[[], object]) -> float:
+    # A device is drained before and after: else a call looks as cheap as its launch, and far too many are queued.
+    look.clock.synchronize()
+    now = look.clock.now_s
+    start, began = time.perf_counter(), now()
+    call()
+    look.clock.synchronize()
+    return max(time.perf_counter() - start, now() - began)
+
+
+def grows(call: Callable[[], object], *, calls: int) -> float:
+    """Objects that each call leaves behind, over three batches of `calls`; 0 unless each batch left some.
+
+    Believed only when batches of four times as many calls leave four times as much: what a batch, or whatever else
+    runs in the process, leaves by itself does not.
+    """
+    left = _left_by_each(call, calls=calls)
+    return min(left, _left_by_each(call, calls=4 * calls)) if left else 0.0
+
+
+def _left_by_each(call: Callable[[], object], *, calls: int) -> float:
+    # What is there already is set aside, so that a full collection takes no longer than what the calls made: garbage
+    # that a collection in the middle of a call has moved to the oldest generation must not count as kept.
+    apart = gc.get_freeze_count() == 0
+    if apart:
+        gc.freeze()
+    try:
+        counts = [_blocks_after(call, calls=calls, generation=2 if apart else 1) for _ in range(_BATCHES + 1)]
+    finally:
+        if apart:
+            gc.unfreeze()
+    added = [(after - before) / calls for before, after in pairwise(counts)]
+    return min(added) if min(added) >= 0.9 else 0.0
+
+
+def _blocks_after(call: Callable[[], object], *, calls: int, generation: int) -> int:
+    """Memory blocks of the interpreter after some calls, and after their garbage was collected."""
+    for _ in range(calls):
+        call()
+    gc.collect(generation)
+    return sys.getallocatedblocks()
