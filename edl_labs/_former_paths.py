@@ -134,7 +134,7 @@ MODULES = {
     "edl_labs.roofline.machine": "edl_labs.roofline.machine_ceilings",
     "edl_labs.roofline.measuring": "edl_labs.roofline._ceilings",
     "edl_labs.roofline.points": "edl_labs.roofline._place",
-    "edl_labs.roofline.reckoning": "edl_labs.roofline.operators.operation",
+    "edl_labs.roofline.reckoning": "edl_labs.roofline.operators.counted_call",
     "edl_labs.roofline.recording": "edl_labs.roofline.operators.recorder",
     "edl_labs.roofline.remembered": "edl_labs.roofline._ceilings",
     "edl_labs.roofline.rounds": "edl_labs.roofline.microbenchmarks.highest_rates",

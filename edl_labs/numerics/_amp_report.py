@@ -34,10 +34,6 @@ class AmpReport(Value):
         """Measured: time in full precision over time under AMP; None when nothing was measured."""
         return None if self.measured is None else self.measured.speedup
 
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON data."""
-        return {**super().to_json(), "measured": None if self.measured is None else self.measured.to_json()}
-
     def __repr__(self) -> str:
         return "\n".join([repr(self.prediction), *self.explanation])
 

@@ -10,7 +10,7 @@ import torch
 from edl_labs.errors import UsageError
 from edl_labs.numerics.autocast_trace import DEVICE_TYPES, TorchCall, trace
 from edl_labs.numerics.named_formats import torch_dtype
-from edl_labs.roofline.operators.operation import short_dtype
+from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.values import Value
 
 _ASKED = ("to", "type", "float", "half", "bfloat16", "double")

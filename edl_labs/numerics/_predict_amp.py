@@ -14,7 +14,7 @@ from edl_labs.numerics._rates_here import Rates
 from edl_labs.numerics._tf32_state import tf32_state
 from edl_labs.numerics.autocast_trace import TorchCall, TracedKernel, trace
 from edl_labs.roofline import Machine, Work, bound
-from edl_labs.roofline.operators.operation import short_dtype
+from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
 
@@ -178,7 +178,7 @@ class _Pricing:
         return flop[True] > flop[False]
 
     def _tf32(self, kernel: TracedKernel) -> bool:
-        allowed = self.convolution_tf32 if "conv" in kernel.operation.name else self.matmul_tf32
+        allowed = self.convolution_tf32 if "conv" in kernel.counted.name else self.matmul_tf32
         return allowed and kernel.ran_in == "fp32" and "tf32" in self.machine.matmul
 
     def _kernel_s(self, kernel: TracedKernel, *, strict: bool) -> tuple[float, float]:
@@ -188,13 +188,13 @@ class _Pricing:
 
     def _work(self, kernel: TracedKernel, *, strict: bool) -> Work:
         dtype = "tf32" if self._tf32(kernel) else kernel.ran_in
-        products, other = kernel.flops, kernel.operation.other_flops or 0.0
+        products, other = kernel.flops, kernel.counted.other_flops or 0.0
         if dtype not in self.machine.matmul:
-            return Work(0, products + other, kernel.operation.moved_bytes, "fp32")
+            return Work(0, products + other, kernel.counted.moved_bytes, "fp32")
         if strict and products and not _aligned(kernel):
             # The old rule: misaligned products run as if there were no tensor cores.
             products, other = 0, products + other
-        return Work(products, other, kernel.operation.moved_bytes, dtype)
+        return Work(products, other, kernel.counted.moved_bytes, dtype)
 
 
 def _aligned(kernel: TracedKernel) -> bool:
@@ -204,7 +204,7 @@ def _aligned(kernel: TracedKernel) -> bool:
     attention the size of a head.
     """
     multiple = alignment_multiple(kernel.ran_in if kernel.ran_in in _LOW_BYTES else "fp32")
-    name = kernel.operation.name
+    name = kernel.counted.name
     matrices = [brief.shape for brief in (*kernel.given, *kernel.made) if len(brief.shape) >= 2]
     if "attention" in name:
         sizes = [shape[-1] for shape in matrices[:3]]  # queries, keys and values lie by head

@@ -15,7 +15,7 @@ from edl_labs.hardware import Accelerator
 from edl_labs.roofline import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks.highest_rates import measure_all
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, memory_kernels, product_kernel
-from edl_labs.roofline.operators.operation import short_dtype
+from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.values import Value
 
 # What a kernel costs the host in eager torch: the launch itself and the dispatch before it.

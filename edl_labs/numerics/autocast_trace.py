@@ -17,8 +17,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from edl_labs.errors import UsageError
+from edl_labs.roofline.operators.counted_call import CountedCall, counted, short_dtype
 from edl_labs.roofline.operators.operand_bytes import briefs
-from edl_labs.roofline.operators.operation import Operation, operation, short_dtype
 from edl_labs.roofline.operators.recorded_run import as_fake
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall, Recorder, briefed
 
@@ -32,7 +32,7 @@ _WIDTHS = ("bf16", "fp16", "fp32", "fp64")
 class TracedKernel:
     """One operator of torch's lowest level: its work, and the shapes and dtypes that it was given and made."""
 
-    operation: Operation
+    counted: CountedCall
     given: tuple[Brief, ...]
     made: tuple[Brief, ...]
     promotes: bool = False
@@ -40,7 +40,7 @@ class TracedKernel:
     @property
     def is_cast(self) -> bool:
         """Whether it only changes a dtype."""
-        return self.operation.name in _CASTS
+        return self.counted.name in _CASTS
 
     @property
     def dtypes(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class TracedKernel:
     @property
     def flops(self) -> int:
         """FLOPs of contractions."""
-        return self.operation.contraction_flops
+        return self.counted.contraction_flops
 
     @property
     def ran_in(self) -> str | None:
@@ -79,7 +79,7 @@ class TorchCall:
     def main(self) -> TracedKernel | None:
         """The kernel with the most work, casts apart."""
         real = [kernel for kernel in self.kernels if not kernel.is_cast and kernel.ran_in]
-        return max(real, key=lambda kernel: (kernel.flops, kernel.operation.moved_bytes), default=None)
+        return max(real, key=lambda kernel: (kernel.flops, kernel.counted.moved_bytes), default=None)
 
     @property
     def ran_in(self) -> str | None:
@@ -159,7 +159,7 @@ class _Functions(TorchFunctionMode):
 
 def _kernel(call: RecordedCall) -> TracedKernel:
     return TracedKernel(
-        operation(call),
+        counted(call),
         given=(*briefs(call.args), *briefs(call.kwargs)),
         made=tuple(briefs(call.out)),
         promotes=torch.Tag.pointwise in call.func.tags,
@@ -172,11 +172,11 @@ def _fused_attention(kernels: list[TracedKernel], given: tuple[Brief, ...], made
     The GPU chooses the kernel; without one torch falls back to plain products in fp32, which no GPU would run.
     """
     dtype = made[0].dtype
-    found = Operation(
+    found = CountedCall(
         "scaled_dot_product_attention",
         short_dtype(dtype),
         contraction_flops=sum(kernel.flops for kernel in kernels),
-        other_flops=sum(kernel.operation.other_flops or 0.0 for kernel in kernels),
+        other_flops=sum(kernel.counted.other_flops or 0.0 for kernel in kernels),
         moved_bytes=sum(math.prod(brief.shape) for brief in (*given[:3], *made[:1])) * dtype.itemsize,
     )
     return TracedKernel(found, tuple(brief._replace(dtype=dtype) for brief in given), made)

@@ -155,12 +155,12 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
 
 
 def _rows(calls: list[Any]) -> tuple[tuple[OperatorCount, ...], dict[str, int]]:
-    from edl_labs.roofline.operators.operation import operation
+    from edl_labs.roofline.operators.counted_call import counted
 
     uncounted: Counter[str] = Counter()
     found: dict[_Key, list[float]] = {}
     for call in calls:
-        name, dtype, contraction, other, moved = operation(call)
+        name, dtype, contraction, other, moved = counted(call)
         if other is None:
             uncounted[name] += 1
         key = (name, call.module, "backward" if call.is_backward else "forward", dtype)

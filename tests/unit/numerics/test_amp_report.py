@@ -10,7 +10,7 @@ from torch import nn
 
 from edl_labs.errors import UsageError
 from edl_labs.hardware import accelerator
-from edl_labs.numerics import Rates, amp_report, predict_amp, training_step
+from edl_labs.numerics import AmpReport, Rates, amp_report, predict_amp, training_step
 from edl_labs.numerics._amp_report import _gap
 
 A100 = Rates.of("A100-80GB")
@@ -114,7 +114,8 @@ def test_here_it_is_measured_and_the_model_is_left_alone() -> None:
     assert 0 < report.speedup
     assert "measured:" in repr(report)
     assert model[0].weight.grad is None
-    assert 1 == json.loads(json.dumps(report.to_json()))["schema"]
+    assert report.to_json() == AmpReport.from_json(json.dumps(report.to_json())).to_json()
+    assert report.speedup == AmpReport.from_json(report.to_json()).speedup
 
 
 @pytest.mark.parametrize(("dtype", "expected"), [(None, torch.float32), (torch.bfloat16, torch.bfloat16)])

@@ -13,7 +13,7 @@ from edl_labs.roofline.operators.other_flops import other_flops
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall
 
 
-class Operation(NamedTuple):
+class CountedCall(NamedTuple):
     """One call: the operator's name, the dtype it counts in, FLOPs of contractions, other FLOPs (or None), bytes."""
 
     name: str
@@ -23,7 +23,7 @@ class Operation(NamedTuple):
     moved_bytes: int
 
 
-def operation(call: RecordedCall) -> Operation:
+def counted(call: RecordedCall) -> CountedCall:
     """The FLOPs and bytes of one call; other FLOPs are None where no formula is known."""
     name, formula = _operator(call.func)
     moved = moved_bytes(name, call.args, call.kwargs, call.out)
@@ -34,7 +34,7 @@ def operation(call: RecordedCall) -> Operation:
         other = other_flops(name, call.func, call.args, call.out)
         if other is None and formula:
             other = 0.0
-    return Operation(name, _dtype(call, is_contraction=contraction > 0), contraction, other, moved)
+    return CountedCall(name, _dtype(call, is_contraction=contraction > 0), contraction, other, moved)
 
 
 def short_dtype(dtype: object, *, tf32: bool = False) -> str:
