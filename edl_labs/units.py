@@ -114,6 +114,16 @@ def ratio_text(ratio: float, low: float, high: float) -> str:
     return f"{ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
 
 
+def counted(number: float, noun: str) -> str:
+    """A number with its noun, in the plural where it must be.
+
+    >>> counted(1, "cell"), counted(3, "cell"), counted(1.5, "day")
+    ('1 cell', '3 cells', '1.5 days')
+    """
+    digits = f"{number:g}" if isinstance(number, float) else str(number)
+    return f"{digits} {noun}{'' if number == 1 else 's'}"
+
+
 def _significant(value: float, digits: int) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"

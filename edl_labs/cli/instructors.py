@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,12 @@ import typer
 from edl_labs.cli.authors import need_instructor_tools
 from edl_labs.cli.output import AsJson, Progress, emit, stop, table
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
 
+_NAMES_SHOWN = 20  # about three lines of a terminal
 Assignment = Annotated[str, typer.Argument(help="The lab.")]
 
 
@@ -47,7 +50,7 @@ def collect(
         for remark in found.remarks:
             print(remark, file=sys.stderr)
         if found.missing:
-            print(f"nothing from {len(found.missing)}: {', '.join(found.missing[:20])}", file=sys.stderr)
+            print(f"nothing from {counted(len(found.missing), 'student')}: {_first(found.missing)}", file=sys.stderr)
     stop(found.exit_code)
 
 
@@ -127,7 +130,7 @@ def feedback(
     only: Annotated[list[str] | None, typer.Option(help="Students; repeatable.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """One page for each student: points, what was wrong, why, what next, and the notebook; needs nothing else."""
+    """Write a page for each student: points, what was wrong, why, what next, and the notebook; needs nothing else."""
     need_instructor_tools()
     from edl_labs.course.marks.feedback import feedback as give
 
@@ -139,8 +142,8 @@ def feedback(
         for student, why in found.without.items():
             print(f"{student} has no page: {why}", file=sys.stderr)
         if found.waiting:
-            print(f"prose not marked yet: {', '.join(found.waiting[:20])}", file=sys.stderr)
-        print(f"{len(found.pages)} pages{f', packed in {found.archive}' if found.archive else ''}")
+            print(f"prose not marked yet: {_first(found.waiting)}", file=sys.stderr)
+        print(f"{counted(len(found.pages), 'page')}{f', packed in {found.archive}' if found.archive else ''}")
     stop(found.exit_code)
 
 
@@ -148,11 +151,13 @@ def export(
     assignment: Assignment,
     kind: Annotated[str, typer.Option("--to", help="canvas, moodle or csv.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
-    template: Annotated[Path | None, typer.Option("--file", help="The file downloaded from there.")] = None,
+    template: Annotated[
+        Path | None, typer.Option("--file", help="The file downloaded from there, to be filled in.")
+    ] = None,
     column: Annotated[str, typer.Option(help="The column to fill, when its name is not the lab's.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Marks into the file that the learning system gave out, matched by id."""
+    """Fill marks into the file that the learning system gave out, matched by id."""
     need_instructor_tools()
     from edl_labs.course.marks.export import export as give
 
@@ -161,23 +166,25 @@ def export(
         emit(found.to_json())
     else:
         for student, points in found.unknown:
-            print(f"not in {template}: {student}, {points:g} points", file=sys.stderr)
+            print(f"not in {template}: {student}, {counted(points, 'point')}", file=sys.stderr)
         for name in found.without:
             print(f"no marks for {name}", file=sys.stderr)
         if found.waiting:
-            print(f"prose not marked yet: {', '.join(found.waiting[:20])}", file=sys.stderr)
-        print(f"{len(found.filled)} marks in {found.file}")
+            print(f"prose not marked yet: {_first(found.waiting)}", file=sys.stderr)
+        print(f"{counted(len(found.filled), 'mark')} in {found.file}")
     stop(found.exit_code)
 
 
 def regrade(
     assignment: Assignment,
-    exercises: Annotated[list[str], typer.Argument(help="The exercises that were mended.")],
-    apply: Annotated[bool, typer.Option("--apply", help="Write the marks; else only show what would change.")] = False,
+    exercises: Annotated[list[str], typer.Argument(help="The exercises that were corrected.")],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Write the marks; otherwise only show what would change.")
+    ] = False,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Submissions at a time.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Grade mended exercises again for all who attempted them: a table of changes; with --apply, the marks."""
+    """Grade corrected exercises again for all who attempted them: shows what changes; --apply writes the marks."""
     need_instructor_tools()
     from edl_labs.course.marks.regrade import regrade as again
 
@@ -187,24 +194,32 @@ def regrade(
         emit(found.to_json())
     else:
         rows = [
-            [c.student, c.exercise, f"{c.before:g}", f"{c.after:g}", "a person's mark stands" if c.stands else ""]
+            [c.student, c.exercise, f"{c.before:g}", f"{c.after:g}", "the mark given by hand stays" if c.stands else ""]
             for c in found.changes
         ]
-        table(f"{assignment}: {len(rows)} changes", ["student", "exercise", "before", "after", ""], rows)
+        table(f"{assignment}: {counted(len(rows), 'change')}", ["student", "exercise", "before", "after", ""], rows)
         for student, why in found.failed:
-            print(f"{student} keeps the marks there are: {why}", file=sys.stderr)
-        said = "written" if found.applied else "nothing was written; --apply writes them"
-        print(f"{found.graded} attempted it; {said}")
+            print(f"{student} could not be graded and keeps the old marks: {why}", file=sys.stderr)
+        said = "the changes are in the gradebook" if found.applied else "nothing was written: --apply does that"
+        print(f"attempted by {counted(found.graded, 'student')}; {said}")
     stop(found.exit_code)
+
+
+def _first(names: Sequence[str]) -> str:
+    """As many names as a screen has room for."""
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{', '.join(names[:_NAMES_SHOWN])}{more}"
 
 
 def report(
     assignment: Assignment,
     out: Annotated[Path | None, typer.Option(help="The HTML file.")] = None,
-    alike: Annotated[float, typer.Option(min=0.1, max=1.0, help="Share of code from which pairs are shown.")] = 0.8,
+    alike: Annotated[
+        float, typer.Option(min=0.1, max=1.0, help="Show pairs who share at least this much of their code.")
+    ] = 0.8,
     as_json: AsJson = False,
 ) -> None:
-    """The class at a glance: a histogram for each exercise, which mistake how often, flags, and what looks alike."""
+    """The class at a glance: a histogram for each exercise, the most frequent mistakes, flags, and what looks alike."""
     need_instructor_tools()
     from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.marks.class_report import class_report, write_report
@@ -218,4 +233,5 @@ def report(
     else:
         rows = [[e.name, f"{e.mean:.0%}", e.mistakes[0][0] if e.mistakes else ""] for e in found.exercises]
         table(assignment, ["exercise", "mean", "most frequent mistake"], rows)
-        print(f"{found.students} students, {len(found.pairs)} pairs much alike, report in {path}")
+        alike_pairs = counted(len(found.pairs), "pair")
+        print(f"{counted(found.students, 'student')}, {alike_pairs} much alike, report in {path}")

@@ -13,12 +13,12 @@ from pathlib import Path, PurePosixPath
 
 from edl_labs.errors import UsageError
 
-MAX_ENTRIES = 50_000
-MAX_FILE_BYTES = 128 << 20
-MAX_TOTAL_BYTES = 8 << 30
-MAX_NESTED_BYTES = 512 << 20
-_MAX_RATIO = 200
-_SLACK_BYTES = 16 << 20
+MAX_ENTRIES = 50_000  # far above a large class: 1,000 students with 50 files each
+MAX_FILE_BYTES = 128 << 20  # a notebook full of pictures has tens of MB
+MAX_TOTAL_BYTES = 8 << 30  # such a notebook from each of a few hundred students; files are read one at a time
+MAX_NESTED_BYTES = 512 << 20  # what one student packed is in memory all at once
+_MAX_RATIO = 200  # notebooks pack about tenfold; a bomb comes near 1,032, the most that DEFLATE can do
+_SLACK_BYTES = 16 << 20  # a few files of zeros, which pack better than that, hurt nobody
 _NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", ".ipynb_checkpoints")
 
 

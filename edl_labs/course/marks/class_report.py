@@ -21,6 +21,7 @@ from edl_labs.course.marks.similarity import Pair, similar_pairs
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.course.pages.shell import render
 from edl_labs.errors import EdlError
+from edl_labs.units import counted
 from edl_labs.values import Value
 
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
@@ -180,7 +181,7 @@ def _points(report: ClassOverview) -> tuple[list[int], list[str]]:
 
 
 def _summary(report: ClassOverview) -> str:
-    parts = [f"{report.students} student{'' if report.students == 1 else 's'}"]
+    parts = [counted(report.students, "student")]
     if report.points:
         parts.append(f"median {median(report.points):g} of {report.max_points:g} points")
     if report.minutes:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
+from edl_labs.course.marks.hand_ins import HandIn, collected_folder, read_hand_in, write_hand_in
 from edl_labs.course.marks.lms import collects_as
 from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
 from edl_labs.course.marks.policy import CoursePolicy, read_policy
@@ -138,8 +138,8 @@ class _Collector:
             return replace(row, remarks=choice.remarks)
         data, file = choice.notebook.data, choice.upload.entry.path
         one = choice.upload
-        record = _Record(hashlib.sha256(data).hexdigest(), row.submitted, one.number, one.prefix, one.user)
-        before = self._record(student.id)
+        record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, one.prefix, one.user)
+        before = read_hand_in(self.course, self.assignment, student.id)
         place = self.course.path("submitted", student=student.id, assignment=self.assignment)
         notebook = place / f"{self.assignment}.ipynb"
         if before is not None and before.newer_than(record) and notebook.is_file():
@@ -151,7 +151,7 @@ class _Collector:
             write_atomically(place / "timestamp.txt", stamp(moment))
         elif state == REPLACED:
             (place / "timestamp.txt").unlink(missing_ok=True)  # it belongs to the notebook that was there before
-        write_atomically(self._path(student.id), json.dumps(asdict(record), sort_keys=True).encode())
+        write_hand_in(self.course, self.assignment, student.id, record)
         return replace(row, state=state, file=file, remarks=choice.remarks)
 
     def _put(self, notebook: Path, data: bytes, student: str) -> str:
@@ -164,7 +164,7 @@ class _Collector:
         if old == data:
             return KEPT
         name = f"{hashlib.sha256(old).hexdigest()[:16]}.ipynb"
-        write_atomically(_home(self.course, self.assignment) / "replaced" / student / name, old)
+        write_atomically(collected_folder(self.course, self.assignment) / "replaced" / student / name, old)
         write_atomically(notebook, data)
         return REPLACED
 
@@ -178,45 +178,6 @@ class _Collector:
         _, outer = attempt(one.file)
         return (stem == self.assignment, max(again, outer), one.number, one.entry.order, entry.order, entry.path)
 
-    def _path(self, student: str) -> Path:
-        return _home(self.course, self.assignment) / f"{student}.json"
-
-    def _record(self, student: str) -> _Record | None:
-        try:
-            return _Record(**json.loads(self._path(student).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
-
-
-@dataclass(frozen=True)
-class _Record:
-    """What is known of a notebook that was collected."""
-
-    sha256: str
-    submitted: str = ""
-    number: int = 0
-    prefix: str = ""
-    user: str = ""
-
-    def newer_than(self, other: _Record) -> bool:
-        if self.sha256 == other.sha256:
-            return False
-        if self.submitted and other.submitted:
-            return self.submitted > other.submitted
-        return bool(self.number and other.number and self.number > other.number)
-
-
-def handed_in_as(course: CourseFolder, assignment: str) -> dict[str, tuple[str, str]]:
-    """By student: the learning system's number, and what it puts before the names of their files."""
-    found = {}
-    for path in sorted(_home(course, assignment).glob("*.json")):
-        try:
-            record = _Record(**json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            continue
-        found[path.name.removesuffix(".json")] = (record.user, record.prefix)
-    return found
-
 
 def _enter_students(course: CourseFolder, roster: Roster) -> None:
     """Put names and addresses of the class into the gradebook; nobody is removed."""
@@ -225,10 +186,6 @@ def _enter_students(course: CourseFolder, roster: Roster) -> None:
             known = {"first_name": student.first, "last_name": student.last, "email": student.email}
             book.update_or_create_student(student.id, **{key: value[:128] for key, value in known.items() if value})
         book.db.commit()
-
-
-def _home(course: CourseFolder, assignment: str) -> Path:
-    return course.grading(assignment).parent.parent / "collected" / assignment
 
 
 def _entries(source: Path) -> Iterator[Entry]:

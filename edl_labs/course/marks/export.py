@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.marks.collect import handed_in_as
+from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.lms import exports_as
 from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.marks.tables import read_table
@@ -63,7 +63,7 @@ def export(
             next="--file DOWNLOADED.csv",
         )
     table = read_table(template) if system.FILLS_A_FILE and template else None
-    numbers = {student: number for student, (number, _) in handed_in_as(course, assignment).items()}
+    numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}
     found = system.marks_file(marks, numbers=numbers, table=table, assignment=assignment, column=column)
     write_atomically(out, found.data)
     unknown = tuple((m.student, m.points) for m in marks if m.student not in found.filled)

@@ -15,11 +15,12 @@ from edl_labs.checks.score import MIME
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
-from edl_labs.course.marks.collect import handed_in_as
+from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
 from edl_labs.course.pages.shell import render
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 from edl_labs.values import Value
 
 _OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
@@ -171,10 +172,10 @@ def _read(path: Path) -> Any:
 def _pack(archive: Path, pages: dict[str, Path], course: CourseFolder, assignment: str) -> None:
     if archive.suffix.lower() != ".zip":
         raise UsageError(f"{archive.name} does not end in .zip", next="call it feedback.zip, for example")
-    known, data = handed_in_as(course, assignment), io.BytesIO()
+    known, data = hand_ins(course, assignment), io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, path in pages.items():
-            prefix = known.get(student, ("", ""))[1]
+            prefix = known[student].prefix if student in known else ""
             name = f"{prefix}{assignment}_feedback.html" if prefix else f"{student}/{assignment}_feedback.html"
             packed.writestr(zipfile.ZipInfo(name, _ZIP_TIME), path.read_bytes(), zipfile.ZIP_DEFLATED)
     write_atomically(archive, data.getvalue())
@@ -184,8 +185,7 @@ def _duration(seconds: float) -> str:
     """A time span as people say it."""
     for size, unit in ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute")):
         if seconds >= size:
-            count = round(seconds / size, 1)
-            return f"{count:g} {unit}{'' if count == 1 else 's'}"
+            return counted(round(seconds / size, 1), unit)
     return "less than a minute"
 
 

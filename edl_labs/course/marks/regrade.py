@@ -1,4 +1,4 @@
-"""A mended exercise, graded again for all who attempted it; first a table of changes, then, when asked, the marks."""
+"""A corrected exercise, graded again for all who attempted it: a table of changes and, when asked, the marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from edl_labs.course.marks.student_marks import open_book, settle
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.values import Value
 
-_SAME = 1e-9
+_SAME = 1e-9  # sums of floats differ by less, and no mark is that fine
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edl_labs.errors import UsageError
 
-MAX_BYTES = 64 << 20
+MAX_BYTES = 64 << 20  # a class of 10,000 with 100 columns has about 10 MB
 _DELIMITERS = ",;\t"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from edl_labs.palette import PAGE_DARK, PAGE_LIGHT
+from edl_labs.units import counted
 
 _SYNTAX_LIGHT, _SYNTAX_DARK = "default", "github-dark"
 
@@ -28,7 +29,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals.update(light=_variables(PAGE_LIGHT), dark=_variables(PAGE_DARK), syntax_colours=_syntax_colours)
+    made.globals.update(
+        counted=counted, light=_variables(PAGE_LIGHT), dark=_variables(PAGE_DARK), syntax_colours=_syntax_colours
+    )
     return made
 
 

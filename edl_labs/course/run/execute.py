@@ -19,9 +19,10 @@ from edl_labs import units
 from edl_labs.course.run.process import Job, Stop, run
 from edl_labs.course.run.run_plan import Plan, choose_device, plan_runs
 from edl_labs.course.run.run_report import FAILED, Cell, Failure, Limits, NotebookResult, RunReport
-from edl_labs.course.run.safe_text import count, one_line
+from edl_labs.course.run.safe_text import one_line
 from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
@@ -149,8 +150,8 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
     page = executed.with_suffix(".html")
     files = {"notebook": f"{plan.lab}/{executed.name}", "page": f"{plan.lab}/{page.name}"}
     summary = (
-        f"{result.points:g} of {result.max_points:g} points, {result.cells_run} of {count(len(result.cells), 'cell')} "
-        f"on {result.device} in {units.seconds(result.seconds)}"
+        f"{result.points:g} of {result.max_points:g} points, {result.cells_run} of "
+        f"{counted(len(result.cells), 'cell')} on {result.device} in {units.seconds(result.seconds)}"
     )
     try:
         write_page(executed, page, title=plan.title, summary=summary, problems=[f.what for f in result.failures])

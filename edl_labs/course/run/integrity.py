@@ -8,7 +8,7 @@ from typing import Any
 
 from edl_labs.course.run.notebook_file import grade_id
 from edl_labs.course.run.run_report import Failure
-from edl_labs.course.run.safe_text import count
+from edl_labs.units import counted
 
 TAMPERED = 5
 
@@ -44,7 +44,7 @@ def _wrong(cell_id: str, digest: str, cells: list[Any]) -> Failure | None:
     if not cells:
         what, why = f"the locked cell {cell_id} is missing", "it was deleted, or its id and its nbgrader mark are gone"
     elif len(cells) > 1:
-        what, why = f"the locked cell {cell_id} is there {count(len(cells), 'time')}", "it was copied"
+        what, why = f"the locked cell {cell_id} is there {counted(len(cells), 'time')}", "it was copied"
     elif not _same(cells[0].source, digest):
         what, why = f"the locked cell {cell_id} was edited", "its text is not what was released"
     elif cell_id.startswith("check-") != (cells[0].cell_type == "code"):

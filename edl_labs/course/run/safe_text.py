@@ -27,12 +27,3 @@ def one_line(value: object, *, limit: int = 200) -> str:
     """
     text = " ".join(plain_text(value).split())
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it must be.
-
-    >>> count(1, "cell"), count(3, "cell")
-    ('1 cell', '3 cells')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 
 from edl_labs.course.run.process import Finished
 from edl_labs.course.run.run_report import FAILED, Cell, ExerciseResult, Failure, Limits
-from edl_labs.course.run.safe_text import count, one_line
+from edl_labs.course.run.safe_text import one_line
+from edl_labs.units import counted
 
 _STATES = ("not attempted", "wrong", "partly", "passed")
 _SCHEMA = 1
@@ -111,7 +112,7 @@ def _one_raised(cell: Cell, cells: Sequence[Cell]) -> Failure:
 def _left_out(cells: Sequence[Cell]) -> Failure:
     return Failure(
         "never-ran",
-        f"{count(len(cells), 'cell')} never ran, first {cells[0].title}",
+        f"{counted(len(cells), 'cell')} never ran, first {cells[0].title}",
         "the kernel skipped it, or it is tagged skip-execution",
         "take the tag out, or make it a markdown cell",
     )
@@ -119,7 +120,7 @@ def _left_out(cells: Sequence[Cell]) -> Failure:
 
 def _after(cells: Sequence[Cell]) -> str:
     never = sum(cell.state == "never" for cell in cells)
-    return f"; {count(never, 'cell')} never ran" if never else ""
+    return f"; {counted(never, 'cell')} never ran" if never else ""
 
 
 def _exercise(cells: Sequence[Cell], expected: Expected) -> ExerciseResult:
@@ -155,7 +156,7 @@ def _outcome(cell: Cell, expected: Expected) -> tuple[Mapping[str, Any] | None, 
         return None, f"the cell raised {one_line(cell.error)}"
     if len(cell.scores) != 1:
         shown = f"; it shows {cell.plain_result}" if cell.plain_result else ""
-        return None, f"it holds {count(len(cell.scores), 'score')}, not one{shown}"
+        return None, f"it holds {counted(len(cell.scores), 'score')}, not one{shown}"
     outcome = cell.scores[0]
     why = _unbelievable(outcome, expected)
     return (None, why) if why else (outcome, "")
