@@ -125,7 +125,7 @@ def build(
 
 
 def prove_labs(
-    labs: Annotated[list[str] | None, typer.Argument(help="Labs; none means every lab.")] = None,
+    labs: Annotated[list[str] | None, typer.Argument(help="Labs; every lab when none is named.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with.")] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -176,7 +176,9 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
 
 
 def leaks(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Folders, wheels or files; none means the course.")] = None,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Folders, wheels or files; the course when none is named.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Scan what students can read for solution text: labs/, the package, or any folder, wheel or archive."""

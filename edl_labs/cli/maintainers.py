@@ -22,7 +22,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def run(
-    labs: Annotated[list[str] | None, typer.Argument(help="Labs, or notebook files; none means every lab.")] = None,
+    labs: Annotated[
+        list[str] | None, typer.Argument(help="Labs, or notebook files; every lab when none is named.")
+    ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="Quick parameters from lab.toml.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The lab's real parameters from lab.toml (default).")] = False,
     device: Annotated[str, typer.Option(help="auto (the best here), cpu, cuda, mps or xpu.")] = "auto",

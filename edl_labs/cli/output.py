@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-PLAIN_EVERY_S = 2.0
+PLAIN_EVERY_S = 2.0  # a log shows life, and ten minutes stay under 300 lines
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on standard output instead of text.")]
 
 

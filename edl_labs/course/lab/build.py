@@ -140,7 +140,7 @@ def _refuse_foreign(course: Course, expected: dict[Path, bytes]) -> None:
         ours = path.parent == course.goldens or (path.suffix == ".ipynb" and path.stem == path.parent.name)
         if path not in expected and not ours:
             raise EdlError(
-                f"no lab makes {course.shown(path)}",
+                f"{course.shown(path)} does not come from any lab",
                 why=f"{course.shown(course.labs)}/ holds generated files only",
                 next='move or remove it; a data file of a lab belongs beside its lab.toml, listed as data = ["..."]',
             )

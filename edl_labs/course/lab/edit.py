@@ -23,7 +23,7 @@ from edl_labs.course.run.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
 from edl_labs.values import Value
 
-POLL_S = 1.0
+POLL_S = 1.0  # a save is in the text before its author has changed windows
 ROLE = "lab_role"
 Said = Callable[[str], None]
 
@@ -93,7 +93,7 @@ def to_notebook(course: Course, lab: str, target: Path | str | None = None) -> P
 def from_notebook(course: Course, lab: str, notebook: Path | str) -> bool:
     """Write an edited notebook back to the lab's text; whether that changed it.
 
-    Refuses, and leaves the text as it is, when the notebook is no lab any more, or when the text was changed by
+    Refuses, and leaves the text as it is, when the notebook is no longer a lab, or when the text was changed by
     something else since the notebook was made from it.
     """
     source, path = _source(course, lab), Path(notebook)

@@ -15,8 +15,8 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError, PlainDataError
 
-PUBLIC_SEED = 1
-SCHEMA = 1
+PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
+SCHEMA = 1  # of the file that students' checks read
 # Four steps of float32: exp, pow and sums of two processors were seen to differ by one step, 1.2e-7.
 SAME_FLOAT = 2**-21
 

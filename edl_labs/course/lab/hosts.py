@@ -39,7 +39,7 @@ def repository(root: Path) -> str:
     """OWNER/NAME of the course's public repository, from `[course] repository` of course.toml; empty when not said."""
     about = read_course_file(root).get("course", {})
     if not isinstance(about, dict):
-        raise UsageError("course.toml: course is no table", why=f"it is {about!r}", next="write [course]")
+        raise UsageError("course.toml: course is not a table", why=f"it is {about!r}", next="write [course]")
     found = about.get("repository", "")
     parts = str(found).removeprefix("https://github.com/").removesuffix(".git").strip("/").split("/")
     if found and len(parts) != 2:

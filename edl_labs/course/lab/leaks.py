@@ -20,8 +20,8 @@ from edl_labs.errors import EdlError
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
 
-MIN_LENGTH = 12
-MAX_MEMBER_BYTES = 64 << 20
+MIN_LENGTH = 12  # shorter lines (`return x`, `i += 1`) stand in any program
+MAX_MEMBER_BYTES = 64 << 20  # far above the largest published file (0.8 MB); a packed bomb could fill the memory
 _SKIPPED = {".git", "__pycache__"}
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 

@@ -115,7 +115,7 @@ def _check_wrong(lab: Lab, code: dict[str, int]) -> None:
     for wrong in lab.wrong:
         if wrong.exercise not in code:
             raise SourceError(
-                f"{wrong.exercise} is no exercise of this lab that code answers",
+                f"{wrong.exercise} is not an exercise of this lab that code answers",
                 file=wrong.file,
                 line=1,
                 why=f"they are {', '.join(code) or 'none'}",

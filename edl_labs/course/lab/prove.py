@@ -18,9 +18,9 @@ from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError
 
-WRONG_SEEDS = 3
-TRAINING_SEEDS = 2
-AT_ONCE = 2
+WRONG_SEEDS = 3  # a mistake shows in nearly every case; each further seed costs every wrong answer a run
+TRAINING_SEEDS = 2  # training takes seconds a case; two tell a fixed answer from a computed one
+AT_ONCE = 2  # processes: a CI runner has two cores, and each process holds torch
 Sources = list[tuple[str, str]]
 Records = dict[tuple[str, int], Any]
 Progress = Callable[[int, int, str], None]

@@ -58,7 +58,9 @@ def _read(course: Course, name: str) -> Lab:
     file, toml_file = course.shown(source), course.shown(toml_path)
     for path, shown in ((source, file), (toml_path, toml_file)):
         if not path.is_file():
-            raise SourceError("the lab has no such file", file=shown, line=1, next=f"edl-labs new {name} makes a lab")
+            raise SourceError(
+                "this file of the lab is missing", file=shown, line=1, next=f"edl-labs new {name} makes a lab"
+            )
     cells = parse(_text(source, file), file=file)
     rules.check_cells(cells)
     toml = read_lab_toml(_text(toml_path, toml_file), file=toml_file)
@@ -159,7 +161,7 @@ def _check_wrong_replaces(lab: Lab) -> None:
         names = rules.defined_names(lab.cell("solve", wrong.exercise))
         if not set(names) & rules.bound_names(wrong.code):
             raise SourceError(
-                f"it replaces no name that the solution of {wrong.exercise} defines",
+                f"it replaces none of the names that the solution of {wrong.exercise} defines",
                 file=wrong.file,
                 line=1,
                 why=f"that defines {', '.join(names)}",
@@ -176,7 +178,7 @@ def _check_stray(course: Course, lab: Lab) -> None:
         wrong = inside.parts[0] == "wrong" and len(inside.parts) == 2 and path.suffix == ".py"
         if inside.as_posix() not in expected and not wrong:
             raise SourceError(
-                "no lab has such a file",
+                "a lab has no place for this file",
                 file=course.shown(path),
                 line=1,
                 why=f'a lab is {lab.name}.py, lab.toml, wrong/*.py and what lab.toml lists as data = ["..."]',

@@ -8,7 +8,7 @@ import difflib
 from edl_labs.course.lab.imports import check_imports, defined
 from edl_labs.course.lab.source import BEGIN, END, Cell
 
-MAX_CELL_LINES = 15
+MAX_CELL_LINES = 15  # house style: a cell fits on a projected screen together with its output
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -53,7 +53,7 @@ def parameter_values(cell: Cell) -> dict[str, ast.expr]:
         name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
         if not isinstance(node, (ast.Assign, ast.AnnAssign)) or name is None or value is None:
             raise cell.error(
-                "the parameters cell holds something else than assignments",
+                "the parameters cell holds something other than assignments",
                 line=cell.first + node.lineno - 1,
                 why=f"the line is {ast.unparse(node).splitlines()[0]!r}",
                 next="keep `name = value` lines here; move the rest to the next cell",
@@ -217,7 +217,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _check_check(cell: Cell) -> None:
     if cell.source != f'check("{cell.name}")':
         raise cell.error(
-            f'the check cell of {cell.name} holds something else than check("{cell.name}")',
+            f'the check cell of {cell.name} holds something other than check("{cell.name}")',
             line=cell.first,
             why="nbgrader reads the cell's only result as the score",
             next=f'write check("{cell.name}") alone; put the rest into a cell of its own',

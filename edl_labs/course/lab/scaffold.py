@@ -26,7 +26,7 @@ from edl_labs.course.lab.templates import (
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
-MINUTES = 60
+MINUTES = 60  # what a new lab says until its author knows better
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +68,7 @@ def _check_exercise_name(course: Course, name: str) -> None:
     if not NAME.fullmatch(name) or not name.isidentifier() or _reserved(name):
         raise UsageError(
             f"{name!r} is not an exercise's name",
-            why="names are lower-case letters, digits and underscores, at most 40, a letter first, no word of Python",
+            why="names are lower-case letters, digits and underscores, at most 40, a letter first, no Python keyword",
             next="choose one that says what is graded, like finish_times",
         )
     for other in course.lab_names():

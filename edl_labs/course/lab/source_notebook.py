@@ -10,7 +10,7 @@ from edl_labs.course.lab.hosts import hosted
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.source import Cell
 
-NBGRADER_SCHEMA = 3
+NBGRADER_SCHEMA = 3  # of nbgrader's cell metadata, as its versions 0.6 to 0.9 write it
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},

@@ -71,8 +71,8 @@ def check_notebook(
 ) -> CheckReport:
     """Runs a student's notebook in a fresh kernel beside a copy of its folder and reads what its checks say.
 
-    UsageError when it is no notebook, or of no lab that this edl_labs knows. Cells after one that raises still run, so
-    that each exercise gets its points.
+    UsageError when it is not a notebook, or not one of a lab that this edl_labs knows. Cells after one that raises
+    still run, so that each exercise gets its points.
     """
     path = Path(path)
     notebook = read_notebook(path)
@@ -91,7 +91,7 @@ def check_notebook(
 
 
 def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
-    """The lab that a notebook is of, however its file is called; UsageError when it is of none that is known here."""
+    """The lab that a notebook is of, however its file is called; UsageError when no lab known here has it."""
     known = {f.lab: f for f in _known()}
     names = {name for cell in notebook.cells if (name := check_name(cell) or explain_name(cell))}
     shared = {lab: len(names & {e.name for e in f.exercises}) for lab, f in known.items()}
@@ -104,8 +104,8 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
         if isinstance(candidate, str) and candidate in known:
             return known[candidate]
     raise UsageError(
-        f"{path.name} is of no lab that is known here",
-        why=f"no check of {', '.join(known) or 'any lab'} is in it",
+        f"{path.name} does not belong to a lab that is known here",
+        why=f"it has no check of {', '.join(known) or 'any lab'}",
         next="name a lab's notebook; a newer lab needs a newer edl_labs: pip install --upgrade edl-labs",
     )
 
@@ -137,7 +137,7 @@ def _run(path: Path, limits: Limits, progress: Callable[[int, int, str], None] |
 
 
 def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: Limits) -> tuple[Failure, ...]:
-    """Why the notebook does not run through. A stub that says it is not written yet is no crash."""
+    """Why the notebook does not run to its end. A stub that says it is not written yet is not a crash."""
     if any(e.state == "not attempted" for e in exercises):
         cells = (replace(c, state="ran") if c.error_name == "NotImplementedError" else c for c in finished.cells)
         finished = replace(finished, cells=tuple(cells))

@@ -15,13 +15,13 @@ from edl_labs import units
 from edl_labs.course.run.safe_text import one_line
 from edl_labs.values import Value
 
-TORCH_AT_LEAST = (2, 11)
+TORCH_AT_LEAST = (2, 11)  # what the labs are tested with; older ones may still do
 _INSTRUCTOR = 'pip install "edl-labs[instructor]"'
 
 
 @dataclass(frozen=True)
 class Row:
-    """One finding. `state` is ok, warn or missing; `who` needs it: everyone, instructors, or nobody must."""
+    """One finding. `state` is ok, warn or missing; `who` needs it: everyone, instructors, or nobody in particular."""
 
     name: str
     state: str
@@ -80,7 +80,8 @@ def _labs() -> Row:
 
     labs = [facts(path.stem) for path in sorted((exercises_folder() / "goldens").glob("*.json"))]
     if not labs:
-        return Row("labs", "missing", "no lab is built, so checks know nothing", "in a course: edl-labs build")
+        what = "no lab has been built, so there is nothing to check against"
+        return Row("labs", "missing", what, "in a course: edl-labs build")
     return Row("labs", "ok", ", ".join(f"{lab.lab} ({lab.points:g} points)" for lab in labs))
 
 
@@ -181,7 +182,7 @@ def _disk() -> Row:
     free_bytes = shutil.disk_usage(Path.cwd()).free
     text = f"{units.byte_count(free_bytes)} free here"
     if free_bytes < 1e9:
-        return Row("disk", "warn", f"{text}: labs and runs may stop half way", "free some space")
+        return Row("disk", "warn", f"{text}: labs and runs may stop halfway", "free some space")
     return Row("disk", "ok", text)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
 
 Progress = Callable[[int, int, str], None]
-_ENVIRONMENT_SCHEMA = 1
+_ENVIRONMENT_SCHEMA = 1  # goes up when a key of env.json changes its meaning
 # Settings that change what runs where; nothing else of the environment is anybody's business.
 _VARIABLES = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_LOGS")
 
@@ -45,7 +45,7 @@ def run_labs(
     course: Course | None = None,
     progress: Progress | None = None,
 ) -> RunReport:
-    """Runs the solution notebooks of `labs` (names, or paths of notebooks; none means all) and reports on each.
+    """Runs the solution notebooks of `labs` (names, or paths of notebooks; all labs when empty) and reports on each.
 
     Writes below `out` (default: the course's build/executed): for each lab the executed notebook, also after a
     failure, and an HTML page; and results.json, env.json and junit.xml of the whole run. `jobs` notebooks run at a
@@ -156,9 +156,8 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
     try:
         write_page(executed, page, title=plan.title, summary=summary, problems=[f.what for f in result.failures])
     except Exception as error:  # a page that cannot be made must not lose the run's result
-        failure = Failure(
-            "page", f"no HTML page of {plan.lab}", one_line(f"{type(error).__name__}: {error}"), "", FAILED
-        )
+        why = one_line(f"{type(error).__name__}: {error}")
+        failure = Failure("page", f"the HTML page of {plan.lab} could not be made", why, "", FAILED)
         return replace(result, files={"notebook": files["notebook"]}, failures=(*result.failures, failure))
     return replace(result, files=files)
 
@@ -199,7 +198,7 @@ def _write_json(path: Path, value: Any) -> None:
 
 def _fresh_folder(out: Path | str | None, course: Course | None) -> Path:
     if out is None and course is None:
-        raise UsageError("nowhere to write to", why="this is no course", next="name a folder: --out FOLDER")
+        raise UsageError("nowhere to write to", why="this is not a course", next="name a folder: --out FOLDER")
     folder = Path(out) if out is not None else course.root / "build" / "executed"  # type: ignore[union-attr]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from edl_labs.course.run.notebook_file import grade_id
 from edl_labs.course.run.run_report import Failure
 from edl_labs.units import counted
 
-TAMPERED = 5
+TAMPERED = 5  # the exit code that README promises
 
 
 def tampering(notebook: Any, locked: Mapping[str, str]) -> dict[str, Failure]:

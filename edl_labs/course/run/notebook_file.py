@@ -12,12 +12,12 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 
-MOST_BYTES = 100_000_000
+MOST_BYTES = 100_000_000  # far above a notebook full of plots (some megabytes); reading it takes several times its size
 _CHECK = re.compile(r"^\s*check\(\s*(['\"])([A-Za-z_]\w*)\1\s*\)\s*;?\s*$")
 
 
 def read_notebook(path: Path) -> Any:
-    """The notebook at `path` as nbformat 4 (older formats are upgraded in memory); UsageError when it is none."""
+    """The notebook at `path` as nbformat 4 (older formats are upgraded in memory); UsageError for anything else."""
     data = _json(path, _text(path))
     if not isinstance(data, dict) or ("nbformat" not in data and "cells" not in data and "worksheets" not in data):
         raise UsageError(f"{path.name} is not a notebook", why="its JSON has no nbformat and no cells", next=_SAVE)
@@ -116,7 +116,7 @@ def _text(path: Path) -> str:
             )
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        why = f"byte {error.start} is no UTF-8"
+        why = f"byte {error.start} is not UTF-8"
         raise UsageError(f"{path.name} is not a notebook", why=why, next="save it from JupyterLab again") from error
     except OSError as error:
         raise UsageError(f"{path.name} cannot be read", why=error.strerror or str(error)) from error
@@ -129,7 +129,7 @@ def _json(path: Path, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         why = f"its JSON breaks at line {error.lineno}: {error.msg}"
-        raise UsageError(f"{path.name} is not a notebook, or half of one", why=why, next=_RESTORE) from error
+        raise UsageError(f"{path.name} is not a notebook, or only half of one", why=why, next=_RESTORE) from error
     except (RecursionError, ValueError) as error:
         why = f"its JSON cannot be read: {type(error).__name__}"
         raise UsageError(f"{path.name} is not a notebook", why=why, next=_RESTORE) from error

@@ -23,6 +23,7 @@ from edl_labs.course.run.safe_text import one_line
 
 # What the process may take besides the notebook: its imports, and saving.
 _SLACK_S = 60.0
+# Enough for a lab's data; a home or a download folder has more, and copying it could take longer than the run.
 _COPIED_BYTES, _COPIED_FILES = 64_000_000, 500
 
 
@@ -109,7 +110,7 @@ def scratch_copy(path: Path) -> Iterator[Path]:
 
 
 def _is_wide(folder: Path) -> bool:
-    """Whether a folder is no lab's own, so that copying what is in it makes no sense (a home, a temporary folder)."""
+    """Whether a folder is not a lab's own (a home, a temporary folder), so that copying it makes no sense."""
     if folder.resolve() in {Path.home().resolve(), Path(tempfile.gettempdir()).resolve(), Path("/")}:
         return True
     return sum(1 for _ in itertools.islice(folder.rglob("*"), 2000)) == 2000

@@ -41,7 +41,7 @@ class Plan:
 def plan_runs(
     labs: Sequence[str | Path], *, mode: str, device: str, overrides: Mapping[str, Any], course: Course | None
 ) -> list[Plan]:
-    """The plan of each lab (a name, or a path of a notebook; none means all), or UsageError: then nothing has run."""
+    """The plan of each lab (a name, or a path of a notebook; all when empty), or UsageError: then nothing has run."""
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}", why=f"the modes are {' and '.join(MODES)}")
     wanted = list(labs) or _all_labs(course)
@@ -79,7 +79,7 @@ def _plan(lab: str | Path, *, mode: str, device: str, overrides: Mapping[str, An
     if path.suffix == ".ipynb":
         return _plan_path(path, device, overrides)
     if course is None:
-        raise UsageError(f"there is no notebook {lab}", why="and this is no course", next="name a .ipynb file")
+        raise UsageError(f"there is no notebook {lab}", why="and this is not a course", next="name a .ipynb file")
     return _plan_lab(course, str(lab), mode=mode, device=device, overrides=overrides)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
-FAILED, CRASHED = 1, 4
+FAILED, CRASHED = 1, 4  # the exit codes that README promises
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,8 @@ def _need_jupyterlab() -> None:
     if find_spec("jupyterlab") is None:
         raise UsageError(
             "JupyterLab is not installed",
-            why=f"the Python at {sys.executable} has none",
-            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in an editor of yours',
+            why=f"the Python at {sys.executable} does not have it",
+            next='pip install "edl-labs[lab]", or start with --no-open and open the notebooks in an editor of your own',
         )
 
 
@@ -102,7 +102,7 @@ def _chosen(source: Path, lab: str | None) -> list[str]:
         near = difflib.get_close_matches(lab, names, n=1, cutoff=0.3)
         raise UsageError(
             f"there is no lab called {lab!r}",
-            why=f"there are {', '.join(names)}",
+            why=f"the labs are {', '.join(names)}",
             next=f"did you mean {near[0]}?" if near else "leave the name out to get them all",
         )
     return matching
@@ -114,7 +114,9 @@ def _make(folder: Path) -> None:
     except (FileExistsError, NotADirectoryError):
         raise UsageError(f"{folder} is not a folder", next="name a folder for your labs") from None
     except OSError as error:
-        raise UsageError(f"{folder} cannot be made", why=str(error.strerror), next="name a folder of yours") from None
+        raise UsageError(
+            f"{folder} cannot be created", why=str(error.strerror), next="choose a folder that you may write to"
+        ) from None
 
 
 def _copy(source: Path, folder: Path, names: list[str]) -> tuple[list[str], list[str], list[str]]:
@@ -146,7 +148,9 @@ def _write_new(path: Path, data: bytes) -> bool:
     except FileExistsError:
         return False
     except OSError as error:
-        raise UsageError(f"{path} cannot be written", why=str(error.strerror), next="name a folder of yours") from None
+        raise UsageError(
+            f"{path} cannot be written", why=str(error.strerror), next="choose a folder that you may write to"
+        ) from None
     return True
 
 

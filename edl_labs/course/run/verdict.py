@@ -105,7 +105,7 @@ def _one_raised(cell: Cell, cells: Sequence[Cell]) -> Failure:
         "error",
         f"{cell.title} raised {one_line(cell.error, limit=160)}{_after(cells)}",
         "a cell that raises stops Run All, whether it is tagged raises-exception or not",
-        "the traceback is in the executed notebook; an error that is meant to be seen: catch it and show it",
+        "the traceback is in the executed notebook; if the error is meant to be seen, catch it and show it",
     )
 
 
@@ -164,7 +164,7 @@ def _outcome(cell: Cell, expected: Expected) -> tuple[Mapping[str, Any] | None, 
 
 def _unbelievable(outcome: Any, expected: Expected) -> str:
     if not isinstance(outcome, Mapping) or outcome.get("schema") != _SCHEMA:
-        return f"it has not schema {_SCHEMA}"
+        return f"its schema is not {_SCHEMA}"
     if outcome.get("name") != expected.name:
         return f"it is of another exercise: {one_line(outcome.get('name'), limit=60)}"
     if outcome.get("state") not in _STATES:

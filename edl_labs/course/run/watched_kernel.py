@@ -150,7 +150,7 @@ class PatientClient(WatchedClient):
 def ending(recorder: Recorder, error: BaseException | None) -> dict[str, str] | None:
     """Why a run broke off, as kind and text: output, dead, cell-timeout, notebook-timeout or start; None if it did not.
 
-    A cell that raised is no such reason: its record says so.
+    A cell that raised is not such a reason: its record says so.
     """
     told = isinstance(error, CellControlSignal) or type(error).__name__ == "PapermillExecutionError"
     if error is None or (told and not isinstance(error, CellTimeoutError)):

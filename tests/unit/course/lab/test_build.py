@@ -101,7 +101,7 @@ def test_a_file_of_somebody_in_labs_is_neither_kept_silently_nor_removed(built: 
     notes.write_text("mine")
 
     for check in (True, False):
-        with pytest.raises(EdlError, match=f"no lab makes labs/{kit.LAB}/notes.txt"):
+        with pytest.raises(EdlError, match=f"labs/{kit.LAB}/notes.txt does not come from any lab"):
             build(built, check=check)
     assert "mine" == notes.read_text()
 

@@ -124,16 +124,16 @@ WRONG_FILES = {
     "no told line": ("# told: ", "# says: ", 2, "line 2 does not start with '# told: '"),
     "an exercise of no lab": (
         *("# exercise: doubled_time", "# exercise: halved_time", 1),
-        "halved_time is no exercise of this lab that code answers",
+        "halved_time is not an exercise of this lab that code answers",
     ),
     "an exercise in prose": (
         *("# exercise: doubled_time", "# exercise: why_twice", 1),
-        "why_twice is no exercise of this lab that code answers",
+        "why_twice is not an exercise of this lab that code answers",
     ),
     "no Python": ("return duration_s", "return (", 4, "not Python: '(' was never closed"),
     "another name": (
         *("def doubled_time", "def trebled_time", 1),
-        "it replaces no name that the solution of doubled_time defines",
+        "it replaces none of the names that the solution of doubled_time defines",
     ),
 }
 
@@ -152,14 +152,14 @@ def test_a_stray_file_is_refused(course: Course, name: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("x")
 
-    assert f"solutions/{kit.LAB}/{name}:1: no lab has such a file" == refusal(course)
+    assert f"solutions/{kit.LAB}/{name}:1: a lab has no place for this file" == refusal(course)
 
 
 @pytest.mark.parametrize("name", [f"{kit.LAB}.py", "lab.toml"])
 def test_a_missing_file_is_refused(course: Course, name: str) -> None:
     (kit.source(course).parent / name).unlink()
 
-    assert f"solutions/{kit.LAB}/{name}:1: the lab has no such file" == refusal(course)
+    assert f"solutions/{kit.LAB}/{name}:1: this file of the lab is missing" == refusal(course)
 
 
 def test_a_folder_that_is_not_named_like_a_lab_is_refused(course: Course) -> None:

@@ -26,8 +26,8 @@ def changed(**changes: Any) -> dict[str, Any]:
     [
         ("", "nb.ipynb is empty"),
         ("  \n", "nb.ipynb is empty"),
-        ('{"cells": [', "nb.ipynb is not a notebook, or half of one"),
-        ("print(1)", "nb.ipynb is not a notebook, or half of one"),
+        ('{"cells": [', "nb.ipynb is not a notebook, or only half of one"),
+        ("print(1)", "nb.ipynb is not a notebook, or only half of one"),
         ("[" * 100_000, "nb.ipynb is not a notebook"),
         ("[]", "nb.ipynb is not a notebook"),
         ("null", "nb.ipynb is not a notebook"),
@@ -57,7 +57,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="is not a notebook") as error:
         read_notebook(path)
-    assert "byte 11 is no UTF-8" == error.value.why
+    assert "byte 11 is not UTF-8" == error.value.why
 
 
 def test_a_folder_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_full_score_is_read() -> None:
 @pytest.mark.parametrize(
     ("outcome", "why"),
     [
-        ({"schema": 2}, "it has not schema 1"),
+        ({"schema": 2}, "its schema is not 1"),
         ({"name": "other"}, "it is of another exercise: other"),
         ({"state": "brilliant"}, "its state is brilliant"),
         ({"state": None}, "its state is None"),
@@ -58,7 +58,7 @@ def test_a_score_that_cannot_be_believed_is_no_score(outcome: dict[str, Any], wh
         (replace(checked(), scores=()), "it holds 0 scores, not one"),
         (replace(checked(), scores=(), plain_result="2.0"), "it holds 0 scores, not one; it shows 2.0"),
         (replace(checked(), scores=(OUTCOME, OUTCOME)), "it holds 2 scores, not one"),
-        (replace(checked(), scores=("passed",)), "it has not schema 1"),
+        (replace(checked(), scores=("passed",)), "its schema is not 1"),
         (replace(checked(), state="raised", error="NameError: x"), "the cell raised NameError: x"),
     ],
 )
