@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.bench import measure
@@ -93,6 +94,18 @@ def test_a_training_step_counts_as_torch_does():
     assert counter.get_total_flops() == counted.contraction_flops
     assert {"self_attn", "linear1", "linear2"} <= set(counted.by_module())
     assert counted.by_module()["linear1"].contraction_flops == 3 * 2 * 4 * 128 * 256 * 1024
+
+
+def test_fake_tensors_count_as_real_ones_do():
+    def counted():
+        model = nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.LayerNorm(512), nn.Linear(512, 8)).cuda()
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return count(model, torch.randn(64, 256, device="cuda"))
+
+    with FakeTensorMode():
+        fake = counted()
+
+    assert sorted(map(repr, counted().rows)) == sorted(map(repr, fake.rows))
 
 
 def test_tf32_is_named_where_it_is_allowed():
