@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -177,7 +178,6 @@ def quiet() -> Iterator[None]:
 @contextmanager
 def own_programs() -> Iterator[None]:
     """nbgrader calls a bare `alembic`, so this environment's programs must be on PATH."""
-    import sys
 
     before = os.environ.get("PATH", os.defpath)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{before}"

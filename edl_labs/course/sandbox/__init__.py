@@ -18,7 +18,7 @@ __all__ = ["Escape", "Level", "Limits", "best_level", "escapes", "level_problem"
 
 
 def __getattr__(name: str) -> object:
-    # Lazy: trying escapes needs the kernel client, and the kernel client needs this package.
+    # Lazy: trying escapes needs the kernel client, which a zygote must not carry into students' kernels.
     if name in ("Escape", "escapes"):
         from edl_labs.course.sandbox import escape
 

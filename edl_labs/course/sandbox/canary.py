@@ -13,10 +13,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from edl_labs.course.sandbox.kernel import KernelPool, SandboxKernel
+from edl_labs.course.sandbox.kernel.client import SandboxKernel
+from edl_labs.course.sandbox.kernel.pool import KernelPool
 
 _HEARD_S = 0.3  # a packet to this machine arrives in far below a millisecond
 _ALIVE_S = 20.0  # milliseconds, or seconds while the machine clears away a fork bomb

@@ -10,15 +10,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from edl_labs.course.sandbox.canary import Canary
+from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.course.sandbox.level import Level, best_level
 from edl_labs.course.sandbox.limits import MIB, Limits
 from edl_labs.course.sandbox.view import INSTRUCTORS_PARTS
-
-if TYPE_CHECKING:
-    from edl_labs.course.sandbox.kernel import KernelPool
 
 _LIMITS = Limits(memory_bytes=512 * MIB, processes=64, inodes=2000, grace_s=1.0)
 _TRY_S = 8.0  # the slowest try, filling the disks, takes seconds
@@ -49,8 +47,6 @@ def escapes(*, level: Level | None = None, paths: Sequence[Path] = ()) -> list[E
 
     Takes some seconds. Nothing outside is harmed where one succeeds: the targets are canaries.
     """
-    from edl_labs.course.sandbox.kernel import KernelPool
-
     level = level or best_level()
     if not level.trusted:
         return [
@@ -68,8 +64,6 @@ def _try(attempt: _Attempt, pool: KernelPool, canary: Canary) -> Escape:
 
 
 def _seen_inside(code: str, pool: KernelPool, canary: Canary) -> str:
-    from edl_labs.course.sandbox.kernel import KernelDied, Violation
-
     lines = "\n".join("    " + line for line in code.strip().splitlines())
     text = (
         f"import json, os, socket, subprocess, sys\noutside = json.loads(payload)\ntry:\n{lines}\n"
