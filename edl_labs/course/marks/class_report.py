@@ -12,9 +12,10 @@ from pathlib import Path
 from statistics import median
 
 from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
-from edl_labs.course.grade.plan import make_plan
+from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.similarity import Pair, similar_pairs
@@ -82,24 +83,7 @@ def class_report(
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
     marks = class_marks(course, assignment)
-    results: dict[str, Result] = {}
-    solutions: dict[str, dict[str, str]] = {}
-    unread: list[str] = []
-    with Grader(course, known) as grader:
-        for m in marks:
-            folder = course.path("submitted", student=m.student, assignment=assignment)
-            try:
-                submission = read_submission(folder, assignment, limits=grader.limits)
-            except EdlError:
-                unread.append(m.student)
-                continue
-            found = grader.stored(submission)
-            if found is not None:
-                results[m.student] = found
-            plan = make_plan(known, submission)
-            cells = [c for c in plan.cells if c.keeps_id and c.known is not None and c.known.role == "solve"]
-            work = {c.known.exercise: c.source for c in cells if c.known and c.source.strip() != c.known.source.strip()}
-            solutions[m.student] = work
+    results, solutions, unread = _read_class(course, known, [m.student for m in marks])
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     pairs = similar_pairs(solutions, staff=staff, least=least_alike)
     order = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
@@ -115,6 +99,34 @@ def class_report(
         unread=tuple(unread),
     )
     return report, solutions
+
+
+def _read_class(
+    course: CourseFolder, known: Assignment, students: Sequence[str]
+) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str]]:
+    """By student: the result that is kept, and the work by exercise; and who handed in what cannot be read."""
+    results: dict[str, Result] = {}
+    solutions: dict[str, dict[str, str]] = {}
+    unread: list[str] = []
+    with Grader(course, known) as grader:
+        for student in students:
+            folder = course.path("submitted", student=student, assignment=known.name)
+            try:
+                submission = read_submission(folder, known.name, limits=grader.limits)
+            except EdlError:
+                unread.append(student)
+                continue
+            found = grader.stored(submission)
+            if found is not None:
+                results[student] = found
+            solutions[student] = _own_work(make_plan(known, submission))
+    return results, solutions, unread
+
+
+def _own_work(plan: MarkingPlan) -> dict[str, str]:
+    """The source of each solve cell that is not as it was released, by exercise."""
+    cells = [(c, c.known) for c in plan.cells if c.keeps_id and c.known is not None and c.known.role == "solve"]
+    return {known.exercise: cell.source for cell, known in cells if cell.source.strip() != known.source.strip()}
 
 
 def write_report(report: ClassOverview, solutions: Mapping[str, Mapping[str, str]], path: Path) -> None:
