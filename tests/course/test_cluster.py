@@ -120,6 +120,7 @@ def test_a_ray_cluster_that_loses_a_node_gives_the_same_gradebook(
     assert ({"kept"}, marks(plain)) == merged(course)
 
 
+@pytest.mark.slow  # the test above runs the same command, twice, through a backend
 def test_a_unit_is_one_command_over_one_file(a_class: Callable[[str, int], Course], tmp_path: Path):
     course = a_class("one", 1)
     path = tmp_path / "unit.json"

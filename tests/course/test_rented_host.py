@@ -53,7 +53,9 @@ def ran(python: Path, *arguments: str, **more: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("variable", ["COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"])
+@pytest.mark.parametrize(
+    "variable", ["COLAB_RELEASE_TAG", pytest.param("KAGGLE_KERNEL_RUN_TYPE", marks=pytest.mark.slow)]
+)
 def test_the_first_cell_installs_the_release_on_a_rented_host(host: Path, wheel: Path, variable: str):
     code = SETUP + "import importlib.metadata as m; print(edl_labs.__file__, m.version('torch'), check)"
     done = ran(host, "-c", code, f"{LAB}.ipynb", **{variable: "1", "EDL_LABS_INSTALL": str(wheel)})
