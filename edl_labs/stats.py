@@ -26,9 +26,9 @@ import numpy as np
 
 from edl_labs.errors import UsageError
 
-_MAX_PAIRED = 400
-_EXACT_UP_TO = 80
-_ROUNDING = 1e-6
+_MAX_PAIRED = 400  # its 80,000 Walsh averages sort in well under a tenth of a second
+_EXACT_UP_TO = 80  # beyond, the normal approximation agrees to a rank at 95 %
+_ROUNDING = 1e-6  # relative; a spread below it is rounding
 _HODGES_LEHMANN_COST = math.sqrt(math.pi / 3)
 
 

@@ -25,12 +25,13 @@ from edl_labs.clock import Clock
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
 
-_WARM_SHARE = 0.2
-_EQUAL_CALLS_UP_TO = 1.5
+_WARM_SHARE = 0.2  # a fifth of the budget to warm up leaves four fifths to the rounds
+_EQUAL_CALLS_UP_TO = 1.5  # warm-ups of alike functions differ by up to this; equal blocks make their swap fair
+# A timer tick (1 to 4 ms apart) falls into every block, so that sides of other lengths meet it too.
 _LONG_BLOCK_S = 4e-3
-_FAR_APART = 4
-_LOOKS = 5
-_DRIFT_NOTED = 0.2
+_FAR_APART = 4  # no noise of a warm-up makes alike functions differ so much
+_LOOKS = 5  # the least of five seldom all fall into a burst
+_DRIFT_NOTED = 0.2  # a processor's clock seldom moves times by more: what does is told in words
 
 
 def compare(

@@ -26,16 +26,16 @@ from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
 
-MOST_BLOCKS = 4000
+MOST_BLOCKS = 4000  # the interval no longer narrows noticeably, and results stay small
 # A stretch is long enough to hold its share of timer ticks and of short slow spells, which most single blocks miss.
 _STRETCH_S = 4e-3
-_STRETCHES = 50
-_MOST_IN_STRETCH = 50
+_STRETCHES = 50  # a short budget is cut into so many, enough for an interval on their median
+_MOST_IN_STRETCH = 50  # tens of blocks already average what meets each of them
 # Fewer do not make an interval: then the blocks themselves do.
 _LEAST_STRETCHES = 8
-_LEAST_TIMES = 6
-_EXACT_AFTER = 12
-_BLURRED = 1000
+_LEAST_TIMES = 6  # fewer cannot reach 95 % by order statistics
+_EXACT_AFTER = 12  # equal by chance twelve times over is not noise any more
+_BLURRED = 1000  # below a thousandth of a block the clock's step is smaller than any noise seen
 # A modelled clock may move far more slowly than the real one.
 _PATIENCE_S = 3.0
 

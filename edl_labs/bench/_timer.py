@@ -19,7 +19,7 @@ from edl_labs.values import Value
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _T = TypeVar("_T")
-_KEPT = 1000
+_KEPT = 1000  # laps kept for the median: a day's training must not fill memory
 # So many undrained laps of each name are looked at: each look waits for the device, which the others must not do.
 _LOOKS = 3
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from edl_labs.bench.results import Comparison, Measurement
 
 VERDICT_LOOK = {"faster": (GREEN, "<"), "same": (BLUE, "s"), "slower": (RED, ">"), "inconclusive": (GREY, "D")}
-_ROW = 0.34
-_TICKS = 12
+_ROW = 0.34  # dots of neighbouring rows stay apart
+_TICKS = 12  # labels that fit beside each other on one axis
 
 
 def strip(axes: Axes, measurements: Measurement | Sequence[Measurement]) -> Axes:

@@ -56,10 +56,10 @@ DETECTORS: dict[str, type[Detector]] = {
 KINDS = tuple(DETECTORS)
 # Three differences between four calls tell what grows; one more would add little and cost budget.
 _CALLS = 4
-# Shares of the budget: of a later call, of the first one, which may load and compile, and of all that are looked at.
-_SHARE = 0.05
-_FIRST_SHARE = 0.25
-_LOOK_SHARE = 0.35
+# Shares of the budget above which looking ends, so that most of it is left for timing.
+_SHARE = 0.05  # of a later call
+_FIRST_SHARE = 0.25  # of the first one, which may load and compile
+_LOOK_SHARE = 0.35  # of all calls that are looked at
 
 
 def mistake(kind: str, detail: str) -> Mistake:

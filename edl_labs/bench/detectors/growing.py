@@ -16,7 +16,7 @@ from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.units import byte_count
 
-_BATCHES = 3
+_BATCHES = 3  # what one or two batches leave is chance, a cache or another thread
 # Fewer calls would not tell what each one leaves from what the interpreter keeps now and then.
 _LEAST_CALLS, _MOST_CALLS = 16, 64
 # Of the budget for a batch: four of them take a twentieth, and what looks like growth takes a fifth more.

@@ -11,7 +11,7 @@ from typing import Any
 from edl_labs.bench.detectors.detector import Detector
 from edl_labs.bench.timing.argument_pool import ArgumentPool
 
-_ENOUGH = 16
+_ENOUGH = 16  # smaller arrays (scalars, shapes, small weights) are constant by right
 _NOTHING = object()
 
 

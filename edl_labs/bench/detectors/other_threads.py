@@ -6,9 +6,9 @@ import threading
 import time
 from pathlib import Path
 
-_NAP_S = 1e-3
-_NAPS = 5
-# Naps in which a thread only waits for a processor tell nothing; beside eight busy programs it waits some 20 of them.
+_NAP_S = 1e-3  # a thread with work and a processor computes three times _BUSY_NS in it
+_NAPS = 5  # what a thread does now and then stays below _BUSY_NS in so many
+# Naps in which a thread only waits for a processor tell nothing: after a fifth of a second of them looking ends.
 _MOST_NAPS = 200
 # What a worker of a pool does after its last task, to go back to sleep, takes a tenth of this.
 _BUSY_NS = 300_000

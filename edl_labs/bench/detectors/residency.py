@@ -12,10 +12,10 @@ from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import is_asynchronous
 from edl_labs.units import byte_count, percent
 
-_MATTERS = 0.3
-_CODE_S = 20e-6
-_LEAST_BYTE_PER_S = 2e9
-_TIMES = 3
+_MATTERS = 0.3  # a third more is beyond what one cleared cache adds by chance
+_CODE_S = 20e-6  # fetching the interpreter's code again
+_LEAST_BYTE_PER_S = 2e9  # below what one core of any machine of the last decade reads from memory
+_TIMES = 3  # the least that has a median which one burst cannot move
 # Smaller inputs lie in the first-level caches of any real program, and an emptied one costs more in code than in data.
 _LEAST_BYTES = 128 << 10
 

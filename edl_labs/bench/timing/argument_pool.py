@@ -10,8 +10,8 @@ from typing import Any
 
 from edl_labs.errors import UsageError
 
-_MOST = 64
-_POOL_BYTES = 256 << 20
+_MOST = 64  # sets of arguments: a rotation long enough that none is remembered
+_POOL_BYTES = 256 << 20  # more than the last-level cache of most machines, and still little memory
 _LOOP = """
 def block(fn, feed, now, drain):
     start = now()

@@ -12,8 +12,8 @@ from edl_labs.bench.timing.argument_pool import ArgumentPool
 from edl_labs.clock import Clock, is_asynchronous, is_processor_time
 from edl_labs.errors import EdlError
 
-MAX_CALLS = 1 << 20
-_EIGHT = 8
+MAX_CALLS = 1 << 20  # a million: even an empty function fills a block
+_EIGHT = 8  # calls a turn of the loop, as many as `_plain` writes out
 
 
 class FunctionFailed(EdlError):

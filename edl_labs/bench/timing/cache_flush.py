@@ -10,8 +10,8 @@ from typing import Any
 from edl_labs.bench.timing.clock_choice import virtual_gpu
 from edl_labs.clock import Clock, device_behind
 
-_UNKNOWN_LLC_BYTES = 32 << 20
-_UNKNOWN_L2_BYTES = 64 << 20
+_UNKNOWN_LLC_BYTES = 32 << 20  # the size of common desktop processors
+_UNKNOWN_L2_BYTES = 64 << 20  # more than most GPUs have (A100: 40 MB, H100: 50 MB)
 _SIZES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 

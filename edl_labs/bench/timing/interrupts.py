@@ -8,8 +8,8 @@ from typing import TypeVar
 from edl_labs.clock import Clock, is_processor_time
 
 _T = TypeVar("_T")
-_LEAST = 10
-_SHARE = 0.2
+_LEAST = 10  # rounds that an interval needs
+_SHARE = 0.2  # of what is left, less would be the odd ones out
 
 
 def counter_for(clock: Clock) -> Callable[[], int]:

@@ -7,10 +7,10 @@ from statistics import median
 
 from edl_labs.bench.timing.sampling import Sampler
 
-_VISITS = 5
-_LEAST_BLOCKS = 3
-_MATTERS = 0.03
-_SHARE = 0.3
+_VISITS = 5  # all five on one side by chance: once in 16
+_LEAST_BLOCKS = 3  # a median that one burst cannot move
+_MATTERS = 0.03  # six times the usual band of half a per cent
+_SHARE = 0.3  # a check, which must cost less than what it checks
 
 
 class OneAfterAnother:

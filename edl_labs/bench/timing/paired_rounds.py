@@ -11,20 +11,20 @@ from edl_labs.bench.timing.interrupts import counter_for, undisturbed
 from edl_labs.bench.timing.processor_state import Watch, moved
 from edl_labs.bench.timing.sampling import Sampler
 
-MOST_ROUNDS = 800
-LEAST_ROUNDS = 10
-_RESERVE = 0.15
-_LOOK_GROWTH = 1.1
-_SAFETY = 0.9
+MOST_ROUNDS = 800  # the exact interval batches beyond 400 values, and more rounds add little
+LEAST_ROUNDS = 10  # the signs of ten rounds reach 99.8 %
+_RESERVE = 0.15  # of the budget, kept for the other order
+_LOOK_GROWTH = 1.1  # looks grow apart by a tenth, so that looking costs little beside rounds
+_SAFETY = 0.9  # a plan from few rounds may be too hopeful by a tenth
 # Standard errors: of 99.9 % for ten rounds and more, and of what asks for more rounds.
 _SURE, _DOUBT = 4.5, 2.0
 # Differences that rounding makes.
 _SAME = 1e-9
 # Sides whose lengths differ by less see the same noise in a block.
 _EQUAL_LENGTHS_UP_TO = 1.1
-_BATCHES = 20
-_FAR = 0.1
-_TINY_S = 1e-15
+_BATCHES = 20  # sums over a twentieth of the rounds are near to normal, and twenty of them make an interval
+_FAR = 0.1  # a ratio of sums 10 % off the rest is worth a sentence
+_TINY_S = 1e-15  # below any clock's step: logarithms need more than zero
 
 
 class Rounds:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from edl_labs.clock import Clock, device_behind
 
-_MOVED = 0.01
+_MOVED = 0.01  # a step of an NVIDIA GPU's clock is 15 MHz, about 1 %
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-_DEPTH = 4
-_MOST = 5000
+_DEPTH = 4  # function, closure, object, its parts, theirs
+_MOST = 5000  # looked through in some milliseconds
 
 
 def reachable(*roots: Any) -> Iterator[Any]:

@@ -10,10 +10,10 @@ from statistics import median
 from edl_labs.bench.timing.blocks import MAX_CALLS, Runner
 from edl_labs.clock import Clock
 
-_STEADY = 0.03
-LEAST_BLOCK_S = 150e-6
-_TRIES = 400
-_BLIND_S = 0.5
+_STEADY = 0.03  # a fall by less is within the noise of single blocks
+LEAST_BLOCK_S = 150e-6  # long against a reading of the clock (0.1 µs), short against a timer tick
+_TRIES = 400  # an end, should neither time nor steadiness come
+_BLIND_S = 0.5  # real time after which a clock that saw nothing is given up
 # A modelled device keeps every operation: what costs it nothing is not queued a million times.
 _MOST_QUEUED = 1 << 15
 # A call that fits the budget fewer times than this is timed as it comes.
