@@ -68,7 +68,7 @@ class Device(Value):
             return cls(**{name: value for name, value in data.items() if name in known})
         except (TypeError, AttributeError) as error:
             raise UsageError(
-                "this is no environment stamp", why=str(error), next="write one with describe(...).to_dict()"
+                "this is not an environment stamp", why=str(error), next="write one with describe(...).to_dict()"
             ) from error
 
 

@@ -45,7 +45,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half the interval's length; inf where there is no upper end."""
+        """Half the interval's length; inf where the upper end is infinite."""
         return (self.high - self.low) / 2
 
     def map(self, function: Any) -> Estimate:

@@ -24,6 +24,7 @@ from edl_labs.bench.timing.warmup import BlockPlan, block_target_s, fitting, war
 from edl_labs.clock import Clock
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 _WARM_SHARE = 0.2  # a fifth of the budget to warm up leaves four fifths to the rounds
 _EQUAL_CALLS_UP_TO = 1.5  # warm-ups of alike functions differ by up to this; equal blocks make their swap fair
@@ -103,7 +104,7 @@ def compare(
 def _check(candidates: Mapping[str, Callable[..., Any]], band: float, precision: float | None) -> None:
     if not isinstance(candidates, Mapping) or len(candidates) < 2 or not all(map(callable, candidates.values())):
         raise UsageError(
-            "compare needs two functions or more, by name",
+            "compare needs at least two functions, each with a name",
             why="a ratio has two sides",
             next='compare({"eager": f, "compiled": g})',
         )
@@ -219,8 +220,8 @@ def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
     for name, change in zip(names, changes, strict=True):
         # What changes all sides alike is the machine.
         if abs(change) > _DRIFT_NOTED and max(changes) - min(changes) > _DRIFT_NOTED:
-            word = "longer" if change > 0 else "less"
-            notes.append(f"a call of {name} takes {word} time the more often it was made: the ratio is a moving target")
+            word = "slower" if change > 0 else "faster"
+            notes.append(f"calls of {name} got {word} as more of them were made: the ratio is a moving target")
     for index, row in enumerate(rows, 1):
         if rounds.varies(index):
             notes.append(f"{row.name} or {row.against} varies from call to call: the ratio is that of their mean times")
@@ -237,7 +238,12 @@ def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
     if rounds.interrupted > 0.3 * rounds.count:
         notes.append(f"other programs interrupted {rounds.interrupted} of {rounds.count} rounds")
     if rounds.count < 6:
-        notes.append(f"only {rounds.count} rounds fitted the budget: the interval is wide; give a larger budget_s")
+        notes.append(
+            f"only {counted(rounds.count, 'round')} fitted the budget: the interval is wide; give a larger budget_s"
+        )
     if rounds.dropped:
-        notes.append(f"{rounds.dropped} rounds were dropped: the device's clock moved or was throttled in them")
+        were = "was" if rounds.dropped == 1 else "were"
+        notes.append(
+            f"{counted(rounds.dropped, 'round')} {were} dropped, in which the device's clock moved or was throttled"
+        )
     return tuple(notes)

@@ -25,6 +25,7 @@ from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, warm_up
 from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
+from edl_labs.units import counted
 
 MOST_BLOCKS = 4000  # the interval no longer narrows noticeably, and results stay small
 # A stretch is long enough to hold its share of timer ticks and of short slow spells, which most single blocks miss.
@@ -122,7 +123,7 @@ def checked_budget(budget_s: float) -> float:
     if isinstance(budget_s, bool) or not isinstance(budget_s, (int, float)) or not 0 < budget_s < math.inf:
         raise UsageError(
             f"a budget of {budget_s!r} s",
-            why="a measurement needs some time, and ends",
+            why="a measurement takes some time, and has to end",
             next="give budget_s in seconds, such as 0.4",
         )
     return float(budget_s)
@@ -238,16 +239,22 @@ def _notes(run: _Run, plan: BlockPlan, times: list[float]) -> tuple[str, ...]:
     if run.dropped and not run.timed:
         notes.append("no block is left: the time is that of the warm-up, without an interval")
     elif len(times) < _LEAST_TIMES:
-        calls = "one call" if len(times) == 1 else f"{len(times)} calls"
+        calls = "one call" if len(times) == 1 else counted(len(times), "call")
         notes.append(f"{calls} filled the budget: there is no interval; give a larger budget_s")
     if run.dropped:
-        notes.append(f"{run.dropped} blocks were dropped: the clock of the device moved or was throttled in them")
+        were = "was" if run.dropped == 1 else "were"
+        notes.append(
+            f"{counted(run.dropped, 'block')} {were} dropped, in which the device's clock moved or was throttled"
+        )
     if run.interrupted > 0.3 * (run.interrupted + len(times)):
-        notes.append(f"other programs interrupted {run.interrupted} blocks")
+        notes.append(f"other programs interrupted {counted(run.interrupted, 'block')}")
     change = stats.drift(times)
     if abs(change) > 0.2:
-        word = "longer" if change > 0 else "less"
-        notes.append(f"a call takes {word} time the more often it was made: the median is of a moving target")
+        word = "slower" if change > 0 else "faster"
+        notes.append(f"calls got {word} as more of them were made: the median describes a moving target")
     if times and plan.calls * plan.call_s <= 2 * run.resolution_s:
-        notes.append(f"{plan.calls} calls take less time than two steps of this clock: the time is only bounded")
+        take = "takes" if plan.calls == 1 else "take"
+        notes.append(
+            f"{counted(plan.calls, 'call')} {take} less than two steps of this clock: the time is only bounded"
+        )
     return tuple(notes)

@@ -118,13 +118,13 @@ def _places(grid: Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]) -> 
         json.dumps(places)
     except (TypeError, ValueError) as error:
         raise UsageError(
-            "a grid holds plain values", why=str(error), next="give numbers and text, and build tensors in fn"
+            "a grid may hold plain values only", why=str(error), next="give numbers and text, and build tensors in fn"
         ) from None
     return places
 
 
 def _settings(budget_s: float, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What distinguishes these measurements from others of the same function: the budget, and what is no default."""
+    """What sets these measurements apart from others of the same function: the budget, and what is not a default."""
     defaults = {name: parameter.default for name, parameter in inspect.signature(measure).parameters.items()}
     said = {name: _said(value) for name, value in options.items()}
     changed = {name: text for name, text in said.items() if name not in defaults or text != _said(defaults[name])}
@@ -152,7 +152,7 @@ def _saved(file: Path | None, label: str, settings: Mapping[str, Any]) -> dict[s
 
 def _other(file: Path, why: str) -> UsageError:
     return UsageError(
-        f"{file.name} is of another sweep", why=why, next="give another path=, or delete that file to measure anew"
+        f"{file.name} belongs to another sweep", why=why, next="give another path=, or delete that file to measure anew"
     )
 
 

@@ -180,7 +180,7 @@ def _different(first: str, name: str, expected: Any, actual: Any) -> DifferentOu
     return DifferentOutputs(
         f"{name} and {first} give different results",
         why=f"{_short(actual)} instead of {_short(expected)}",
-        next="mend the one that is wrong; or say with equal= what counts as equal, or equal=False for times alone",
+        next="fix the wrong one; or say with equal= what counts as equal, or compare times alone with equal=False",
     )
 
 

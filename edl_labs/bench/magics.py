@@ -72,7 +72,7 @@ def _line_or_cell(shell: Any) -> Callable[..., Measurement]:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"%{self.prog}: {message}", why="an option is not right", next=_USAGE[self.prog])
+        raise UsageError(f"%{self.prog}: {message}", why="an option is wrong", next=_USAGE[self.prog])
 
 
 def _options(verb: str, line: str) -> tuple[argparse.Namespace, str]:

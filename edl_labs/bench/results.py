@@ -12,7 +12,7 @@ from edl_labs.clock import Clock
 from edl_labs.device import Device
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.presenters import present
-from edl_labs.units import percent, ratio_text, seconds, time_text
+from edl_labs.units import counted, percent, ratio_text, seconds, time_text
 from edl_labs.values import Value
 
 # A half-width of 2 % is where two digits stop being sure.
@@ -89,7 +89,7 @@ class Measurement(Value):
 
     @property
     def half_width(self) -> float:
-        """Half the interval relative to the median; inf where there is none."""
+        """Half the interval relative to the median; inf without an interval."""
         return (self.high_s - self.low_s) / 2 / self.median_s if self.median_s > 0 else math.inf
 
     @property
@@ -275,7 +275,8 @@ def measurement_line(m: Measurement) -> str:
 
 def measurement_text(m: Measurement) -> str:
     """The measurement as text, its warnings below it."""
-    how = f"  {m.blocks} blocks of {calls_text(m.calls)} on the {m.clock.name} clock, {m.warm_calls} to warm up"
+    blocks = f"{counted(m.blocks, 'block')} of {counted(m.calls, 'call')}"
+    how = f"  {blocks} on the {m.clock.name} clock, {m.warm_calls} to warm up"
     extra = [word for word, on in (("caches cleared", m.cold), ("as a graph", m.graph)) if on]
     lines = [measurement_line(m), ", ".join([how, *extra])]
     return "\n".join([*lines, *(f"  note: {note}" for note in m.notes), *map(_mistake_text, m.warnings)])
@@ -286,7 +287,7 @@ def comparison_text(c: Comparison) -> str:
     width = max(len(side.name) for side in c.sides)
     lines = [f"{side.name:<{width}}  {side_time(side)}" for side in c.sides]
     lines += [_row_text(row, c) for row in c.rows]
-    how = f"  {c.rounds} paired rounds, stopped: {c.stopped}; outputs {c.compared_outputs}"
+    how = f"  {counted(c.rounds, 'paired round')}, stopped: {c.stopped}; outputs {c.compared_outputs}"
     return "\n".join([*lines, how, *(f"  note: {note}" for note in c.notes), *map(_mistake_text, c.warnings)])
 
 
@@ -307,7 +308,3 @@ def side_time(side: Side) -> str:
 
 def _mistake_text(mistake: Mistake) -> str:
     return "  warning: " + str(mistake).replace("\n", "\n  ")
-
-
-def calls_text(count: int) -> str:
-    return f"{count} call{'' if count == 1 else 's'}"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from edl_labs.bench.results import Comparison, Measurement, Mistake, RatioRow, Side, calls_text, condition, side_time
+from edl_labs.bench.results import Comparison, Measurement, Mistake, RatioRow, Side, condition, side_time
 from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
-from edl_labs.units import percent, ratio_text, seconds, time_text
+from edl_labs.units import counted, percent, ratio_text, seconds, time_text
 
 _COLOURS = {"faster": GOOD, "same": NOTE, "slower": BAD, "inconclusive": IDLE}
 _LEFT = "border-left:4px solid {};padding:.4em .8em;margin:.3em 0"
@@ -52,9 +52,9 @@ def _html_row(side: Side, row: RatioRow | None, c: Comparison) -> str:
 
 def _measurement_facts(m: Measurement) -> str:
     lines = [
-        f"{m.blocks} blocks of {calls_text(m.calls)}",
+        f"{counted(m.blocks, 'block')} of {counted(m.calls, 'call')}",
         f"{percent(m.level)} interval: {seconds(m.low_s, digits=5)} to {seconds(m.high_s, digits=5)}",
-        f"warm-up: {m.warm_calls} calls, the first took {seconds(m.first_call_s)}",
+        f"warm-up: {counted(m.warm_calls, 'call')}, the first took {seconds(m.first_call_s)}",
         _clock_line(m),
         f"shape: {m.shape.words}; drift {percent(m.drift, digits=2)}; blocks dropped {m.dropped}",
         f"asked {seconds(m.budget_s)}, took {seconds(m.wall_s)}",
@@ -65,7 +65,7 @@ def _measurement_facts(m: Measurement) -> str:
 
 def _comparison_facts(c: Comparison) -> str:
     lines = [
-        f"{c.rounds} paired rounds in random order ({c.dropped} dropped); stopped: {c.stopped}",
+        f"{counted(c.rounds, 'paired round')} in random order ({c.dropped} dropped); stopped: {c.stopped}",
         f"{percent(c.level)} intervals; band {percent(c.band)}; outputs {c.compared_outputs}",
         *(
             f"{row.name}, one after the other instead: {row.blocked_ratio:.3g}"

@@ -12,6 +12,7 @@ from edl_labs.bench.detectors.torch_watch import compiled_frames
 from edl_labs.bench.timing.blocks import Runner
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.warmup import BlockPlan
+from edl_labs.units import counted
 
 
 class CompileInside(Detector):
@@ -45,4 +46,4 @@ class CompileInside(Detector):
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
         frames = compiled_frames(sys.modules) - self._seen
-        return f"torch.compile compiled {frames} time{'' if frames == 1 else 's'}" if frames else ""
+        return f"torch.compile compiled {counted(frames, 'time')}" if frames else ""

@@ -14,7 +14,7 @@ from edl_labs.bench.detectors.torch_watch import reserved_bytes
 from edl_labs.bench.timing.blocks import Runner
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.warmup import BlockPlan
-from edl_labs.units import byte_count
+from edl_labs.units import byte_count, counted
 
 _BATCHES = 3  # what one or two batches leave is chance, a cache or another thread
 # Fewer calls would not tell what each one leaves from what the interpreter keeps now and then.
@@ -71,7 +71,7 @@ class AllocatorGrowing(Detector):
 
     def after_call(self, result: Any) -> str:
         growth = self.look.virtual.growth if self.look.virtual else 0
-        return f"each call makes {growth} buffer{'' if growth == 1 else 's'} more than it frees" if growth > 0 else ""
+        return f"each call makes {counted(growth, 'buffer')} more than it frees" if growth > 0 else ""
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
         look = self.look

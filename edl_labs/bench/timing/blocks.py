@@ -96,7 +96,7 @@ def failed(name: str, error: BaseException) -> FunctionFailed:
     return FunctionFailed(
         f"{name} raised {type(error).__name__}" + (f": {text[0][:200]}" if text else ""),
         why="it was called to be timed, and no time can be given for a call that fails",
-        next="call it once by itself, mend it, then measure again",
+        next="call it once by itself, fix it, then measure again",
     )
 
 

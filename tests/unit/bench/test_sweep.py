@@ -110,7 +110,7 @@ def test_a_file_of_another_sweep_is_refused_before_anything_is_measured(tmp_path
     clock, file, calls = ScriptedClock(cost_s=1e-7), tmp_path / "sweep.json", []
     sweep(maker(clock), {"n": [1]}, path=file, clock=clock, budget_s=0.1)
     before = file.read_text()
-    with pytest.raises(UsageError, match=r"sweep\.json is of another sweep") as caught:
+    with pytest.raises(UsageError, match=r"sweep\.json belongs to another sweep") as caught:
         sweep(maker(clock, calls), {"n": [1, 2]}, path=file, **{"clock": clock, "budget_s": 0.1, **options})
 
     assert said in caught.value.why
