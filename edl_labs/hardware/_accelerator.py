@@ -1,15 +1,30 @@
-"""One accelerator of the datasheet table, as a frozen value that derives its own peaks."""
+"""The datasheet table: accelerators that derive their own peaks, found by key or by the name that a driver reports."""
 
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from edl_labs.errors import EdlError
 from edl_labs.hardware.peak import dtype_name, flop_rate, pcie_byte_per_s
 
 UNITS = ("tensor", "cuda")
+_FIGURES = (
+    "sm_count",
+    "boost_clock_hz",
+    "tensor_clock_hz",
+    "memory_bytes",
+    "memory_bandwidth_byte_per_s",
+    "l2_bytes",
+    "pcie_generation",
+    "pcie_lanes",
+    "nvlink_byte_per_s",
+)
+_WHOLE = ("sm_count", "memory_bytes", "l2_bytes", "pcie_generation", "pcie_lanes")
 
 
 @dataclass(frozen=True)
@@ -108,3 +123,112 @@ class Accelerator:
     def to_dict(self) -> dict[str, Any]:
         """The entry as plain data, with a schema number."""
         return {"schema": 1, **dataclasses.asdict(self)}
+
+
+@cache
+def table() -> tuple[Accelerator, ...]:
+    """Every accelerator of the table, in its order."""
+    text = resources.files("edl_labs.hardware").joinpath("accelerators.toml").read_text(encoding="utf-8")
+    return parse(text)
+
+
+def parse(text: str) -> tuple[Accelerator, ...]:
+    """The accelerators of a TOML table in the shape of `accelerators.toml`; raises EdlError where it is malformed."""
+    try:
+        raw = tomllib.loads(text)
+        found = tuple(_entry(entry, raw["sm"][entry["sm"]]) for entry in raw["accelerator"])
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise EdlError(
+            "the hardware table cannot be read",
+            why=f"{type(error).__name__}: {error}",
+            next="compare the entry with its neighbours in edl_labs/hardware/accelerators.toml",
+        ) from error
+    _refuse_twice_the_same_name(found)
+    return found
+
+
+def lookup(reported_name: str) -> Accelerator | None:
+    """The accelerator that a driver calls `reported_name`, or None: never a neighbour's numbers.
+
+    >>> lookup("NVIDIA H100 80GB HBM3").key
+    'H100-SXM'
+    >>> lookup("NVIDIA H800") is None
+    True
+    """
+    return _by_reported_name().get(_normal(reported_name)) if isinstance(reported_name, str) else None
+
+
+def accelerator(key: str) -> Accelerator:
+    """The accelerator with this table key or alias, such as 'A100-80GB' or 'H100'."""
+    found = _by_key().get(key.casefold()) if isinstance(key, str) else None
+    if found is None:
+        raise EdlError(
+            f"no accelerator {str(key)[:60]!r} in the hardware table",
+            why=f"it has {', '.join(entry.key for entry in table())}",
+            next="use one of these keys, or edl_labs.hardware.lookup(...) for the name that a driver reports",
+        )
+    return found
+
+
+@cache
+def _by_reported_name() -> dict[str, Accelerator]:
+    return {_normal(name): entry for entry in table() for name in entry.reported_names}
+
+
+@cache
+def _by_key() -> dict[str, Accelerator]:
+    return {name.casefold(): entry for entry in table() for name in (entry.key, *entry.aliases)}
+
+
+def _normal(name: str) -> str:
+    # Drivers before release 465 leave "NVIDIA" out; nothing else about a name may differ.
+    return " ".join(name.split()).casefold().removeprefix("nvidia ")
+
+
+def _entry(entry: dict[str, Any], sm: dict[str, Any]) -> Accelerator:
+    unsourced = [figure for figure in _FIGURES if not str(entry["sources"].get(figure, "")).strip()]
+    if unsourced:
+        raise ValueError(f"{entry['key']}: no source for {', '.join(unsourced)}")
+    figures = {name: int(entry[name]) if name in _WHOLE else float(entry[name]) for name in _FIGURES}
+    sources = {**{name: str(entry["sources"][name]) for name in _FIGURES}, "fma_per_clock_per_sm": str(sm["source"])}
+    return Accelerator(
+        key=str(entry["key"]),
+        name=str(entry["name"]),
+        architecture=str(sm["architecture"]),
+        memory_kind=str(entry.get("memory_kind", "")),
+        reported_names=tuple(entry["reported_names"]),
+        aliases=tuple(entry["aliases"]),
+        rates=_rates(entry, sm),
+        sources=tuple(sources.items()),
+        **figures,  # type: ignore[arg-type]
+    )
+
+
+def _rates(entry: dict[str, Any], sm: dict[str, Any]) -> tuple[Rate, ...]:
+    boost, tensor = float(entry["boost_clock_hz"]), float(entry["tensor_clock_hz"])
+    cuda = [Rate("cuda", dtype, int(count), boost) for dtype, count in sm["cuda"].items()]
+    # Hopper's printed fp64 tensor peaks rest on the boost clock, the other tensor peaks on a lower one.
+    return tuple(cuda) + tuple(
+        Rate(
+            "tensor",
+            dtype,
+            int(count),
+            boost if dtype == "fp64" else tensor,
+            float(sm["sparse_factor"].get(dtype, 1)),
+        )
+        for dtype, count in sm["tensor"].items()
+    )
+
+
+def _refuse_twice_the_same_name(entries: tuple[Accelerator, ...]) -> None:
+    for kind, names in (
+        ("reported name", [_normal(name) for entry in entries for name in entry.reported_names]),
+        ("key", [name.casefold() for entry in entries for name in (entry.key, *entry.aliases)]),
+    ):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise EdlError(
+                f"the hardware table has the {kind} {twice[0]!r} twice",
+                why="a name must lead to one accelerator",
+                next="remove one of the two from edl_labs/hardware/accelerators.toml",
+            )

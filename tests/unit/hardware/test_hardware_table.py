@@ -9,7 +9,7 @@ import pytest
 
 from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name, flop_rate, lookup, pcie_byte_per_s, table
-from edl_labs.hardware._table import parse
+from edl_labs.hardware._accelerator import parse
 
 _ROWS = [
     ("A100-40GB-PCIe", "tensor", {"fp64": 19.5, "tf32": 156, "fp16": 312, "bf16": 312, "int8": 624}),
