@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline._waste import Waste
-from edl_labs.pipeline.batch_arguments import checked_batches, checked_lengths, positive, refuse_longer
+from edl_labs.pipeline.batching import Waste, checked_batches, checked_lengths, positive, refuse_longer
 from edl_labs.values import Value
 
 

@@ -8,7 +8,7 @@ from itertools import cycle
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline._run_loader import run_loader
-from edl_labs.pipeline.jpeg_decoders import Decoder, agreement, decoders
+from edl_labs.pipeline.jpeg import Decoder, agreement, decoders
 from edl_labs.values import Value
 
 

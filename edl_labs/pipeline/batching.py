@@ -1,13 +1,16 @@
-"""Ways to cut an epoch into batches: at random, in buckets of like length, under a budget of tokens."""
+"""Ways to cut an epoch into batches: at random, by like length, under a budget; and how much of them is padding."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.batch_arguments import checked_lengths, positive, refuse_longer
+from edl_labs.units import percent
+from edl_labs.values import Value
 
 Batches = list[list[int]]
 
@@ -83,6 +86,63 @@ def pad_collate(samples: Sequence[Any], *, pad: int = 0, multiple: int = 1) -> d
     return {"tokens": tokens, "mask": mask, "lengths": np.asarray(sizes)}
 
 
+@dataclass(frozen=True, repr=False)
+class Waste(Value):
+    """Tokens of an epoch: `real_tokens`, the `computed_tokens` of the padded rectangles, and how they lie.
+
+    `attended_pairs` and `real_pairs` are what attention computes, which grows with the square of the length.
+    """
+
+    DERIVED = ("fraction",)
+
+    batches: int
+    samples: int
+    real_tokens: int
+    computed_tokens: int
+    largest_batch_tokens: int
+    real_pairs: int
+    attended_pairs: int
+
+    @property
+    def padded_tokens(self) -> int:
+        """How many tokens are padding."""
+        return self.computed_tokens - self.real_tokens
+
+    @property
+    def exact(self) -> Fraction:
+        """The share of computed tokens that is padding, exactly."""
+        return Fraction(self.padded_tokens, self.computed_tokens) if self.computed_tokens else Fraction(0)
+
+    @property
+    def fraction(self) -> float:
+        """The share of computed tokens that is padding."""
+        return float(self.exact)
+
+    def __str__(self) -> str:
+        return f"{percent(self.fraction)} padding: {self.padded_tokens:,} of {self.computed_tokens:,} tokens"
+
+
+def waste(lengths: Iterable[int], batches: Iterable[Iterable[int]] | None = None, *, multiple: int = 1) -> Waste:
+    """The `Waste` of padding each batch (numbers of samples) to its longest, rounded up to `multiple`.
+
+    Without batches the whole set is one: what padding a data set costs.
+
+    >>> str(waste([3, 5, 8], [[0, 1], [2]]))
+    '11.1 % padding: 2 of 18 tokens'
+    """
+    sizes = checked_lengths(lengths)
+    multiple = positive(multiple, "multiple")
+    rows = checked_batches([range(len(sizes))] if batches is None else batches, len(sizes))
+    real = computed = largest = pairs = attended = samples = 0
+    for batch in rows:
+        longest = -(-max(sizes[sample] for sample in batch) // multiple) * multiple
+        tokens = longest * len(batch)
+        real, computed, largest = real + sum(sizes[s] for s in batch), computed + tokens, max(largest, tokens)
+        pairs, attended = pairs + sum(sizes[s] ** 2 for s in batch), attended + longest * tokens
+        samples += len(batch)
+    return Waste(len(rows), samples, real, computed, largest, pairs, attended)
+
+
 def _shuffled(samples: int, seed: int, epoch: int) -> list[int]:
     order = list(range(positive(samples, "samples")))
     random.Random(f"{seed}/{epoch}").shuffle(order)
@@ -110,3 +170,67 @@ def _filled(order: list[int], padded: list[int], max_tokens: int) -> Batches:
             current = []
         current.append(sample)
     return [*batches, current] if current else batches
+
+
+def checked_lengths(lengths: Iterable[Any]) -> list[int]:
+    """Lengths as whole numbers from 1; UsageError naming the first sample that has none."""
+    found = []
+    for sample, length in enumerate(lengths):
+        whole = _whole(length)
+        if whole is None or whole < 1:
+            raise UsageError(
+                f"sample {sample} has length {length!r}",
+                why="a sample has at least one token, counted in whole numbers",
+                next="drop empty samples, or fix what counts them",
+            )
+        found.append(whole)
+    return found
+
+
+def checked_batches(batches: Iterable[Iterable[Any]], samples: int) -> list[list[int]]:
+    """Batches as lists of sample numbers below `samples`; UsageError naming the first batch that is not one."""
+    found = []
+    for number, batch in enumerate(batches):
+        rows = [_whole(row) for row in batch]
+        if not rows:
+            raise UsageError(
+                f"batch {number} is empty", why="a batch holds at least one sample", next="leave empty batches out"
+            )
+        for row in rows:
+            if row is None or not 0 <= row < samples:
+                raise UsageError(
+                    f"batch {number} asks for sample {row!r}",
+                    why=f"there are samples 0 to {samples - 1}",
+                    next="let batches hold positions in `lengths`",
+                )
+        found.append([row for row in rows if row is not None])
+    return found
+
+
+def positive(value: object, what: str) -> int:
+    """`value` as a whole number from 1; UsageError for anything else."""
+    whole = _whole(value)
+    if whole is None or whole < 1:
+        raise UsageError(f"{what} is {value!r}", why="it must be a whole number, at least 1", next=f"try {what}=32")
+    return whole
+
+
+def refuse_longer(lengths: Sequence[int], budget: int, *, what: str) -> None:
+    """UsageError naming the first sample that is longer than `budget`, which `what` names."""
+    for sample, length in enumerate(lengths):
+        if length > budget:
+            raise UsageError(
+                f"sample {sample} of {length:,} tokens does not fit {what} of {budget:,}",
+                why="batching does not cut samples",
+                next=f"raise {what}, or cut or drop that sample first",
+            )
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        whole = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return whole if whole == value else None

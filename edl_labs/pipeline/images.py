@@ -9,7 +9,7 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.errors import BrokenSample
 from edl_labs.pipeline.format_writers import SUFFIX
-from edl_labs.pipeline.jpeg_decoders import Decoder, decoder
+from edl_labs.pipeline.jpeg import Decoder, decoder
 from edl_labs.pipeline.stores import Store
 
 STAGES = ("open", "read", "decode", "transform", "collate", "pin", "copy", "step")

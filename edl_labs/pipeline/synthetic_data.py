@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.pipeline.batch_arguments import positive
+from edl_labs.pipeline.batching import positive
 from edl_labs.pipeline.errors import disk_errors, needed
 
 _VERSION = 1  # of what the generators draw: a cache of another version is left alone
