@@ -64,7 +64,7 @@ def _outcome(name: str, names: dict[str, Any], printed: Printed) -> Outcome:
             0.0,
             "the check itself failed",
             f"{type(error).__name__}: {error}",
-            "restart the kernel and run all; if it stays, send your instructor this message",
+            "restart the kernel and run all; if it happens again, send your instructor this message",
         )
 
 
@@ -113,7 +113,7 @@ def _printed(texts: list[str], failing: int | None) -> str:
 
 def _builds_on(outcome: Outcome, first: str) -> Outcome:
     """Says that `first`, which this exercise builds on, is not right: its mistake is not this one's."""
-    mend = f'mend {first} first (when this is graded, a right {first} takes its place): check("{first}")'
+    mend = f'mend {first} first (in grading, the right {first} stands in for yours): check("{first}")'
     return replace(
         outcome,
         why=f"{outcome.why}; it builds on {first}, which is not right yet".lstrip("; "),

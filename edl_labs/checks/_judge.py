@@ -147,7 +147,7 @@ def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Out
             *(exercise.name, exercise.lab, "not attempted", 0.0, points),
             what="not attempted yet",
             why="the cell above still raises NotImplementedError",
-            next=f'replace it by your code, run the cell, then check again; hint("{exercise.name}") helps',
+            next=f'replace it with your code, run the cell, then check again; hint("{exercise.name}") helps',
         )
     if "missing" in last:
         return Outcome(
@@ -173,7 +173,7 @@ def _outcome(
     if wrong is None and state != "passed":
         wrong = Wrong(
             "part of the credit is missing",
-            why="some cases are right only in part",
+            why="some cases are only partly right",
             next=f'hint("{exercise.name}") says where to look',
         )
     told = wrong if state != "passed" and wrong is not None else Wrong("")

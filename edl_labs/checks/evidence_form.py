@@ -6,6 +6,8 @@ import pprint
 from collections.abc import Callable
 from typing import Any
 
+from edl_labs.units import counted
+
 MAX_SHOWN = 1500  # characters: about half a screen
 
 
@@ -25,7 +27,7 @@ def difference(got: Any, want: Any, where: str = "it") -> str:
     if isinstance(want, list) and want:
         return _list_difference(got, want, where)
     if _kind(want) in ("an array", "a tensor") and got.ndim != want.ndim:
-        return f"{where} has {got.ndim} dimensions; {want.ndim} are expected"
+        return f"{where} has {counted(got.ndim, 'dimension')}, not {want.ndim}"
     return ""
 
 

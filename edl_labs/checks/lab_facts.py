@@ -54,7 +54,7 @@ class LabFacts:
         """The public cases of an exercise and the reference's values for them."""
         found = self.goldens.get(name)
         if found is None:
-            raise UsageError(f"there is no golden for {name!r}", why="it was never built", next="edl-labs build")
+            raise UsageError(f"there is no golden for {name!r}", why="it has not been built", next="edl-labs build")
         return plain_data.from_json(found["cases"]), plain_data.from_json(found["wants"])
 
 
@@ -64,10 +64,10 @@ def facts_path(lab: str) -> Path:
 
 
 def facts(lab: str) -> LabFacts:
-    """The public facts of `lab`; UsageError when it was never built."""
+    """The public facts of `lab`; UsageError when it has not been built."""
     path = facts_path(lab)
     if not path.is_file():
-        raise UsageError(f"nothing is known of {lab!r}", why="it was never built", next="edl-labs build")
+        raise UsageError(f"nothing is known of {lab!r}", why="it has not been built", next="edl-labs build")
     return _read(path, path.stat().st_mtime_ns)
 
 

@@ -27,7 +27,7 @@ class FormatExplorer(LiveOrStill):
         if self.fmt.bits > _MOST_BITS:
             raise UsageError(
                 f"{self.fmt.name} has {self.fmt.bits} bits",
-                why=f"more than {_MOST_BITS} buttons fit no page",
+                why=f"a page has room for {_MOST_BITS} buttons",
                 next='FormatExplorer("fp32"), or a smaller format',
             )
         self.bits = int(self.fmt.encode(float(value)))

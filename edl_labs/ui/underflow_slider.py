@@ -94,6 +94,8 @@ class UnderflowSlider(LiveOrStill):
 def _checked(power: Any) -> int:
     if not (isinstance(power, int) and math.isfinite(2.0 ** max(-1000, min(1000, power))) and abs(power) <= 1000):
         raise UsageError(
-            f"a scale of 2**{power!r}", why="the power is a whole number", next="16 is torch's first scale"
+            f"a scale of 2**{power!r}",
+            why="the power is a whole number from -1000 to 1000",
+            next="16 is torch's first scale",
         )
     return power

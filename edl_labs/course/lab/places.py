@@ -137,7 +137,9 @@ def _check_goldens(course: Course, lab: Lab, names: list[str]) -> None:
     path = course.goldens / f"{lab.name}.json"
     file = course.shown(path)
     if not path.is_file():
-        raise SourceError("the lab has no goldens", file=file, line=1, why="it was never built", next="edl-labs build")
+        raise SourceError(
+            "the lab has no goldens", file=file, line=1, why="it has not been built", next="edl-labs build"
+        )
     try:
         built = [e["name"] for e in json.loads(path.read_text(encoding="utf-8"))["exercises"]]
     except (ValueError, KeyError, TypeError):

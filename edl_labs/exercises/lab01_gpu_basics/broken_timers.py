@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import seconds
+from edl_labs.units import counted, seconds
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 FAULTS = (
@@ -35,7 +35,7 @@ class BrokenTimers:
     """
 
     def cases(self, rng: Any) -> list[Any]:
-        # The fault itself is no part of a case: cases travel to the student's process.
+        # The fault itself is not part of a case: cases travel to the student's process.
         faults = [fault for fault in FAULTS for _ in range(EACH)]
         machines = [draw_machine(rng) for _ in range(_MACHINES)]
         picks = rng.integers(_MACHINES, size=len(faults))
@@ -48,7 +48,7 @@ class BrokenTimers:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in FAULTS:
             raise Wrong(
-                f"{got[:40]!r} is none of the seven answers",
+                f"{got[:40]!r} is not one of the seven answers",
                 why=f"they are {', '.join(FAULTS)}",
                 next="return one of them",
             )
@@ -64,7 +64,7 @@ class BrokenTimers:
 
     def show(self, case: Any) -> str:
         rows = [
-            f"  {calls:>3} calls: {seconds(value)} a call"
+            f"  {counted(calls, 'call'):>8}: {seconds(value)} a call"
             for calls, value in zip(case["calls"], case["seconds_per_call"], strict=True)
         ]
         return "\n".join(

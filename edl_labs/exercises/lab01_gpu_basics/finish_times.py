@@ -40,7 +40,7 @@ class FinishTimes:
         if len(got) != len(want) or any(len(pair) != 2 for pair in got):
             raise Wrong(
                 "a program has two answers: when the host returns and when the device is done",
-                why="something else than two numbers came back",
+                why="something other than two numbers came back",
                 next="return the host's time, then the device's",
             )
         # Two references that know nothing of each other: the solution's evidence, and the modelled machine.
@@ -93,7 +93,7 @@ def _explain(case: Any, count: int, pair: Any, *, before: Any, right: Any) -> Wr
     what, then = _symptom(name, duration_s, case["launch_s"], pair=pair, before=before, right=right)
     place = f"the operations before it come out right; the first wrong time is after operation {count}, a {name}"
     if count == 1:
-        place = f"already the first operation, a {name}, comes out wrong"
+        place = f"the very first operation, a {name}, comes out wrong"
     return Wrong(what, why=place, next=then)
 
 

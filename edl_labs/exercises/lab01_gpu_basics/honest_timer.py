@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import SYNCS, Window, replayed, windows, written
-from edl_labs.units import seconds
+from edl_labs.units import counted, seconds
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 
 KERNEL = "kernel"
@@ -77,7 +77,7 @@ def _judge_timer(run: Replay, value: Any, *, kernel_s: float) -> None:
     if syncs > max(FEW_SYNCS, calls / 4):
         raise Wrong(
             "the device was synchronised far more often than needed",
-            why=f"{syncs} synchronisations for {calls} calls",
+            why=f"{counted(syncs, 'synchronisation')} for {counted(calls, 'call')}",
             next="drain the device before each of two readings; the calls between them need none",
         )
     spent_s = run.makespan_s - run.machine.context_init_s - run.machine.module_load_s
@@ -169,7 +169,7 @@ def _told(window: Window, value: float) -> Wrong:
         what = "every call was synchronised"
     what = what or "too few calls between the readings"
     then = next(text for start, text in _NEXT.items() if what.startswith(start))
-    why = f"{seconds(value)} a call came back, from {window.calls} calls in {seconds(window.elapsed_s)}"
+    why = f"{seconds(value)} a call came back, from {counted(window.calls, 'call')} in {seconds(window.elapsed_s)}"
     return Wrong(what, why=why, next=then)
 
 
@@ -178,7 +178,7 @@ def _refuse_other_work(run: Replay, kernel_s: float) -> None:
         if entry["op"] == "launch" and (entry["name"], entry.get("duration_s")) != (KERNEL, kernel_s):
             what, why = "the timer launched a kernel of its own", f"{entry['name']!r} is not what fn launches"
         elif entry["op"] in ("host_work", "copy"):
-            what, why = "the timer did work of its own", f"a {entry['op']} is none of what fn does"
+            what, why = "the timer did work of its own", f"fn itself does no {entry['op']}"
         else:
             continue
         raise Wrong(what, why=why, next="call fn, and nothing else that keeps host or device busy")

@@ -125,7 +125,7 @@ def _peak_mistake(case: Any, ratio: float) -> tuple[str]:
     if close(ratio, sum(counts) / max(counts)):
         return ("the two units were added up",)
     if close(ratio, min(counts) / max(counts)):
-        return ("the slower unit was priced",)
+        return ("the slower unit was taken",)
     return ("the peak is wrong",)
 
 

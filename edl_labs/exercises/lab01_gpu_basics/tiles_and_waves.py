@@ -143,7 +143,7 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
 def _judge_width(case: Any, width: Any, right: Any) -> None:
     if type(width) is not int or not 1 <= width <= case["bound"]:
         raise Wrong(
-            "the width is no whole number from 1 to the bound",
+            "the width is not a whole number from 1 to the bound",
             why=f"{_say(width)} came back and the bound is {case['bound']}",
             next="try every whole width up to the bound, the bound included",
         )

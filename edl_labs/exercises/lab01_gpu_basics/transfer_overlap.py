@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import replayed, written
-from edl_labs.units import byte_count, percent, seconds
+from edl_labs.units import byte_count, counted, percent, seconds
 from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
 
@@ -156,7 +156,9 @@ def _serial(case: Any) -> str:
 
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
-    what = _RACES.get((_role(run, first), _role(run, second)), "two operations touch the same bytes in no order")
+    what = _RACES.get(
+        (_role(run, first), _role(run, second)), "two operations touch the same bytes, and nothing orders them"
+    )
     return Wrong(
         what,
         why=f"{race}",
@@ -170,7 +172,7 @@ _RACES = {
     ("copy out", "host"): "the result is read before it has arrived",
     ("copy out", "copy in"): "a device buffer is filled again while it is still in use",
     ("kernel", "copy in"): "a device buffer is filled again while it is still in use",
-    ("kernel", "kernel"): "two kernels touch the same bytes in no order",
+    ("kernel", "kernel"): "two kernels touch the same bytes, and nothing orders them",
 }
 
 
@@ -190,14 +192,14 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     if PAGEABLE in _places(run):
         raise Wrong(
             "the copies go through pageable memory",
-            why=f"they are staged, and each keeps the host to its end: {slower}",
+            why=f"they are staged, and each one holds the host up until it ends: {slower}",
             next="ask for host buffers with pin_memory=True",
         )
     parts = run.counts["launch"]
     if line.busy_s("call") > 0.8 * spent_s:
         raise Wrong(
             "so many parts that the host cannot keep up",
-            why=f"with {parts} parts the host is busy issuing calls for nearly all of the time: {slower}",
+            why=f"with {counted(parts, 'part')} the host is busy issuing calls for nearly all of the time: {slower}",
             next="a part costs the host three calls: how many parts can it issue while the slowest engine works?",
         )
     if line.hidden_copy_fraction < 0.05:
@@ -208,7 +210,7 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
         )
     raise Wrong(
         "right and overlapped, but slower than it could be",
-        why=f"with {parts} part{'s' * (parts > 1)}, {slower}",
+        why=f"with {counted(parts, 'part')}, {slower}",
         next="a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends",
     )
 

@@ -22,7 +22,7 @@ def two_numbers(got: Any, names: str) -> None:
     for value, name in zip(got, names.split(", "), strict=True):
         if type(value) not in (int, float):
             raise Wrong(
-                f"{name} is no number", why=f"{say(value)} came back", next=f"return {names}, two plain numbers"
+                f"{name} is not a number", why=f"{say(value)} came back", next=f"return {names}, two plain numbers"
             )
 
 
@@ -34,7 +34,7 @@ def tidy(value: float) -> float:
 def need(value: Any, name: str) -> None:
     """Nothing, when `value` is a finite number above zero; otherwise Wrong."""
     if type(value) not in (int, float) or not _finite(value) or value <= 0:
-        raise Wrong(f"{name} is no positive number", why=f"{say(value)} came back", next="print what you return")
+        raise Wrong(f"{name} is not a positive number", why=f"{say(value)} came back", next="print what you return")
 
 
 def _finite(value: float) -> bool:

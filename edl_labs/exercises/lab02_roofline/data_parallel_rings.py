@@ -154,7 +154,7 @@ class ScalingPlan:
         pair(got, "scaling, nodes")
         if got[0] not in SCALINGS:
             why = f"they are {', '.join(SCALINGS)}"
-            raise Wrong(f"{got[0][:20]!r} is none of the three answers", why=why, next="return one of them")
+            raise Wrong(f"{got[0][:20]!r} is not one of the three answers", why=why, next="return one of them")
         if got[0] != want[0]:
             raise _scaling_mistake(case, got[0], want[0])
         if type(got[1]) is not int or got[1] != want[1]:
@@ -229,7 +229,7 @@ def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
     job = case["job"]
     if type(nodes) is not int or not 1 <= nodes <= case["cluster"]["nodes"]:
         what, why = (
-            "that many nodes there are not",
+            "there are not that many nodes",
             f"{say(nodes)} came back; the cluster has {case['cluster']['nodes']}",
         )
     elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:

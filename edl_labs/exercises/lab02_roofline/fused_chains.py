@@ -56,7 +56,7 @@ def _unfused_mistake(case: Any, got: float) -> Wrong:
         (sum(size[n] for n in names), "unfused, every tensor was counted once", "a kernel reads what another wrote"),
         (
             sum(size[n] for s in chain for n in set(s["reads"])),
-            "nothing is written unfused",
+            "unfused, nothing was written",
             "where does a kernel leave its result?",
         ),
         (
@@ -82,7 +82,7 @@ def _fused_mistake(case: Any, got: float) -> Wrong:
     known = [
         (into + sum(size[n] for n in made), "fused, an intermediate went through memory", "who needs it afterwards?"),
         (into + size[last], "a result that is kept was not written", "keep names what must be in memory at the end"),
-        (into, "nothing is written when fused", "what must be in memory at the end?"),
+        (into, "fused, nothing was written", "what must be in memory at the end?"),
         (into + 2 * kept - size[last], "a kept result was read back", "the fused kernel still has it at hand"),
         (
             sum(size[n] for s in chain for n in set(s["reads"]) - made) + kept,

@@ -51,7 +51,7 @@ class Diagnose:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in LIMITERS:
             why = f"they are {', '.join(LIMITERS)}"
-            raise Wrong(f"{got[:40]!r} is none of the three answers", why=why, next="return one of them")
+            raise Wrong(f"{got[:40]!r} is not one of the three answers", why=why, next="return one of them")
         if got != want:
             raise Wrong(f"this layer is not limited by {got}", why=_IF[got], next=_NEXT[got])
 

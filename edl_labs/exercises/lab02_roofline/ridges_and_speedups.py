@@ -94,7 +94,7 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
     if close(time_s, sum(moves) + compute_s) or close(time_s, max(compute_s, sum(moves))):
         what, why = "times were added up", "all memory levels and the arithmetic work at the same time"
     elif close(time_s, min([*moves, compute_s])):
-        what, why = "the shortest time is no bound", "work is over when its slowest part is"
+        what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
     elif close(time_s, moves[-1]):
         what, why = "only the main memory was looked at", f"{len(moves) + 1} roofs apply to this work"
     elif close(time_s, compute_s):

@@ -56,7 +56,7 @@ _KINDS = ("leave", "near", "aligned", "small")
 def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
     why = f"{mine!r} came back for m, k, n = {case['shape']} in {case['dtype']}"
     if mine not in _ANSWERS:
-        return Wrong("that is none of the three answers", why=why, next="return 'none', '16 B' or '128 B'")
+        return Wrong("that is not one of the three answers", why=why, next="return 'none', '16 B' or '128 B'")
     if _ANSWERS.index(mine) < _ANSWERS.index(right):
         then = "how many elements of this dtype are in 16 bytes, and in 128?"
         return Wrong("the product is better aligned than that", why=why, next=then)
@@ -72,7 +72,7 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
         then = "the largest rule is not always the best: the added work is paid for"
         return Wrong("more was padded than pays", why=why, next=then)
     if right == shape:
-        return Wrong("the padding costs more than it brings", why=why, next="not padding is one of the choices")
+        return Wrong("the padding costs more than it gains", why=why, next="not padding is one of the choices")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):
         return Wrong("the same work, padded at another side", why=why, next="keep the order m, k, n")
     return Wrong("another padding takes less time", why=why, next="padded m·k·n over the rate of what it obeys then")

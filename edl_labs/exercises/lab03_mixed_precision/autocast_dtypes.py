@@ -58,7 +58,7 @@ def _mistake(case: Any, got: str) -> str:
     if got in _OTHER_NAMES or got.startswith("torch."):
         return f"{got[:40]!r} is not how this lab writes a dtype"
     if got not in ("float16", "bfloat16", "float32", "float64"):
-        return f"{got[:40]!r} is no dtype that comes out of autocast"
+        return f"{got[:40]!r} is not a dtype that comes out of autocast"
     if got in _LOW and got not in (case["dtype"], *case["inputs"]):
         return f"nothing here has the dtype {got}"
     if "float64" in case["inputs"]:

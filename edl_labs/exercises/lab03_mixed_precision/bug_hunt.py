@@ -128,7 +128,7 @@ def _moved(case: Any, evidence: Any) -> float:
 def _clipped(case: Any, got: Any, want: Any) -> None:
     if not _weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
-        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         if moved < right / 4:
             then = "clip_grad_norm_ must see the true gradients"
             raise Wrong("train_clipped still clips gradients that are scaled", why=why, next=then)
@@ -139,7 +139,7 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
 def _logged(case: Any, got: Any, want: Any) -> None:
     if not _weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
-        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         what = (
             "train_logged still divides by the scale twice"
             if moved < right / 4
@@ -151,7 +151,7 @@ def _logged(case: Any, got: Any, want: Any) -> None:
         raise Wrong("train_logged does not return one norm for each batch", why=why, next="append it in every batch")
     for mine, right in zip(got["values"], want["values"], strict=True):
         if math.isfinite(right) and not close(mine, right, rtol=1e-3):
-            why = f"{mine:.4g} came back, {right:.4g} is right"
+            why = f"{mine:.4g} came back instead of {right:.4g}"
             raise Wrong("train_logged returns norms of other gradients", why=why, next="norms of the unscaled ones")
     _scale(got, want, "train_logged")
 
@@ -168,7 +168,7 @@ def _accumulated(case: Any, got: Any, want: Any) -> None:
 def _scheduled(case: Any, got: Any, want: Any) -> None:
     mine, right = got["values"][0], want["values"][0]
     if not close(mine, right, rtol=1e-6):
-        why = f"the learning rate ended at {mine:.4g}, and right is {right:.4g}"
+        why = f"the learning rate ended at {mine:.4g} instead of {right:.4g}"
         if mine < right:
             then = "after update(), what tells a skipped step from one that was taken?"
             raise Wrong("train_scheduled still moves the schedule when the step was skipped", why=why, next=then)
@@ -176,23 +176,25 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
             "train_scheduled leaves the schedule behind", why=why, next="one scheduler.step() for each step taken"
         )
     if not _weights_agree(got, want):
-        raise Wrong("train_scheduled learns something else", why="its weights are others", next="mend one thing only")
+        raise Wrong(
+            "train_scheduled learns something else", why="its weights come out different", next="mend one thing only"
+        )
     _scale(got, want, "train_scheduled")
 
 
 def _static(case: Any, got: Any, want: Any) -> None:
     if not all(map(math.isfinite, got["weights"])):
-        raise Wrong("train_static overflows", why="its weights are no numbers", next="how large may a scale be?")
+        raise Wrong("train_static overflows", why="its weights are no longer numbers", next="how large may a scale be?")
     if not _weights_agree(got, want, rtol=5e-3):
         moved, right = _moved(case, got), _moved(case, want)
-        why = f"the weights moved by {moved:.3g}, and right is {right:.3g}"
+        why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         then = "gradients of 1e-8 have to get above 6e-8, with some bits to spare"
         raise Wrong("train_static still loses gradients on the way back", why=why, next=then)
 
 
 def _scale(got: Any, want: Any, loop: str) -> None:
     if got["scale"] != want["scale"]:
-        why = f"it ended at {got['scale']:g}, and right is {want['scale']:g}"
+        why = f"it ended at {got['scale']:g} instead of {want['scale']:g}"
         raise Wrong(f"{loop} does not keep the scale up to date", why=why, next="update() once after every step()")
 
 

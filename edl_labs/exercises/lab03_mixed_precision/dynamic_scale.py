@@ -40,7 +40,7 @@ class DynamicScale:
             if problem:
                 what, then = problem
                 if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
-                    then = "NaN is not infinite, isinf says False; torch.isfinite(grad).all() sees both"
+                    then = "NaN is not infinite, so isinf says False; torch.isfinite(grad).all() sees both"
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
@@ -151,7 +151,7 @@ def _wrong_scale(mine: Any, right: Any, clean: int) -> tuple[str, str]:
     if mine["after"] > mine["before"]:
         steps = "1 clean step" if clean == 0 else f"{clean + 1} clean steps in a row"
         return "the scale grew too early", f"{steps}: what sets your counter back to 0?"
-    return "the scale fell without an overflow", "when is found-an-overflow forgotten?"
+    return "the scale fell without an overflow", "when do you forget that an overflow was found?"
 
 
 def _told(number: int, step: Any, mine: Any, right: Any, case: Any) -> str:

@@ -125,7 +125,7 @@ _END_NEXT = {
 def _scale_mistake(mine: Any, right: float) -> Wrong:
     if type(mine) not in (int, float) or not math.isfinite(mine) or mine <= 0 or math.frexp(mine)[0] != 0.5:
         why = "any other factor rounds every gradient once more"
-        return Wrong("the scale is no power of two", why=why, next="try 2.0**k for whole k, negative ones too")
+        return Wrong("the scale is not a power of two", why=why, next="try 2.0**k for whole k, negative ones too")
     if close(mine, 1 / right):
         return Wrong("the scale is upside down", why="gradients are multiplied by it", next="which way must they move?")
     if mine < right:

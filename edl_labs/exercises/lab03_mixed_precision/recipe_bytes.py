@@ -67,7 +67,7 @@ def _words(case: Any) -> str:
 
 def _mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
-        return "nothing costs nothing"
+        return "every parameter costs something"
     if case["offload"] and mine > right:
         return "what is offloaded was still counted on the GPU"
     if case["zero_stage"] and mine > right:
@@ -84,7 +84,7 @@ def _mistake(case: Any, mine: float, right: float) -> str:
         return "the states of an 8-bit optimizer have one byte each"
     if case["optimizer"] in ("sgd", "momentum") and mine > right:
         return f"{case['optimizer']} keeps fewer states than that"
-    return "the sum of weights, copies, gradients and states is another"
+    return "weights, copies, gradients and states add up to something else"
 
 
 def _next(case: Any) -> str:

@@ -133,7 +133,7 @@ def _replay(case: Any, got: Any) -> list[float]:
 
 def _no_record() -> Wrong:
     why = "an operation uses a number that was not there yet"
-    return Wrong("the record of the operations is none", why=why, next="restart the kernel and run all cells")
+    return Wrong("the record of the operations cannot be read", why=why, next="restart the kernel and run all cells")
 
 
 def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:

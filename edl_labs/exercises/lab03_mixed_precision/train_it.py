@@ -73,7 +73,7 @@ class TrainIt:
         left_out = _left_out(case, got)
         if not math.isfinite(loss):
             then = left_out or "a step with infinite gradients was taken"
-            raise Wrong("the weights are no numbers any more", why=why, next=then)
+            raise Wrong("the weights are no longer numbers", why=why, next=then)
         if start - loss < 0.5 * (start - light):
             then = left_out or "are gradients scaled, unscaled, and is the scale brought down when they overflow?"
             raise Wrong("the network did not learn", why=why, next=then)
@@ -112,7 +112,7 @@ def _scale(scaler: Any) -> float:
 
 
 def _plain_losses(returned: Any) -> list[float]:
-    """The returned losses; NaN where one is no plain number, nothing where they are no list."""
+    """The returned losses: NaN for what is not a plain number, and an empty list for what is not a list."""
     if type(returned) not in (list, tuple):
         return []
     return [float(one) if isinstance(one, (int, float)) else math.nan for one in returned]
@@ -133,10 +133,14 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     then = "append loss.item() / model.loss_weight for every batch, and return the list"
     if got["returned"] not in ("list", "tuple") or len(got["losses"]) != _STEPS:
         came = f"{len(got['losses'])} losses" if got["returned"] in ("list", "tuple") else got["returned"]
-        return "the network learned, but no list of one loss a batch came back", f"{came} for {_STEPS} batches", then
+        return (
+            "the network learned, but what came back is not a list of one loss per batch",
+            f"{came} for {_STEPS} batches",
+            then,
+        )
     if not all(map(math.isfinite, got["losses"])):
-        why = "one of them is no plain number, or is infinite or NaN"
-        return "the network learned, but the returned losses are no finite floats", why, then
+        why = "one of them is infinite, NaN or not a plain number"
+        return "the network learned, but not every returned loss is a finite float", why, then
     first = _first_loss(case)
     if close(got["losses"][0], first * case["loss_weight"], rtol=1e-2):
         why = f"the first is {got['losses'][0]:.3g}; without the weight it is {first:.4g}"
@@ -145,8 +149,8 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
         any(close(mine, seen, rtol=1e-3) for seen in got["seen"]) for mine in got["losses"]
     )
     if not right:
-        why = f"the first is {got['losses'][0]:.4g}, and {first:.4g} is right"
-        return "the returned losses are others than model.loss gave", why, "neither scaled nor weighted: " + then
+        why = f"the first is {got['losses'][0]:.4g} instead of {first:.4g}"
+        return "the returned losses are not those that model.loss gave", why, "neither scaled nor weighted: " + then
     return None
 
 

@@ -86,7 +86,7 @@ def _should_stay(case: Any, place: int, want: Any) -> Wrong:
     if blocker["random"]:
         return Wrong(
             "a transform moved past a random one that it does not commute with",
-            why=f"{step['name']!r} gives another image when it comes before {blocker['name']!r}",
+            why=f"{step['name']!r} gives a different image when it comes before {blocker['name']!r}",
             next="try both orders on a small image: are the pixels the same?",
         )
     return Wrong(

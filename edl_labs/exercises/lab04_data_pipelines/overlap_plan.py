@@ -117,7 +117,7 @@ def _judge_memory(run: Replay, case: Any) -> None:
     if any(entry["where"] == PAGEABLE for entry in own):
         raise Wrong(
             "the batches are loaded into pageable memory",
-            why="their copies are staged, and each keeps the host to its end",
+            why="their copies are staged, and each one holds the host up until it ends",
             next="ask for host buffers with pin_memory=True",
         )
     for where, name in ((PINNED, "pinned memory"), (DEVICE, "memory of the device")):
@@ -138,7 +138,7 @@ def _judge_data(run: Replay, case: Any) -> None:
     if races:
         roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
         raise Wrong(
-            _RACES.get(roles, "two operations touch the same bytes in no order"),
+            _RACES.get(roles, "two operations touch the same bytes, and nothing orders them"),
             why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
             "bytes, and no event, stream or wait of the host puts one before the other",
             next="record an event behind the one, and let a stream or the host wait for it before the other",
@@ -146,7 +146,7 @@ def _judge_data(run: Replay, case: Any) -> None:
     right = _serial(case)
     if [(piece.start, piece.stop, piece.origin) for piece in pieces] != right:
         raise Wrong(
-            "a step worked on another batch than its own",
+            "a step worked on a batch other than its own",
             why="what step(buffer, i) reads is not what load(buffer, i) put on its way",
             next="follow one batch through its buffers",
         )

@@ -130,7 +130,7 @@ def _judge_refusal(case: Any, refused: str) -> None:
 def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
     if sorted(i for row in rows for i in row) != list(range(len(case["lengths"]))):
         raise Wrong(
-            "not every sequence is packed exactly once", why="an index is missing or doubled", next="count them"
+            "not every sequence is packed exactly once", why="an index is missing or comes twice", next="count them"
         )
     empty = sum(not row for row in rows)
     if empty:

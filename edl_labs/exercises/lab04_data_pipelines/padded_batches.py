@@ -188,7 +188,7 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
         raise Wrong(
             "more than one batch is not full",
             why=f"{len(short)} batches have fewer than {size} samples, the smallest {min(short)}",
-            next="cut pools of whole batches, so that only the last of them leaves a rest",
+            next="cut pools of whole batches, so that only the last of them leaves a remainder",
         )
 
 

@@ -75,7 +75,7 @@ def _refuse_impossible(case: Any, plan: Any) -> None:
         whole = len(read) == 3 and all(type(number) is int for number in read)
         if not whole or not 0 <= read[0] < len(case["shard_bytes"]):
             raise Wrong(
-                "a read is no (shard, start, stop) of whole numbers",
+                "a read is not a (shard, start, stop) of whole numbers",
                 why=f"one of them is {str(read)[:60]}",
                 next="give the shard's number as it stands in wanted, then the bytes from start up to stop",
             )
@@ -86,7 +86,11 @@ def _refuse_impossible(case: Any, plan: Any) -> None:
                 next="a read never needs to go beyond the last sample that is wanted",
             )
     if len(plan) > _MAX_READS:
-        raise Wrong("there are thousands of reads", why=f"the plan has {len(plan):,}", next="one a sample is too many")
+        raise Wrong(
+            "there are thousands of reads",
+            why=f"the plan has {len(plan):,}",
+            next="one read for each sample is too many already",
+        )
 
 
 def _refuse_gaps(case: Any, plan: Any) -> None:
@@ -183,7 +187,9 @@ class StorageFormat:
                 raise _wrong_cost(case, form, mine, right)
         if got["pick"] not in names:
             raise Wrong(
-                f"{got['pick'][:40]!r} is none of the formats", why=f"they are {', '.join(names)}", next="return a name"
+                f"{got['pick'][:40]!r} is not one of the formats",
+                why=f"they are {', '.join(names)}",
+                next="return a name",
             )
         # Two formats may cost the same: either is right.
         picked = want["cost_s"][names.index(got["pick"])]

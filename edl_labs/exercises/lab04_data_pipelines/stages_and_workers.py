@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import byte_count, percent, seconds
+from edl_labs.units import byte_count, counted, percent, seconds
 from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
 
 TOLERANCE = 0.03  # promised in the lab's text
 LIMITS = ("workers", "cores", "disk", "step")
 _PAGE = 4096  # bytes: Linux's page
 _READINGS = 400  # all pairs of them are compared: 80,000
-# Stands for an answer that is no pair.
+# Stands for an answer that is not a pair.
 _NO_PAIR = -1.0
 
 
@@ -104,7 +104,7 @@ def _replayed(case: Any, text: Any) -> WorkersReplay:
     except (ReplayError, TypeError, ValueError, RecursionError) as error:
         raise Wrong(
             "the recorded program is not what this machine would have done",
-            why=str(getattr(error, "what", "it is no program"))[:200],
+            why=str(getattr(error, "what", "it is not a program"))[:200],
             next="use the machine through its own calls, and leave its record alone",
         ) from None
 
@@ -139,7 +139,7 @@ def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
         for time_s in times_s:
             if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
                 raise Wrong(
-                    "a figure lies between no two readings of the clock",
+                    "a figure does not lie between any two readings of the clock",
                     why=f"{name}: {seconds(time_s)} a sample; no two readings are {case['samples']} times that apart",
                     next="one pair of readings around all samples, their difference divided by the samples",
                 )
@@ -195,7 +195,7 @@ class PredictWorkers:
             if rate == _NO_PAIR:
                 raise Wrong(
                     "predict_workers gives two things",
-                    why=f"for {_workers_text(workers)} it returned {limit}, not a pair",
+                    why=f"for {counted(workers, 'worker')} it returned {limit}, not a pair",
                     next="return batch_per_s, limit",
                 )
             if not close(rate, right, rtol=1e-6):
@@ -204,7 +204,7 @@ class PredictWorkers:
                 known = limit if limit in LIMITS else f"{limit[:40]!r}"
                 raise Wrong(
                     f"{known} is not what stops it there",
-                    why=f"{_workers_text(workers)}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
+                    why=f"{counted(workers, 'worker')}, {right:.4g} batches/s; the answers are {', '.join(LIMITS)}",
                     next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
                 )
 
@@ -212,14 +212,10 @@ class PredictWorkers:
         return f"workers {case['workers']}, machine = {case['machine']}"
 
 
-def _workers_text(workers: int) -> str:
-    return "1 worker" if workers == 1 else f"{workers} workers"
-
-
 def _wrong_rate(machine: Any, workers: int, rate: float, right: float, limit: str) -> Wrong:
     m = machine
     one = m["cpu_s"] + m["wait_s"] + m["disk_s"]
-    why = f"with {_workers_text(workers)}, {right:.4g} batches/s are right (limit: {limit}); yours is {rate:.4g}"
+    why = f"with {counted(workers, 'worker')}, the rate is {right:.4g} batches/s (limit: {limit}); yours is {rate:.4g}"
     alike = {
         "a step on cores was taken to cost the loader nothing": min(
             max(1, workers) / one, m["cores"] / m["cpu_s"], 1 / m["disk_s"], 1 / m["step_s"]

@@ -193,7 +193,7 @@ def _judge_items(case: Any, got: Any, want: Any) -> None:
     if got["hangs"]:
         raise Wrong(
             "the consumer waits for ever",
-            why="nothing came for seconds, and close() was not called yet",
+            why="nothing came for seconds, and close() had not been called yet",
             next="how does the consumer learn that the source has ended, or failed?",
         )
     if got["items"] == want["items"]:

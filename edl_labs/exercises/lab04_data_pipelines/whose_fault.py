@@ -26,7 +26,7 @@ class WhoseFault:
     """
 
     def cases(self, rng: Any) -> list[Any]:
-        # The verdict itself is no part of a case: cases travel to the student's process.
+        # The verdict itself is not part of a case: cases travel to the student's process.
         verdicts = [verdict for verdict in VERDICTS for _ in range(EACH)]
         loops = [_drawn(rng, verdict, number) for verdict in VERDICTS for number in range(EACH)]
         return [loops[i] for i in rng.permutation(len(verdicts))]
@@ -37,7 +37,9 @@ class WhoseFault:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in VERDICTS:
             raise Wrong(
-                f"{got[:40]!r} is none of the three verdicts", why=f"they are {', '.join(VERDICTS)}", next="return one"
+                f"{got[:40]!r} is not one of the three verdicts",
+                why=f"they are {', '.join(VERDICTS)}",
+                next="return one",
             )
         if got == want:
             return

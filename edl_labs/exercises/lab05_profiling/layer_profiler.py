@@ -112,7 +112,7 @@ def _machine(case: Any) -> VirtualMachine:
 
 
 def _text(trace: Any) -> str:
-    """The trace as the text of a file; what is no JSON becomes a text that is none either."""
+    """The trace as the text of a file; what cannot be JSON becomes a text that is not JSON either."""
     try:
         text = json.dumps(trace)
     except (TypeError, ValueError, RecursionError) as error:
@@ -160,7 +160,7 @@ def _judge_table(got: Any, want: Any) -> None:
     if set(mine) != set(rights):
         odd = sorted(set(mine) ^ set(rights))[0]
         raise Wrong(
-            f"the table has no row, or one too many: {odd[:40]!r}",
+            f"the table lacks a row, or has one too many: {odd[:40]!r}",
             why='each module of named_modules() has one row under its name; the outermost is called "model"',
             next="register hooks for model.named_modules(), containers included",
         )
@@ -176,7 +176,9 @@ def _table_symptom(name: str, column: str, *, said: Any, right: list[float]) -> 
     place = f"{column} of {name} is {said!r}; columns and modules before it are right"
     calls, forward_self, forward_total, backward_self, backward_total = right
     if column == "calls":
-        return Wrong("a module's calls are counted wrongly", why=place, next="one forward pass through it is one call")
+        return Wrong(
+            "the number of a module's calls is wrong", why=place, next="one forward pass through it is one call"
+        )
     phase = "forward" if column.startswith("forward") else "backward"
     own, total = (forward_self, forward_total) if phase == "forward" else (backward_self, backward_total)
     if column.endswith("self_s") and close(said, total):
@@ -226,20 +228,20 @@ def _judge_trace(text: str, want: str, *, times_s: list[float]) -> None:
         if not all(_near(known, 1e-6 * moment) for moment in (start, start + spent)):
             raise Wrong(
                 "an event begins or ends when no clock was read",
-                why=f"the {phase} of {name} has times that are no readings of the clock that you were given",
+                why=f"the {phase} of {name} has times that are not readings of the clock that you were given",
                 next="take ts and dur from clock.now_s() in the hooks",
             )
 
 
 def _events(text: str) -> list[tuple[str, str, float, float]]:
-    """(phase, name, start, duration) of the complete events, in order; Wrong when the file is no trace."""
+    """(phase, name, start, duration) of the complete events, in order; Wrong when the file is not a trace."""
     try:
         trace = json.loads(text)
     except ValueError:
         trace = None
     events = trace.get("traceEvents") if isinstance(trace, dict) else trace
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
-        raise _no_trace("it is no JSON object with a list under traceEvents")
+        raise _no_trace("it is not a JSON object with a list under traceEvents")
     found = []
     for event in events:
         if event.get("ph") == "X":
@@ -266,7 +268,7 @@ def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
 
 def _no_trace(why: str) -> Wrong:
     return Wrong(
-        "the trace is no file that a trace viewer opens",
+        "the trace is not a file that a trace viewer opens",
         why=why,
         next='trace() returns {"traceEvents": [{"name", "cat", "ph": "X", "ts", "dur", "pid", "tid"}, ...]}',
     )

@@ -40,7 +40,7 @@ class Planted:
         if got["unread"]:
             raise Wrong(
                 "the losses that came back are still on the device",
-                why=f"{got['unread']} of {len(got['losses'])} are objects of forward, and numbers are asked for",
+                why=f"{got['unread']} of {len(got['losses'])} are objects of forward, where numbers are asked for",
                 next="call job.item on each loss, after the loop",
             )
         _judge_losses(got["losses"], want["losses"])
@@ -143,7 +143,7 @@ def _judge_work(run: Replay, plan: JobPlan) -> None:
     loaded = sum(entry["op"] == "host_work" and bool(entry.get("writes")) for entry in run.program)
     if loaded < plan.batches or run.copied_bytes.get("copy H2D", 0) < plan.batches * plan.batch_bytes:
         raise Wrong(
-            "there are batches that never came to the device",
+            "some batches never reached the device",
             why=f"the run needs {plan.batches} different ones",
             next="read each with job.read, and bring it over with job.to_device",
         )
@@ -225,7 +225,7 @@ def _layout(run: Replay, plan: JobPlan) -> None:
     conversions = sum(n for name, n in run.launches.items() if name.startswith(("nchwToNhwc", "convert ")))
     if conversions > len(plan.parameters):
         raise Wrong(
-            "data are converted from one layout to another over and over",
+            "the same data are converted from one layout to another over and over",
             why=f"{conversions} conversion kernels, where {len(plan.parameters)} would do",
             next="what could be converted once, before the first step?",
         )

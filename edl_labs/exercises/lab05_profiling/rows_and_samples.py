@@ -35,7 +35,7 @@ class SelfTimes:
         if set(mine) != set(rights):
             odd = sorted(set(mine) ^ set(rights))[0]
             raise Wrong(
-                f"the table has no row, or one too many: {odd[:40]}",
+                f"the table lacks a row, or has one too many: {odd[:40]}",
                 why="every name that occurs has one row",
                 next="add up what all rows of one name have",
             )
@@ -46,7 +46,9 @@ class SelfTimes:
             if said != right:
                 raise _device_symptom(entry, str(said), right, peak=case["cpu_flop_per_s"])
         if len(got["ran"]) != len(want["ran"]):
-            raise Wrong("ran_on has one answer for each operator", why="it is asked once for each", next="return it")
+            raise Wrong(
+                "ran_on has one answer for each operator", why="there is one question for each", next="return it"
+            )
 
     def show(self, case: Any) -> str:
         rows = sorted(case["rows"], key=lambda row: (row["thread"], row["start_s"], -row["end_s"]))
@@ -222,7 +224,7 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     columns = ", ".join(f"{key} {entry[key]:.3g}" for key in ("flop", "cpu_s", "cuda_s"))
     rate = f"{columns}, cpu_flop_per_s {peak:.3g}"
     if said not in ("cpu", "gpu"):
-        return Wrong(f"{said[:30]!r} is no device", why='there are "cpu" and "gpu"', next="return one of them")
+        return Wrong(f"{said[:30]!r} is not a device", why='there are "cpu" and "gpu"', next="return one of them")
     if right == "cpu":
         return Wrong(
             "an operator that never left the CPU was put on the GPU",

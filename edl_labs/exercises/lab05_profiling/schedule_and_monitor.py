@@ -100,7 +100,11 @@ class UtilisationLies:
 def _schedule_symptom(case: Any, step: int, said: str, right: str) -> Wrong:
     place = f"step {step} is {said[:30]!r}; the steps before it are right"
     if said not in STATES:
-        return Wrong(f"{said[:30]!r} is no state", why=f"they are {', '.join(STATES)}", next="return these texts")
+        return Wrong(
+            f"{said[:30]!r} is not a state",
+            why=f"they are {', '.join(STATES)}",
+            next="return one of these words for each step",
+        )
     if {said, right} == {"record", "record and save"}:
         return Wrong(
             "a recording step and the one that ends a recording are confused",
@@ -178,7 +182,7 @@ def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
         return Wrong(
             "a last wave that is not full counts as a full one",
             why="a kernel with more blocks than SMs runs in waves, and the last one has places left",
-            next="how many waves are there, and how many places have they in all?",
+            next="how many waves are there, and how many places do they have in all?",
         )
     if close(got[1] * got[0], want[1]):
         return Wrong(

@@ -33,7 +33,7 @@ class NameThePattern:
     """
 
     def cases(self, rng: Any) -> list[Any]:
-        # The pattern itself is no part of a case: cases travel to the student's process.
+        # The pattern itself is not part of a case: cases travel to the student's process.
         drawn = []
         for pattern in PATTERNS:
             for number in range(EACH):
@@ -47,7 +47,7 @@ class NameThePattern:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got not in PATTERNS:
             raise Wrong(
-                f"{got[:40]!r} is none of the five patterns",
+                f"{got[:40]!r} is not one of the five patterns",
                 why=f"they are {', '.join(PATTERNS)}",
                 next="return one of them",
             )

@@ -97,7 +97,7 @@ def test_the_smallest_of_equally_good_widths_is_as_right_as_the_largest(judged, 
 
 
 def test_a_width_beyond_the_bound_or_no_whole_number_is_refused(judged):
-    told = "the width is no whole number from 1 to the bound"
+    told = "the width is not a whole number from 1 to the bound"
 
     assert told == judged("wave_quantization", best_width=lambda m, **shape: shape["bound"] + 1).what
     assert told == judged("wave_quantization", best_width=lambda m, **shape: float(shape["bound"])).what

@@ -209,4 +209,4 @@ def test_six_of_seven_faults_earn_what_is_left_above_chance(judged, solution):
 
 
 def test_a_name_that_is_none_of_the_seven_is_told(judged):
-    assert "'gremlins' is none of the seven answers" == judged("broken_timers", name_fault=lambda r: "gremlins").what
+    assert "'gremlins' is not one of the seven answers" == judged("broken_timers", name_fault=lambda r: "gremlins").what

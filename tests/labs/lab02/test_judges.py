@@ -19,7 +19,7 @@ SEEDS = (1, 2, 3)
         (lambda flop, moved: (math.nan, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (flop, math.inf), "the bytes of a linear are wrong"),
         (lambda flop, moved: None, "two answers are asked for"),
-        (lambda flop, moved: (flop, None), "moved_bytes is no number"),
+        (lambda flop, moved: (flop, None), "moved_bytes is not a number"),
     ],
 )
 def test_wrong_counts_are_told_what_they_are(judged, solution, change, told):
@@ -110,8 +110,8 @@ def test_a_division_by_zero_at_exactly_the_limit_is_shown(judged):
     [
         (lambda unfused, fused: (fused, unfused), "the two answers are swapped"),
         (lambda unfused, fused: (unfused, 2 * fused), "the fused intensity is wrong"),
-        (lambda unfused, fused: (-unfused, fused), "the unfused intensity is no positive number"),
-        (lambda unfused, fused: (unfused, math.nan), "the fused intensity is no positive number"),
+        (lambda unfused, fused: (-unfused, fused), "the unfused intensity is not a positive number"),
+        (lambda unfused, fused: (unfused, math.nan), "the fused intensity is not a positive number"),
         (lambda unfused, fused: (1 / unfused, 1 / fused), "the unfused intensity is wrong"),
     ],
 )
@@ -245,9 +245,9 @@ def test_a_single_node_sends_nothing(judged, solution):
     ("change", "told"),
     [
         (lambda how, nodes: (how, nodes - 1), "more nodes are efficient enough"),
-        (lambda how, nodes: (how, float(nodes)), "that many nodes there are not"),
-        (lambda how, nodes: (how, 10**6), "that many nodes there are not"),
-        (lambda how, nodes: ("both", nodes), "'both' is none of the three answers"),
+        (lambda how, nodes: (how, float(nodes)), "there are not that many nodes"),
+        (lambda how, nodes: (how, 10**6), "there are not that many nodes"),
+        (lambda how, nodes: ("both", nodes), "'both' is not one of the three answers"),
         (lambda how, nodes: ("none", 1), "more than one node is of use here"),
     ],
 )

@@ -166,13 +166,13 @@ def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged,
 @pytest.mark.parametrize(
     ("returns", "told"),
     [
-        (lambda losses, weight: None, "no list of one loss a batch"),
-        (lambda losses, weight: losses[1:], "no list of one loss a batch"),
-        (lambda losses, weight: ["x"] * len(losses), "no finite floats"),
-        (lambda losses, weight: [math.nan] * len(losses), "no finite floats"),
+        (lambda losses, weight: None, "not a list of one loss per batch"),
+        (lambda losses, weight: losses[1:], "not a list of one loss per batch"),
+        (lambda losses, weight: ["x"] * len(losses), "not every returned loss is a finite float"),
+        (lambda losses, weight: [math.nan] * len(losses), "not every returned loss is a finite float"),
         (lambda losses, weight: [loss * weight for loss in losses], "still have the model's loss_weight"),
-        (lambda losses, weight: [losses[0]] + [0.001] * (len(losses) - 1), "others than model.loss gave"),
-        (lambda losses, weight: [2 * loss for loss in losses], "others than model.loss gave"),
+        (lambda losses, weight: [losses[0]] + [0.001] * (len(losses) - 1), "not those that model.loss gave"),
+        (lambda losses, weight: [2 * loss for loss in losses], "not those that model.loss gave"),
     ],
 )
 def test_losses_that_came_back_are_judged(judged, solution, returns, told):
@@ -235,11 +235,11 @@ def test_an_error_says_for_which_value(judged, solution):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (lambda parts: (2 * parts[0], 2 * parts[1]), "the sum of weights, copies, gradients and states is another"),
+        (lambda parts: (2 * parts[0], 2 * parts[1]), "weights, copies, gradients and states add up to something else"),
         (lambda parts: (parts[0], parts[0]), "the peak is wrong"),
         (lambda parts: parts[0], "the result has the wrong form"),
         (lambda parts: (*parts, 0), "a recipe has two answers"),
-        (lambda parts: (math.nan, parts[1]), "nothing costs nothing"),
+        (lambda parts: (math.nan, parts[1]), "every parameter costs something"),
     ],
 )
 def test_wrong_budgets_are_told_what_they_are(judged, solution, changes, told):

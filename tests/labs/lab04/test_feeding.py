@@ -98,7 +98,7 @@ def test_a_step_on_anothers_batch_is_refused(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "a step worked on another batch than its own" == judged("overlap_plan", feed=mixed_up).what
+    assert "a step worked on a batch other than its own" == judged("overlap_plan", feed=mixed_up).what
 
 
 def test_results_read_too_early_are_a_race(judged, solution):

@@ -30,9 +30,9 @@ def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
     ("plan", "told"),
     [
         (lambda wanted, **disk: [(shard, start, stop + 1 << 40) for shard, start, stop in wanted], "outside its shard"),
-        (lambda wanted, **disk: [(99, 0, 1)], "no (shard, start, stop)"),
-        (lambda wanted, **disk: [(0.0, 0.0, 1.0)], "no (shard, start, stop)"),
-        (lambda wanted, **disk: [(0, 0)], "no (shard, start, stop)"),
+        (lambda wanted, **disk: [(99, 0, 1)], "not a (shard, start, stop)"),
+        (lambda wanted, **disk: [(0.0, 0.0, 1.0)], "not a (shard, start, stop)"),
+        (lambda wanted, **disk: [(0, 0)], "not a (shard, start, stop)"),
         (lambda wanted, **disk: [], "wanted samples were never read"),
         (lambda wanted, **disk: wanted[1:], "wanted samples were never read"),
     ],
@@ -150,7 +150,10 @@ def test_a_ladder_that_nobody_measured_is_refused(judged, solution):
         rungs = solution["stage_ladder"](vw, stages, samples=samples)
         return [(name, 1.001 * alone, 1.001 * together) for name, alone, together in rungs]
 
-    assert "a figure lies between no two readings of the clock" == judged("stage_ladder", stage_ladder=made_up).what
+    assert (
+        "a figure does not lie between any two readings of the clock"
+        == judged("stage_ladder", stage_ladder=made_up).what
+    )
 
 
 def test_a_ladder_on_a_tampered_record_is_refused(judged, solution):

@@ -81,7 +81,7 @@ def test_a_bare_list_of_events_is_a_trace_too(judged, solved):
     ],
 )
 def test_what_no_viewer_opens_is_told_so(change, judged, solved):
-    assert "the trace is no file that a trace viewer opens" == (
+    assert "the trace is not a file that a trace viewer opens" == (
         judged("layer_profiler", LayerProfiler=with_trace(solved, change)).what
     )
 
@@ -118,7 +118,7 @@ def test_leaf_modules_alone_are_not_every_module(judged, solved):
             if not list(module.children()):
                 super()._watch(name, module)
 
-    assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith("the table has no row, or one too many")
+    assert judged("layer_profiler", LayerProfiler=Leaves).what.startswith("the table lacks a row, or has one too many")
 
 
 @pytest.mark.parametrize("method", ["_begin", "_end"])

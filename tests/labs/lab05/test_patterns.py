@@ -77,7 +77,7 @@ def test_one_right_pattern_in_five_is_worth_nothing(exercises):
 def test_another_word_is_told_the_five(answer, judged):
     outcome = judged("name_the_pattern", name_the_pattern=lambda spans: answer)
 
-    assert outcome.what.endswith("is none of the five patterns")
+    assert outcome.what.endswith("is not one of the five patterns")
 
 
 def test_speed_ups_differ_in_what_is_best(solution, exercises):

@@ -61,7 +61,7 @@ def test_a_forgotten_name_is_told(judged, solution):
         times.pop(sorted(times)[0])
         return times
 
-    assert judged("self_times", self_times=short).what.startswith("the table has no row, or one too many")
+    assert judged("self_times", self_times=short).what.startswith("the table lacks a row, or has one too many")
 
 
 @pytest.mark.parametrize("value", [float("nan"), -1.0, 10**400, "12", None])
@@ -123,7 +123,7 @@ def test_torch_schedules_the_same_states(seed, solution, exercises):
 def test_a_state_of_ones_own_is_told_the_four(state, judged):
     outcome = judged("schedule_states", schedule_states=lambda steps, **_: [state] * steps)
 
-    assert outcome.what.endswith("is no state")
+    assert outcome.what.endswith("is not a state")
 
 
 def test_no_share_of_drawn_timelines_is_above_one(solution, exercises):

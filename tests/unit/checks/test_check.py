@@ -143,7 +143,7 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
     assert 0 == score
     assert (
         'next: hint("quadruple"); but mend double first '
-        '(when this is graded, a right double takes its place): check("double")'
+        '(in grading, the right double stands in for yours): check("double")'
     ) in capsys.readouterr().out
 
 
