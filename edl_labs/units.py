@@ -51,15 +51,6 @@ def byte_rate(value: float, *, digits: int = 3) -> str:
     return si(value, "B/s", digits=digits)
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things in words that agree.
-
-    >>> counted(1, "call"), counted(0, "call"), counted(12_000, "call")
-    ('1 call', '0 calls', '12,000 calls')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def percent(fraction: float, *, digits: int = 3) -> str:
     """A fraction as per cent.
 
