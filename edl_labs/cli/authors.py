@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 from edl_labs.errors import NothingToDo, UsageError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def new(
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.scaffold import new as scaffold
 
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         report = scaffold(Course.find(), lab, exercise, progress=progress)
     if as_json:
         emit(report.to_json())
@@ -90,7 +90,7 @@ def publish(
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.publish import publish as publish_course
 
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         report = publish_course(Course.find(), folder, progress=progress)
     if as_json:
         emit(report.to_json())
@@ -109,7 +109,7 @@ def build(
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.build import build as build_course
 
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         report = build_course(Course.find(), check=check, progress=progress)
     if as_json:
         emit(report.to_json())
@@ -137,7 +137,7 @@ def prove_labs(
     course = Course.find()
     proofs = []
     for name in labs or course.lab_names():
-        with Progress(quiet=as_json) as progress:
+        with ProgressLines(quiet=as_json) as progress:
             proofs.append(prove(course, name, seeds=seeds, progress=progress))
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:

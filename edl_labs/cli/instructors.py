@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edl_labs.cli.authors import need_instructor_tools
-from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
@@ -80,7 +80,7 @@ def grade(
             why = "machines work out the results that are missing, and keep the others"
             raise UsageError("--fresh and --backend do not go together", why=why, next="leave one of them out")
         where = make_backend(backend, jobs=jobs or 2, address=address, partition=partition, gpus=gpus)
-        with Progress(quiet=as_json) as progress:
+        with ProgressLines(quiet=as_json) as progress:
             spread_class(
                 assignment,
                 where,
@@ -90,7 +90,7 @@ def grade(
                 gpu=gpus > 0,
                 progress=lambda done, total: progress(done, total, "units"),
             )
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
 
         def tell(so_far: ClassProgress) -> None:
             left = "" if so_far.left_s is None else f", about {so_far.left_s:.0f} s left"
@@ -134,7 +134,7 @@ def feedback(
     need_instructor_tools()
     from edl_labs.course.marks.feedback import feedback as give
 
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         found = give(assignment, only=only or (), archive=archive, progress=progress)
     if as_json:
         emit(found.to_json())
@@ -188,7 +188,7 @@ def regrade(
     need_instructor_tools()
     from edl_labs.course.marks.regrade import regrade as again
 
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         found = again(assignment, exercises, apply=apply, jobs=jobs, progress=progress)
     if as_json:
         emit(found.to_json())

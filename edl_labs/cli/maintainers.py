@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 from edl_labs.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ def run(
 ) -> None:
     """Run solution notebooks headless: executed notebooks, HTML, results.json, env.json and junit.xml."""
     from edl_labs.course.run.execute import run_labs
-    from edl_labs.course.run.run_report import Limits
+    from edl_labs.course.run.run_report import RunLimits
 
     if smoke and full:
         raise UsageError("--smoke and --full exclude each other", next="give one of them, or neither for --full")
-    with Progress(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
         report = run_labs(
             labs or (),
             mode="smoke" if smoke else "full",
             device=device,
             out=out,
             jobs=jobs,
-            limits=Limits(cell_s=cell_timeout, notebook_s=notebook_timeout),
+            limits=RunLimits(cell_s=cell_timeout, notebook_s=notebook_timeout),
             parameters=dict(map(_parameter, parameter or [])),
             progress=progress,
         )

@@ -38,14 +38,14 @@ def stop(exit_code: int) -> None:
     raise typer.Exit(exit_code)
 
 
-class Progress:
+class ProgressLines:
     """`progress(done, total, text)`: a bar with time left in a terminal, plain lines elsewhere, nothing for --json."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet, self._last, self._last_s = quiet, "", -PLAIN_EVERY_S
         self._bar: Any = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:

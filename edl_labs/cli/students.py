@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edl_labs.cli.output import AsJson, Progress, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 
 if TYPE_CHECKING:
     from edl_labs.course.run.checkfile import CheckReport
@@ -32,7 +32,7 @@ def doctor(
         _try_escapes(as_json=as_json)
     from edl_labs.course.run.doctor import diagnose
 
-    with Progress(quiet=True) as progress:
+    with ProgressLines(quiet=True) as progress:
         report = diagnose(progress=progress)
     found = _ceilings(quiet=as_json) if machine and report.ok else None
     if as_json:
@@ -54,7 +54,7 @@ def _ceilings(*, quiet: bool) -> Machine | None:
     from edl_labs.roofline import ceilings
 
     try:
-        with Progress(quiet=quiet) as progress:
+        with ProgressLines(quiet=quiet) as progress:
             return ceilings(progress=progress)
     except (EdlError, RuntimeError, MemoryError) as error:
         # No memory left, a device in use: the rest of the report still stands.
@@ -120,10 +120,10 @@ def check(
 ) -> None:
     """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
     from edl_labs.course.run.checkfile import check_notebook
-    from edl_labs.course.run.run_report import Limits
+    from edl_labs.course.run.run_report import RunLimits
 
-    with Progress(quiet=as_json) as progress:
-        report = check_notebook(file, limits=Limits(cell_s=cell_timeout), progress=progress)
+    with ProgressLines(quiet=as_json) as progress:
+        report = check_notebook(file, limits=RunLimits(cell_s=cell_timeout), progress=progress)
     if as_json:
         emit(report.to_json())
     else:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from edl_labs import __version__
 from edl_labs.cli import app
-from edl_labs.cli.output import Progress
+from edl_labs.cli.output import ProgressLines
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
@@ -115,7 +115,7 @@ def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:
 
 
 def test_plain_progress_is_a_few_lines_not_one_a_step(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress() as progress:
+    with ProgressLines() as progress:
         for done in range(1001):
             progress(done, 1000, f"step {done}")
 
@@ -125,7 +125,7 @@ def test_plain_progress_is_a_few_lines_not_one_a_step(capsys: pytest.CaptureFixt
 
 
 def test_quiet_progress_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(quiet=True) as progress:
+    with ProgressLines(quiet=True) as progress:
         progress(1, 2, "step")
 
     assert "" == capsys.readouterr().err

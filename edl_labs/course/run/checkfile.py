@@ -11,12 +11,12 @@ from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.course.run.integrity import tampering
 from edl_labs.course.run.notebook_file import check_name, explain_name, read_notebook
 from edl_labs.course.run.process import Finished, Job, run
-from edl_labs.course.run.run_report import ExerciseResult, Failure, Limits
+from edl_labs.course.run.run_report import ExerciseResult, RunFailure, RunLimits
 from edl_labs.course.run.verdict import Expected, crashes, exercise_results
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
-CHECK_LIMITS = Limits(cell_s=300.0, notebook_s=1800.0)
+CHECK_LIMITS = RunLimits(cell_s=300.0, notebook_s=1800.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ class CheckReport(Value):
     lab: str
     title: str
     exercises: tuple[ExerciseResult, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[RunFailure, ...]
     seconds: float
 
     @property
@@ -66,7 +66,7 @@ class CheckReport(Value):
 def check_notebook(
     path: Path | str,
     *,
-    limits: Limits = CHECK_LIMITS,
+    limits: RunLimits = CHECK_LIMITS,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> CheckReport:
     """Runs a student's notebook in a fresh kernel beside a copy of its folder and reads what its checks say.
@@ -125,7 +125,7 @@ def _known() -> list[LabFacts]:
 _AGAIN = "install edl_labs again; in a course: edl-labs build"
 
 
-def _run(path: Path, limits: Limits, progress: Callable[[int, int, str], None] | None) -> Finished:
+def _run(path: Path, limits: RunLimits, progress: Callable[[int, int, str], None] | None) -> Finished:
     if progress:
         progress(0, 1, "starting a kernel")
 
@@ -136,7 +136,7 @@ def _run(path: Path, limits: Limits, progress: Callable[[int, int, str], None] |
     return run(Job(path, "patient", limits=limits), on_cell=on_cell)
 
 
-def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: Limits) -> tuple[Failure, ...]:
+def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: RunLimits) -> tuple[RunFailure, ...]:
     """Why the notebook does not run to its end. A stub that says it is not written yet is not a crash."""
     if any(e.state == "not attempted" for e in exercises):
         cells = (replace(c, state="ran") if c.error_name == "NotImplementedError" else c for c in finished.cells)
@@ -144,7 +144,7 @@ def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: 
     return crashes(finished, limits=limits)
 
 
-def _unless_changed(exercise: ExerciseResult, changed: Mapping[str, Failure]) -> ExerciseResult:
+def _unless_changed(exercise: ExerciseResult, changed: Mapping[str, RunFailure]) -> ExerciseResult:
     failure = changed.get("check-" + exercise.name.replace("_", "-"))
     if failure is None:
         return exercise

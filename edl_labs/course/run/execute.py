@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs import units
 from edl_labs.course.run.process import Job, Stop, run
 from edl_labs.course.run.run_plan import Plan, choose_device, plan_runs
-from edl_labs.course.run.run_report import FAILED, Cell, Failure, Limits, NotebookResult, RunReport
+from edl_labs.course.run.run_report import FAILED, NotebookResult, RanCell, RunFailure, RunLimits, RunReport
 from edl_labs.course.run.safe_text import one_line
 from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
@@ -40,7 +40,7 @@ def run_labs(
     device: str = "auto",
     out: Path | str | None = None,
     jobs: int = 1,
-    limits: Limits | None = None,
+    limits: RunLimits | None = None,
     parameters: Mapping[str, Any] | None = None,
     course: Course | None = None,
     progress: Progress | None = None,
@@ -61,7 +61,7 @@ def run_labs(
     folder = _fresh_folder(out, course)
     start_s = time.monotonic()
     ticker = _Ticker(sum(plan.cell_count for plan in plans), progress)
-    results = _run_all(plans, folder, jobs=jobs, device=chosen, limits=limits or Limits(), ticker=ticker)
+    results = _run_all(plans, folder, jobs=jobs, device=chosen, limits=limits or RunLimits(), ticker=ticker)
     report = RunReport(mode, chosen, time.monotonic() - start_s, tuple(results), str(folder))
     _write(report, folder, plans)
     return report
@@ -99,7 +99,7 @@ class _Ticker:
 
 
 def _run_all(
-    plans: Sequence[Plan], folder: Path, *, jobs: int, device: str, limits: Limits, ticker: _Ticker
+    plans: Sequence[Plan], folder: Path, *, jobs: int, device: str, limits: RunLimits, ticker: _Ticker
 ) -> list[NotebookResult]:
     stop = Stop()
 
@@ -115,12 +115,14 @@ def _run_all(
             raise
 
 
-def _run_one(plan: Plan, folder: Path, *, device: str, limits: Limits, ticker: _Ticker, stop: Stop) -> NotebookResult:
+def _run_one(
+    plan: Plan, folder: Path, *, device: str, limits: RunLimits, ticker: _Ticker, stop: Stop
+) -> NotebookResult:
     home = folder / plan.lab
     home.mkdir(parents=True, exist_ok=True)
     executed = home / f"{plan.lab}.ipynb"
 
-    def on_cell(_cell: Cell, number: int, count: int) -> None:
+    def on_cell(_cell: RanCell, number: int, count: int) -> None:
         ticker.cell(plan.lab, number, count)
 
     executed.unlink(missing_ok=True)
@@ -157,7 +159,7 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
         write_page(executed, page, title=plan.title, summary=summary, problems=[f.what for f in result.failures])
     except Exception as error:  # a page that cannot be made must not lose the run's result
         why = one_line(f"{type(error).__name__}: {error}")
-        failure = Failure("page", f"the HTML page of {plan.lab} could not be made", why, "", FAILED)
+        failure = RunFailure("page", f"the HTML page of {plan.lab} could not be made", why, "", FAILED)
         return replace(result, files={"notebook": files["notebook"]}, failures=(*result.failures, failure))
     return replace(result, files=files)
 

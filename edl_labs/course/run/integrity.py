@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from edl_labs.course.run.notebook_file import grade_id
-from edl_labs.course.run.run_report import Failure
+from edl_labs.course.run.run_report import RunFailure
 from edl_labs.units import counted
 
 TAMPERED = 5  # the exit code that README promises
 
 
-def tampering(notebook: Any, locked: Mapping[str, str]) -> dict[str, Failure]:
+def tampering(notebook: Any, locked: Mapping[str, str]) -> dict[str, RunFailure]:
     """A failure for each locked cell that is not as released, by its id. `locked` maps ids to digests of sources.
 
     A cell that lost its id is known by nbgrader's name of it, and one that lost both by its text.
@@ -40,7 +40,7 @@ def grade_name(cell_id: str) -> str:
     return f"{name}_question" if role == "explain" else f"{role}_{name}"
 
 
-def _wrong(cell_id: str, digest: str, cells: list[Any]) -> Failure | None:
+def _wrong(cell_id: str, digest: str, cells: list[Any]) -> RunFailure | None:
     if not cells:
         what, why = f"the locked cell {cell_id} is missing", "it was deleted, or its id and its nbgrader mark are gone"
     elif len(cells) > 1:
@@ -52,7 +52,7 @@ def _wrong(cell_id: str, digest: str, cells: list[Any]) -> Failure | None:
     else:
         return None
     step = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
-    return Failure("tampered", what, why, step, TAMPERED)
+    return RunFailure("tampered", what, why, step, TAMPERED)
 
 
 def _same(source: str, digest: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from edl_labs.course.run.run_report import ExerciseResult, Failure, NotebookResult, RunReport
+from edl_labs.course.run.run_report import ExerciseResult, NotebookResult, RunFailure, RunReport
 from edl_labs.course.run.safe_text import plain_text
 
 _OF_EXERCISES = ("full-marks", "unreadable", "missing")
@@ -52,7 +52,7 @@ def _exercise_case(lab: str, exercise: ExerciseResult) -> ElementTree.Element:
         _add(case, "error", exercise.what, exercise.state, exercise.what)
     elif not exercise.full:
         what = f"{exercise.points:g} of {exercise.max_points:g} points: {exercise.what or exercise.state}"
-        text = str(Failure(exercise.state, what, exercise.why, exercise.next))
+        text = str(RunFailure(exercise.state, what, exercise.why, exercise.next))
         _add(case, "failure", what, exercise.state, text)
     return case
 

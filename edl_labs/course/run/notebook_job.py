@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.run.notebook_file import read_notebook
-from edl_labs.course.run.run_report import Limits
-from edl_labs.course.run.watched_kernel import PatientClient, Recorder, WatchedClient, ending
+from edl_labs.course.run.run_report import RunLimits
+from edl_labs.course.run.watched_kernel import CellRecorder, PatientClient, WatchedClient, ending
 
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -19,8 +19,8 @@ def run_job(job: Mapping[str, Any], *, emit: Emit) -> None:
     notebook = read_notebook(Path(job["path"]))
     runner = _patiently if job["engine"] == "patient" else _papermill
     error: BaseException | None = None
-    recorder: list[Recorder] = []
-    limits = Limits(**job["limits"])
+    recorder: list[CellRecorder] = []
+    limits = RunLimits(**job["limits"])
     try:
         runner(notebook, job, recorder=recorder, limits=limits, emit=emit)
     except Exception as raised:  # each kind is told apart from the records below
@@ -31,12 +31,16 @@ def run_job(job: Mapping[str, Any], *, emit: Emit) -> None:
     emit({"event": "end", "ending": end})
 
 
-def _patiently(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder], limits: Limits, emit: Emit) -> None:
+def _patiently(
+    notebook: Any, job: Mapping[str, Any], *, recorder: list[CellRecorder], limits: RunLimits, emit: Emit
+) -> None:
     recorder.append(_recorder(notebook, limits=limits, emit=emit))
     PatientClient(notebook, recorder=recorder[0]).execute(cwd=job["cwd"])
 
 
-def _papermill(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder], limits: Limits, emit: Emit) -> None:
+def _papermill(
+    notebook: Any, job: Mapping[str, Any], *, recorder: list[CellRecorder], limits: RunLimits, emit: Emit
+) -> None:
     import papermill
     from papermill.clientwrap import PapermillNotebookClient
     from papermill.engines import Engine, papermill_engines
@@ -65,7 +69,7 @@ def _papermill(notebook: Any, job: Mapping[str, Any], *, recorder: list[Recorder
     )
 
 
-def _recorder(notebook: Any, *, limits: Limits, emit: Emit) -> Recorder:
-    recorder = Recorder(notebook, limits=limits, report=lambda cell: emit({"event": "cell", "cell": asdict(cell)}))
+def _recorder(notebook: Any, *, limits: RunLimits, emit: Emit) -> CellRecorder:
+    recorder = CellRecorder(notebook, limits=limits, report=lambda cell: emit({"event": "cell", "cell": asdict(cell)}))
     emit({"event": "cells", "cells": [asdict(cell) for cell in recorder.cells.values()]})
     return recorder

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.run.run_report import Cell, Limits
+from edl_labs.course.run.run_report import RanCell, RunLimits
 from edl_labs.course.run.safe_text import one_line
 
 # What the process may take besides the notebook: its imports, and saving.
@@ -35,7 +35,7 @@ class Job:
     engine: str
     output: Path | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: RunLimits = field(default_factory=RunLimits)
     env: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -43,7 +43,7 @@ class Job:
 class Finished:
     """What became of a job: every code cell's record, why it broke off if it did, and how long it took."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[RanCell, ...]
     ending: Mapping[str, str] | None
     seconds: float
 
@@ -71,7 +71,7 @@ class Stop:
                 process.terminate()
 
 
-def run(job: Job, *, on_cell: Callable[[Cell, int, int], None] | None = None, stop: Stop | None = None) -> Finished:
+def run(job: Job, *, on_cell: Callable[[RanCell, int, int], None] | None = None, stop: Stop | None = None) -> Finished:
     """Runs `job` in a new process and a scratch copy of its folder; always returns.
 
     `on_cell(cell, done, total)` is called after each code cell; `stop` can end it from another thread.
@@ -144,9 +144,9 @@ def _start(job: Job, folder: Path, errors: Any) -> subprocess.Popen[str]:
 
 
 def _listen(
-    process: subprocess.Popen[str], job: Job, on_cell: Callable[[Cell, int, int], None]
-) -> tuple[dict[int, Cell], dict[str, str] | None]:
-    cells: dict[int, Cell] = {}
+    process: subprocess.Popen[str], job: Job, on_cell: Callable[[RanCell, int, int], None]
+) -> tuple[dict[int, RanCell], dict[str, str] | None]:
+    cells: dict[int, RanCell] = {}
     ending: dict[str, str] | None = None
     late = threading.Event()
 
@@ -187,7 +187,7 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _whole_s(limits: Limits) -> float:
+def _whole_s(limits: RunLimits) -> float:
     return min(limits.notebook_s + limits.start_s + _SLACK_S, threading.TIMEOUT_MAX)
 
 
@@ -197,6 +197,6 @@ def _died(code: int, errors: str) -> dict[str, str]:
     return {"kind": "runner", "text": one_line((errors.strip().splitlines() or [f"exit code {code}"])[-1])}
 
 
-def _cell(record: Mapping[str, Any]) -> Cell:
+def _cell(record: Mapping[str, Any]) -> RanCell:
     """The cell whose fields an event holds."""
-    return Cell(**{**record, "scores": tuple(record["scores"])})
+    return RanCell(**{**record, "scores": tuple(record["scores"])})

@@ -14,7 +14,7 @@ FAILED, CRASHED = 1, 4  # the exit codes that README promises
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """How long a notebook may take, in seconds, and how much one cell may print, in bytes."""
 
     cell_s: float = 600.0
@@ -30,7 +30,7 @@ class Limits:
 
 
 @dataclass(frozen=True, repr=False)
-class Cell(Value):
+class RanCell(Value):
     """One code cell after the run. `state` is 'ran', 'raised', 'exited', 'stopped' (in it the run ended) or 'never'."""
 
     OMITTED = ("scores",)
@@ -55,7 +55,7 @@ class Cell(Value):
 
 
 @dataclass(frozen=True)
-class Failure:
+class RunFailure:
     """One reason for which a run failed: what happened, why, what next; `exit_code` says how grave it is."""
 
     kind: str
@@ -108,10 +108,10 @@ class NotebookResult(Value):
     title: str
     device: str
     parameters: Mapping[str, Any]
-    cells: tuple[Cell, ...]
+    cells: tuple[RanCell, ...]
     seconds: float
     exercises: tuple[ExerciseResult, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[RunFailure, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -135,7 +135,7 @@ class NotebookResult(Value):
         return sum(cell.state == "ran" for cell in self.cells)
 
     @property
-    def slowest(self) -> Cell | None:
+    def slowest(self) -> RanCell | None:
         """The cell that took longest; None when none ran."""
         begun = [cell for cell in self.cells if cell.state != "never"]
         return max(begun, key=lambda cell: cell.seconds, default=None)
@@ -186,6 +186,6 @@ class RunReport(Value):
         """The lines of the table, one a lab."""
         return [notebook.row() for notebook in self.notebooks]
 
-    def failures(self) -> list[tuple[str, Failure]]:
+    def failures(self) -> list[tuple[str, RunFailure]]:
         """Every failure with the lab that it is of."""
         return [(n.lab, failure) for n in self.notebooks for failure in n.failures]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.run_report import FAILED, Cell, ExerciseResult, Failure, Limits
+from edl_labs.course.run.run_report import FAILED, ExerciseResult, RanCell, RunFailure, RunLimits
 from edl_labs.course.run.safe_text import one_line
 from edl_labs.units import counted
 
@@ -25,17 +25,19 @@ class Expected:
     points: float | None = None
 
 
-def exercise_results(cells: Sequence[Cell], expected: Iterable[Expected]) -> tuple[ExerciseResult, ...]:
+def exercise_results(cells: Sequence[RanCell], expected: Iterable[Expected]) -> tuple[ExerciseResult, ...]:
     """What each expected exercise came to, in their order."""
     return tuple(_exercise(cells, exercise) for exercise in expected)
 
 
-def run_failures(finished: Finished, exercises: Sequence[ExerciseResult], *, limits: Limits) -> tuple[Failure, ...]:
+def run_failures(
+    finished: Finished, exercises: Sequence[ExerciseResult], *, limits: RunLimits
+) -> tuple[RunFailure, ...]:
     """Every reason for which the run of a *solution* notebook counts as failed."""
     return (*crashes(finished, limits=limits), *(f for e in exercises for f in _short_of_full(e)))
 
 
-def crashes(finished: Finished, *, limits: Limits) -> tuple[Failure, ...]:
+def crashes(finished: Finished, *, limits: RunLimits) -> tuple[RunFailure, ...]:
     """Why a notebook did not run from its first cell to its last: broke off, exited, raised, or left cells out."""
     found = [*_broke_off(finished, limits), *_exits(finished.cells), *_raised(finished.cells)]
     left_out = [c for c in finished.cells if c.state == "never"]
@@ -44,7 +46,7 @@ def crashes(finished: Finished, *, limits: Limits) -> tuple[Failure, ...]:
     return tuple(found)
 
 
-def _broke_off(finished: Finished, limits: Limits) -> list[Failure]:
+def _broke_off(finished: Finished, limits: RunLimits) -> list[RunFailure]:
     if not finished.ending:
         return []
     kind, text = finished.ending["kind"], finished.ending["text"]
@@ -73,12 +75,12 @@ def _broke_off(finished: Finished, limits: Limits) -> list[Failure]:
         ),
         "start": ("no kernel started", text, "edl-labs doctor"),
     }.get(kind, (f"the process that ran the notebook died{after}", text, "edl-labs doctor; then run it again"))
-    return [Failure(kind, what, why, next_step)]
+    return [RunFailure(kind, what, why, next_step)]
 
 
-def _exits(cells: Sequence[Cell]) -> list[Failure]:
+def _exits(cells: Sequence[RanCell]) -> list[RunFailure]:
     return [
-        Failure(
+        RunFailure(
             "exit",
             f"{cell.title} called {'exit()' if cell.error_name == 'exit' else 'sys.exit'}{_after(cells)}",
             "it ends the notebook without an error, as if all were well",
@@ -89,19 +91,19 @@ def _exits(cells: Sequence[Cell]) -> list[Failure]:
     ]
 
 
-def _raised(cells: Sequence[Cell]) -> list[Failure]:
+def _raised(cells: Sequence[RanCell]) -> list[RunFailure]:
     return [_one_raised(cell, cells) for cell in cells if cell.state == "raised"]
 
 
-def _one_raised(cell: Cell, cells: Sequence[Cell]) -> Failure:
+def _one_raised(cell: RanCell, cells: Sequence[RanCell]) -> RunFailure:
     if cell.error_name == "StdinNotImplementedError":
-        return Failure(
+        return RunFailure(
             "error",
             f"{cell.title} asks for input(){_after(cells)}",
             "nobody is there to answer in a headless run",
             "write the value into the cell",
         )
-    return Failure(
+    return RunFailure(
         "error",
         f"{cell.title} raised {one_line(cell.error, limit=160)}{_after(cells)}",
         "a cell that raises stops Run All, whether it is tagged raises-exception or not",
@@ -109,8 +111,8 @@ def _one_raised(cell: Cell, cells: Sequence[Cell]) -> Failure:
     )
 
 
-def _left_out(cells: Sequence[Cell]) -> Failure:
-    return Failure(
+def _left_out(cells: Sequence[RanCell]) -> RunFailure:
+    return RunFailure(
         "never-ran",
         f"{counted(len(cells), 'cell')} never ran, first {cells[0].title}",
         "the kernel skipped it, or it is tagged skip-execution",
@@ -118,12 +120,12 @@ def _left_out(cells: Sequence[Cell]) -> Failure:
     )
 
 
-def _after(cells: Sequence[Cell]) -> str:
+def _after(cells: Sequence[RanCell]) -> str:
     never = sum(cell.state == "never" for cell in cells)
     return f"; {counted(never, 'cell')} never ran" if never else ""
 
 
-def _exercise(cells: Sequence[Cell], expected: Expected) -> ExerciseResult:
+def _exercise(cells: Sequence[RanCell], expected: Expected) -> ExerciseResult:
     most = expected.points or 0.0
     if expected.kind == "explain":
         return ExerciseResult(expected.name, "marked by hand", 0.0, most)
@@ -136,7 +138,7 @@ def _exercise(cells: Sequence[Cell], expected: Expected) -> ExerciseResult:
     return _checked(own[0], expected)
 
 
-def _checked(cell: Cell, expected: Expected) -> ExerciseResult:
+def _checked(cell: RanCell, expected: Expected) -> ExerciseResult:
     most = expected.points if expected.points is not None else cell.max_points or 0.0
     none = ExerciseResult(expected.name, "not reached", 0.0, most, seconds=cell.seconds, cell=cell.title)
     if cell.state in ("never", "stopped"):
@@ -150,7 +152,7 @@ def _checked(cell: Cell, expected: Expected) -> ExerciseResult:
     return replace(scored, state=str(outcome["state"]), what=what, why=why, next=then)
 
 
-def _outcome(cell: Cell, expected: Expected) -> tuple[Mapping[str, Any] | None, str]:
+def _outcome(cell: RanCell, expected: Expected) -> tuple[Mapping[str, Any] | None, str]:
     """The one outcome in a check cell's result, or None and why it cannot be believed."""
     if cell.state != "ran":
         return None, f"the cell raised {one_line(cell.error)}"
@@ -181,11 +183,13 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _short_of_full(exercise: ExerciseResult) -> list[Failure]:
+def _short_of_full(exercise: ExerciseResult) -> list[RunFailure]:
     if exercise.full or exercise.state == "not reached":
         return []
     if exercise.state in ("missing", "unreadable"):
-        return [Failure(exercise.state, exercise.what, exercise.why, exercise.next or "edl-labs build", FAILED)]
+        return [RunFailure(exercise.state, exercise.what, exercise.why, exercise.next or "edl-labs build", FAILED)]
     why = " ".join(part for part in (f"{exercise.state}: {exercise.what}", exercise.why) if part)
     what = f"the solution of {exercise.name} scores {exercise.points:g} of {exercise.max_points:g} points"
-    return [Failure("full-marks", what, why, f"mend the solution or the check: edl-labs test, {exercise.cell}", FAILED)]
+    return [
+        RunFailure("full-marks", what, why, f"mend the solution or the check: edl-labs test, {exercise.cell}", FAILED)
+    ]

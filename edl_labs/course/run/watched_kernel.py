@@ -18,7 +18,7 @@ from nbclient.exceptions import CellControlSignal, CellTimeoutError, DeadKernelE
 
 from edl_labs.checks.score import MIME
 from edl_labs.course.run.notebook_file import cell_points, check_name, code_cells, first_line, grade_id
-from edl_labs.course.run.run_report import Cell, Limits
+from edl_labs.course.run.run_report import RanCell, RunLimits
 from edl_labs.course.run.safe_text import one_line
 
 _OUTPUTS = ("stream", "display_data", "execute_result", "error", "update_display_data")
@@ -37,10 +37,10 @@ class ThisPython(KernelSpecManager):
         return KernelSpec(argv=argv, display_name="Python 3", language="python")
 
 
-class Recorder:
+class CellRecorder:
     """Keeps one record a code cell up to date while the kernel answers, and reports each change."""
 
-    def __init__(self, notebook: Any, *, limits: Limits, report: Callable[[Cell], None]) -> None:
+    def __init__(self, notebook: Any, *, limits: RunLimits, report: Callable[[RanCell], None]) -> None:
         self.cells = {index: _record(index, cell) for index, cell in code_cells(notebook)}
         self.limits, self.report = limits, report
         self.open: int | None = None
@@ -101,7 +101,7 @@ class Recorder:
 class WatchedClient(NotebookClient):
     """A notebook client with limits whose records come from the kernel's replies."""
 
-    def __init__(self, *args: Any, recorder: Recorder, **settings: Any) -> None:
+    def __init__(self, *args: Any, recorder: CellRecorder, **settings: Any) -> None:
         settings.update(
             on_cell_execute=recorder.began,
             on_cell_executed=recorder.answered,
@@ -147,7 +147,7 @@ class PatientClient(WatchedClient):
         return self.nb
 
 
-def ending(recorder: Recorder, error: BaseException | None) -> dict[str, str] | None:
+def ending(recorder: CellRecorder, error: BaseException | None) -> dict[str, str] | None:
     """Why a run broke off, as kind and text: output, dead, cell-timeout, notebook-timeout or start; None if it did not.
 
     A cell that raised is not such a reason: its record says so.
@@ -165,8 +165,8 @@ def ending(recorder: Recorder, error: BaseException | None) -> dict[str, str] | 
     return {"kind": kind, "text": one_line(f"{type(error).__name__}: {error}", limit=400)}
 
 
-def _record(index: int, cell: Any) -> Cell:
-    return Cell(
+def _record(index: int, cell: Any) -> RanCell:
+    return RanCell(
         index=index,
         id=str(cell.get("id", "")),
         line=first_line(cell),

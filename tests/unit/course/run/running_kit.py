@@ -9,9 +9,9 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from edl_labs.course.run.run_report import Limits
+from edl_labs.course.run.run_report import RunLimits
 
-QUICK = Limits(cell_s=120, notebook_s=240)
+QUICK = RunLimits(cell_s=120, notebook_s=240)
 
 SETUP = """
 import json

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from edl_labs.course.run.checkfile import CheckReport, check_notebook
-from edl_labs.course.run.run_report import Limits
+from edl_labs.course.run.run_report import RunLimits
 from edl_labs.errors import UsageError
 from tests.unit.course.run.running_kit import QUICK, check, code, explain, notebook, passed, raw, solve, write
 
@@ -88,7 +88,7 @@ def test_a_notebook_that_does_not_end_is_4_with_the_points_before_it(tmp_path: P
     made.cells.insert(4, code(source, "trap"))
     nbformat.write(made, path)
 
-    report = check_notebook(path, limits=Limits(cell_s=6, notebook_s=240))
+    report = check_notebook(path, limits=RunLimits(cell_s=6, notebook_s=240))
     assert (4, [kind]) == (report.exit_code, [f.kind for f in report.failures])
     assert {"sums": "passed", "tiles": "not reached", "why_so": "marked by hand"} == states(report)
 

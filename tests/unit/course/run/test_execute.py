@@ -20,14 +20,14 @@ import pytest
 
 from edl_labs.course.run import run_plan
 from edl_labs.course.run.execute import run_labs
-from edl_labs.course.run.run_report import Limits, RunReport
+from edl_labs.course.run.run_report import RunLimits, RunReport
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.unit.course.run.running_kit import QUICK, check, code, explain, passed, solve, write
 
-SHORT = Limits(cell_s=6, notebook_s=240)
+SHORT = RunLimits(cell_s=6, notebook_s=240)
 
 
-def run_one(folder: Path, *cells: Any, limits: Limits = QUICK, **more: Any) -> RunReport:
+def run_one(folder: Path, *cells: Any, limits: RunLimits = QUICK, **more: Any) -> RunReport:
     path = write(folder, "lab90_small", *cells)
     return run_labs([path], out=folder / "out", device="cpu", limits=limits, **more)
 
@@ -111,13 +111,13 @@ def test_a_loop_without_end_is_ended_even_if_it_swallows_interrupts(tmp_path: Pa
 def test_the_notebook_has_a_limit_of_its_own(tmp_path: Path) -> None:
     sleeps = [code("import time; time.sleep(2)", f"sleep-{number}") for number in range(4)]
 
-    report = run_one(tmp_path, *sleeps, limits=Limits(cell_s=30, notebook_s=5))
+    report = run_one(tmp_path, *sleeps, limits=RunLimits(cell_s=30, notebook_s=5))
     assert ["notebook-timeout"] == [f.kind for _, f in report.failures()]
     assert whats(report)[0].startswith("the notebook was still running after 5 s, in cell ")
 
 
 def test_a_flood_of_output_is_stopped(tmp_path: Path) -> None:
-    limits = Limits(cell_s=20, notebook_s=60, output_bytes=1_000_000)
+    limits = RunLimits(cell_s=20, notebook_s=60, output_bytes=1_000_000)
 
     report = run_one(tmp_path, code("while True: print('x' * 10_000)"), limits=limits)
     assert ["cell 3 (while True: print('x' * 10_000)) put out more than 1 MB"] == whats(report)
@@ -294,7 +294,7 @@ def test_a_course_without_labs_is_nothing_to_do(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_limit_is_a_positive_number(value: float) -> None:
     with pytest.raises(EdlError, match="cell_s is"):
-        Limits(cell_s=value)
+        RunLimits(cell_s=value)
 
 
 def test_a_stopped_run_leaves_no_kernel_behind_and_starts_no_other_notebook(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from edl_labs.course.lab.build import BuildReport
 from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
 from edl_labs.course.run.checkfile import CheckReport
 from edl_labs.course.run.doctor import DoctorReport, Row
-from edl_labs.course.run.run_report import Cell, ExerciseResult, Failure, NotebookResult, RunReport
+from edl_labs.course.run.run_report import ExerciseResult, NotebookResult, RanCell, RunFailure, RunReport
 from edl_labs.course.run.start import StartReport
 from edl_labs.values import Value
 
-CELL = Cell(0, "c-1", "x = 1", state="ran", seconds=0.5, max_points=2.0)
+CELL = RanCell(0, "c-1", "x = 1", state="ran", seconds=0.5, max_points=2.0)
 EXERCISE = ExerciseResult("sums", "passed", 2.0, 2.0)
 NOTEBOOK = NotebookResult("lab90_small", "Small", "cpu", {"size": 3}, (CELL,), 1.5, (EXERCISE,))
 SEEN = Found(True, "as it should be")
@@ -24,7 +24,7 @@ WRONG = WrongProof("wrong/a.py", True, "", "told", "said")
 PROOF = ExerciseProof("sums", "code", 2.0, SEEN, Found(False, "half"), (WRONG,), SEEN, SEEN)
 REPORTS = [
     RunReport("smoke", "cpu", 2.0, (NOTEBOOK,)),
-    CheckReport("a.ipynb", "lab90_small", "Small", (EXERCISE,), (Failure("dead", "it died"),), 1.0),
+    CheckReport("a.ipynb", "lab90_small", "Small", (EXERCISE,), (RunFailure("dead", "it died"),), 1.0),
     DoctorReport((Row("python", "ok", "3.12"),)),
     StartReport(Path("my labs"), ("lab90_small",), ("a",), (), ()),
     BuildReport(("lab90_small",), (), ""),

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.run_report import Cell, Limits
+from edl_labs.course.run.run_report import RanCell, RunLimits
 from edl_labs.course.run.verdict import Expected, crashes, exercise_results, run_failures
 
 OUTCOME = {"schema": 1, "name": "sums", "state": "passed", "points": 2.0, "max_points": 2.0, "what": "", "next": ""}
 SUMS = Expected("sums", points=2.0)
 
 
-def checked(**outcome: Any) -> Cell:
-    return Cell(4, "check-sums", 'check("sums")', "ran", 0.1, check="sums", scores=({**OUTCOME, **outcome},))
+def checked(**outcome: Any) -> RanCell:
+    return RanCell(4, "check-sums", 'check("sums")', "ran", 0.1, check="sums", scores=({**OUTCOME, **outcome},))
 
 
 def finished(*states: str, ending: dict[str, str] | None = None, **more: Any) -> Finished:
-    cells = tuple(Cell(i, f"c-{i}", f"step({i})", state, 0.1, **more) for i, state in enumerate(states))
+    cells = tuple(RanCell(i, f"c-{i}", f"step({i})", state, 0.1, **more) for i, state in enumerate(states))
     return Finished(cells, ending, 1.0)
 
 
@@ -62,9 +62,9 @@ def test_a_score_that_cannot_be_believed_is_no_score(outcome: dict[str, Any], wh
         (replace(checked(), state="raised", error="NameError: x"), "the cell raised NameError: x"),
     ],
 )
-def test_a_check_cell_without_exactly_one_score_is_unreadable(cell: Cell, why: str) -> None:
+def test_a_check_cell_without_exactly_one_score_is_unreadable(cell: RanCell, why: str) -> None:
     (result,) = exercise_results([cell], [SUMS])
-    (failure,) = run_failures(Finished((replace(cell, state="ran"),), None, 1.0), [result], limits=Limits())
+    (failure,) = run_failures(Finished((replace(cell, state="ran"),), None, 1.0), [result], limits=RunLimits())
 
     assert ("unreadable", why) == (result.state, result.why)
     assert ("the check of sums gave no readable score", 1) == (failure.what, failure.exit_code)
@@ -73,7 +73,7 @@ def test_a_check_cell_without_exactly_one_score_is_unreadable(cell: Cell, why: s
 @pytest.mark.parametrize("state", ["partly", "wrong", "not attempted"])
 def test_a_solution_below_full_marks_fails_the_run(state: str) -> None:
     (result,) = exercise_results([checked(state=state, points=1.0, what="too low")], [SUMS])
-    (failure,) = run_failures(Finished((checked(),), None, 1.0), [result], limits=Limits())
+    (failure,) = run_failures(Finished((checked(),), None, 1.0), [result], limits=RunLimits())
 
     assert "the solution of sums scores 1 of 2 points" == failure.what
     assert f"{state}: too low" == failure.why
@@ -88,7 +88,7 @@ def test_full_points_in_a_state_that_is_not_passed_are_not_full_marks() -> None:
 
 def test_a_check_that_is_not_there_is_missing_and_fails_the_run() -> None:
     (result,) = exercise_results([], [SUMS])
-    (failure,) = run_failures(Finished((), None, 1.0), [result], limits=Limits())
+    (failure,) = run_failures(Finished((), None, 1.0), [result], limits=RunLimits())
 
     assert ("missing", "there is no check of sums") == (result.state, failure.what)
 
@@ -111,7 +111,7 @@ def test_explained_work_is_marked_by_hand_and_fails_nothing() -> None:
     (result,) = exercise_results([], [Expected("why", "explain", 2.0)])
 
     assert ("marked by hand", True) == (result.state, result.full)
-    assert () == run_failures(Finished((), None, 1.0), [result], limits=Limits())
+    assert () == run_failures(Finished((), None, 1.0), [result], limits=RunLimits())
 
 
 @pytest.mark.parametrize("state", ["never", "stopped"])
@@ -122,7 +122,7 @@ def test_an_exercise_that_was_not_reached_says_so(state: str) -> None:
 
 
 def test_cells_that_never_ran_fail_a_run_that_nothing_else_fails() -> None:
-    (failure,) = crashes(finished("ran", "never", "never"), limits=Limits())
+    (failure,) = crashes(finished("ran", "never", "never"), limits=RunLimits())
 
     assert ("never-ran", "2 cells never ran, first cell 2 (step(1))") == (failure.kind, failure.what)
     assert 4 == failure.exit_code
@@ -142,20 +142,20 @@ def test_cells_that_never_ran_fail_a_run_that_nothing_else_fails() -> None:
 def test_each_way_to_break_off_has_its_own_words(kind: str, what: str) -> None:
     run = finished("ran", "stopped", "never", ending={"kind": kind, "text": "signal 9"})
 
-    (failure,) = crashes(run, limits=Limits(cell_s=5, notebook_s=9))
+    (failure,) = crashes(run, limits=RunLimits(cell_s=5, notebook_s=9))
     assert (kind, what, 4) == (failure.kind, failure.what, failure.exit_code)
     assert failure.why
     assert failure.next
 
 
 def test_an_error_names_the_cell_and_the_exception() -> None:
-    (failure,) = crashes(finished("raised", error="ValueError: no", error_name="ValueError"), limits=Limits())
+    (failure,) = crashes(finished("raised", error="ValueError: no", error_name="ValueError"), limits=RunLimits())
 
     assert "cell 1 (step(0)) raised ValueError: no" == failure.what
 
 
 def test_asking_for_input_is_named_as_that() -> None:
-    (failure,) = crashes(finished("raised", error_name="StdinNotImplementedError"), limits=Limits())
+    (failure,) = crashes(finished("raised", error_name="StdinNotImplementedError"), limits=RunLimits())
 
     assert "cell 1 (step(0)) asks for input()" == failure.what
     assert "nobody is there to answer in a headless run" == failure.why
@@ -163,6 +163,6 @@ def test_asking_for_input_is_named_as_that() -> None:
 
 @pytest.mark.parametrize(("name", "call"), [("SystemExit", "sys.exit"), ("exit", "exit()")])
 def test_an_exit_is_a_failure_even_in_the_last_cell(name: str, call: str) -> None:
-    (failure,) = crashes(finished("exited", error_name=name), limits=Limits())
+    (failure,) = crashes(finished("exited", error_name=name), limits=RunLimits())
 
     assert f"cell 1 (step(0)) called {call}" == failure.what
