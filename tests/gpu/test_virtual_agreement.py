@@ -85,7 +85,7 @@ def test_experiments_can_be_recorded_here(stamp, tmp_path):
     if stamp.hardware_key is None:
         pytest.skip(f"{stamp.device_name} is not in the hardware table")
     from edl_labs.hardware.recordings import parse
-    from edl_labs.virtual.gpu.record import measured, write
+    from edl_labs.virtual.gpu.experiments import measured, write
 
     for path in write(measured(), tmp_path):
         recording = parse(path.read_text(encoding="utf-8"), name=path.stem)

@@ -1,12 +1,18 @@
-"""Programs and experiments that run unchanged on a VirtualGPU and on a real one."""
+"""Experiments that run unchanged on a VirtualGPU and on a real GPU, and the recordings made of them."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+from edl_labs.device import describe
+from edl_labs.errors import UsageError
+from edl_labs.hardware.recordings import Recording, Series
 from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.gpu.real_gpu import RealGPU
+from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 
 Run = Callable[[], None]
 Program = Callable[[Any], Run]
@@ -177,3 +183,66 @@ def _copy_s(gpu: Any, nbytes: int, *, pin_memory: bool) -> float:
     host, there = gpu.host_empty(nbytes, pin_memory=pin_memory), gpu.empty(nbytes)
     gpu.copy(there, host)
     return statistics.median(_host_and_drained_s(gpu, lambda: gpu.copy(there, host))[1] for _ in range(5))
+
+
+_EXPERIMENTS: dict[str, tuple[Any, str, str, tuple[int, ...], str]] = {
+    "async_launch": (async_launch, "kernels launched", "", LAUNCH_COUNTS, "launches of 200 µs kernels"),
+    "pinned_copies": (pinned_copies, "bytes copied", "B", COPY_BYTES, "copies from pageable and pinned memory"),
+}
+
+
+def modelled(hardware_key: str) -> tuple[Recording, ...]:
+    """Every experiment on a VirtualGPU of the hardware table; the titles say that nothing was measured."""
+    machine = VirtualMachine.of(hardware_key).warm()
+    environment = {"virtual_machine": machine.to_dict()}
+    return tuple(
+        _run(name, VirtualGPU(machine), key=hardware_key, environment=environment, is_modelled=True)
+        for name in _EXPERIMENTS
+    )
+
+
+def measured() -> tuple[Recording, ...]:
+    """Every experiment on this machine's CUDA device, with its environment stamp.
+
+    Raises UsageError without a CUDA device, or with one that the hardware table does not know by its reported name.
+    """
+    gpu, stamp = RealGPU(), describe("cuda")
+    if stamp.hardware_key is None:
+        raise UsageError(
+            f"{stamp.device_name} is not in the hardware table",
+            why="a recording is found by the table's key of its accelerator",
+            next="add it to edl_labs/hardware/accelerators.toml, with sources",
+        )
+    environment = stamp.to_dict()
+    return tuple(
+        _run(name, gpu, key=stamp.hardware_key, environment=environment, is_modelled=False) for name in _EXPERIMENTS
+    )
+
+
+def write(recordings: tuple[Recording, ...], directory: Path) -> tuple[Path, ...]:
+    """Write recordings as files, one each, and give their paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    paths = tuple(directory / f"{recording.name}.json" for recording in recordings)
+    for path, recording in zip(paths, recordings, strict=True):
+        path.write_text(recording.to_json(), encoding="utf-8")
+    return paths
+
+
+def _run(name: str, gpu: Any, *, key: str, environment: Mapping[str, Any], is_modelled: bool) -> Recording:
+    experiment, x_label, x_unit, x, subject = _EXPERIMENTS[name]
+    how = "Modelled, not measured" if is_modelled else f"Measured on {environment['device_name']}"
+    lines = experiment(gpu, repeats=1 if is_modelled else 9)
+    return Recording(
+        name=f"{key.lower().replace('-', '_')}_{name}" + ("_modelled" if is_modelled else ""),
+        title=f"{how}: {subject} ({key})",
+        experiment=name,
+        hardware_key=key,
+        modelled=is_modelled,
+        environment=environment,
+        x_label=x_label,
+        x_unit=x_unit,
+        x=tuple(x),
+        series=tuple(
+            Series(label, "s", tuple(float(f"{value:.6g}") for value in values)) for label, values in lines.items()
+        ),
+    )

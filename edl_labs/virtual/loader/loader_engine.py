@@ -8,9 +8,17 @@ from itertools import cycle
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualWorkersError
-from edl_labs.virtual.loader.discrete_events import Cores, Events, Process, Resume
+from edl_labs.virtual.loader.discrete_events import (
+    Cores,
+    DiskQueue,
+    Events,
+    PageCache,
+    Process,
+    Resume,
+    Run,
+    StorageCounts,
+)
 from edl_labs.virtual.loader.loader_machine import LoaderMachine
-from edl_labs.virtual.loader.storage import DiskQueue, PageCache, Run, StorageCounts
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.timeline import Span, Timeline
 
