@@ -82,3 +82,28 @@ def test_a_sweep_has_a_line_for_each_setting_of_the_other_parameters(axes):
 
     assert ["kind=fast", "kind=slow"] == [text.get_text() for text in axes.get_legend().get_texts()]
     assert [10, 20] == list(axes.lines[0].get_xdata())
+
+
+def test_results_draw_themselves_on_the_axes_that_are_given_and_on_new_ones(axes):
+    import matplotlib.pyplot as plt
+
+    clock = ScriptedClock(cost_s=1e-7)
+    results = [
+        (measured(), {}),
+        (compared(), {}),
+        (sweep(lambda n: payload(clock, 1e-6 * n), {"n": [8, 16]}, clock=clock, budget_s=0.02), {"x": "n"}),
+    ]
+
+    assert [axes] * 3 == [result.plot(axes, **options) for result, options in results]
+    fresh = [result.plot(**options) for result, options in results]
+    assert axes not in fresh
+    for one in fresh:
+        plt.close(one.figure)
+
+
+def test_a_result_keeps_its_html_and_its_frame():
+    pandas = pytest.importorskip("pandas")
+    m = measured()
+
+    assert "How it was measured" in m._repr_html_()
+    assert isinstance(m.to_frame(), pandas.DataFrame)
