@@ -68,6 +68,11 @@ class Value:
         data = read_tree(tree, kind=cls.kind_name(), schema=cls.SCHEMA)
         return rebuilt(lambda: from_tree(cls, data), kind=cls.kind_name())
 
+    @classmethod
+    def from_fields(cls, tree: Mapping[str, Any]) -> Self:
+        """The value from the tree of its fields; overridden with `to_json` where JSON holds one in another form."""
+        return _from_fields(cls, tree)
+
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row for each item of `ROWS`, or one row; UsageError where pandas is not installed."""
         try:
@@ -115,6 +120,8 @@ def from_tree(wanted: Any, tree: Any) -> Any:
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
         return _from_union(arguments, tree)
+    if isinstance(wanted, type) and issubclass(wanted, Value):
+        return wanted.from_fields(tree)
     if dataclasses.is_dataclass(wanted):
         return _from_fields(wanted, tree)
     if origin is tuple:

@@ -101,7 +101,7 @@ def record(
 ) -> None:
     """Record the lab's experiments and loops on this machine's CUDA device, with its environment stamp."""
     from edl_labs.hardware import recordings
-    from edl_labs.trace.recording import measured_loops
+    from edl_labs.trace.loop_recordings import measured_loops
     from edl_labs.virtual.gpu import experiments
 
     folder = to or Path(recordings.__file__).parent

@@ -10,6 +10,7 @@ _DRAWN_BY: dict[str, str] = {
     "Comparison": "timings:plot_comparison",
     "Measurement": "timings:plot_measurement",
     "Sweep": "timings:plot_sweep",
+    "Diagnosis": "trace_pictures:draw_diagnosis",
 }
 
 

@@ -31,11 +31,6 @@ _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_kernel", re.IGNORECASE
 )
 _COPY = re.compile(r"\[?(CUDA |HIP )?mem(cpy|set)", re.IGNORECASE)
-DATA = re.compile(
-    r"dataloader|data_?loading|\bdata\b|next_?batch|(get|load|fetch)_?(batch|data)|collate|\binput_?pipeline\b",
-    re.IGNORECASE,
-)
-EMPTY_CACHE = re.compile(r"empty_?cache", re.IGNORECASE)
 
 
 def kind_of(category: str, name: str) -> str | None:

@@ -6,4 +6,4 @@ from edl_labs.errors import EdlError
 
 
 class TraceError(EdlError):
-    """A file or a value is no trace that can be read, or a trace does not hold what is asked of it."""
+    """A file or a value that cannot be read as a trace, or a trace that does not hold what is asked of it."""

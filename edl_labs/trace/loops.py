@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from edl_labs.trace.ablated import ABLATIONS, AblatedGPU
-from edl_labs.trace.attribute import attribute, step_bounds
-from edl_labs.trace.device import device_of
-from edl_labs.trace.live import TracedGPU
-from edl_labs.trace.table import Trace
+from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
+from edl_labs.trace.causes import ABLATIONS
+from edl_labs.trace.gpu_without_cause import AblatedGPU
+from edl_labs.trace.trace_table import Trace
+from edl_labs.trace.traced_gpu import TracedGPU
 
 Step = Callable[[TracedGPU, Any], None]
 _WARM: dict[str, Any] = {"context_init_s": 0.0, "module_load_s": 0.0}
@@ -35,9 +35,10 @@ class Loop(Protocol):
 
 
 def _step_s(trace: Trace, *, skip: int) -> float:
-    """Seconds a step; none where nothing but the cause left out took time."""
-    bounds, _ = step_bounds(trace, device_of(trace), skip=skip)
-    return round(attribute(trace, skip=skip).wall_s, 15) if bounds[-1] > bounds[0] else 0.0
+    """Seconds a step; 0 where nothing but the cause left out took time."""
+    times_s = step_times_s(AnalysedTrace(trace).step_bounds(skip=skip))
+    # Sums of picoseconds in floats: the last digits are rounding.
+    return round(sum(times_s) / len(times_s), 15)
 
 
 def _nothing(gpu: TracedGPU) -> Any:

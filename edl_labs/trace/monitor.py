@@ -15,13 +15,14 @@ import numpy as np
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import UsageError
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
 _READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
 PARTS = ("data", "reads", "rest")
 
 
-@dataclass(frozen=True)
-class MonitorReport:
+@dataclass(frozen=True, repr=False)
+class MonitorReport(Value):
     """Shares of wall time (they sum to 1): waiting for data, reading a device's numbers, and the rest.
 
     `intervals` are bootstrap intervals over steps at 95 %; `lines` counts the reads by Python line, a step's worth.
@@ -40,10 +41,6 @@ class MonitorReport:
             if self.intervals[part][0] > 0.25:
                 return words
         return "neither data nor reads: record a few steps with diagnose()"
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain data."""
-        return {"schema": 1, **vars(self), "intervals": {k: list(v) for k, v in self.intervals.items()}}
 
     def __str__(self) -> str:
         told = ", ".join(f"{part} {percent(share, digits=2)}" for part, share in self.shares.items())

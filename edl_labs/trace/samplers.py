@@ -8,19 +8,22 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
 _IDLE = "nothing ran in it meanwhile: busy threads alone are sampled, and one that waits is not busy"
+# Linux's prctl.h.
 _PR_SET_PTRACER, _ANYONE, _NOBODY = 0x59616D61, -1, 0
 
 
-@dataclass(frozen=True)
-class Samples:
+@dataclass(frozen=True, repr=False)
+class Samples(Value):
     """Stack samples: each stack, outermost frame first, and how often it was seen; `refused`: why there are none."""
 
     stacks: dict[tuple[str, ...], int]
@@ -42,7 +45,11 @@ class Samples:
     def to_json(self) -> dict[str, Any]:
         """The samples as plain data."""
         stacks = [[list(stack), count] for stack, count in self.stacks.items()]
-        return {"schema": 1, "stacks": stacks, "refused": self.refused}
+        return {**super().to_json(), "stacks": stacks}
+
+    @classmethod
+    def from_fields(cls, tree: Mapping[str, Any]) -> Self:
+        return cls({tuple(stack): count for stack, count in tree["stacks"]}, refused=tree["refused"])
 
     def _shares(self, of: Any) -> dict[str, float]:
         found: Counter[str] = Counter()
@@ -133,4 +140,6 @@ def _let_look(who: int) -> None:
     if sys.platform == "linux" and _YAMA.exists():
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PR_SET_PTRACER, ctypes.c_ulong(who), 0, 0, 0)
+        ctypes.CDLL(None).prctl(  # Linux's prctl.h.
+            _PR_SET_PTRACER, ctypes.c_ulong(who), 0, 0, 0
+        )

@@ -6,11 +6,11 @@ from collections import defaultdict, deque
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from edl_labs.trace.graph import Act, Graph, Node
+from edl_labs.trace.dependency_graph import Act, DependencyGraph, Node
 
 
 @dataclass(frozen=True)
-class Run:
+class ReplayedRun:
     """When each step's work was over, in seconds from the beginning: on host and device together, on the host alone."""
 
     step_ends_s: tuple[float, ...]
@@ -23,7 +23,7 @@ class Run:
         return (self.step_ends_s[-1] - first) / (len(self.step_ends_s) - skip)
 
 
-def simulate(graph: Graph) -> Run:
+def simulate(graph: DependencyGraph) -> ReplayedRun:
     """Run a graph: the host goes through its acts, nodes run in their lanes, one at a time on each engine."""
     done: list[float] = [0.0] * len(graph.nodes)
     lanes: dict[int, float] = defaultdict(float)
@@ -46,10 +46,10 @@ def simulate(graph: Graph) -> Run:
         if act.awaits >= 0:
             now = max(now, (last if act.all_lanes else done[act.awaits]) + act.tail_s)
         host_ends[act.step] = max(host_ends[act.step], now)
-    return Run(tuple(_steps(device_ends, host_ends, bool(graph.nodes))), tuple(accumulate(host_ends, max)))
+    return ReplayedRun(tuple(_steps(device_ends, host_ends, bool(graph.nodes))), tuple(accumulate(host_ends, max)))
 
 
-def without(graph: Graph, cause: str, *, copy_speedup: float = 1.0) -> Graph:
+def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) -> DependencyGraph:
     """The graph with a cause removed.
 
     data, alloc, host: these stretches take no time and wait for nothing. launch: a step costs one launch, as a captured
@@ -94,7 +94,7 @@ def _room(queue: deque[int], number: int, done: list[float], depth: int, arrives
     return arrives
 
 
-def _lag(graph: Graph, node: Node, *, late: bool) -> float:
+def _lag(graph: DependencyGraph, node: Node, *, late: bool) -> float:
     """The node's own lag while it starts for the same reason as in the trace, else the usual one of the other."""
     if late != node.queued:
         return node.lag_s

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,10 +14,10 @@ from typing import Any
 
 from edl_labs.clock import Clock, clock_for
 from edl_labs.errors import UsageError
-from edl_labs.trace.quiet import quiet_profiler
-from edl_labs.trace.reader import read_trace
-from edl_labs.trace.table import Trace
+from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace.trace_table import Trace
 
+# Interleaved rounds: the median of five tolerates two that are disturbed.
 _ROUNDS = 5
 
 
@@ -48,12 +50,12 @@ class TorchLoop:
         run = self._runner(self.step, cached=False)
         for _ in range(self.warm_up):
             run()
-        with quiet_profiler(), profile(activities=activities, with_stack=self.with_stack) as profiler:
+        with _without_stderr(), profile(activities=activities, with_stack=self.with_stack) as profiler:
             for number in range(steps):
                 with torch.profiler.record_function(f"ProfilerStep#{number}"):
                     run()
             self._clock().synchronize()
-        with tempfile.TemporaryDirectory() as folder, quiet_profiler():
+        with tempfile.TemporaryDirectory() as folder, _without_stderr():
             path = Path(folder) / "trace.json"
             profiler.export_chrome_trace(str(path))
             return read_trace(path)
@@ -120,6 +122,23 @@ def _endless(data: Iterable[Any]) -> Iterator[Any]:
                 why="they give no batch (or are an iterator that is used up)",
                 next="give a list, a DataLoader, or another iterable that can start again",
             )
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Within it output to stderr, that of C libraries too, is dropped.
+
+    Kineto writes remarks there, and text on stderr would cost a check cell its marks.
+    """
+    with warnings.catch_warnings(), tempfile.TemporaryFile() as sink:
+        warnings.simplefilter("ignore")
+        kept = os.dup(2)
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 @contextmanager

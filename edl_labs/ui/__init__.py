@@ -9,6 +9,7 @@ from typing import Any
 _WRITTEN_BY: dict[str, str] = {
     "Comparison": "timing_reports:comparison_html",
     "Measurement": "timing_reports:measurement_html",
+    "Diagnosis": "diagnosis:as_html",
 }
 
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from html import escape
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from edl_labs.ui.live_or_still import LiveOrStill, png
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from edl_labs.trace.diagnose import Diagnosis
-
-_LEAST = 0.005
+    from edl_labs.trace import Diagnosis, Finding
 
 
 def as_html(diagnosis: Diagnosis) -> str:
@@ -36,20 +34,18 @@ def as_html(diagnosis: Diagnosis) -> str:
 
 def alternative(diagnosis: Diagnosis) -> str:
     """What the pictures say, for those who do not see them."""
-    shares = sorted(diagnosis.shares.items(), key=lambda item: -item[1])
-    told = ", ".join(f"{cause} {percent(share, digits=2)}" for cause, share in shares if share >= _LEAST)
+    told = ", ".join(f"{cause} {percent(diagnosis.shares[cause], digits=2)}" for cause in diagnosis.shown_shares())
     return f"{diagnosis.verdict}: {told}"
 
 
 def _share_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
     found = diagnosis.attribution
     rows: list[tuple[str, ...]] = []
-    for cause, share in sorted(found.shares.items(), key=lambda item: -item[1]):
-        if share >= _LEAST:
-            low, high = found.intervals[cause]
-            doubt = "" if low != low else f"{percent(low, digits=2)} to {percent(high, digits=2)}"
-            blame = found.blames[cause][0] if found.blames[cause] else None
-            rows.append((cause, percent(share), doubt, (blame.line or blame.what) if blame else ""))
+    for cause in diagnosis.shown_shares():
+        low, high = found.intervals[cause]
+        doubt = "" if low != low else f"{percent(low, digits=2)} to {percent(high, digits=2)}"
+        blame = found.blames[cause][0] if found.blames[cause] else None
+        rows.append((cause, percent(found.shares[cause]), doubt, (blame.line or blame.what) if blame else ""))
     return rows
 
 
@@ -57,12 +53,11 @@ def _gain_rows(diagnosis: Diagnosis) -> list[tuple[str, ...]]:
     tried = {ablation.cause: f"{ablation.speedup:.2f}x" for ablation in diagnosis.ablations}
     return [
         (gain.cause, seconds(gain.after_s), f"{gain.speedup:.2f}x", tried.get(gain.cause, ""))
-        for gain in diagnosis.gains
-        if gain.speedup > 1.01
+        for gain in diagnosis.shown_gains()
     ]
 
 
-def _finding(finding: Any) -> str:
+def _finding(finding: Finding) -> str:
     line = f" <code>{escape(finding.line)}</code>" if finding.line else ""
     return f"<li><b>{escape(finding.what)}</b>{line}<br>{escape(finding.why)}<br><i>{escape(finding.next)}</i></li>"
 
@@ -77,7 +72,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return f"<table><tr>{top}</tr>{body}</table>"
 
 
-class StepExplorer:
+class StepExplorer(LiveOrStill):
     """One step of a trace at a time: a slider in a notebook; elsewhere the middle step, as a picture and as text."""
 
     def __init__(self, diagnosis: Diagnosis) -> None:
@@ -86,15 +81,15 @@ class StepExplorer:
     def figure(self, step: int | None = None) -> Figure:
         """A step's timeline above its launch queue; `step` counts those of the attribution."""
         from edl_labs.plots.style import subplots
-        from edl_labs.plots.trace import draw_queue_depth, draw_trace
+        from edl_labs.plots.trace_pictures import draw_queue_depth, draw_trace
 
         steps = self.diagnosis.attribution.steps
         number = len(steps) // 2 if step is None else step
         chosen = steps[number]
         figure, (above, below) = subplots(2, 1, figsize=(10, 5), height_ratios=[2, 1])
         title = self.describe(number)
-        draw_trace(above, self.diagnosis.trace, start_s=chosen.start_s, end_s=chosen.end_s, title=title)
-        draw_queue_depth(below, self.diagnosis.trace, start_s=chosen.start_s, end_s=chosen.end_s)
+        draw_trace(above, self.diagnosis.analysis(), start_s=chosen.start_s, end_s=chosen.end_s, title=title)
+        draw_queue_depth(below, self.diagnosis.analysis(), start_s=chosen.start_s, end_s=chosen.end_s)
         return figure
 
     def describe(self, step: int) -> str:
@@ -121,24 +116,3 @@ class StepExplorer:
 
     def __repr__(self) -> str:
         return "\n".join(self.describe(step) for step in range(len(self.diagnosis.attribution.steps)))
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # A page that has no live kernel drops the widget and shows the picture.
-        still = {"text/plain": repr(self), "image/png": b64encode(png(self.figure())).decode()}
-        return {**self._live(), **still}
-
-    def _live(self) -> dict[str, Any]:
-        try:
-            return dict(self.widget()._repr_mimebundle_())
-        except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
-            return {}
-
-
-def png(figure: Figure) -> bytes:
-    """A figure as PNG bytes; the figure is closed."""
-    import matplotlib.pyplot as plt
-
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    plt.close(figure)
-    return buffer.getvalue()

@@ -7,7 +7,7 @@ import torch
 
 from edl_labs.trace import attribute, diagnose, what_if
 from edl_labs.trace.corpus import injected_loops
-from edl_labs.trace.recording import measured_loops
+from edl_labs.trace.loop_recordings import measured_loops
 
 pytestmark = [
     pytest.mark.gpu,

@@ -23,10 +23,7 @@ LEVELS = {
 }
 HEAVY = ("torch", "numpy", "matplotlib", "IPython", "ipywidgets", "scipy")
 # An edge that goes uphill on purpose, with the reason.
-ALLOWED = {
-    ("trace", "plots"): "a diagnosis draws itself when asked",
-    ("trace", "ui"): "and shows itself in a notebook",
-}
+ALLOWED: dict[tuple[str, str], str] = {}
 
 
 def imports(text: str) -> set[str]:

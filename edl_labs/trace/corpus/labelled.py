@@ -10,6 +10,7 @@ from edl_labs.trace.corpus.spec import CORPUS_CAUSES, LoopSpec, drawn_spec
 from edl_labs.trace.corpus.truth import true_shares
 from edl_labs.trace.loops import VirtualLoop
 
+# Enough for an interval over steps, and quick on virtual time.
 STEPS = 10
 # With less between the first and the second a loop has no dominant cause to name.
 _MARGIN = 0.05
@@ -61,8 +62,8 @@ def _labelled(spec: LoopSpec) -> Labelled:
     return Labelled(spec, true_shares(spec.loop(), steps=STEPS))
 
 
-_MS = 1e-3
-_US = 1e-6
+# Seconds.
+_MS, _US = 1e-3, 1e-6
 _SEVERITIES: dict[str, list[dict[str, Any]]] = {
     "compute": [{"kernel_s": seconds} for seconds in (15 * _US, 40 * _US, 150 * _US, 600 * _US)],
     "copy": [{"copy_bytes": size} for size in (18_000_000, 30_000_000, 60_000_000, 150_000_000)],

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from edl_labs.trace.live import TracedGPU
 from edl_labs.trace.loops import VirtualLoop
+from edl_labs.trace.traced_gpu import TracedGPU
 
+# Not read off the table of causes: a new one there would draw other loops from the same seeds.
 CORPUS_CAUSES = ("compute", "copy", "launch", "sync", "data", "alloc", "host")
+# What a launch costs on the machines of the corpus.
 _LAUNCH_S = 5e-6
 
 

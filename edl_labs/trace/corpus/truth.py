@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from edl_labs.trace.ablated import AblatedGPU
-from edl_labs.trace.classify import DATA, kind_of
-from edl_labs.trace.host import CAUSES
-from edl_labs.trace.live import TracedGPU
+from edl_labs.trace.causes import CAUSES, named_cause
+from edl_labs.trace.classify import kind_of
+from edl_labs.trace.gpu_without_cause import AblatedGPU
 from edl_labs.trace.loops import VirtualLoop
+from edl_labs.trace.traced_gpu import TracedGPU
 from edl_labs.virtual import Region, Stream
 from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_HOST
 
+# Apart from the table of causes on purpose: the truth must not share a mistake with what it judges.
 _LATE = ("launch", "host")
 _HOLDS = ("sync", "copy", "alloc")
 
@@ -129,7 +130,7 @@ def _host_cause(name: str, around: list[str]) -> str:
         return "copy" if name == "wait: copy" else "sync"
     if name == "synchronize":
         return "sync"
-    return "data" if any(DATA.search(mark) for mark in around) else "host"
+    return "data" if "data" in map(named_cause, around) else "host"
 
 
 def _bounds(records: _Records, skip: int) -> tuple[int, int]:

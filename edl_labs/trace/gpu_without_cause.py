@@ -7,20 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.trace.classify import DATA, EMPTY_CACHE, kind_of
-from edl_labs.trace.live import TracedGPU
+from edl_labs.trace.causes import ABLATIONS, CHARGED, ENCLOSING, named_cause
+from edl_labs.trace.classify import kind_of
+from edl_labs.trace.traced_gpu import TracedGPU
 from edl_labs.virtual import Region, Stream
 from edl_labs.virtual.gpu.buffers import DEVICE, PINNED
-
-ABLATIONS = {
-    "compute": "a tiny model: kernels take no time",
-    "copy": "copies from pinned memory, beside the compute",
-    "launch": "the step captured as a graph: one launch a step",
-    "sync": "no host reads and no synchronisations",
-    "data": "one cached batch",
-    "alloc": "memory allocated once",
-    "host": "no code between the calls",
-}
 
 
 class AblatedGPU(TracedGPU):
@@ -73,13 +64,13 @@ class AblatedGPU(TracedGPU):
         super().synchronize()
 
     def host_work(self, duration_s: float, *, reads: Any = (), writes: Any = ()) -> None:
-        at = next((cause for cause in ("alloc", "data") if self._inside(cause)), "host")
+        at = next((cause for cause in reversed(ENCLOSING) if self._inside(cause)), "host")
         super().host_work(0.0 if at == self.without else duration_s, reads=reads, writes=writes)
 
     def _inside(self, cause: str) -> bool:
-        if cause == "data":
-            return any(DATA.search(name) for name in self.open)
-        return any(EMPTY_CACHE.search(name) or kind_of("cuda_runtime", name) == "alloc" for name in self.open)
+        """Whether a stretch is open that is charged to this cause, by its name or as a runtime call."""
+        calls = (CHARGED.get(kind_of("cuda_runtime", name) or "") for name in self.open)
+        return cause in calls or cause in map(named_cause, self.open)
 
     def _locked(self, region: Region) -> Region:
         """The same bytes in pinned memory, made at the first copy."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from edl_labs.hardware import Accelerator
 from edl_labs.trace.classify import kind_of
-from edl_labs.trace.table import NUMBER, TableBuilder, Trace
+from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.gpu.core import Core, timeline
 from edl_labs.virtual.gpu.engine import COMPUTE, Operation

@@ -1,4 +1,4 @@
-"""Reading trace files as streams: one event at a time, so that a file larger than memory is no matter."""
+"""Reading trace files as streams: one event at a time, so that a file may be larger than memory."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from edl_labs.trace.chrome_events import ChromeEvents
 from edl_labs.trace.classify import kind_of
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.events import Events
-from edl_labs.trace.table import Trace
+from edl_labs.trace.trace_table import Trace
 
+# Read at a time: 4 MB, however large the file is.
 _CHUNK = 1 << 22
+# No event takes 64 MB: a value that does is broken.
 _LONGEST = 1 << 26
 # The decoder of one value at a place, in C; typeshed leaves it out.
 _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
@@ -40,7 +42,7 @@ _Note = Callable[[str, Any], None]
 
 
 def _collect(label: str, run: Callable[[_Take, _Note], None]) -> Trace:
-    events, meta = Events(kind_of), dict[str, Any]()
+    events, meta = ChromeEvents(kind_of), dict[str, Any]()
     run(events.take, meta.__setitem__)
     return events.build(label, meta)
 
@@ -56,7 +58,7 @@ def _opened(path: Path) -> Iterator[IO[str]]:
         raise _truncated(path.name, f"the compressed data break off: {error}") from error
     except UnicodeDecodeError as error:
         raise TraceError(
-            f"{path.name} is no text", why=f"byte {error.start} is not UTF-8", next="give the .json or .json.gz file"
+            f"{path.name} is not text", why=f"byte {error.start} is not UTF-8", next="give the .json or .json.gz file"
         ) from error
     except OSError as error:
         raise TraceError(
@@ -178,7 +180,7 @@ class _Scanner:
         self._at += 1
 
     def _peek(self) -> str:
-        """The next sign that is no space; '' at the end."""
+        """The next character that is not a space; '' at the end."""
         while True:
             text, at = self._text, self._at
             while at < len(text) and text[at] in _SPACE:
@@ -201,7 +203,7 @@ class _Scanner:
         place = self._read + self._at
         if self._ended and (not mark or len(self._text) - self._at < _LONGEST):
             return _truncated(self._label, f"it ends at character {self._read + len(self._text):,} inside a value")
-        return _foreign(self._label, f"character {place:,} is {mark!r}, which is no JSON there")
+        return _foreign(self._label, f"character {place:,} is {mark!r}, which JSON does not allow there")
 
 
 def _truncated(label: str, why: str) -> TraceError:
@@ -214,7 +216,7 @@ def _truncated(label: str, why: str) -> TraceError:
 
 def _foreign(label: str, why: str) -> TraceError:
     return TraceError(
-        f"{label} is no trace",
+        f"{label} is not a trace",
         why=why,
         next="give the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or of nsys in Chrome format",
     )

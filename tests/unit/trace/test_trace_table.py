@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edl_labs.trace.nesting import nest
+from edl_labs.trace.trace_table import nest
 
 
 def nested(*events: tuple[float, float]) -> tuple[list[int], list[float]]:

@@ -6,20 +6,26 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
-from edl_labs.trace.device import Device, Operation, device_of
-from edl_labs.trace.host import Stretch, host_of
-from edl_labs.trace.table import KINDS, Trace
+from edl_labs.trace.device_work import DeviceOperation, DeviceWork
+from edl_labs.trace.host_stretches import HostStretches, Stretch
+from edl_labs.trace.trace_table import KINDS, Trace
 
 # Device and host clocks of real traces agree to about a microsecond.
 _TOUCH_S = 1e-6
+# How many operations CUDA lets a stream hold before a launch waits, where the trace does not say.
 _DEPTH = 1024
+# A queue without an end: more operations than any trace holds.
+_ENDLESS = 10**9
+# Sums of times within a trace differ by less than this for rounding alone.
+_SAME_MOMENT_S = 1e-12
 _WIDE = re.compile(r"^synchronize$|Device|Ctx|Context|Free")
 _WAITS = ("sync", "copy call", "alloc", "queue full")
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """A device operation; starts `lag_s` after its launch has arrived, lane and engine are free, `after` is over."""
 
@@ -33,7 +39,7 @@ class Node:
     step: int = 0
 
 
-@dataclass
+@dataclass(slots=True)
 class Act:
     """A stretch of the host: takes `duration_s`, issues nodes at offsets, may wait for a node and `tail_s` beyond it.
 
@@ -44,14 +50,14 @@ class Act:
     duration_s: float
     step: int
     kind: str
+    all_lanes: bool
     issues: list[tuple[int, float]] = field(default_factory=list)
     awaits: int = -1
     tail_s: float = 0.0
-    all_lanes: bool = False
 
 
 @dataclass(frozen=True)
-class Graph:
+class DependencyGraph:
     """The host's acts in order, and the nodes that they issue, in the order of issue.
 
     `launched_lag_s` and `queued_lag_s` are how long a node starts after its launch arrives at an idle device, and after
@@ -65,47 +71,54 @@ class Graph:
     queued_lag_s: float
     depth: int
 
+    @cached_property
+    def causes(self) -> frozenset[str]:
+        """The causes that occur in it."""
+        return frozenset({act.cause for act in self.acts} | {node.cause for node in self.nodes})
 
-def graph_of(trace: Trace) -> Graph:
+
+def dependency_graph(trace: Trace, host: HostStretches, device: DeviceWork) -> DependencyGraph:
     """The dependency graph of a trace. What waits for what across streams is told from ends that meet starts."""
-    device = device_of(trace)
-    stretches = host_of(trace).stretches
+    stretches = host.stretches
     if len(stretches) > 1 and stretches[-1].event < 0:
         # Behind the last event the host does nothing; it is the device that goes on.
         stretches = stretches[:-1]
-    starts = [start for start, _ in trace.steps]
     order, placed = _issued(trace, device, stretches)
-    place = {number: rank for rank, number in enumerate(order)}
-    nodes = _nodes(trace, [device.operations[number] for number in order], [placed[n][1] for n in order])
-    acts = [
-        Act(
-            s.cause,
-            s.end_s - s.start_s,
-            max(bisect_right(starts, s.start_s + 1e-12) - 1, 0),
-            KINDS[trace.kind[s.event]] if s.event >= 0 else "work",
-        )
-        for s in stretches
-    ]
-    for number in order:
+    operations = [device.operations[number] for number in order]
+    nodes = _nodes(trace, operations, [placed[number][1] for number in order])
+    acts = _acts(trace, stretches)
+    for place, (number, node) in enumerate(zip(order, nodes, strict=True)):
         at, arrives_s = placed[number]
-        acts[at].issues.append((place[number], max(arrives_s - stretches[at].start_s, 0.0)))
-        nodes[place[number]].step = acts[at].step
-    _waits(acts, stretches, [_wide(trace, s.event) for s in stretches], [device.operations[number] for number in order])
+        acts[at].issues.append((place, max(arrives_s - stretches[at].start_s, 0.0)))
+        node.step = acts[at].step
+    _waits(acts, stretches, operations)
     launched = [node.lag_s for node in nodes if not node.queued and node.cause == "compute"]
     queued = [node.lag_s for node in nodes if node.queued and node.after < 0]
     depth = trace.meta.get("machine", {}).get("queue_depth", _DEPTH)
-    return Graph(
+    return DependencyGraph(
         acts=tuple(acts),
         nodes=tuple(nodes),
-        steps=len(starts),
+        steps=len(trace.steps),
         launched_lag_s=median(launched) if launched else 0.0,
         queued_lag_s=median(queued) if queued else 0.0,
-        depth=int(depth or 10**9),
+        depth=int(depth or _ENDLESS),
     )
 
 
+def _acts(trace: Trace, stretches: tuple[Stretch, ...]) -> list[Act]:
+    starts = [start for start, _ in trace.steps]
+    # The last is for stretches between events.
+    kinds = [*(KINDS[kind] for kind in trace.kind.tolist()), "work"]
+    names, wide = [*trace.name.tolist(), -1], [*(bool(_WIDE.search(name)) for name in trace.names), False]
+    acts = []
+    for start_s, end_s, cause, event in stretches:
+        step = max(bisect_right(starts, start_s + _SAME_MOMENT_S) - 1, 0)
+        acts.append(Act(cause, end_s - start_s, step, kinds[event], wide[names[event]]))
+    return acts
+
+
 def _issued(
-    trace: Trace, device: Device, stretches: tuple[Stretch, ...]
+    trace: Trace, device: DeviceWork, stretches: tuple[Stretch, ...]
 ) -> tuple[list[int], dict[int, tuple[int, float]]]:
     """The operations in the order of issue, and for each (stretch that issues it, moment of arrival)."""
     last: dict[int, int] = {}
@@ -124,7 +137,7 @@ def _issued(
     return sorted(placed, key=lambda n: (placed[n][0], placed[n][1], device.operations[n].start_s)), placed
 
 
-def _nodes(trace: Trace, operations: list[Operation], arrivals: list[float]) -> list[Node]:
+def _nodes(trace: Trace, operations: list[DeviceOperation], arrivals: list[float]) -> list[Node]:
     exclusive = _exclusive(operations)
     lane_end: dict[int, float] = defaultdict(float)
     engine_end: dict[str, float] = defaultdict(float)
@@ -153,7 +166,7 @@ def _nodes(trace: Trace, operations: list[Operation], arrivals: list[float]) -> 
     return nodes
 
 
-def _engine(trace: Trace, operation: Operation) -> str:
+def _engine(trace: Trace, operation: DeviceOperation) -> str:
     if operation.cause in ("compute", "communication"):
         return operation.cause
     name, row = trace.names[trace.name[operation.event]], trace.rows[trace.row[operation.event]]
@@ -161,7 +174,7 @@ def _engine(trace: Trace, operation: Operation) -> str:
     return "copy to host" if to_host else "copy to device"
 
 
-def _exclusive(operations: list[Operation]) -> bool:
+def _exclusive(operations: list[DeviceOperation]) -> bool:
     """Whether no two kernels of different streams ever overlap: the device then runs one at a time."""
     until, stream = 0.0, -1
     for operation in sorted((o for o in operations if o.cause == "compute"), key=lambda o: o.start_s):
@@ -172,7 +185,7 @@ def _exclusive(operations: list[Operation]) -> bool:
     return True
 
 
-def _dependency(ends: list[tuple[float, int]], operations: list[Operation], number: int, lag_s: float) -> int:
+def _dependency(ends: list[tuple[float, int]], operations: list[DeviceOperation], number: int, lag_s: float) -> int:
     """The operation of another stream that this one waited for: it ends as this one starts, late for nothing else."""
     operation = operations[number]
     if lag_s < _TOUCH_S / 10:
@@ -185,17 +198,11 @@ def _dependency(ends: list[tuple[float, int]], operations: list[Operation], numb
     return -1
 
 
-def _wide(trace: Trace, event: int) -> bool:
-    """Whether a call waits for the whole device."""
-    return event >= 0 and bool(_WIDE.search(trace.names[trace.name[event]]))
-
-
-def _waits(acts: list[Act], stretches: tuple[Stretch, ...], wide: list[bool], operations: list[Operation]) -> None:
+def _waits(acts: list[Act], stretches: tuple[Stretch, ...], operations: list[DeviceOperation]) -> None:
     """Join each act that waits to the operation it waits for: the last to end before the wait does."""
     issued = 0
     recent: list[tuple[float, int]] = []
-    for act, stretch, all_lanes in zip(acts, stretches, wide, strict=True):
-        act.all_lanes = all_lanes
+    for act, stretch in zip(acts, stretches, strict=True):
         for number, _ in act.issues:
             issued = max(issued, number + 1)
             recent.append((operations[number].end_s, number))

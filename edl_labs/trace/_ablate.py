@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from edl_labs.errors import UsageError
+from edl_labs.trace._what_if import WhatIf, finite, what_if
 from edl_labs.trace.loops import Loop
-from edl_labs.trace.what_if import WhatIf, finite, what_if
+from edl_labs.values import Value
 
 
-@dataclass(frozen=True)
-class Ablation:
+@dataclass(frozen=True, repr=False)
+class Ablation(Value):
     """What a trace predicted and what the loop did without a cause, in seconds a step."""
 
     cause: str
     predicted: WhatIf
     before_s: float
     after_s: float
+    DERIVED: ClassVar[tuple[str, ...]] = ("real",)
 
     @property
     def gain_s(self) -> float:
@@ -41,11 +43,11 @@ class Ablation:
         """How far the predicted gain lies from the real one, relative to it; nan where there was no real gain."""
         return abs(self.predicted.gain_s / self.gain_s - 1.0) if self.gain_s > 0 else float("nan")
 
-    def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data."""
+    @property
+    def real(self) -> dict[str, float | None]:
+        """What the loop did, as plain data; no speedup where nothing of the step is left."""
         speedup = finite(self.speedup)
-        real = {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": speedup}
-        return {"schema": 1, "cause": self.cause, "predicted": self.predicted.to_json(), "real": real}
+        return {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": speedup}
 
 
 def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:

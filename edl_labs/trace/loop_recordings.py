@@ -8,12 +8,13 @@ from typing import Any
 from edl_labs.device import describe
 from edl_labs.errors import UsageError
 from edl_labs.hardware.recordings import Recording, Series
-from edl_labs.trace.attribute import attribute
+from edl_labs.trace._attribute import attribute
+from edl_labs.trace._what_if import what_if
+from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.causes import CAUSES
 from edl_labs.trace.corpus.real import injected_loops
 from edl_labs.trace.corpus.spec import CORPUS_CAUSES, LoopSpec
-from edl_labs.trace.host import CAUSES
 from edl_labs.trace.loops import Loop
-from edl_labs.trace.what_if import what_if
 from edl_labs.virtual import VirtualMachine
 
 EXPERIMENT = "loop_shares"
@@ -45,7 +46,7 @@ def measured_loops(*, steps: int = 20) -> Recording:
 
     if not torch.cuda.is_available():
         raise UsageError(
-            "there is no CUDA device to record",
+            "this machine has no CUDA device to record on",
             why="torch sees none on this machine",
             next="run `edl-labs record` where a GPU is, or use the modelled recording",
         )
@@ -83,9 +84,9 @@ def _recording(
 
 
 def _row(cause: str, loop: Loop, steps: int) -> list[float]:
-    trace = loop.record(steps)
-    found = attribute(trace, skip=2)
-    speedup = what_if(trace, cause, skip=2).speedup
+    analysed = AnalysedTrace(loop.record(steps))
+    found = attribute(analysed, skip=2)
+    speedup = what_if(analysed, cause, skip=2).speedup
     return [*(found.shares[name] for name in CAUSES), found.wall_s, min(speedup, 1e6)]
 
 

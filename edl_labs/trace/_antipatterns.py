@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from edl_labs.trace.blame import where
-from edl_labs.trace.classify import EMPTY_CACHE
-from edl_labs.trace.device import Device, Operation, device_of
-from edl_labs.trace.host import READ_BYTES
-from edl_labs.trace.table import KINDS, Trace
+from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.causes import EMPTY_CACHE
+from edl_labs.trace.device_work import READ_BYTES, DeviceOperation
+from edl_labs.trace.trace_table import KINDS, Trace
 from edl_labs.units import seconds
+from edl_labs.values import Value
 
 # A kernel shorter than this is over before the next launch arrives: typical costs of a launch in eager mode.
 TINY_KERNEL_S = 5e-6
+# Fewer kernels a step than this are not a habit.
 _MANY = 8
+# Of more events than this, the first tell which line is the commonest.
+_ASKED = 2000
+# A copy shorter than this does not hold the host for long enough to matter: about four launches.
+_SHORT_COPY_S = 20e-6
+# The clocks of host and device agree to about this in real traces, and exactly, but for rounding, in virtual ones.
+_TOUCH_S, _ROUNDING_S = 1e-6, 1e-9
 _OPTIMIZER = re.compile(r"optimi[sz]er|\bstep\b.*(adam|sgd)|adam|sgd", re.IGNORECASE)
 _FUSED = re.compile(r"multi_tensor|fused|foreach", re.IGNORECASE)
 _LAYOUT = re.compile(
@@ -33,8 +40,8 @@ _TENSOR_CORES = re.compile(
 _NO_TENSOR_CORES = re.compile(r"sgemm|dgemm|_simt_|f32f32_f32f32_f32(?!.*tf32)|fp32|ffma", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Value):
     """A habit found: `per_step` times in a step, at a line, costing about `cost_s` a step; what, why, what next."""
 
     name: str
@@ -45,14 +52,11 @@ class Finding:
     per_step: float
     cost_s: float
 
-    def to_json(self) -> dict[str, Any]:
-        """The finding as plain data."""
-        return {"schema": 1, **asdict(self)}
 
-
-def antipatterns(trace: Trace, *, skip: int | None = None) -> tuple[Finding, ...]:
+def antipatterns(trace: Trace | AnalysedTrace, *, skip: int | None = None) -> tuple[Finding, ...]:
     """The habits found in the steady state of a trace, the dearest first."""
-    seen = _Seen(trace, (1 if len(trace.steps) >= 3 else 0) if skip is None else skip)
+    analysed = AnalysedTrace.of(trace)
+    seen = _Seen(analysed, (1 if len(analysed.trace.steps) >= 3 else 0) if skip is None else skip)
     found = [finding for look in _LOOKS for finding in look(seen)]
     return tuple(sorted(found, key=lambda finding: -finding.cost_s))
 
@@ -60,18 +64,19 @@ def antipatterns(trace: Trace, *, skip: int | None = None) -> tuple[Finding, ...
 class _Seen:
     """What the looks have in common: the steady part of a trace."""
 
-    def __init__(self, trace: Trace, skip: int) -> None:
-        self.trace = trace
-        self.start_s = trace.steps[min(skip, len(trace.steps) - 1)][0]
-        self.steps = max(len(trace.steps) - skip, 1)
-        self.device: Device = device_of(trace)
-        self.operations = [operation for operation in self.device.operations if operation.start_s >= self.start_s]
+    def __init__(self, analysed: AnalysedTrace, skip: int) -> None:
+        self.trace, self._places = analysed.trace, analysed.places
+        self._start_s = self.trace.steps[min(skip, len(self.trace.steps) - 1)][0]
+        self.steps = max(len(self.trace.steps) - skip, 1)
+        self.operations = [o for o in analysed.device.operations if o.start_s >= self._start_s]
 
     def per_step(self, count: int) -> float:
         return count / self.steps
 
     def events(self, *kinds: str) -> list[int]:
-        return [int(i) for i in self.trace.select(*kinds) if self.trace.start_s[i] >= self.start_s]
+        found = self.trace.select(*kinds)
+        steady: list[int] = found[self.trace.start_s[found] >= self._start_s].tolist()
+        return steady
 
     def name(self, event: int) -> str:
         return self.trace.names[self.trace.name[event]]
@@ -80,16 +85,20 @@ class _Seen:
         return float(sum(self.trace.end_s[i] - self.trace.start_s[i] for i in events)) / self.steps
 
     def line(self, events: list[int]) -> str:
-        lines = Counter(where(self.trace, event)[0] for event in events[:2000])
+        lines = Counter(self._places.where(event)[0] for event in events[:_ASKED])
         return lines.most_common(1)[0][0] if lines else ""
 
-    def inside(self, event: int, pattern: re.Pattern[str]) -> bool:
-        return any(pattern.search(self.name(above)) for above in self.trace.ancestors(event))
+    def inside(self, pattern: re.Pattern[str]) -> list[bool]:
+        """By event whether one around it has such a name."""
+        named = [bool(pattern.search(name)) for name in self.trace.names]
+        names, found = self.trace.name.tolist(), list[bool]()
+        for above in self.trace.parent.tolist():
+            found.append(above >= 0 and (found[above] or named[names[above]]))
+        return found
 
-    def waits_s(self, operation: Operation) -> float:
-        """How long the host is in the call that issued an operation, beyond what issuing alone takes, and behind it."""
-        call = operation.call
-        return max(min(float(self.trace.end_s[call]), operation.end_s) - operation.start_s, 0.0) if call >= 0 else 0.0
+    def copy_waits(self) -> list[float]:
+        """When the host's waits for copies end."""
+        return sorted(float(self.trace.end_s[i]) for i in self.events("sync") if self.name(i) == "copy")
 
 
 def _times(per_step: float) -> str:
@@ -115,7 +124,8 @@ def _host_reads(seen: _Seen) -> Iterator[Finding]:
 
 
 def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
-    found = [operation for operation in seen.operations if operation.cause == "copy" and _held(seen, operation)]
+    waits = seen.copy_waits()
+    found = [o for o in seen.operations if o.cause == "copy" and _held(seen, o, waits)]
     if seen.per_step(len(found)) >= 0.5:
         events = [operation.event for operation in found]
         yield Finding(
@@ -129,20 +139,21 @@ def _blocking_copies(seen: _Seen) -> Iterator[Finding]:
         )
 
 
-def _held(seen: _Seen, operation: Operation) -> bool:
+def _held(seen: _Seen, operation: DeviceOperation, waits: list[float]) -> bool:
     name = seen.name(operation.event)
     if "Pageable" in name:
         return True
-    if "DtoD" in name or "Device -> Device" in name or operation.end_s - operation.start_s < 20e-6:
+    if "DtoD" in name or "Device -> Device" in name or operation.end_s - operation.start_s < _SHORT_COPY_S:
         return False
-    if operation.call >= 0 and seen.trace.end_s[operation.call] >= operation.end_s - 1e-6:
+    if operation.call >= 0 and seen.trace.end_s[operation.call] >= operation.end_s - _TOUCH_S:
         return True
-    held = seen.events("sync")
-    return any(abs(seen.trace.end_s[i] - operation.end_s) < 1e-9 and seen.name(i) == "copy" for i in held)
+    place = bisect_left(waits, operation.end_s)
+    return any(abs(end_s - operation.end_s) < _ROUNDING_S for end_s in waits[max(place - 1, 0) : place + 1])
 
 
 def _per_parameter_optimizer(seen: _Seen) -> Iterator[Finding]:
-    launches = [i for i in seen.events("launch") if seen.inside(i, _OPTIMIZER)]
+    inside = seen.inside(_OPTIMIZER)
+    launches = [i for i in seen.events("launch") if inside[i]]
     kernels = {operation.call: operation for operation in seen.operations}
     mine = [kernels[i] for i in launches if i in kernels and not _FUSED.search(seen.name(kernels[i].event))]
     short = [operation for operation in mine if operation.end_s - operation.start_s < 4 * TINY_KERNEL_S]
@@ -193,7 +204,8 @@ def _tiny_kernels(seen: _Seen) -> Iterator[Finding]:
 
 
 def _allocator_churn(seen: _Seen) -> Iterator[Finding]:
-    found = [i for i in seen.events("alloc") if not seen.inside(i, EMPTY_CACHE)]
+    inside = seen.inside(EMPTY_CACHE)
+    found = [i for i in seen.events("alloc") if not inside[i]]
     if seen.per_step(len(found)) >= 1:
         yield Finding(
             "allocator churn",
@@ -230,7 +242,7 @@ def _no_tensor_cores(seen: _Seen) -> Iterator[Finding]:
         yield Finding(
             "no tensor cores",
             f"matrix products without tensor cores take {share:.0%} of the kernels' time",
-            "they run in full fp32, or their sizes are no multiples of 8",
+            "they run in full fp32, or their sizes are not multiples of 8",
             'torch.autocast("cuda", torch.bfloat16), or matmul.fp32_precision = "tf32"; pad sizes to 8',
             seen.line(found),
             seen.per_step(len(found)),
@@ -238,7 +250,7 @@ def _no_tensor_cores(seen: _Seen) -> Iterator[Finding]:
         )
 
 
-def _without_tensor_cores(seen: _Seen, operation: Operation) -> bool:
+def _without_tensor_cores(seen: _Seen, operation: DeviceOperation) -> bool:
     if operation.cause != "compute":
         return False
     name = seen.name(operation.event)

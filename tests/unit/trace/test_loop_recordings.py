@@ -11,7 +11,7 @@ import pytest
 from edl_labs.errors import UsageError
 from edl_labs.hardware.recordings import find, load, parse
 from edl_labs.trace.corpus.spec import CORPUS_CAUSES
-from edl_labs.trace.recording import EXPERIMENT, measured_loops, modelled_loops
+from edl_labs.trace.loop_recordings import EXPERIMENT, measured_loops, modelled_loops
 
 
 def test_a_modelled_recording_is_in_the_schema_and_says_so() -> None:

@@ -10,19 +10,20 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.trace.samplers import find_tool, parse_raw, why_not
 from edl_labs.units import percent, seconds
+from edl_labs.values import Value
 
 TOOLS = ("cProfile", "py-spy", "scalene")
 
 
-@dataclass(frozen=True)
-class SideBySide:
+@dataclass(frozen=True, repr=False)
+class SideBySide(Value):
     """By function of the program its share of time in each tool; seconds that a run took; why a tool is missing.
 
     cProfile counts each call and slows calls down; py-spy samples from outside; scalene samples from inside, C apart
@@ -33,10 +34,6 @@ class SideBySide:
     shares: dict[str, dict[str, float]]
     took_s: dict[str, float]
     missing: dict[str, str]
-
-    def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data."""
-        return {"schema": 1, **asdict(self)}
 
     def __str__(self) -> str:
         names = sorted({name for found in self.shares.values() for name in found}, key=self._rank)
@@ -57,7 +54,7 @@ def side_by_side(script: str | os.PathLike[str], *, rate_hz: int = 200, timeout_
     """Run a program plainly and under each tool that is at hand; a tool that is not says why in `missing`."""
     path = Path(script).resolve()
     if not path.is_file():
-        raise UsageError(f"there is no program {path.name}", why="the file is missing", next="give a .py file's path")
+        raise UsageError(f"cannot find {path.name}", why="the file is missing", next="give a .py file's path")
     shares: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}
     took_s = {"plain": _plain_s(path, timeout_s)}

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.table import NUMBER, TableBuilder, Trace
+from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
 
 _LINKS = ("correlation", "correlationId", "correlation_id", "correlationID", "Correlation ID")
 _BYTES = ("bytes", "Bytes", "size", "moved_bytes")
 _DEVICE_FROM = NUMBER["kernel"]
+# The format's unit of time, in seconds.
 _MICROSECOND = 1e-6
 # Beyond this a float cannot tell neighbouring microseconds apart.
 _FAR = 1e18
@@ -18,7 +19,7 @@ _FAR = 1e18
 _OTHER_DEVICES = 1 << 30
 
 
-class Events:
+class ChromeEvents:
     """Takes the events of a trace one by one, and builds its table."""
 
     def __init__(self, kind_of: Callable[[str, str], str | None]) -> None:

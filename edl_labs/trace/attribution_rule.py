@@ -5,32 +5,26 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from edl_labs.trace.device import Device
-from edl_labs.trace.host import Host, Stretch
-from edl_labs.trace.table import KINDS, Trace
+from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.causes import HOLDS, LATE
+from edl_labs.trace.device_work import DeviceWork
+from edl_labs.trace.host_stretches import Stretch
+from edl_labs.trace.trace_table import KINDS, Trace
 
 RULE = """\
 A moment in which the device is busy is computing, communicating or copying, whatever the host does: waiting on a busy
-device is no synchronisation. A moment in which it is idle goes to what the host is at, since that delays the next
+device is not synchronisation. A moment in which it is idle goes to what the host is at, since that delays the next
 operation: waiting for data, allocating, copying, launching (a runtime call and the framework's operator around it), or
 code of its own. One exception: launches and code come late because a synchronisation (or a blocking copy, or a freeing
 of memory) held the host while the device worked; up to the time that the host was held in this step or the one before,
 less what other idle time has used up of it, the idle time goes to what held it. A copy of one number to the host is
 part of the read that waits for it."""
 
-_LATE = ("launch", "host")
+# Profilers round times to a nanosecond: two that touch may lie that far apart at either end.
 _TOUCH_S = 2e-9
-
-
-class Piece(NamedTuple):
-    """A stretch of wall time with its cause; `event` is what to blame, an index of the table, or -1."""
-
-    start_s: float
-    end_s: float
-    cause: str
-    event: int
+# Less than float's rounding of a sum of times within a second.
+_ROUNDING_S = 1e-15
 
 
 @dataclass
@@ -44,11 +38,12 @@ class _Hold:
     step: int
 
 
-def charge(trace: Trace, host: Host, device: Device, *, bounds: list[float], host_steps: list[float]) -> list[Piece]:
-    """Pieces that tile the time from the first of `bounds` to the last; `host_steps` are the starts of the steps."""
+def charge(analysed: AnalysedTrace, bounds: list[float]) -> list[Stretch]:
+    """Stretches that tile the time from the first of `bounds` to the last, each with its cause and what to blame."""
+    host, device, starts = analysed.host, analysed.device, analysed.step_starts
     if not device.operations:
-        return [Piece(*stretch) for stretch in host.between(bounds[0], bounds[-1])]
-    holds = _holds(trace, host, device, host_steps)
+        return host.between(bounds[0], bounds[-1])
+    holds = _holds(analysed)
     pieces = list(_busy(device, bounds[0], bounds[-1]))
     queue: list[_Hold] = []
     place = 0
@@ -58,22 +53,22 @@ def charge(trace: Trace, host: Host, device: Device, *, bounds: list[float], hos
                 # A wait costs whatever lead the host would have without waits of other causes.
                 queue = [hold for hold in queue if hold.cause == holds[place].cause] + [holds[place]]
                 place += 1
-            pieces += _idle(stretch, queue, _step(host_steps, stretch.start_s))
+            pieces += _idle(stretch, queue, bisect_right(starts, stretch.start_s))
     return sorted(pieces)
 
 
-def _busy(device: Device, start_s: float, end_s: float) -> Iterator[Piece]:
+def _busy(device: DeviceWork, start_s: float, end_s: float) -> Iterator[Stretch]:
     for busy in device.busy:
         low, high = max(busy.start_s, start_s), min(busy.end_s, end_s)
         if high > low:
-            yield Piece(low, high, busy.cause, busy.event)
+            yield Stretch(low, high, busy.cause, busy.event)
 
 
-def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Piece]:
+def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Stretch]:
     start_s, end_s, cause, event = stretch
-    if cause not in _LATE and cause != "sync":
+    if cause not in LATE and cause != "sync":
         _spend(queue, end_s - start_s)
-    while cause in _LATE and start_s < end_s and queue:
+    while cause in LATE and start_s < end_s and queue:
         hold = queue[-1]
         if hold.step < step - 1 or hold.left_s <= 0:
             queue.pop()
@@ -81,11 +76,11 @@ def _idle(stretch: Stretch, queue: list[_Hold], step: int) -> Iterator[Piece]:
         taken = min(hold.left_s, end_s - start_s)
         hold.left_s -= taken
         # A sum that misses the end by rounding must not leave an empty piece.
-        stop = end_s if end_s - start_s - taken < 1e-15 else start_s + taken
-        yield Piece(start_s, stop, hold.cause, hold.event)
+        stop = end_s if end_s - start_s - taken < _ROUNDING_S else start_s + taken
+        yield Stretch(start_s, stop, hold.cause, hold.event)
         start_s = stop
     if start_s < end_s:
-        yield Piece(start_s, end_s, cause, event)
+        yield Stretch(start_s, end_s, cause, event)
 
 
 def _spend(queue: list[_Hold], idle_s: float) -> None:
@@ -96,12 +91,12 @@ def _spend(queue: list[_Hold], idle_s: float) -> None:
         idle_s -= taken
 
 
-def _holds(trace: Trace, host: Host, device: Device, host_steps: list[float]) -> list[_Hold]:
+def _holds(analysed: AnalysedTrace) -> list[_Hold]:
     found = []
-    for start_s, end_s, cause, event in host.stretches:
-        if event >= 0 and cause in ("sync", "copy", "alloc") and _waits(trace, event):
-            held_s = device.work_s(start_s, end_s)
-            found.append(_Hold(event, cause, end_s, held_s, _step(host_steps, start_s)))
+    for start_s, end_s, cause, event in analysed.host.stretches:
+        if event >= 0 and cause in HOLDS and _waits(analysed.trace, event):
+            step = bisect_right(analysed.step_starts, start_s)
+            found.append(_Hold(event, cause, end_s, analysed.device.work_s(start_s, end_s), step))
     return found
 
 
@@ -110,7 +105,3 @@ def _waits(trace: Trace, event: int) -> bool:
     kind = KINDS[trace.kind[event]]
     name = trace.names[trace.name[event]]
     return kind in ("sync", "copy call") or (kind == "alloc" and "Free" in name)
-
-
-def _step(starts: list[float], moment_s: float) -> int:
-    return bisect_right(starts, moment_s)

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from edl_labs.trace.nesting import nest
-
 # The kinds of events, in the order of their numbers in the column `kind`.
 KINDS = (
     "operator",  # a CPU operator of the framework: aten::mm, autograd nodes
@@ -31,12 +29,15 @@ KINDS = (
 )
 NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 DEVICE_KINDS = ("kernel", "copy", "communication")
+HOST_KINDS = tuple(kind for kind in KINDS if kind not in DEVICE_KINDS)
 CALL_KINDS = ("launch", "copy call", "sync", "alloc", "runtime", "work", "queue full")
 _DEVICE_FROM = NUMBER["kernel"]
+# Profilers round times to a nanosecond: a child may seem to end that much after its parent.
+_SLACK_S = 2e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class TraceEvent:
     """One row of the table, as a value. `link` joins a device's work to its call; -1 stands for unknown."""
 
     index: int
@@ -98,10 +99,10 @@ class Trace:
         """The indices of the events of these kinds, by start."""
         return np.flatnonzero(np.isin(self.kind, [NUMBER[kind] for kind in kinds]))
 
-    def event(self, index: int) -> Event:
+    def event(self, index: int) -> TraceEvent:
         """One event as a value."""
         line = int(self.line[index])
-        return Event(
+        return TraceEvent(
             int(index),
             KINDS[self.kind[index]],
             self.names[self.name[index]],
@@ -114,7 +115,7 @@ class Trace:
             self.names[line] if line >= 0 else "",
         )
 
-    def events(self, *kinds: str) -> Iterator[Event]:
+    def events(self, *kinds: str) -> Iterator[TraceEvent]:
         """The events of these kinds (all unless given), by start, as values."""
         return map(self.event, self.select(*(kinds or KINDS)))
 
@@ -144,7 +145,7 @@ class Trace:
         found: list[tuple[float, float]] = []
         for i in profilers or marks:
             start, end = float(self.start_s[i]), float(self.end_s[i])
-            # A mark inside another is no step of its own.
+            # A mark inside another does not begin a step of its own.
             if not found or start >= found[-1][1] or end > found[-1][1]:
                 found.append((start, end))
         return tuple(found) if found else ((0.0, self.span_s),)
@@ -172,6 +173,37 @@ class Trace:
         """What the trace holds, as plain data: its origin, span, and how many events of each kind."""
         counts = {kind: int((self.kind == number).sum()) for number, kind in enumerate(KINDS)}
         return {"schema": 1, "origin": self.origin, "span_s": self.span_s, "events": counts, "rows": list(self.rows)}
+
+
+def nest(row: np.ndarray, start_s: np.ndarray, end_s: np.ndarray, *, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(parent, self time) of events that are sorted by start, outer ones first.
+
+    An event's parent is the innermost event of its row that contains it (where none does, the innermost that has not
+    ended when it starts, of which it takes their common time). Time is the parent's own where no child runs. `flat`
+    events have no parent.
+    """
+    count = len(row)
+    parent, own = [-1] * count, (end_s - start_s).tolist()
+    starts, ends, rows, skip = start_s.tolist(), end_s.tolist(), row.tolist(), flat.tolist()
+    stacks: list[list[int]] = [[] for _ in range(int(row.max()) + 1 if count else 0)]
+    covered = starts[:]
+    for i in range(count):
+        if skip[i]:
+            continue
+        stack, begin = stacks[rows[i]], starts[i] + _SLACK_S
+        while stack and ends[stack[-1]] <= begin:
+            stack.pop()
+        if stack:
+            # Annotations begin inside the frame that opens them, and outlast it.
+            above = next((j for j in reversed(stack) if ends[j] >= ends[i] - _SLACK_S), stack[-1])
+            parent[i] = above
+            # Children that overlap each other are counted once.
+            fresh = min(ends[i], ends[above]) - max(starts[i], covered[above])
+            if fresh > 0:
+                own[above] -= fresh
+                covered[above] = min(ends[i], ends[above])
+        stack.append(i)
+    return np.array(parent, dtype=np.int64), np.maximum(np.array(own, dtype=float), 0.0)
 
 
 @dataclass(frozen=True, slots=True)

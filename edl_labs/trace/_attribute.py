@@ -1,0 +1,145 @@
+"""Where the wall time of each step goes: exclusive shares that sum to one, with intervals and the line to blame."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.attribution_rule import RULE, charge
+from edl_labs.trace.blame import Blame, Places
+from edl_labs.trace.causes import CAUSES
+from edl_labs.trace.host_stretches import Stretch
+from edl_labs.trace.trace_table import Trace
+from edl_labs.values import Value
+
+# Customary for percentile intervals, at a few milliseconds.
+_RESAMPLES = 1000
+# More lines than this are not read in a report.
+_BLAMED = 5
+
+
+@dataclass(frozen=True, repr=False)
+class StepShares(Value):
+    """One step's wall time, and by cause the seconds of it."""
+
+    start_s: float
+    end_s: float
+    seconds: Mapping[str, float]
+
+    @property
+    def wall_s(self) -> float:
+        """How long the step took."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, repr=False)
+class Attribution(Value):
+    """By cause the share of wall time (they sum to 1), its bootstrap interval over steps, and what to blame.
+
+    `intervals` are (nan, nan) with fewer than three steps. `rule` is the rule in words.
+    """
+
+    steps: tuple[StepShares, ...]
+    shares: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    blames: Mapping[str, tuple[Blame, ...]]
+    origin: str
+    on_device: bool
+    level: float = 0.95
+    rule: str = RULE
+    DERIVED: ClassVar[tuple[str, ...]] = ("wall_s", "dominant")
+    ROWS: ClassVar[str] = "steps"
+
+    @property
+    def dominant(self) -> str:
+        """The cause with the largest share."""
+        return max(self.shares, key=lambda cause: self.shares[cause])
+
+    @property
+    def wall_s(self) -> float:
+        """The mean wall time of a step."""
+        return sum(step.wall_s for step in self.steps) / len(self.steps)
+
+    def to_json(self) -> dict[str, Any]:
+        """The attribution as plain data: `steps` is a number, `by_step` holds each; unknown intervals are null."""
+        tree = super().to_json()
+        intervals = {cause: [None if isnan(end) else end for end in ends] for cause, ends in self.intervals.items()}
+        return {**tree, "steps": len(self.steps), "by_step": tree["steps"], "intervals": intervals}
+
+    @classmethod
+    def from_fields(cls, tree: Mapping[str, Any]) -> Self:
+        intervals = {
+            cause: ["nan" if end is None else end for end in ends] for cause, ends in tree["intervals"].items()
+        }
+        return super().from_fields({**tree, "steps": tree["by_step"], "intervals": intervals})
+
+
+def attribute(trace: Trace | AnalysedTrace, *, skip: int = 0, level: float = 0.95, seed: int = 0) -> Attribution:
+    """Each step's wall time in exclusive shares that sum to 1, by the rule in `RULE`.
+
+    Steps are those of the trace's marks; one ends when the last device operation that it issued ends, so that work the
+    device still owes is counted. `skip` leaves out the first steps: warm-up. The interval is a bootstrap over steps.
+    """
+    analysed = AnalysedTrace.of(trace)
+    bounds = analysed.lasting_bounds(skip=skip)
+    pieces = charge(analysed, bounds)
+    steps = _steps(pieces, bounds)
+    table = np.array([[step.seconds[cause] for cause in CAUSES] for step in steps])
+    shares = table.sum(0) / table.sum()
+    return Attribution(
+        steps=tuple(steps),
+        shares=dict(zip(CAUSES, map(float, shares), strict=True)),
+        intervals=_intervals(table, level=level, seed=seed),
+        blames=_blames(analysed.places, pieces),
+        origin=analysed.trace.origin,
+        on_device=bool(analysed.device.operations),
+        level=level,
+    )
+
+
+def _steps(pieces: list[Stretch], bounds: list[float]) -> list[StepShares]:
+    sums: list[dict[str, float]] = [dict.fromkeys(CAUSES, 0.0) for _ in bounds[1:]]
+    for piece in pieces:
+        step = max(bisect_right(bounds, piece.start_s) - 1, 0)
+        start_s = piece.start_s
+        while step < len(sums) and start_s < piece.end_s:
+            stop = min(piece.end_s, bounds[step + 1])
+            sums[step][piece.cause] += max(stop - start_s, 0.0)
+            start_s, step = max(stop, start_s), step + 1
+    made = zip(bounds, bounds[1:], sums, strict=False)
+    return [StepShares(start, end, seconds) for start, end, seconds in made if end > start]
+
+
+def _intervals(table: np.ndarray, *, level: float, seed: int) -> dict[str, tuple[float, float]]:
+    """Bootstrap over steps: shares of resampled steps, and the middle `level` of them."""
+    if len(table) < 3:
+        return dict.fromkeys(CAUSES, (float("nan"), float("nan")))
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(0, len(table), size=(_RESAMPLES, len(table)))
+    counts = np.apply_along_axis(np.bincount, 1, drawn, minlength=len(table))
+    sums = counts @ table
+    shares = sums / sums.sum(1, keepdims=True)
+    low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return {cause: (float(low[i]), float(high[i])) for i, cause in enumerate(CAUSES)}
+
+
+def _blames(places: Places, pieces: list[Stretch]) -> dict[str, tuple[Blame, ...]]:
+    sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    for piece in pieces:
+        sums[piece.cause][piece.event] += piece.end_s - piece.start_s
+    found: dict[str, tuple[Blame, ...]] = {}
+    for cause in CAUSES:
+        by_place: dict[tuple[str, str], float] = defaultdict(float)
+        for event, taken_s in sums.get(cause, {}).items():
+            by_place[places.where(event)] += taken_s
+        total = sum(by_place.values())
+        ranked = sorted(by_place.items(), key=lambda item: -item[1])[:_BLAMED]
+        found[cause] = tuple(Blame(line, what, taken_s, taken_s / total) for (line, what), taken_s in ranked if total)
+    return found

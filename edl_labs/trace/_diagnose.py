@@ -1,0 +1,217 @@
+"""All that a trace tells about a loop, as one report: shares, gains, habits, and pictures."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from edl_labs.errors import UsageError
+from edl_labs.presenters import present
+from edl_labs.trace._ablate import Ablation
+from edl_labs.trace._antipatterns import Finding, antipatterns
+from edl_labs.trace._attribute import Attribution, attribute
+from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace._what_if import WhatIf, most_to_gain
+from edl_labs.trace.analysed_trace import AnalysedTrace
+from edl_labs.trace.causes import BY_NAME
+from edl_labs.trace.loops import Loop, VirtualLoop
+from edl_labs.trace.trace_table import Trace
+from edl_labs.units import percent, seconds
+from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Characters of a whole bar: a line of the report fits a terminal's.
+_BAR = 30
+# Shares below this are not shown: they round to nothing.
+_LEAST = 0.005
+# A gain below a hundredth of the step is not worth a line.
+_LEAST_SPEEDUP = 1.01
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Value):
+    """What `diagnose` found: `shares` by cause, `gains` predicted (best first), `ablations` run, `findings`.
+
+    Notebooks show it as HTML with pictures; `text()`, `html()`, `figure()` and `to_json()` give each form.
+    """
+
+    name: str
+    attribution: Attribution
+    gains: tuple[WhatIf, ...]
+    ablations: tuple[Ablation, ...]
+    findings: tuple[Finding, ...]
+    analysed: AnalysedTrace | None = field(default=None, repr=False, compare=False)
+    DERIVED: ClassVar[tuple[str, ...]] = ("verdict",)
+    OMITTED: ClassVar[tuple[str, ...]] = ("analysed",)
+    ROWS: ClassVar[str] = "gains"
+
+    @property
+    def trace(self) -> Trace:
+        """The trace that was diagnosed; UsageError where only the report was kept."""
+        return self.analysis().trace
+
+    def analysis(self) -> AnalysedTrace:
+        """The trace as analysed; UsageError where only the report was kept."""
+        if self.analysed is None:
+            raise UsageError(
+                "this diagnosis has lost its trace",
+                why="it was read from JSON, which keeps the report alone",
+                next="diagnose the trace file again for pictures",
+            )
+        return self.analysed
+
+    @property
+    def verdict(self) -> str:
+        """The dominant cause in words: 'launch-bound'."""
+        return self.advice[0]
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """The verdict and what usually helps."""
+        return BY_NAME[self.attribution.dominant].told(on_device=self.attribution.on_device)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """By cause its share of wall time."""
+        return dict(self.attribution.shares)
+
+    def shown_shares(self) -> list[str]:
+        """The causes whose shares are worth showing, the largest first."""
+        shares = self.attribution.shares
+        return sorted((cause for cause in shares if shares[cause] >= _LEAST), key=lambda cause: -shares[cause])
+
+    def shown_gains(self) -> list[WhatIf]:
+        """The gains worth showing, the best first."""
+        return [gain for gain in self.gains if gain.speedup > _LEAST_SPEEDUP]
+
+    def text(self) -> str:
+        """The report as plain text."""
+        return _text(self)
+
+    def html(self) -> str:
+        """The report as HTML, its pictures inside."""
+        return str(present("html", self))
+
+    def figure(self) -> Figure:
+        """Timeline, shares, flame graph of self time, and the depth of the launch queue."""
+        return present("plot", self)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        return {"text/plain": self.text(), "text/html": self.html()}
+
+
+def diagnose(loop: Any, *, steps: int = 12, skip: int | None = None, verify: int = 1) -> Diagnosis:
+    """Where a loop's time goes, what mending each cause would gain, and which habits to drop.
+
+    `loop` is a VirtualLoop, a TorchLoop, a step function (with arguments `gpu, state` it runs on a VirtualGPU, without
+    any on this machine), a Trace, or a trace file. The best `verify` gains are tried by running the loop without the
+    cause, where the loop can.
+    """
+    trace, running = _recorded(loop, steps)
+    first = (1 if len(trace.steps) >= 3 else 0) if skip is None else skip
+    analysed = AnalysedTrace(trace)
+    gains = most_to_gain(analysed, skip=first)
+    return Diagnosis(
+        name=running.name if running else (Path(loop).name if isinstance(loop, (str, os.PathLike)) else "trace"),
+        attribution=attribute(analysed, skip=first),
+        gains=gains,
+        ablations=tuple(_verified(running, gains, steps, verify)) if running else (),
+        findings=antipatterns(analysed, skip=first),
+        analysed=analysed,
+    )
+
+
+def _recorded(loop: Any, steps: int) -> tuple[Trace, Loop | None]:
+    if isinstance(loop, Trace):
+        return loop, None
+    if isinstance(loop, (str, os.PathLike)):
+        return read_trace(loop), None
+    running = as_loop(loop)
+    return running.record(steps), running
+
+
+def as_loop(loop: Any) -> Loop:
+    """A loop from a loop or a step function; UsageError for anything else."""
+    if isinstance(loop, Loop):
+        return loop
+    if not callable(loop):
+        raise UsageError(
+            f"cannot diagnose {type(loop).__name__}",
+            why="it is not a loop, a step function, a trace or a trace file",
+            next="give diagnose() a VirtualLoop, a TorchLoop, a function that does one step, or a trace",
+        )
+    return _of_function(loop)
+
+
+def _of_function(step: Callable[..., Any]) -> Loop:
+    import inspect
+
+    wanted = len(inspect.signature(step).parameters)
+    name = getattr(step, "__name__", "loop")
+    if wanted == 2:
+        return VirtualLoop(step, name=name)
+    if wanted == 1:
+        return VirtualLoop(lambda gpu, state: step(gpu), name=name)
+    if wanted == 0:
+        from edl_labs.trace.torch_loop import TorchLoop
+
+        return TorchLoop(step, name=name)
+    raise UsageError(
+        f"{name} takes {wanted} arguments",
+        why="a step takes none (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
+        next="wrap it in a function of these",
+    )
+
+
+def _verified(loop: Loop, gains: tuple[WhatIf, ...], steps: int, count: int) -> list[Ablation]:
+    possible = [gain for gain in gains if gain.cause in loop.ablations() and gain.gain_s > 0][:count]
+    if not possible:
+        return []
+    times = loop.times_s(steps, (None, *(gain.cause for gain in possible)))
+    return [Ablation(gain.cause, gain, times[None], times[gain.cause]) for gain in possible]
+
+
+def _text(diagnosis: Diagnosis) -> str:
+    """The report: verdict, shares with intervals and lines, gains, and findings."""
+    found = diagnosis.attribution
+    lines = [
+        f"{diagnosis.name}: {diagnosis.verdict}",
+        f"{seconds(found.wall_s)} a step, over {len(found.steps)} steps; traced by {found.origin}",
+        f"what usually helps: {diagnosis.advice[1]}",
+        *("", "shares of wall time"),
+    ]
+    lines += [_share(found, cause) for cause in diagnosis.shown_shares()]
+    lines += ["", "what mending it would gain (shares are upper bounds)"]
+    lines += [_gain(gain, diagnosis.ablations) for gain in diagnosis.shown_gains()]
+    if diagnosis.findings:
+        lines += ["", "habits"]
+    for finding in diagnosis.findings:
+        lines += [f"* {finding.what}", f"    {finding.why}", f"    next: {finding.next}"]
+        lines += [f"    at:   {finding.line}"] if finding.line else []
+    return "\n".join(lines)
+
+
+def _share(found: Attribution, cause: str) -> str:
+    share, (low, high) = found.shares[cause], found.intervals[cause]
+    doubt = "" if math.isnan(low) else f" [{percent(low, digits=2)}, {percent(high, digits=2)}]"
+    blames = found.blames[cause]
+    blame = f"  {blames[0].line or blames[0].what}" if blames else ""
+    return f"  {cause:<13} {'█' * max(round(share * _BAR), 1):<{_BAR}} {percent(share, digits=3)}{doubt}{blame}"
+
+
+def _gain(gain: WhatIf, ablations: tuple[Ablation, ...]) -> str:
+    faster = "at most all of it" if math.isinf(gain.speedup) else f"{gain.speedup:.2f}x"
+    line = f"  {gain.cause:<13} {seconds(gain.replayed_s)} -> {seconds(gain.after_s)}: {faster}"
+    for ablation in ablations:
+        if ablation.cause == gain.cause:
+            line += f"; tried: {ablation.speedup:.2f}x" if not math.isinf(ablation.speedup) else "; tried: all of it"
+    return line

@@ -1,0 +1,111 @@
+"""A trace as analysed: what all questions about it have in common, worked out once and passed along."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from edl_labs.trace.blame import Places
+from edl_labs.trace.dependency_graph import DependencyGraph, dependency_graph
+from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, tiny_reads
+from edl_labs.trace.errors import TraceError
+from edl_labs.trace.host_stretches import HostStretches, host_stretches
+from edl_labs.trace.trace_table import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysedTrace:
+    """A trace with its host, device, steps and dependency graph, each worked out when it is first asked for.
+
+    What takes a trace takes this too: give it where several questions are asked about one trace.
+    """
+
+    trace: Trace
+
+    @classmethod
+    def of(cls, trace: Trace | AnalysedTrace) -> AnalysedTrace:
+        """The trace as analysed; itself where it is already."""
+        return trace if isinstance(trace, AnalysedTrace) else cls(trace)
+
+    @cached_property
+    def device(self) -> DeviceWork:
+        """What the device does; without operations where there is none."""
+        return device_work(self.trace, self._calls, self._reads)
+
+    @cached_property
+    def host(self) -> HostStretches:
+        """What the host does at each moment."""
+        return host_stretches(self.trace, self._reads)
+
+    @cached_property
+    def graph(self) -> DependencyGraph:
+        """What the host does in turn, what that issues, and what waits for what."""
+        return dependency_graph(self.trace, self.host, self.device)
+
+    @cached_property
+    def places(self) -> Places:
+        """The line that each event comes from."""
+        return Places(self.trace, self._calls)
+
+    @cached_property
+    def step_starts(self) -> list[float]:
+        """When the host began each step."""
+        return [start for start, _ in self.trace.steps]
+
+    def step_bounds(self, *, skip: int = 0) -> list[float]:
+        """n + 1 moments with n steps of wall time between them, behind the first `skip`.
+
+        A step ends when the last device operation that it issued ends, so that work the device still owes is counted.
+        """
+        steps = self.trace.steps
+        if not steps[skip:]:
+            raise TraceError(
+                f"no step is left after skipping {skip}", why=f"the trace has {len(steps)} steps", next="skip fewer"
+            )
+        if not self.device.operations:
+            return [*self.step_starts[skip:], steps[-1][1]]
+        # With a device the host may run ahead: a step's wall time ends with the device's work, not with the host's.
+        done = self._step_ends
+        bounds = [max(steps[skip][0], done[skip - 1]) if skip else steps[0][0]]
+        for end_s in (*done[skip:-1], max(done[-1], steps[-1][1])):
+            bounds.append(max(bounds[-1], end_s))
+        return bounds
+
+    def lasting_bounds(self, *, skip: int = 0) -> list[float]:
+        """The same; TraceError where the steps take no time."""
+        bounds = self.step_bounds(skip=skip)
+        if not bounds[-1] > bounds[0]:
+            raise TraceError(
+                "the steps take no time",
+                why="every event in them lasts 0 s, so that no cause has a share",
+                next="record a loop that does something, with times in the trace",
+            )
+        return bounds
+
+    @cached_property
+    def _step_ends(self) -> list[float]:
+        """By step when the last operation that it issued ends; the host's end where it issued none."""
+        done = [0.0] * len(self.step_starts)
+        last = len(done) - 1
+        for operation in self.device.operations:
+            issued_s = float(self.trace.start_s[operation.call]) if operation.call >= 0 else operation.start_s
+            step = bisect_right(self.step_starts, issued_s) - 1
+            # What is issued behind the last step belongs to no step.
+            if step >= 0 and (step < last or issued_s <= self.trace.steps[last][1]):
+                done[step] = max(done[step], operation.end_s)
+        return [found or end for found, (_, end) in zip(done, self.trace.steps, strict=True)]
+
+    @cached_property
+    def _calls(self) -> dict[int, int]:
+        return issuing_calls(self.trace)
+
+    @cached_property
+    def _reads(self) -> set[int]:
+        return tiny_reads(self.trace)
+
+
+def step_times_s(bounds: list[float]) -> list[float]:
+    """The wall times of the steps between bounds that take any, or 0 s where none does."""
+    return [end - start for start, end in pairwise(bounds) if end > start] or [0.0]

@@ -1,0 +1,212 @@
+"""What the host does at each moment: nested events of its threads, flattened into stretches with a cause each."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from edl_labs.trace.causes import CHARGED, ENCLOSING, named_cause
+from edl_labs.trace.trace_table import DEVICE_KINDS, HOST_KINDS, KINDS, Trace
+
+# On a CPU an operator shorter than this is mostly dispatch: checks, strides, allocation, autograd's bookkeeping.
+TINY_OPERATOR_S = 15e-6
+# PyTorch synchronises right behind a blocking copy: the next call of its own code comes later than this.
+_RIGHT_BEHIND_S = 2e-6
+_CPU_COPY = re.compile(r"aten::(copy_|_to_copy|to|contiguous|clone)$")
+_CPU_ALLOC = re.compile(r"aten::(empty|empty_strided|empty_like|resize_|malloc)$|\[memory\]")
+_FIRST_CALL = re.compile(r"make context|load |cuModule|cuLibrary")
+
+
+class Stretch(NamedTuple):
+    """From `start_s` to `end_s` one cause; `event` is its index in the table, -1 for code between events."""
+
+    start_s: float
+    end_s: float
+    cause: str
+    event: int
+
+
+@dataclass(frozen=True)
+class HostStretches:
+    """The host's whole time as stretches without gaps."""
+
+    stretches: tuple[Stretch, ...]
+
+    def between(self, start_s: float, end_s: float) -> list[Stretch]:
+        """The stretches from `start_s` to `end_s`, cut to it."""
+        found = []
+        # By index: a slice would copy the rest of the trace for each gap.
+        for number in range(max(bisect_right(self._starts, start_s) - 1, 0), len(self.stretches)):
+            stretch = self.stretches[number]
+            low, high, cause, event = stretch
+            if low >= end_s:
+                break
+            if low >= start_s and high <= end_s:
+                if high > low:
+                    found.append(stretch)
+            elif min(high, end_s) > max(low, start_s):
+                found.append(Stretch(max(low, start_s), min(high, end_s), cause, event))
+        return found
+
+    @cached_property
+    def _starts(self) -> list[float]:
+        return [stretch.start_s for stretch in self.stretches]
+
+
+def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
+    """The host's stretches: where several threads are busy, the ones that issue device work hide the main one.
+
+    `reads` are the links of copies that bring one number to the host.
+    """
+    causes = _causes(trace, reads)
+    main, others = _threads(trace)
+    stretches = _flat(trace, main, causes)
+    for row in others:
+        stretches = _over(stretches, _flat(trace, row, causes))
+    filled = _filled(stretches, trace.span_s)
+    return HostStretches(tuple(filled if trace.on_device else _joined(filled)))
+
+
+def _causes(trace: Trace, reads: Set[int]) -> list[str | None]:
+    """By event its cause; None where the cause is that of what is around it."""
+    found: list[str | None] = []
+    names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
+    named = {name: named_cause(name) for name in trace.names}
+    on_device, rows, links = trace.on_device, trace.row.tolist(), trace.link.tolist()
+    taken_s = (trace.end_s - trace.start_s).tolist()
+    calls: dict[int, int] = {}
+    for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):
+        above = found[around] if around >= 0 else None
+        if above in ENCLOSING and kind not in ("sync", "copy call"):
+            cause = above
+        elif kind in ("annotation", "step", "python"):
+            cause = named[name] if kind == "annotation" else above
+        elif kind == "operator" and not on_device:
+            cause = _cpu_operator(name, taken_s[i], above)
+        elif kind == "copy call":
+            cause = "sync" if links[i] in reads or name == "item" else CHARGED[kind]
+        elif kind == "sync":
+            copied = name == "copy" or (name.startswith("cudaStream") and _behind_copy(trace, i, calls, found))
+            cause = "alloc" if above == "alloc" else "copy" if copied else CHARGED[kind]
+        elif kind == "work":
+            cause = _work(name, above)
+        else:
+            # Device work that a file draws on a thread's row shows there that it was launched.
+            cause = "launch" if kind in DEVICE_KINDS else CHARGED[kind]
+        found.append(cause)
+        if kind in ("launch", "copy call", "sync", "alloc"):
+            calls[rows[i]] = i
+    return found
+
+
+def _behind_copy(trace: Trace, sync: int, calls: dict[int, int], causes: list[str | None]) -> bool:
+    """Whether a synchronisation is the second half of a blocking copy, as PyTorch makes them: right behind its call."""
+    last = calls.get(int(trace.row[sync]), -1)
+    if last < 0 or KINDS[trace.kind[last]] != "copy call" or causes[last] != "copy":
+        return False
+    around = int(trace.parent[sync])
+    together = around >= 0 and around == trace.parent[last] and KINDS[trace.kind[around]] == "operator"
+    return bool(together or trace.start_s[sync] - trace.end_s[last] < _RIGHT_BEHIND_S)
+
+
+def _work(name: str, above: str | None) -> str | None:
+    if name == "copy on the host":
+        return "copy"
+    return "launch" if _FIRST_CALL.match(name) else above
+
+
+def _cpu_operator(name: str, taken_s: float, above: str | None) -> str:
+    if above in ("launch", "copy", "alloc"):
+        return above
+    if _CPU_ALLOC.match(name):
+        return "alloc"
+    if taken_s < TINY_OPERATOR_S and above != "compute":
+        return "launch"
+    return "copy" if _CPU_COPY.match(name) else "compute"
+
+
+def _threads(trace: Trace) -> tuple[int, list[int]]:
+    """The main thread's row, and the other rows that issue device work (on a CPU: that run operators)."""
+    host = trace.select(*HOST_KINDS)
+    if not len(host):
+        return -1, []
+    issuing = trace.select("launch", "copy call") if trace.on_device else trace.select("operator")
+    rows = sorted({int(row) for row in trace.row[issuing]})
+    steps = trace.select("step")
+    weights = {row: int((trace.row[host] == row).sum()) for row in set(trace.row[host].tolist())}
+    main = int(trace.row[steps[0]]) if len(steps) else max(weights, key=lambda row: (row in rows, weights[row]))
+    return main, [row for row in rows if row != main]
+
+
+def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
+    """The innermost event at each moment of one row, as stretches; nothing between them."""
+    mine = (trace.row == row).nonzero()[0]
+    found: list[Stretch] = []
+    stack: list[tuple[float, str, int]] = []
+    now = 0.0
+    own = [causes[event] or "host" for event in mine.tolist()]
+    events = zip(trace.start_s[mine].tolist(), trace.end_s[mine].tolist(), own, mine.tolist(), strict=True)
+    for start_s, end_s, of, event in (*events, (float("inf"), 0.0, "", -1)):
+        while stack and now < start_s:
+            until_s, cause, top = stack[-1]
+            stop_s = min(until_s, start_s)
+            if stop_s > now:
+                found.append(Stretch(now, stop_s, cause, top))
+                now = stop_s
+            if until_s <= start_s:
+                stack.pop()
+        now = max(now, start_s)
+        stack.append((end_s, of, event))
+    return found
+
+
+def _joined(stretches: list[Stretch]) -> list[Stretch]:
+    """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
+    found = stretches[:]
+    for place in range(1, len(stretches) - 1):
+        start_s, end_s, cause, _ = stretches[place]
+        if cause == "host" and end_s - start_s < TINY_OPERATOR_S:
+            before, behind = stretches[place - 1], stretches[place + 1]
+            if before.cause == behind.cause == "launch":
+                found[place] = Stretch(start_s, end_s, "launch", behind.event)
+    return found
+
+
+def _over(below: list[Stretch], above: list[Stretch]) -> list[Stretch]:
+    """Two rows of stretches as one; `above` hides `below`."""
+    found: list[Stretch] = []
+    place = 0
+    for start_s, end_s, cause, event in below:
+        now = start_s
+        while place < len(above) and above[place].end_s <= now:
+            place += 1
+        look = place
+        while look < len(above) and above[look].start_s < end_s:
+            if above[look].start_s > now:
+                found.append(Stretch(now, above[look].start_s, cause, event))
+            now = max(now, above[look].end_s)
+            look += 1
+        if now < end_s:
+            found.append(Stretch(now, end_s, cause, event))
+    return sorted([*found, *above])
+
+
+def _filled(stretches: list[Stretch], span_s: float) -> list[Stretch]:
+    """The same without gaps: where nothing is known to run, the host is at its own code."""
+    found: list[Stretch] = []
+    now = 0.0
+    for stretch in stretches:
+        start_s, end_s, cause, event = stretch
+        if end_s <= now:
+            continue
+        if start_s > now:
+            found.append(Stretch(now, start_s, "host", -1))
+        found.append(stretch if start_s >= now else Stretch(now, end_s, cause, event))
+        now = end_s
+    if now < span_s:
+        found.append(Stretch(now, span_s, "host", -1))
+    return found
