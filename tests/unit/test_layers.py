@@ -1,15 +1,19 @@
-"""Imports run downhill, and importing the package stays light."""
+"""The house: imports run downhill, importing stays light, and each idea has one home."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.unit import house
+
 ROOT = Path(__file__).resolve().parents[2]
+MODULES = house.read_package(ROOT)
 LEVELS = {
     **dict.fromkeys(("errors", "units", "stats", "values", "presenters", "palette"), 0),
     **dict.fromkeys(("device", "clock", "virtual", "hardware"), 1),
@@ -21,48 +25,113 @@ LEVELS = {
     "course": 7,
     "cli": 8,
 }
+BESIDE_ALL_LEVELS = ("edl_labs", "edl_labs._former_paths")  # the facade, and the paths that it used to have
 HEAVY = ("torch", "numpy", "matplotlib", "IPython", "ipywidgets", "scipy")
 # An edge that goes uphill on purpose, with the reason.
 ALLOWED: dict[tuple[str, str], str] = {}
+# A stem that stands twice because its subject forces it, with the reason.
+SAME_STEM: dict[str, str] = {
+    "errors": "each part's own messages",
+}
+# A group of modules that import each other, with the reason.
+CYCLES: dict[frozenset[str], str] = {}
+CYCLES_AT_MOST = 2
 
 
-def imports(text: str) -> set[str]:
-    """The packages of edl_labs that a module's text imports, anywhere in it."""
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("edl_labs.")}
-    return found & set(LEVELS)
+def part_of(module: str) -> str:
+    return module.split(".")[1]
 
 
-def modules() -> list[Path]:
-    return sorted((ROOT / "edl_labs").rglob("*.py"))
+def uphill(modules: Mapping[str, house.Module]) -> set[tuple[str, str]]:
+    """(part, part) of every import, early, late or for types, from a lower level to a higher one."""
+    edges = {
+        (part_of(module.name), part_of(other))
+        for module in modules.values()
+        for other in module.imports
+        if not {module.name, other} & set(BESIDE_ALL_LEVELS)
+    }
+    return {(part, other) for part, other in edges if LEVELS[part] < LEVELS[other]}
 
 
-def uphill(part: str, text: str) -> list[str]:
-    return [
-        other
-        for other in sorted(imports(text))
-        if other != part and LEVELS[other] > LEVELS[part] and (part, other) not in ALLOWED
-    ]
+def package_of(tmp_path: Path, **files: str) -> dict[str, house.Module]:
+    """A small package called edl_labs, with a module a keyword (`__` stands for a dot)."""
+    for name, text in {"": "", **files}.items():
+        path = tmp_path / "edl_labs" / (name.replace("__", "/") + ".py" if name else "__init__.py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return house.read_package(tmp_path)
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_each_module_imports_only_downhill(path: Path) -> None:
-    part = path.relative_to(ROOT / "edl_labs").parts[0].removesuffix(".py")
-    if part in ("__init__", "_former_paths"):
-        return
-    assert part in LEVELS, f"{part} has no level in DESIGN; give it one here"
-
-    assert [] == uphill(part, path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("part", sorted({part_of(name) for name in MODULES if name not in BESIDE_ALL_LEVELS}))
+def test_each_part_has_a_level(part: str) -> None:
+    assert part in LEVELS, f"{part} has no level; give it one here and in CONTRIBUTING.md"
 
 
-def test_the_layer_check_can_fail() -> None:
-    assert ["course"] == uphill("bench", "def f():\n    from edl_labs.course.grade import judge")
+def test_imports_run_downhill() -> None:
+    assert set(ALLOWED) == uphill(MODULES), "an edge that is not listed, or a listed exception that nothing needs"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from edl_labs.course import grade",
+        "def f():\n    import edl_labs.course.grade",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from edl_labs.course.grade import x",
+    ],
+)
+def test_the_layer_check_sees_early_late_and_typing_imports(tmp_path: Path, text: str) -> None:
+    assert {("bench", "course")} == uphill(package_of(tmp_path, bench__a=text, course__grade=""))
+
+
+def test_no_stem_stands_twice() -> None:
+    repeated = house.repeated_stems(MODULES, frozenset(SAME_STEM))
+
+    assert {} == repeated, "give each of them a name that says what it holds, or list it above with the reason"
+
+
+@pytest.mark.parametrize("stem", SAME_STEM)
+def test_each_exempt_stem_does_stand_twice(stem: str) -> None:
+    assert stem in house.repeated_stems(MODULES, frozenset()), "nothing needs this exception any more"
+
+
+def test_the_check_of_stems_can_fail_and_a_folder_counts_once(tmp_path: Path) -> None:
+    modules = package_of(tmp_path, bench___a="", trace__a="", bench____init__="", trace__b="")
+
+    assert {"a": ["edl_labs.bench._a", "edl_labs.trace.a"]} == house.repeated_stems(modules, frozenset())
+
+
+def test_no_small_module_has_a_single_user() -> None:
+    assert {} == house.single_user_modules(MODULES), "a module under 60 lines with one user lives in that user"
+
+
+def test_the_check_of_single_users_can_fail(tmp_path: Path) -> None:
+    modules = package_of(tmp_path, a="def f():\n    from edl_labs.b import x", b="x = 1")
+
+    assert {"edl_labs.b": "edl_labs.a"} == house.single_user_modules(modules)
+
+
+def test_imports_have_no_cycle_without_a_reason() -> None:
+    assert set(CYCLES) == set(house.cycles(MODULES)), "a cycle that is not listed, or a listed one that is gone"
+    assert len(CYCLES) <= CYCLES_AT_MOST
+
+
+def test_the_check_of_cycles_sees_late_imports(tmp_path: Path) -> None:
+    late = "def f():\n    from edl_labs import c"
+    modules = package_of(tmp_path, a="import edl_labs.b", b=late, c="import edl_labs.a")
+
+    assert [frozenset({"edl_labs.a", "edl_labs.b", "edl_labs.c"})] == house.cycles(modules)
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_each_tuning_constant_says_where_it_comes_from(module: str) -> None:
+    assert [] == house.unexplained_constants(MODULES[module].path), "measured, a datasheet, a promise: a few words"
+
+
+def test_the_check_of_constants_can_fail(tmp_path: Path) -> None:
+    path = tmp_path / "constants.py"
+    path.write_text("_A = 3\n_B = 2 * 1024  # a page\n# one screen\nROWS = (40, 80)\nNAME = 'x'\n_C: float = -1e-3\n")
+
+    assert ["constants.py:1 _A = 3", "constants.py:6 _C: float = -1e-3"] == house.unexplained_constants(path)
 
 
 def heavy_after(statement: str) -> list[str]:
@@ -80,8 +149,7 @@ def test_the_import_guard_can_fail() -> None:
 
 
 def test_student_modules_never_import_the_course() -> None:
-    student = [p for p in modules() if p.relative_to(ROOT / "edl_labs").parts[0] in ("checks", "ui", "exercises")]
+    students = [m for m in MODULES.values() if m.name.split(".")[1:2] in (["checks"], ["ui"], ["exercises"])]
 
-    offenders = {p.name for p in student if imports(p.read_text(encoding="utf-8")) & {"course"}}
-
-    assert set() == offenders
+    assert students
+    assert [] == [m.name for m in students if any(part_of(i) == "course" for i in m.imports if "." in i)]
