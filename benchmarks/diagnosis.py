@@ -1,8 +1,11 @@
 """Diagnose loops whose causes are known: confusion matrix, error of the shares, error of the predicted gains.
 
     python benchmarks/diagnosis.py [--mixtures 24] [--seed 0] [--no-gains] [--real]
+    python benchmarks/diagnosis.py --speed [--against CHECKOUT]
 
 `--real` adds loops of PyTorch with an injected cause on this machine's CPU, and on its GPU where there is one.
+`--speed` asks what `diagnose` costs: CPU seconds on recorded traces, in turns with those of another checkout of this
+repository, and whether both say the same.
 """
 
 from __future__ import annotations
@@ -10,6 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import subprocess
+import sys
+import tempfile
 from collections import Counter
 from pathlib import Path
 from statistics import median
@@ -20,6 +26,22 @@ from edl_labs.trace.corpus import labelled_loops
 from edl_labs.trace.corpus.labelled import STEPS
 
 _LEAST_SHARE = 0.05
+_ROUNDS = 5
+# (what is diagnosed, additions a step, steps); the profiler writes five events for an addition.
+_SPEED_ROWS = (
+    ("12,000 events: 12 steps of 200 additions", 200, 12),
+    ("a step of 6,000 operators (30,000 events)", 6000, 1),
+    ("a file of 43 MB: 12 steps of 2,775 additions", 2775, 12),
+)
+_DIAGNOSE = """
+import json, sys, time
+from edl_labs.trace import diagnose, read_trace
+begun = time.process_time()
+trace = read_trace(sys.argv[1])
+read = time.process_time()
+found = diagnose(trace)
+print(json.dumps([read - begun, time.process_time() - read, found.to_json(), found.text()]))
+"""
 
 
 def main() -> None:
@@ -29,8 +51,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-gains", action="store_true")
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--against", type=Path, help="another checkout, timed in turns with this one")
     parser.add_argument("--json", type=Path)
     wanted = parser.parse_args()
+    if wanted.speed:
+        speed([Path(__file__).resolve().parents[1], *([wanted.against] if wanted.against else [])])
+        return
     figures = modelled(wanted.mixtures, wanted.seed, gains=not wanted.no_gains)
     if wanted.real:
         figures["real"] = real()
@@ -119,6 +146,57 @@ def real() -> list[dict[str, Any]]:
     if devices == ["cpu"]:
         print("no GPU at hand: synchronisation, copies and allocation are tried on the VirtualGPU alone")
     return rows
+
+
+def speed(checkouts: list[Path]) -> None:
+    """CPU seconds of reading and of diagnosing, by checkout, in turns; and whether the diagnoses are equal."""
+    with tempfile.TemporaryDirectory() as folder:
+        for label, additions, steps in _SPEED_ROWS:
+            path = Path(folder) / "trace.json"
+            _record_additions(path, additions, steps)
+            runs = [[_diagnosed(checkout, path) for checkout in checkouts] for _ in range(_ROUNDS)]
+            medians = [median(run[place][1] for run in runs) for place in range(len(checkouts))]
+            reads = median(run[0][0] for run in runs)
+            print(f"{label}: read {reads:.2f} s, diagnosed {medians[0]:.2f} s", end="")
+            if len(checkouts) > 1:
+                ratios = sorted(run[1][1] / run[0][1] for run in runs)
+                print(
+                    f", against {medians[1]:.2f} s: {median(ratios):.1f}x [{ratios[0]:.1f}, {ratios[-1]:.1f}]", end=""
+                )
+                print("; equal" if all(_includes(run[0][2:], run[1][2:]) for run in runs) else "; NOT EQUAL", end="")
+            print()
+
+
+def _diagnosed(checkout: Path, path: Path) -> Any:
+    command = [sys.executable, "-c", _DIAGNOSE, str(path)]
+    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _includes(here: Any, there: Any) -> bool:
+    """Whether every number and text of `there` stands in `here` too, to the bit; keys may have come since."""
+    if isinstance(there, dict):
+        return all(key in here and _includes(here[key], value) for key, value in there.items())
+    if isinstance(there, list):
+        return len(here) == len(there) and all(map(_includes, here, there))
+    return bool(here == there)
+
+
+def _record_additions(path: Path, additions: int, steps: int) -> None:
+    import torch
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    def step() -> None:
+        value = torch.zeros(2)
+        for _ in range(additions):
+            value = value + 1.0
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for number in range(steps):
+            with record_function(f"ProfilerStep#{number}"):
+                step()
+    profiler.export_chrome_trace(str(path))
 
 
 def _quiet_shares(found: Attribution) -> dict[str, float]:
