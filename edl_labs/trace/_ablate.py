@@ -55,8 +55,8 @@ def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
     if cause not in loop.ablations():
         raise UsageError(
             f"{loop.name} cannot run without {cause!r}",
-            why=f"it can run without {', '.join(loop.ablations()) or 'nothing'}",
-            next="name one of these, or give the loop a step for it: TorchLoop(..., without={cause: step})",
+            why=f"what it can leave out: {', '.join(loop.ablations()) or 'nothing so far'}",
+            next="give the loop a step for it: TorchLoop(..., without={cause: step})",
         )
     predicted = what_if(loop.record(steps), cause)
     times = loop.times_s(steps, (None, cause))

@@ -116,7 +116,7 @@ def _host_reads(seen: _Seen) -> Iterator[Finding]:
             "host reads",
             f"{_times(seen.per_step(len(where_from)))} the host waits for a number, or for the device",
             f"item(), float(), print or a comparison of a device's number ({READ_BYTES} B) empties the launch queue",
-            "keep sums on the device, and read them every some hundred steps",
+            "keep sums on the device, and read them every few hundred steps",
             seen.line(where_from),
             seen.per_step(len(where_from)),
             seen.duration_s(calls),
@@ -223,7 +223,7 @@ def _empty_cache(seen: _Seen) -> Iterator[Finding]:
     if seen.per_step(len(marked)) >= 0.2:
         yield Finding(
             "needless empty_cache",
-            f"the cache of memory is emptied {_times(seen.per_step(len(marked)))}",
+            f"the memory cache is emptied {_times(seen.per_step(len(marked)))}",
             "it synchronises, gives all free blocks back, and the next step asks for them again",
             "drop torch.cuda.empty_cache() from the loop",
             seen.line(marked),

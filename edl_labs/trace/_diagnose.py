@@ -168,7 +168,7 @@ def _of_function(step: Callable[..., Any]) -> Loop:
     raise UsageError(
         f"{name} takes {wanted} arguments",
         why="a step takes none (on this machine), a gpu, or a gpu and a state (on a VirtualGPU)",
-        next="wrap it in a function of these",
+        next="wrap it in a function that takes just those",
     )
 
 

@@ -12,6 +12,7 @@ from edl_labs.trace.causes import CAUSES
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.simulate import simulate, without
 from edl_labs.trace.trace_table import Trace
+from edl_labs.units import counted
 from edl_labs.values import Value
 
 # How much faster copies from pinned memory usually are, where the trace does not tell the machine's rates.
@@ -105,5 +106,7 @@ def pinned_speedup(trace: Trace) -> float:
 def _skipped(steps: int, skip: int | None) -> int:
     first = (1 if steps >= 3 else 0) if skip is None else skip
     if not 0 <= first < steps:
-        raise TraceError(f"no step is left after skipping {first}", why=f"there are {steps} steps", next="skip fewer")
+        raise TraceError(
+            f"no step is left after skipping {first}", why=f"the trace has {counted(steps, 'step')}", next="skip fewer"
+        )
     return first

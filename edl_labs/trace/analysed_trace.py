@@ -13,6 +13,7 @@ from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, t
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.host_stretches import HostStretches, host_stretches
 from edl_labs.trace.trace_table import Trace
+from edl_labs.units import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,9 @@ class AnalysedTrace:
         steps = self.trace.steps
         if not steps[skip:]:
             raise TraceError(
-                f"no step is left after skipping {skip}", why=f"the trace has {len(steps)} steps", next="skip fewer"
+                f"no step is left after skipping {skip}",
+                why=f"the trace has {counted(len(steps), 'step')}",
+                next="skip fewer",
             )
         if not self.device.operations:
             return [*self.step_starts[skip:], steps[-1][1]]

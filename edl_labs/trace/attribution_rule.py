@@ -23,7 +23,7 @@ part of the read that waits for it."""
 
 # Profilers round times to a nanosecond: two that touch may lie that far apart at either end.
 _TOUCH_S = 2e-9
-# Less than float's rounding of a sum of times within a second.
+# About the rounding of a sum of times below a second.
 _ROUNDING_S = 1e-15
 
 

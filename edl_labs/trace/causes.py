@@ -85,7 +85,7 @@ TABLE = (
     Cause(
         name="sync",
         verdict="synchronisation-bound",
-        advice="keep numbers on the device; read them every some hundred steps",
+        advice="keep numbers on the device; read them every few hundred steps",
         colour=RED,
         kinds=("sync",),
         holds=True,

@@ -14,7 +14,7 @@ import numpy as np
 
 from edl_labs.clock import Clock, HostClock
 from edl_labs.errors import UsageError
-from edl_labs.units import percent, seconds
+from edl_labs.units import counted, percent, seconds
 from edl_labs.values import Value
 
 _READS = ("item", "tolist", "cpu", "numpy", "__bool__", "__float__", "__int__")
@@ -126,7 +126,7 @@ class Monitor:
         table = np.array([self._data_s, self._read_s, self._step_s]).T[skip:]
         if len(table) < 3:
             raise UsageError(
-                f"only {len(self._step_s)} steps were watched",
+                f"only {counted(len(self._step_s), 'step')} so far",
                 why=f"{skip} are left out as warm-up, and three are needed for an interval",
                 next="run more steps over watch(loader)",
             )

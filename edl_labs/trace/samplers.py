@@ -17,7 +17,7 @@ from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
 _YAMA = Path("/proc/sys/kernel/yama/ptrace_scope")
-_IDLE = "nothing ran in it meanwhile: busy threads alone are sampled, and one that waits is not busy"
+_IDLE = "no thread in it was busy: threads that wait are not sampled"
 # Linux's prctl.h.
 _PR_SET_PTRACER, _ANYONE, _NOBODY = 0x59616D61, -1, 0
 
@@ -80,7 +80,7 @@ def attach(pid: int | None = None, *, duration_s: float = 2.0, rate_hz: int = 10
     """
     if duration_s <= 0 or rate_hz < 1:
         raise UsageError(
-            f"cannot sample for {duration_s} s at {rate_hz} Hz", why="both are positive", next="say duration_s=2.0"
+            f"cannot sample for {duration_s} s at {rate_hz} Hz", why="both must be positive", next="say duration_s=2.0"
         )
     tool = find_tool("py-spy")
     if tool is None:

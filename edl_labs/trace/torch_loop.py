@@ -118,8 +118,8 @@ def _endless(data: Iterable[Any]) -> Iterator[Any]:
             yield batch
         if empty:
             raise UsageError(
-                "the data are at an end",
-                why="they give no batch (or are an iterator that is used up)",
+                "the data have run out",
+                why="they yield no batch, or are an iterator that is used up",
                 next="give a list, a DataLoader, or another iterable that can start again",
             )
 

@@ -134,7 +134,7 @@ def test_python_lines_are_named_where_they_are_recorded() -> None:
 
 
 def test_data_that_are_used_up_are_told() -> None:
-    with pytest.raises(UsageError, match="at an end"):
+    with pytest.raises(UsageError, match="have run out"):
         TorchLoop(lambda batch: None, iter([1])).record(4)
 
 
