@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.evidence_form import difference, shown
 from edl_labs.errors import Wrong
+from edl_labs.values import Value
 
-SCHEMA = 1
 STATES = ("not attempted", "wrong", "partly", "passed")
 _INCOMPARABLE = "the result could not be compared"
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Value):
     """What one exercise came to. `case_index` and `case_text` are of the first case that was not right."""
 
     name: str
@@ -33,10 +33,6 @@ class Outcome:
     cases_total: int = 0
     trusting: bool = False
     printed: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """The outcome as plain JSON, with a schema number."""
-        return {"schema": SCHEMA, **asdict(self)}
 
 
 def close(got: Any, want: Any, *, rtol: float = 1e-6, atol: float = 0.0) -> bool:
