@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -186,8 +187,24 @@ MODULES = {
     "edl_labs.virtual.workers": "edl_labs.virtual.loader.workers",
     "edl_labs.virtual.workers_replay": "edl_labs.virtual.loader._replay_workers",
 }
-# today's module → former name in it → today's name
-NAMES: dict[str, dict[str, str]] = {}
+# former module → name it had and its module of today does not have → where the object is today
+NAMES = {
+    "edl_labs.bench.show": {
+        "comparison_text": "edl_labs.bench.results.comparison_text",
+        "measurement_text": "edl_labs.bench.results.measurement_text",
+    },
+    "edl_labs.checks.exercise": {
+        "exercises_folder": "edl_labs.checks.lab_exercises.exercises_folder",
+        "find": "edl_labs.checks.lab_exercises.find",
+        "lab_names": "edl_labs.checks.lab_exercises.lab_names",
+        "load_lab": "edl_labs.checks.lab_exercises.load_lab",
+    },
+    "edl_labs.checks.quiet": {"quiet": "edl_labs.checks.caught_output.caught_output"},
+    "edl_labs.checks.worker": {"WorkerDied": "edl_labs.checks.probe_process.ProbeDied"},
+    "edl_labs.roofline.counting": {"short_dtype": "edl_labs.roofline.operators.counted_call.short_dtype"},
+    "edl_labs.trace.diagnose": {"VERDICTS": "edl_labs.trace.causes.VERDICTS"},
+    "edl_labs.trace.host": {"CAUSES": "edl_labs.trace.causes.CAUSES"},
+}
 
 
 def today(path: str) -> str:
@@ -218,6 +235,8 @@ class _Former:
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(today(spec.name))
         spec.loader_state = (module.__spec__, module.__name__)
+        if spec.name in NAMES:
+            vars(module).setdefault("__getattr__", partial(former_name, module.__name__))
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -245,12 +264,11 @@ def _keep_facade_names(path: str) -> None:
 
 
 def former_name(module: str, name: str) -> Any:
-    """What a former name in a module of today is called now; AttributeError where there is none.
-
-    For a module's `__getattr__`: `def __getattr__(name): return former_name(__name__, name)`.
-    """
-    if name in NAMES.get(module, {}):
-        return getattr(sys.modules[module], NAMES[module][name])
+    """What a name that a module of today had under a former path is today; AttributeError where there is none."""
+    for path, names in NAMES.items():
+        if name in names and today(path) == module:
+            home, _, now = names[name].rpartition(".")
+            return getattr(import_module(home), now)
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
