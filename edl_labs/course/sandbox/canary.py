@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,7 @@ from edl_labs.course.sandbox.kernel.pool import KernelPool
 
 _HEARD_S = 0.3  # a packet to this machine arrives in far below a millisecond
 _ALIVE_S = 20.0  # milliseconds, or seconds while the machine clears away a fork bomb
+_GONE_S = 5.0  # milliseconds as well; a daemon that got away sleeps ten minutes
 
 
 class Canary:
@@ -103,7 +105,15 @@ class Canary:
         return True
 
     def left_daemon(self, _seen: str) -> bool:
-        """Whether a process of that name is still there."""
+        """Whether a process of that name stays. The system takes a moment to end what a kernel leaves behind."""
+        deadline = time.monotonic() + _GONE_S
+        while self._daemon_runs():
+            if time.monotonic() > deadline:
+                return True
+            time.sleep(0.05)
+        return False
+
+    def _daemon_runs(self) -> bool:
         return any(self.daemon in _command_line(pid) for pid in os.listdir("/proc") if pid.isdigit())
 
     def _sibling_answers(self) -> bool:
