@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# Which function draws a value of which class. A result's `plot()` ends here, by `values.present("plot", self, …)`.
+# Which function draws a value of which class. A result's `plot()` ends here, by `presenters.present("plot", self, …)`.
 _DRAWN_BY: dict[str, str] = {
     "Comparison": "timings:plot_comparison",
     "Measurement": "timings:plot_measurement",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# Which function writes the HTML of a value of which class, by `values.present("html", self)`.
+# Which function writes the HTML of a value of which class, by `presenters.present("html", self)`.
 _WRITTEN_BY: dict[str, str] = {
     "Comparison": "timing_reports:comparison_html",
     "Measurement": "timing_reports:measurement_html",
