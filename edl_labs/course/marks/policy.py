@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from edl_labs.course.course_file import FILE, read_course_file, refuse_unknown
-from edl_labs.errors import UsageError
+from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
 
 DAY_S = 86_400.0  # a day's seconds, by definition
 _TOP = ("course", "late", "limits", "assignment")
@@ -113,12 +112,12 @@ class _Reader:
         self.zone = self.timezone(about.get("timezone", "UTC"))
         entries = data.get("assignment", [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise _error("assignment is not a list of tables", "", "write [[assignment]] above each")
+            raise wrong("assignment is not a list of tables", "", "write [[assignment]] above each")
         dates: dict[str, DueDates] = {}
         for entry in entries:
             found = self.dates(entry)
             if found.name in dates:
-                raise _error(f"{found.name} is listed twice", "", "keep one [[assignment]] for each name")
+                raise wrong(f"{found.name} is listed twice", "", "keep one [[assignment]] for each name")
             dates[found.name] = found
         roster = self.text(about, "roster")
         return CoursePolicy(
@@ -142,37 +141,37 @@ class _Reader:
         self.known(entry, _ASSIGNMENT, "[[assignment]]")
         name = self.text(entry, "name")
         if not name:
-            raise _error("an [[assignment]] has no name", "", 'write name = "lab01_gpu_basics"')
+            raise wrong("an [[assignment]] has no name", "", 'write name = "lab01_gpu_basics"')
         due = self.moment(entry["due"], f"due of {name}") if "due" in entry else None
         later = entry.get("extensions", {})
         if not isinstance(later, dict):
-            raise _error(
+            raise wrong(
                 f"extensions of {name} is not a table", "", f'write [assignment.extensions] and "id" = {_EXAMPLE}'
             )
         extensions = {str(who): self.moment(when, f"the extension of {who}") for who, when in later.items()}
         for who, when in extensions.items():
             if due is None or when < due:
                 why = f"{name} is due {due.isoformat() if due else 'never'}"
-                raise _error(f"the extension of {who} ends before {name} is due", why, "give a later time")
+                raise wrong(f"the extension of {who} ends before {name} is due", why, "give a later time")
         return DueDates(name, due, extensions)
 
     def moment(self, value: Any, what: str) -> datetime:
         if isinstance(value, date) and not isinstance(value, datetime):
             value = datetime.combine(value, time(23, 59, 59))
         if not isinstance(value, datetime):
-            raise _error(f"{what} is {value!r}", "that is not a time", f"write {_EXAMPLE} without quotation marks")
+            raise wrong(f"{what} is {value!r}", "that is not a time", f"write {_EXAMPLE} without quotation marks")
         return (value if value.tzinfo else value.replace(tzinfo=self.zone)).astimezone(UTC)
 
     def timezone(self, name: Any) -> tzinfo:
         try:
             return UTC if name == "UTC" else ZoneInfo(name)
         except Exception:
-            raise _error(f"there is no timezone {name!r}", "", 'write for example timezone = "Europe/Berlin"') from None
+            raise wrong(f"there is no timezone {name!r}", "", 'write for example timezone = "Europe/Berlin"') from None
 
     def table(self, data: dict[str, Any], key: str, names: tuple[str, ...]) -> dict[str, Any]:
         found = data.get(key, {})
         if not isinstance(found, dict):
-            raise _error(f"{key} is not a table", "", f"write [{key}]")
+            raise wrong(f"{key} is not a table", "", f"write [{key}]")
         self.known(found, names, f"[{key}]")
         return found
 
@@ -182,13 +181,13 @@ class _Reader:
     def text(self, table: dict[str, Any], key: str) -> str:
         value = table.get(key, "")
         if not isinstance(value, str):
-            raise _error(f"{key} is {value!r}", "that is not text", f'write {key} = "..."')
+            raise wrong(f"{key} is {value!r}", "that is not text", f'write {key} = "..."')
         return value
 
     def number(self, table: dict[str, Any], key: str, default: float, *, most: float) -> float:
         value = table.get(key, default)
         if type(value) not in (int, float) or not 0 <= value <= most:
-            raise _error(
+            raise wrong(
                 f"{key} is {value!r}",
                 f"it is a number from 0 to {most:g}",
                 f"write for example {key} = {0.1 if most <= 1 else 7}",
@@ -197,7 +196,3 @@ class _Reader:
 
 
 _EXAMPLE = "2026-10-01T23:59:00"
-
-
-def _error(what: str, why: str, then: str) -> UsageError:
-    return UsageError(f"{FILE}: {what}", why=why, next=then)
