@@ -31,7 +31,7 @@ def main() -> None:
         events.flush()
 
     with without_grammars():  # nbformat imports jsonschema when it reads, not only when it is imported
-        from edl_labs.course.run.notebook_job import run_job
+        from edl_labs.course.run.watched_kernel import run_job
 
         run_job(job, emit=emit)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs import units
-from edl_labs.course.run.safe_text import one_line
+from edl_labs.course.run.run_report import one_line
 from edl_labs.values import Value
 
 TORCH_AT_LEAST = (2, 11)  # what the labs are tested with; older ones may still do

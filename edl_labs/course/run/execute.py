@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs import units
 from edl_labs.course.run.process import Job, Stop, run
 from edl_labs.course.run.run_plan import Plan, choose_device, plan_runs
-from edl_labs.course.run.run_report import FAILED, NotebookResult, RanCell, RunFailure, RunLimits, RunReport
-from edl_labs.course.run.safe_text import one_line
+from edl_labs.course.run.run_report import FAILED, NotebookResult, RanCell, RunFailure, RunLimits, RunReport, one_line
 from edl_labs.course.run.verdict import exercise_results, run_failures
 from edl_labs.errors import UsageError
 from edl_labs.units import counted
@@ -165,7 +164,7 @@ def _with_page(result: NotebookResult, executed: Path, plan: Plan) -> NotebookRe
 
 
 def _write(report: RunReport, folder: Path, plans: Sequence[Plan]) -> None:
-    from edl_labs.course.run.junit import junit_xml
+    from edl_labs.course.run.run_report import junit_xml
 
     _write_json(folder / "results.json", report.to_json())
     _write_json(folder / "env.json", environment(report.device))

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.run.run_report import RanCell, RunLimits
-from edl_labs.course.run.safe_text import one_line
+from edl_labs.course.run.run_report import RanCell, RunLimits, one_line
 
 # What the process may take besides the notebook: its imports, and saving.
 _SLACK_S = 60.0

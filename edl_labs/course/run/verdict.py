@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.run_report import FAILED, ExerciseResult, RanCell, RunFailure, RunLimits
-from edl_labs.course.run.safe_text import one_line
+from edl_labs.course.run.run_report import FAILED, ExerciseResult, RanCell, RunFailure, RunLimits, one_line
 from edl_labs.units import counted
 
 _STATES = ("not attempted", "wrong", "partly", "passed")

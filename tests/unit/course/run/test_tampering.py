@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edl_labs.course.run.integrity import grade_name, tampering
+from edl_labs.course.run.checkfile import grade_name, tampering
 from tests.unit.course.run.running_kit import check, code, explain, notebook
 
 
