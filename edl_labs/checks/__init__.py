@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from edl_labs.checks._check import check, hint
-from edl_labs.checks._exercise import Exercise, exercise
+from edl_labs.checks._exercise import Exercise, draws, exercise
 from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
 from edl_labs.errors import Wrong
 
-__all__ = ["Exercise", "Outcome", "Progress", "Score", "Wrong", "check", "close", "exercise", "hint", "judge"]
+__all__ = ["Exercise", "Outcome", "Progress", "Score", "Wrong", "check", "close", "draws", "exercise", "hint", "judge"]

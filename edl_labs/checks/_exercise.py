@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,8 @@ KINDS = ("code", "explain")
 
 @dataclass(frozen=True)
 class Exercise:
-    """A registered exercise. `spec` holds `cases(rng)`, `probe(student, case)` and `compare(case, got, want)`.
+    """A registered exercise. `spec` holds `probe(student, case)` and `compare(case, got, want)`, and `cases(rng)`
+    unless the lab's `judge/` draws them.
 
     `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
     rests on the student's process; `digits` is how many significant digits of floats a golden keeps; `trains` lowers
@@ -36,12 +38,16 @@ class Exercise:
         return (self.spec.__doc__ or "").strip().partition("\n")[0]
 
     def draw_cases(self, seed: int) -> list[Any]:
-        """The cases of `seed`: the same list for the same seed, different for each exercise."""
+        """The cases of `seed`: the same list for the same seed, different for each exercise.
+
+        EdlError where the judge's part of the lab draws them and is not installed.
+        """
         import numpy
 
         digest = hashlib.sha256(f"{self.lab}/{self.name}/{seed}".encode()).digest()
         rng = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:16], "little")))
-        cases = self.spec.cases(rng)
+        own: Drawing | None = getattr(self.spec, "cases", None)
+        cases = (own or _judges_drawing(self))(rng)
         if not isinstance(cases, list) or not cases:
             raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
         return cases
@@ -63,8 +69,11 @@ class Exercise:
         return 0.0 if not fractions or min(fractions) <= 0 else sum(fractions) / len(fractions)
 
 
+Drawing = Callable[[Any], list[Any]]
 REGISTERED: dict[str, Exercise] = {}
 """Every exercise of the labs that were imported, by name."""
+DRAWINGS: dict[str, Drawing] = {}
+"""What draws cases in the judge's parts that were imported, by exercise."""
 PACKAGE = "edl_labs.exercises"
 
 
@@ -80,11 +89,12 @@ def exercise(
 ) -> Callable[[type], type]:
     """Class decorator that registers an exercise under `name`.
 
-    It belongs to `lab`, or else to the folder or module below `exercises/` in which the class is written.
+    It belongs to `lab`, or else to the folder or module below `exercises/` in which the class is written. Its cases
+    are drawn by its method `cases`, or by a function in the lab's `judge/` that says `@draws(name)`.
     """
 
     def register(cls: type) -> type:
-        missing = [part for part in ("cases", "probe", "compare") if not callable(getattr(cls, part, None))]
+        missing = [part for part in ("probe", "compare") if not callable(getattr(cls, part, None))]
         if missing:
             raise EdlError(f"exercise {name} has no {' and no '.join(missing)}", next="see CONTRIBUTING.md, exercises")
         home = lab or _lab_of(cls.__module__)
@@ -97,6 +107,43 @@ def exercise(
         return cls
 
     return register
+
+
+def draws(name: str) -> Callable[[Drawing], Drawing]:
+    """Decorator in a lab's `judge/`: the function draws the cases of the exercise `name`, as a method `cases` would.
+
+    `judge/` is in no install of students: what labels cases or solves them a second time belongs there.
+    """
+
+    def register(drawing: Drawing) -> Drawing:
+        known = DRAWINGS.get(name)
+        if known is not None and (known.__module__, known.__qualname__) != (drawing.__module__, drawing.__qualname__):
+            raise EdlError(
+                f"the cases of {name} are drawn in {known.__module__} and in {drawing.__module__}",
+                next="keep one of the two functions",
+            )
+        DRAWINGS[name] = drawing
+        return drawing
+
+    return register
+
+
+def _judges_drawing(exercise: Exercise) -> Drawing:
+    """What draws an exercise's cases in the `judge/` beside it, imported when it was not yet."""
+    judge = f"{PACKAGE}.{_lab_of(type(exercise.spec).__module__)}.judge"
+    try:
+        importlib.import_module(judge)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{judge}.".startswith(f"{error.name}."):
+            raise
+    if exercise.name not in DRAWINGS:
+        raise EdlError(
+            f"the hidden cases of {exercise.name} are not in this install",
+            why="what students install holds no draws: they lie in the lab's judge/ folder",
+            next="use a checkout of the course, or the wheel that `edl-labs wheel --judge` makes; "
+            f'an author writes @draws("{exercise.name}") in judge/, or a method `cases`',
+        )
+    return DRAWINGS[exercise.name]
 
 
 def _lab_of(module: str) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from edl_labs.checks._exercise import PACKAGE, REGISTERED, Exercise
+from edl_labs.checks._exercise import DRAWINGS, PACKAGE, REGISTERED, Exercise
 from edl_labs.errors import EdlError, UsageError
 
 _FOLDER = Path(__file__).resolve().parents[1] / "exercises"
@@ -50,11 +50,13 @@ def load_lab(lab: str) -> list[Exercise]:
 
 
 def forget(lab: str) -> None:
-    """Let the next `load_lab` read the lab's files anew."""
+    """Let the next `load_lab` read the lab's files anew, its judge's part included."""
     _LOADED.pop(lab, None)
     for name in [name for name, known in REGISTERED.items() if known.lab == lab]:
         del REGISTERED[name]
     home = f"{PACKAGE}.{lab}"
+    for name in [name for name, drawing in DRAWINGS.items() if drawing.__module__.startswith(f"{home}.")]:
+        del DRAWINGS[name]
     for name in [name for name in sys.modules if name == home or name.startswith(f"{home}.")]:
         del sys.modules[name]
 

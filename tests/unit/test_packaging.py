@@ -80,12 +80,24 @@ def test_the_version_has_one_value() -> None:
 
 
 def test_the_wheel_says_that_the_package_is_typed() -> None:
+    assert {"edl_labs/py.typed", "edl_labs/__init__.py"} <= packed_by("wheel")
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_is_published_holds_exercises_without_the_judges_part(kind: str) -> None:
+    packed = {path for path in packed_by(kind) if path.startswith("edl_labs/exercises/")}
+
+    assert {"edl_labs/exercises/__init__.py", "edl_labs/exercises/lab01_gpu_basics/broken_timers.py"} <= packed
+    assert [] == [path for path in packed if "judge" in path]
+
+
+def packed_by(kind: str) -> set[str]:
+    """The paths that a wheel or an sdist made from this checkout would hold."""
+    from hatchling.builders.sdist import SdistBuilder
     from hatchling.builders.wheel import WheelBuilder
 
-    builder = WheelBuilder(str(ROOT))
-    packed = {file.distribution_path for file in builder.recurse_included_files()}
-
-    assert {"edl_labs/py.typed", "edl_labs/__init__.py"} <= packed
+    builder = {"wheel": WheelBuilder, "sdist": SdistBuilder}[kind](str(ROOT))
+    return {file.distribution_path for file in builder.recurse_included_files()}
 
 
 # Modules that come with a package we ask for, by that package's own contract.

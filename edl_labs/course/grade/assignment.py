@@ -154,8 +154,12 @@ def _beside(release: Path, name: str) -> dict[str, bytes]:
 
 
 def _exercise_files() -> dict[str, bytes]:
+    """A course's own exercises as the student's kernel gets them: without the judge's parts."""
     folder = exercises_folder()
-    return {f".edl/exercises/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in _modules(folder)}
+    files = {path.relative_to(folder): path for path in _modules(folder)}
+    return {
+        f".edl/exercises/{at.as_posix()}": path.read_bytes() for at, path in files.items() if "judge" not in at.parts
+    }
 
 
 def _modules(folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.lab.parsed_lab import Lab
@@ -76,8 +76,9 @@ def scan(paths: Iterable[Path], known: list[Secret], *, root: Path | None = None
 
 
 def scan_course(course: Course, known: list[Secret]) -> list[Leak]:
-    """The leaks in everything that a course makes public: labs/ and what its wheel holds."""
-    return scan([course.labs, course.root / "edl_labs"], known, root=course.root)
+    """The leaks in everything that a course makes public: labs/ and what its wheel holds, which is no judge's part."""
+    found = scan([course.labs, course.root / "edl_labs"], known, root=course.root)
+    return [leak for leak in found if not PurePosixPath(leak.path).match("edl_labs/exercises/*/judge/*")]
 
 
 def scan_bytes(name: str, data: bytes, known: list[Secret]) -> list[Leak]:

@@ -13,8 +13,11 @@ from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
 from edl_labs.errors import SourceError
 
 
-def registered(course: Course, lab: str) -> dict[str, tuple[str, int]]:
-    """The names that a lab's exercise modules register, each with its file and line; read, not run."""
+def registered(course: Course, lab: str, *, by: str = "exercise") -> dict[str, tuple[str, int]]:
+    """The names that a lab's exercise modules register, each with its file and line; read, not run.
+
+    `by` is the decorator: `exercise`, or `draws` for the functions of the judge's part.
+    """
     module = course.exercise_module(lab)
     if not module.is_file():
         file = course.shown(module)
@@ -22,7 +25,7 @@ def registered(course: Course, lab: str) -> dict[str, tuple[str, int]]:
     paths = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
     found: dict[str, tuple[str, int]] = {}
     for file, call in ((course.shown(path), call) for path in paths for call in _decorators(path, course.shown(path))):
-        name = _registered_name(call)
+        name = _registered_name(call, by)
         if name in found:
             raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
         if name:
@@ -38,8 +41,8 @@ def _decorators(path: Path, file: str) -> list[ast.expr]:
     return [call for node in ast.walk(tree) for call in getattr(node, "decorator_list", [])]
 
 
-def _registered_name(call: ast.expr) -> str | None:
-    if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "exercise" and call.args:
+def _registered_name(call: ast.expr, by: str) -> str | None:
+    if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == by and call.args:
         first = call.args[0]
         return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else None
     return None
@@ -108,6 +111,16 @@ def _check_registered(course: Course, lab: Lab, code: dict[str, int]) -> None:
                 file=file,
                 line=line,
                 next=_near(name, code) or f'add a cell solve="{name}", or remove the class',
+            )
+    for name, (file, line) in registered(course, lab.name, by="draws").items():
+        if name not in found:
+            why = f"the exercises are {', '.join(found) or 'none'}"
+            raise SourceError(
+                f"{name} is no exercise of {lab.name}, and its cases are drawn here",
+                file=file,
+                line=line,
+                why=why,
+                next=_near(name, found) or "remove the function",
             )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HOME = "/home/student"
-INSTRUCTORS_PARTS = ("course",)
+INSTRUCTORS_PARTS = ("course", "exercises/*/judge")
 
 # Fonts, the loader's cache, /usr/bin's indirections and the time zone. No accounts, keys, hosts or host names.
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
@@ -46,7 +46,7 @@ def students_view(*, gpu: int | None = None) -> View:
     import edl_labs
 
     package = Path(edl_labs.__file__).resolve().parent
-    covered = tuple(str(package / part) for part in INSTRUCTORS_PARTS if (package / part).is_dir())
+    covered = tuple(str(path) for part in INSTRUCTORS_PARTS for path in sorted(package.glob(part)) if path.is_dir())
     shown = (*_interpreter_folders(), str(package))
     return View(tuple(_outermost(shown)), covered, str(package.parent), () if gpu is None else gpu_nodes(gpu))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from edl_labs.checks import plain_data
-from edl_labs.exercises.lab01_gpu_basics import broken_timers as faults
 from edl_labs.exercises.lab01_gpu_basics.finish_times import modelled
 from edl_labs.exercises.lab01_gpu_basics.honest_timer import per_call_s
+from edl_labs.exercises.lab01_gpu_basics.judge import faulty_timers as faults
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 

@@ -150,6 +150,20 @@ def as_folder(course: Course) -> Path:
     return folder
 
 
+def with_judge(course: Course) -> Path:
+    """The lab as a folder whose cases are drawn in its judge/; the module that draws them."""
+    folder = as_folder(course)
+    method = EXERCISES[EXERCISES.index("    def cases") : EXERCISES.index("    def probe")]
+    replace(folder / "doubling_time.py", method, "")
+    (folder / "judge").mkdir()
+    (folder / "judge" / "__init__.py").write_text("from . import durations\n")
+    drawing = folder / "judge" / "durations.py"
+    body = "    return [float(x) for x in rng.uniform(1, 2, 4)]\n"
+    head = 'from edl_labs.checks import draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n'
+    drawing.write_text(head + body)
+    return drawing
+
+
 def replace(path: Path, old: str, new: str) -> None:
     """Change a file that holds `old`."""
     text = path.read_text()

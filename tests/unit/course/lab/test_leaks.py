@@ -142,6 +142,20 @@ def test_a_built_course_leaks_nothing(built: Course, known: list[leaks.Secret]) 
     assert [] == leaks.scan_course(built, known)
 
 
+def test_the_judges_part_is_not_public_and_the_exercises_beside_it_are(course: Course) -> None:
+    drawing = kit.with_judge(course)
+    known = leaks.secrets([read_lab(course, kit.LAB)])
+    drawing.write_text(f"# {LINE}\n")
+
+    assert [] == leaks.scan_course(course, known)
+
+    (drawing.parents[1] / "doubling_time.py").write_text(f"# {LINE}\n")
+
+    assert [f"edl_labs/exercises/{kit.LAB}/doubling_time.py"] == [
+        leak.path for leak in leaks.scan_course(course, known)
+    ]
+
+
 def test_a_build_refuses_to_write_a_leak(course: Course) -> None:
     kit.replace(kit.source(course), "print(size)", f"def doubled(duration_s):\n    {LINE}")
 

@@ -10,7 +10,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.lab.read import read_lab, read_labs
-from edl_labs.errors import NothingToDo, SourceError, UsageError
+from edl_labs.errors import EdlError, NothingToDo, SourceError, UsageError
 from tests.unit.course.lab import kit
 
 PY, TOML = f"solutions/{kit.LAB}/{kit.LAB}.py", f"solutions/{kit.LAB}/lab.toml"
@@ -62,6 +62,31 @@ def test_a_registered_exercise_without_a_cell_is_refused(course: Course) -> None
     module.write_text(kit.EXERCISES + '\n\n@exercise("halved_time")\nclass Halved(DoubledTime):\n    pass\n')
 
     assert f"{MODULE}:25: halved_time has no solve cell in {PY}" == refusal(course)
+
+
+def test_a_draw_of_no_exercise_is_refused(course: Course) -> None:
+    drawing = kit.with_judge(course)
+    kit.replace(drawing, '@draws("doubled_time")', '@draws("doubled_tim")')
+
+    said = f"{course.shown(drawing)}:4: doubled_tim is no exercise of {kit.LAB}, and its cases are drawn here"
+    assert said == refusal(course)
+
+
+def test_an_exercise_that_nothing_draws_is_refused(course: Course) -> None:
+    kit.with_judge(course).write_text("")
+
+    with pytest.raises(EdlError, match="the hidden cases of doubled_time are not in this install"):
+        build(course)
+
+
+def test_the_judges_part_draws_what_the_method_drew(course: Course) -> None:
+    build(course)
+    before = (course.goldens / f"{kit.LAB}.json").read_bytes()
+
+    kit.with_judge(course)
+
+    assert build(course, check=True).ok
+    assert before == (course.goldens / f"{kit.LAB}.json").read_bytes()
 
 
 def test_an_exercise_registered_twice_is_refused(course: Course) -> None:
