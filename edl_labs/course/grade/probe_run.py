@@ -1,7 +1,8 @@
 """One run of a plan: its cells in order, a probe at each check, and a sink that says what the evidence comes to.
 
 A mark once settled stays, whatever happens to the kernel afterwards. When a kernel dies, another one runs the earlier
-cells again without the cell or probe that killed it, so that later exercises count.
+cells again without the cell or probe that killed it, so that later exercises count. A kernel may die of what an earlier
+probe set off: a step is charged with a death only where no probe came before it, or when it dies a second time.
 """
 
 from __future__ import annotations
@@ -140,6 +141,8 @@ class _Walk:
         self.runner, self.plan, self.sink = runner, plan, sink
         self.found = ProbedRun()
         self.skipped: set[int] = set()
+        self.doubted: set[int] = set()
+        self.ended_well: set[int] = set()
         self.deaths = 0
         self.deadline = time.monotonic() + runner.limits.notebook_s
 
@@ -171,6 +174,9 @@ class _Walk:
                     self._step(kernel, index, again=index < done)
                 return len(self.plan.cells)
             except (KernelDied, Violation) as end:
+                if self._doubtful(index, end, done):
+                    self._doubt(index, end)
+                    return max(done, index)
                 self._died(index, end)
                 # A cell that killed its kernel is not run again; what came before it is, and what comes after goes on.
                 return max(done, index + 1)
@@ -194,14 +200,20 @@ class _Walk:
             self._probe(kernel, self.runner.assignment.exercise(cell.probes))
 
     def _run_cell(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
-        began = time.monotonic()
+        began, left_s = time.monotonic(), self.left_s()
         source = self.plan.cells[index].source
+        # A cell that ended in time has proved itself: run again by us, it may be slower on a machine that is busy.
+        timeout_s = left_s if index in self.ended_well else min(self.runner.limits.cell_s, left_s)
         try:
-            result = kernel.run(source, timeout_s=min(self.runner.limits.cell_s, self.left_s()))
+            result = kernel.run(source, timeout_s=timeout_s)
         finally:
             self.found.usage += Usage(own_s=time.monotonic() - began)
         if again:
+            if result.status == "timeout" and index in self.ended_well:
+                self.found.events.append(Mishap("timeout", self._called(index), "when it was run a second time"))
             return
+        if result.status != "timeout":
+            self.ended_well.add(index)
         self.found.outputs[index] = result.outputs
         if result.execution_count is not None:
             self.found.counts[index] = result.execution_count
@@ -226,12 +238,23 @@ class _Walk:
         what = _REFUSED.get(broken.kind, "the check got no result")
         self.found.keep(self.sink.miss(exercise, what=what, why=broken.why[:500]))
 
+    def _doubtful(self, index: int, end: KernelDied | Violation, done: int) -> bool:
+        """Whether a kernel that had `done` steps to run again may have died of something other than the step `index`."""
+        if index in self.doubted or _death(end)[0] == "timeout":
+            return False
+        return index < done or any(cell.probes for cell in self.plan.cells[done:index])
+
+    def _doubt(self, index: int, end: KernelDied | Violation) -> None:
+        """The step is tried once more, in a kernel that no probe has touched: what killed this one may lie before it."""
+        self.doubted.add(index)
+        kind, why = _death(end)
+        self.found.events.append(Mishap(kind, self._called(index), f"{why}; tried again in a fresh kernel"))
+
     def _died(self, index: int, end: KernelDied | Violation) -> None:
         self.deaths += 1
         self.skipped.add(index)
         cell = self.plan.cells[index]
-        kind = "timeout" if isinstance(end, Violation) and end.kind == "deadline" else "killed"
-        why = end.why or end.kind if isinstance(end, Violation) else end.reason
+        kind, why = _death(end)
         self.found.events.append(Mishap(kind, self._called(index), why))
         if cell.probes:
             what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
@@ -265,6 +288,13 @@ _REFUSED = {
     "two answers": "the check was answered twice",
     "forged answer": "the check was answered by something other than the check",
 }
+
+
+def _death(end: KernelDied | Violation) -> tuple[str, str]:
+    """The kind of mishap that ended a kernel, and why."""
+    if isinstance(end, Violation):
+        return "timeout" if end.kind == "deadline" else "killed", end.why or end.kind
+    return "killed", end.reason
 
 
 def _notice(kind: str, why: str) -> dict[str, Any]:

@@ -119,6 +119,77 @@ def test_a_probe_that_kills_its_kernel_costs_its_own_exercise():
     ] == sink.told
 
 
+def test_a_death_after_a_probe_is_charged_to_a_step_only_when_it_dies_again():
+    ends = iter([KernelDied("signal 9")])
+
+    class DelayedDeath(FakeKernel):
+        def run(self, source: str, *, timeout_s: float) -> CellResult:
+            if source == "b" and (end := next(ends, None)):
+                raise end
+            return super().run(source, timeout_s=timeout_s)
+
+    sink, plan = Notes(), MarkingPlan((cell("a"), cell(probes="one"), cell("b"), cell("die"), cell(probes="two")), ())
+    ran: list[str] = []
+    run = replace(runner("one", "two"), new_kernel=lambda: DelayedDeath(ran)).probe_run(plan, sink)  # type: ignore
+
+    assert ["a", "a", "b", "die", "a", "b"] == ran
+    assert [("one", "evidence"), ("two", "evidence")] == sink.told
+    assert ["cell 3", "cell 4"] == [event.where for event in run.events]
+    assert OK.outputs == run.outputs[2]
+
+
+def test_a_cell_that_dies_only_when_it_is_run_again_has_one_more_try():
+    ran: list[str] = []
+
+    class DiesAgain(FakeKernel):
+        def run(self, source: str, *, timeout_s: float) -> CellResult:
+            if source == "a" and ran == ["a", "die"]:
+                ran.append("a")
+                raise KernelDied("memory")
+            return super().run(source, timeout_s=timeout_s)
+
+    sink, plan = Notes(), MarkingPlan((cell("a"), cell("die"), cell(probes="one")), ())
+    replace(runner("one"), new_kernel=lambda: DiesAgain(ran)).probe_run(plan, sink)  # type: ignore
+
+    assert ["a", "die", "a", "a"] == ran
+    assert [("one", "evidence")] == sink.told
+
+
+def test_a_cell_that_ended_in_time_may_be_slower_when_it_is_run_again():
+    patience_s: list[float] = []
+
+    class Slower(FakeKernel):
+        def run(self, source: str, *, timeout_s: float) -> CellResult:
+            if source == "a":
+                patience_s.append(timeout_s)
+            return super().run(source, timeout_s=timeout_s)
+
+    plan = MarkingPlan((cell("a"), cell("die"), cell(probes="one")), ())
+    replace(runner("one", cell_s=5.0), new_kernel=lambda: Slower([])).probe_run(plan, Notes())  # type: ignore
+    first, second = patience_s
+
+    assert 5.0 == first
+    assert second > 10 * first
+
+
+def test_a_cell_that_is_too_slow_when_it_is_run_again_is_told():
+    ran: list[str] = []
+
+    class Slow(FakeKernel):
+        def run(self, source: str, *, timeout_s: float) -> CellResult:
+            found = super().run(source, timeout_s=timeout_s)
+            return replace(found, status="timeout") if ran == ["a", "die", "a"] else found
+
+    plan = MarkingPlan((cell("a"), cell("die"), cell(probes="one")), ())
+    run = replace(runner("one"), new_kernel=lambda: Slow(ran)).probe_run(plan, Notes())  # type: ignore
+
+    assert ("timeout", "cell 1", "when it was run a second time") == (
+        run.events[-1].kind,
+        run.events[-1].where,
+        run.events[-1].why,
+    )
+
+
 @pytest.mark.parametrize(("deaths", "why"), [(0, "its kernel died once"), (1, "its kernel died 2 times")])
 def test_after_too_many_deaths_the_rest_is_missed(deaths: int, why: str):
     sink, plan = Notes(), MarkingPlan((cell("die"), cell("die"), cell("die"), cell(probes="one")), ())
