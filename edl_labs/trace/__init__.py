@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from edl_labs.trace._ablate import Ablation, ablate
 from edl_labs.trace._antipatterns import Finding, antipatterns
-from edl_labs.trace._attribute import Attribution, StepShares, attribute
+from edl_labs.trace._attribute import RULE, Attribution, StepShares, attribute
 from edl_labs.trace._diagnose import Diagnosis, diagnose
 from edl_labs.trace._read_trace import read_trace
-from edl_labs.trace._side_by_side import SideBySide, side_by_side
-from edl_labs.trace._what_if import WhatIf, most_to_gain, what_if
-from edl_labs.trace.analysed_trace import AnalysedTrace
-from edl_labs.trace.attribution_rule import RULE
-from edl_labs.trace.blame import Blame
+from edl_labs.trace._what_if import Ablation, WhatIf, ablate, most_to_gain, what_if
+from edl_labs.trace.analysed_trace import AnalysedTrace, Blame
 from edl_labs.trace.causes import ABLATIONS, CAUSES, VERDICTS
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.gpu_without_cause import AblatedGPU
-from edl_labs.trace.loops import Loop, VirtualLoop
+from edl_labs.trace.loops import Loop, TorchLoop, VirtualLoop
 from edl_labs.trace.monitor import Monitor, MonitorReport
-from edl_labs.trace.samplers import Samples, attach
-from edl_labs.trace.torch_loop import TorchLoop
+from edl_labs.trace.samplers import Samples, SideBySide, attach, side_by_side
 from edl_labs.trace.trace_table import KINDS, Total, Trace, TraceEvent
-from edl_labs.trace.traced_gpu import TracedGPU
+from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 
 # What released notebooks may call it.
 Event = TraceEvent

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from edl_labs.errors import UsageError
 from edl_labs.presenters import present
-from edl_labs.trace._ablate import Ablation
 from edl_labs.trace._antipatterns import Finding, antipatterns
 from edl_labs.trace._attribute import Attribution, attribute
 from edl_labs.trace._read_trace import read_trace
-from edl_labs.trace._what_if import WhatIf, most_to_gain
+from edl_labs.trace._what_if import Ablation, WhatIf, most_to_gain
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import BY_NAME
 from edl_labs.trace.loops import Loop, VirtualLoop
@@ -162,7 +161,7 @@ def _of_function(step: Callable[..., Any]) -> Loop:
     if wanted == 1:
         return VirtualLoop(lambda gpu, state: step(gpu), name=name)
     if wanted == 0:
-        from edl_labs.trace.torch_loop import TorchLoop
+        from edl_labs.trace.loops import TorchLoop
 
         return TorchLoop(step, name=name)
     raise UsageError(

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from edl_labs.trace.chrome_events import ChromeEvents
-from edl_labs.trace.classify import kind_of
+from edl_labs.trace.chrome_events import ChromeEvents, kind_of
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.trace_table import Trace
 

@@ -1,19 +1,124 @@
-"""What mending a cause would gain, told from a trace by running its dependency graph again."""
+"""What mending a cause would gain: its dependency graph run again without it, and the loop itself run without it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict, deque
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, ClassVar
 
 from edl_labs.errors import UsageError
 from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.causes import CAUSES
+from edl_labs.trace.dependency_graph import Act, DependencyGraph, Node
 from edl_labs.trace.errors import TraceError
-from edl_labs.trace.simulate import simulate, without
+from edl_labs.trace.loops import Loop
 from edl_labs.trace.trace_table import Trace
 from edl_labs.units import counted
 from edl_labs.values import Value
+
+
+@dataclass(frozen=True)
+class ReplayedRun:
+    """When each step's work was over, in seconds from the beginning: on host and device together, on the host alone."""
+
+    step_ends_s: tuple[float, ...]
+    host_ends_s: tuple[float, ...]
+
+    def per_step_s(self, skip: int) -> float:
+        """The mean time of a step, the first `skip` left out."""
+        # The last step ends with its host: what the host did behind the device's work before is not counted again.
+        first = max(self.step_ends_s[skip - 1], self.host_ends_s[skip - 1]) if skip else 0.0
+        return (self.step_ends_s[-1] - first) / (len(self.step_ends_s) - skip)
+
+
+def simulate(graph: DependencyGraph) -> ReplayedRun:
+    """Run a graph: the host goes through its acts, nodes run in their lanes, one at a time on each engine."""
+    done: list[float] = [0.0] * len(graph.nodes)
+    lanes: dict[int, float] = defaultdict(float)
+    engines: dict[str, float] = defaultdict(float)
+    under_way: dict[int, deque[int]] = defaultdict(deque)
+    device_ends, host_ends = [0.0] * graph.steps, [0.0] * graph.steps
+    now = last = 0.0
+    for act in graph.acts:
+        began = now
+        now += 0.0 if act.awaits >= 0 else act.duration_s
+        for number, offset_s in act.issues:
+            node = graph.nodes[number]
+            arrives = _room(under_way[node.lane], number, done, graph.depth, began + min(offset_s, act.duration_s))
+            now = max(now, arrives)
+            ready = max(lanes[node.lane], engines[node.engine], done[node.after] if node.after >= 0 else 0.0)
+            start = max(arrives, ready) + _lag(graph, node, late=arrives > ready)
+            done[number] = lanes[node.lane] = engines[node.engine] = start + node.duration_s
+            last = max(last, done[number])
+            device_ends[node.step] = max(device_ends[node.step], done[number])
+        if act.awaits >= 0:
+            now = max(now, (last if act.all_lanes else done[act.awaits]) + act.tail_s)
+        host_ends[act.step] = max(host_ends[act.step], now)
+    return ReplayedRun(tuple(_steps(device_ends, host_ends, bool(graph.nodes))), tuple(accumulate(host_ends, max)))
+
+
+def without(graph: DependencyGraph, cause: str, *, copy_speedup: float = 1.0) -> DependencyGraph:
+    """The graph with a cause removed.
+
+    data, alloc, host: these stretches take no time and wait for nothing. launch: a step costs one launch, as a captured
+    graph does. sync: reads and synchronisations go, with the copies of their numbers. copy: copies run beside all else,
+    `copy_speedup` times as fast (pinned), and hold nobody. compute, communication: kernels take no time.
+    """
+    nodes = tuple(_node(node, cause, copy_speedup) for node in graph.nodes)
+    launched: set[int] = set()
+    return replace(graph, acts=tuple(_act(act, cause, launched) for act in graph.acts), nodes=nodes)
+
+
+def _node(node: Node, cause: str, copy_speedup: float) -> Node:
+    if cause == "copy" and node.cause == "copy":
+        # A lane of its own: kernels no longer queue behind it.
+        return replace(node, lane=-2, duration_s=node.duration_s / copy_speedup, lag_s=0.0)
+    if cause == "sync" and node.cause == "sync":
+        return replace(node, lane=-3, engine="nothing", duration_s=0.0, lag_s=0.0)
+    if cause == node.cause:
+        return replace(node, duration_s=0.0)
+    return node
+
+
+def _act(act: Act, cause: str, launched: set[int]) -> Act:
+    if act.cause != cause:
+        return act
+    if cause == "launch":
+        if act.kind == "launch" and act.step not in launched:
+            launched.add(act.step)
+            return act
+        return replace(act, duration_s=0.0)
+    if cause == "copy" and act.issues:
+        # Issuing stays, waiting goes.
+        return replace(act, duration_s=min(act.duration_s, act.issues[-1][1]), awaits=-1)
+    return replace(act, duration_s=0.0, awaits=-1)
+
+
+def _room(queue: deque[int], number: int, done: list[float], depth: int, arrives: float) -> float:
+    """When an operation arrives, once the one `depth` before it in its lane is over."""
+    queue.append(number)
+    if len(queue) > depth:
+        return max(arrives, done[queue.popleft()])
+    return arrives
+
+
+def _lag(graph: DependencyGraph, node: Node, *, late: bool) -> float:
+    """The node's own lag while it starts for the same reason as in the trace, else the usual one of the other."""
+    if late != node.queued:
+        return node.lag_s
+    return graph.launched_lag_s if late else min(node.lag_s, graph.queued_lag_s)
+
+
+def _steps(device: list[float], host: list[float], on_device: bool) -> list[float]:
+    ends, last = [], 0.0
+    for step, (on, off) in enumerate(zip(device, host, strict=True)):
+        final = step == len(host) - 1
+        last = max(last, max(on, off) if final or not on_device or not on else on)
+        ends.append(last)
+    return ends
+
 
 # How much faster copies from pinned memory usually are, where the trace does not tell the machine's rates.
 _PINNED_SPEEDUP = 2.0
@@ -110,3 +215,55 @@ def _skipped(steps: int, skip: int | None) -> int:
             f"no step is left after skipping {first}", why=f"the trace has {counted(steps, 'step')}", next="skip fewer"
         )
     return first
+
+
+@dataclass(frozen=True, repr=False)
+class Ablation(Value):
+    """What a trace predicted and what the loop did without a cause, in seconds a step."""
+
+    cause: str
+    predicted: WhatIf
+    before_s: float
+    after_s: float
+    DERIVED: ClassVar[tuple[str, ...]] = ("real",)
+
+    @property
+    def gain_s(self) -> float:
+        """Seconds a step really saved."""
+        return self.before_s - self.after_s
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast the loop really became."""
+        return self.before_s / self.after_s if self.after_s > 0 else float("inf")
+
+    @property
+    def error(self) -> float:
+        """How far the predicted time without the cause lies from the real one, relative to it."""
+        if self.after_s <= 0:
+            return abs(self.predicted.after_s) / self.before_s if self.before_s else 0.0
+        return abs(self.predicted.after_s / self.after_s - 1.0)
+
+    @property
+    def gain_error(self) -> float:
+        """How far the predicted gain lies from the real one, relative to it; nan where there was no real gain."""
+        return abs(self.predicted.gain_s / self.gain_s - 1.0) if self.gain_s > 0 else float("nan")
+
+    @property
+    def real(self) -> dict[str, float | None]:
+        """What the loop did, as plain data; no speedup where nothing of the step is left."""
+        speedup = finite(self.speedup)
+        return {"before_s": self.before_s, "after_s": self.after_s, "gain_s": self.gain_s, "speedup": speedup}
+
+
+def ablate(loop: Loop, cause: str, *, steps: int = 12) -> Ablation:
+    """Run a loop without a cause, and put the gain beside the one predicted from the unchanged loop's trace."""
+    if cause not in loop.ablations():
+        raise UsageError(
+            f"{loop.name} cannot run without {cause!r}",
+            why=f"what it can leave out: {', '.join(loop.ablations()) or 'nothing so far'}",
+            next="give the loop a step for it: TorchLoop(..., without={cause: step})",
+        )
+    predicted = what_if(loop.record(steps), cause)
+    times = loop.times_s(steps, (None, cause))
+    return Ablation(cause, predicted, times[None], times[cause])

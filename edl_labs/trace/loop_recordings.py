@@ -12,8 +12,8 @@ from edl_labs.trace._attribute import attribute
 from edl_labs.trace._what_if import what_if
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import CAUSES
+from edl_labs.trace.corpus.labelled import CORPUS_CAUSES, LoopSpec
 from edl_labs.trace.corpus.real import injected_loops
-from edl_labs.trace.corpus.spec import CORPUS_CAUSES, LoopSpec
 from edl_labs.trace.loops import Loop
 from edl_labs.virtual import VirtualMachine
 

@@ -1,16 +1,24 @@
-"""Loops to diagnose: a value that can be recorded, timed, and run again without one of its causes."""
+"""Loops to diagnose, on a VirtualGPU or of PyTorch: recorded, timed, and run again without one of their causes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
 from typing import Any, Protocol, runtime_checkable
 
+from edl_labs.clock import Clock, clock_for
+from edl_labs.errors import UsageError
+from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.causes import ABLATIONS
-from edl_labs.trace.gpu_without_cause import AblatedGPU
 from edl_labs.trace.trace_table import Trace
-from edl_labs.trace.traced_gpu import TracedGPU
+from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 
 Step = Callable[[TracedGPU, Any], None]
 _WARM: dict[str, Any] = {"context_init_s": 0.0, "module_load_s": 0.0}
@@ -91,3 +99,164 @@ class VirtualLoop:
             with gpu.step():
                 self.step(gpu, state)
         return gpu
+
+
+# Interleaved rounds: the median of five tolerates two that are disturbed.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class TorchLoop:
+    """`step()` on this machine, or `step(batch)` for the batches of `data`, which are asked for under 'dataloader'.
+
+    `without` gives the step to run for a cause that is to be left out; beside these, loops with `data` can run on one
+    cached batch, and loops on a GPU without host reads. `with_stack=True` records Python lines, at several times the
+    cost of an operator.
+    """
+
+    step: Callable[..., Any]
+    data: Iterable[Any] | None = None
+    without: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    device: str = "cpu"
+    name: str = "loop"
+    warm_up: int = 3
+    with_stack: bool = False
+    clock: Clock | None = None
+
+    def record(self, steps: int) -> Trace:
+        """The trace of so many steps, after a few unrecorded ones."""
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        activities = [ProfilerActivity.CPU]
+        if not self.device.startswith("cpu"):
+            activities.append(ProfilerActivity.CUDA)
+        run = self._runner(self.step, cached=False)
+        for _ in range(self.warm_up):
+            run()
+        with _without_stderr(), profile(activities=activities, with_stack=self.with_stack) as profiler:
+            for number in range(steps):
+                with torch.profiler.record_function(f"ProfilerStep#{number}"):
+                    run()
+            self._clock().synchronize()
+        with tempfile.TemporaryDirectory() as folder, _without_stderr():
+            path = Path(folder) / "trace.json"
+            profiler.export_chrome_trace(str(path))
+            return read_trace(path)
+
+    def times_s(self, steps: int, causes: tuple[str | None, ...]) -> dict[str | None, float]:
+        """The median seconds a step, over interleaved rounds, so that a drift of the machine meets all alike."""
+        found: dict[str | None, list[float]] = {cause: [] for cause in causes}
+        per_round = max(steps // _ROUNDS, 2)
+        for cause in causes:
+            self._timed_s(cause, self.warm_up)
+        for number in range(_ROUNDS):
+            for cause in causes if number % 2 else causes[::-1]:
+                found[cause].append(self._timed_s(cause, per_round))
+        return {cause: median(times) for cause, times in found.items()}
+
+    def ablations(self) -> tuple[str, ...]:
+        """The causes with a step of their own, and those that need none."""
+        own = ["data"] if self.data is not None else []
+        reads = [] if self.device.startswith("cpu") else ["sync"]
+        return tuple(dict.fromkeys([*self.without, *own, *reads]))
+
+    def _timed_s(self, cause: str | None, steps: int) -> float:
+        step = self.without.get(cause, self.step) if cause else self.step
+        run = self._runner(step, cached=cause == "data" and cause not in self.without)
+        clock = self._clock()
+        with no_host_reads() if cause == "sync" and cause not in self.without else _unchanged():
+            clock.synchronize()
+            begun = clock.now_s()
+            for _ in range(steps):
+                run()
+            clock.synchronize()
+            return (clock.now_s() - begun) / steps
+
+    def _runner(self, step: Callable[..., Any], *, cached: bool) -> Callable[[], Any]:
+        if self.data is None:
+            return step
+        from torch.profiler import record_function
+
+        batches = _endless(self.data)
+        if cached:
+            batch = next(batches)
+            return lambda: step(batch)
+
+        def run() -> Any:
+            with record_function("dataloader"):
+                fresh = next(batches)
+            return step(fresh)
+
+        return run
+
+    def _clock(self) -> Clock:
+        return self.clock or clock_for(self.device)
+
+
+def _endless(data: Iterable[Any]) -> Iterator[Any]:
+    while True:
+        empty = True
+        for batch in data:
+            empty = False
+            yield batch
+        if empty:
+            raise UsageError(
+                "the data have run out",
+                why="they yield no batch, or are an iterator that is used up",
+                next="give a list, a DataLoader, or another iterable that can start again",
+            )
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Within it output to stderr, that of C libraries too, is dropped.
+
+    Kineto writes remarks there, and text on stderr would cost a check cell its marks.
+    """
+    with warnings.catch_warnings(), tempfile.TemporaryFile() as sink:
+        warnings.simplefilter("ignore")
+        kept = os.dup(2)
+        os.dup2(sink.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+@contextmanager
+def _unchanged() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def no_host_reads() -> Iterator[None]:
+    """Within it, reads of a device's numbers wait for nothing: each line's give what they gave at the first call."""
+    import sys
+
+    import torch
+
+    names = ("item", "tolist", "__bool__", "__float__", "__int__")
+    kept = {name: getattr(torch.Tensor, name) for name in names}
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def patched(name: str) -> Callable[[Any], Any]:
+        def read(tensor: Any) -> Any:
+            if tensor.device.type == "cpu":
+                return kept[name](tensor)
+            caller = sys._getframe(1)
+            key = (name, caller.f_code.co_filename, caller.f_lineno, tensor.dtype, tuple(tensor.shape))
+            if key not in known:
+                known[key] = kept[name](tensor)
+            return known[key]
+
+        return read
+
+    for name in names:
+        setattr(torch.Tensor, name, patched(name))
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(torch.Tensor, name, method)

@@ -30,7 +30,7 @@ def stamp():
 @pytest.fixture(scope="module")
 def pair(stamp):
     """The real device, and the model of it with host costs and copy rates measured on it."""
-    from edl_labs.virtual.gpu.real_gpu import RealGPU
+    from edl_labs.virtual.gpu.experiments import RealGPU
 
     gpu = RealGPU()
     base = VirtualMachine.of(accelerator(stamp.hardware_key or "H200"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.trace.torch_loop import TorchLoop
+from edl_labs.trace.loops import TorchLoop
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from edl_labs.trace.causes import CAUSES, named_cause
-from edl_labs.trace.classify import kind_of
-from edl_labs.trace.gpu_without_cause import AblatedGPU
+from edl_labs.trace.chrome_events import kind_of
 from edl_labs.trace.loops import VirtualLoop
-from edl_labs.trace.traced_gpu import TracedGPU
+from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 from edl_labs.virtual import Region, Stream
 from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_HOST
 

@@ -1,6 +1,6 @@
 """VirtualGPU: a host and its GPU on virtual time; its programs are recorded as plain data and replayed.
 
-`experiments` run unchanged on a VirtualGPU and on a real one (`real_gpu`), and record what came out.
+`experiments` run unchanged on a VirtualGPU and on a real one, and record what came out.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import pytest
 
 from edl_labs.plots import style
-from edl_labs.plots.nested_pictures import draw_nested
+from edl_labs.plots.trace_pictures import draw_nested
 
 mpl.use("Agg")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.plots.nested_pictures import draw_flame
 from edl_labs.plots.style import subplots
-from edl_labs.plots.trace_pictures import draw_queue_depth, draw_shares, draw_trace, queue_depth
+from edl_labs.plots.trace_pictures import draw_flame, draw_queue_depth, draw_shares, draw_trace, queue_depth
 from edl_labs.trace import TracedGPU, attribute, diagnose
 from edl_labs.ui.diagnosis import StepExplorer, png
 

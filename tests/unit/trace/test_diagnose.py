@@ -12,7 +12,7 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.trace import TorchLoop, TracedGPU, TraceError, VirtualLoop, attribute, diagnose, read_trace
-from edl_labs.trace.torch_loop import no_host_reads
+from edl_labs.trace.loops import no_host_reads
 from tests.unit.trace.loops import run
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.hardware.recordings import find, load, parse
-from edl_labs.trace.corpus.spec import CORPUS_CAUSES
+from edl_labs.trace.corpus.labelled import CORPUS_CAUSES
 from edl_labs.trace.loop_recordings import EXPERIMENT, measured_loops, modelled_loops
 
 

@@ -88,7 +88,7 @@ def test_a_program_that_fails_is_refused(tmp_path: Path) -> None:
 def test_a_program_is_found_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "program.py").write_text("def work():\n    return sum(range(100_000))\n\nwork()\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(import_module("edl_labs.trace._side_by_side"), "find_tool", lambda name: None)
+    monkeypatch.setattr(import_module("edl_labs.trace.samplers"), "find_tool", lambda name: None)
 
     assert "cProfile" in side_by_side("program.py").shares
 

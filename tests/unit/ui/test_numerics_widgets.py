@@ -10,8 +10,7 @@ import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics import FORMATS, FloatFormat
-from edl_labs.ui.format_explorer import FormatExplorer
-from edl_labs.ui.underflow_slider import MAX_NUMBERS, UnderflowSlider
+from edl_labs.ui.number_format_widgets import MAX_NUMBERS, FormatExplorer, UnderflowSlider
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,8 @@ import contextlib
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.virtual.gpu import real_gpu
-from edl_labs.virtual.gpu.real_gpu import RealGPU
+from edl_labs.virtual.gpu import experiments
+from edl_labs.virtual.gpu.experiments import RealGPU
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -65,7 +65,7 @@ class FakeCuda:
 @pytest.fixture
 def cuda(monkeypatch):
     fake = FakeCuda()
-    monkeypatch.setattr(real_gpu, "AcceleratorClock", FakeClock)
+    monkeypatch.setattr(experiments, "AcceleratorClock", FakeClock)
     for name in ("_sleep", "stream", "Event"):
         monkeypatch.setattr(torch.cuda, name, getattr(fake, name))
     return fake
