@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.checks._exercise import Exercise
-from edl_labs.checks.evidence_form import difference, shown
+from edl_labs.checks.evidence_form import Misfit, fitted, plain_lists, shown
 from edl_labs.errors import Wrong
 from edl_labs.values import Value
 
@@ -70,18 +71,16 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
 
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
     try:
-        value = _value(exercise, record)
-        problem = _form_problem(exercise, value, want)
-        if problem:
-            raise Wrong(
-                f"the result has the wrong form: {problem}",
-                why="its form is compared before its values",
-                next="compare what your function returns with what the text above the cell asks for",
-            )
-        result = exercise.spec.compare(case, value, want)
+        result = exercise.spec.compare(case, _formed(exercise, _value(exercise, record), want), want)
         return (1.0 if result is None or result is True else _award(result)), None
     except Wrong as wrong:
         return 0.0, wrong
+    except Misfit as problem:
+        return 0.0, Wrong(
+            f"the result has the wrong form: {problem}",
+            why="its form is compared before its values",
+            next="compare what your function returns with what the text above the cell asks for",
+        )
     except Exception as error:
         return 0.0, Wrong(
             _INCOMPARABLE,
@@ -90,10 +89,22 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
         )
 
 
-def _form_problem(exercise: Exercise, value: Any, want: Any) -> str:
-    if getattr(exercise.spec, "loose", False):
-        return ""
-    return difference(value, getattr(exercise.spec, "form", want))
+def _formed(exercise: Exercise, value: Any, want: Any) -> Any:
+    """`value` in the form that `compare` is written for; Misfit where it has another one."""
+    form = getattr(exercise.spec, "form", want)
+    if not getattr(exercise.spec, "loose", False):
+        value = fitted(value, form)
+    elif not _has_arrays(want):
+        value = plain_lists(value)
+    if form is not want or getattr(exercise.spec, "loose", False):
+        with suppress(Misfit):  # what `form` cannot say, such as where an int is meant
+            return fitted(value, want)
+    return value
+
+
+def _has_arrays(want: Any) -> bool:
+    items = want.values() if isinstance(want, dict) else want if isinstance(want, list) else ()
+    return hasattr(want, "ndim") or any(map(_has_arrays, items))
 
 
 def is_of_form(exercise: Exercise, outcome: Outcome, got: list[Any], want: list[Any]) -> bool:
@@ -102,7 +113,12 @@ def is_of_form(exercise: Exercise, outcome: Outcome, got: list[Any], want: list[
     if index is None or outcome.what == _INCOMPARABLE:
         return index is not None
     record = got[index] if index < len(got) else {}
-    return "value" not in record or bool(_form_problem(exercise, record["value"], want[index]))
+    try:
+        if "value" in record:
+            _formed(exercise, record["value"], want[index])
+        return "value" not in record
+    except Misfit:
+        return True
 
 
 def _award(result: Any) -> float:

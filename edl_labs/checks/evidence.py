@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
+from edl_labs.checks.global_state import fresh_global_state
 from edl_labs.errors import PlainDataError
 
 MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
@@ -48,9 +48,9 @@ def collect(
     """One record a case: `{"value": ...}`, or what happened instead.
 
     The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text}` and
-    `{"error": {"type", "message", "line"}}`. `references` are names that take the place of the notebook's own while
-    the probe runs. Stops after a stub or a missing name. Nothing that student code raises gets out, except a
-    KeyboardInterrupt's record.
+    `{"error": {"type", "message", "line"}}`. Each case begins with fresh global settings and the same
+    random numbers. `references` are names that take the place of the notebook's own while the probe runs. Stops after
+    a stub or a missing name. Nothing that student code raises gets out, except a KeyboardInterrupt's record.
     """
     records: list[dict[str, Any]] = []
     with _standing_in(namespace, references or {}):
@@ -62,10 +62,10 @@ def collect(
 
 
 def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, Any]:
-    _reseed()
     try:
-        value = exercise.spec.probe(Student(namespace), plain_data.plain_copy(case))
-        return {"value": plain_data.plain_copy(value)}
+        with fresh_global_state():
+            value = exercise.spec.probe(Student(namespace), plain_data.plain_copy(case))
+            return {"value": plain_data.plain_copy(value)}
     except NotImplementedError:
         return {"stub": True}
     except Missing as missing:
@@ -102,17 +102,6 @@ def _student_line(error: BaseException, namespace: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     return str(value)[:MAX_TEXT].encode("utf-8", "replace").decode()
-
-
-def _reseed() -> None:
-    """The same random numbers for student code on every run, so that grading again gives the same marks."""
-    import random
-
-    random.seed(0)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(0)
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 None, bool, int, float, str, lists, dicts with text keys, numpy arrays and CPU tensors. Never pickle. A message is
 `EDLP1`, the length of a JSON header (8 bytes, little endian), the header, then the arrays' raw bytes.
-NaN and infinity survive; tuples come back as lists. Decoding trusts nothing: depth, node count, bytes, dtypes and
-shapes are all checked before anything is allocated.
+NaN and infinity survive; tuples come back as lists, and what has a plain form (a subclass, a generator) as that form.
+Decoding trusts nothing: depth, node count, bytes, dtypes and shapes are all checked before anything is allocated.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import sys
 from typing import Any
 
+from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import PlainDataError
 
 MAGIC = b"EDLP1"
@@ -29,6 +30,7 @@ TENSOR_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "bfloat16", "float32", "float64"),
     *("complex64", "complex128", "float8_e4m3fn", "float8_e5m2"),
 )
+_EXACT = frozenset({type(None), bool, str, int, float, list, tuple, dict})
 _TENSOR_ITEMSIZE = {"bool": 1, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 
 
@@ -94,6 +96,8 @@ class _Writer:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             raise PlainDataError(f"{where} is nested too deeply or has too many parts", next="return less data")
+        if type(value) not in _EXACT:
+            value = plain_form(value, most=MAX_NODES - self.nodes + 1)
         kind = type(value)
         if value is None or kind is bool:
             return value
@@ -106,8 +110,9 @@ class _Writer:
         if kind is list or kind is tuple:
             return [self.node(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
         if kind is dict:
-            return {"d": [[_key(k, where), self.node(v, f"{where}[{k!r}]", depth + 1)] for k, v in value.items()]}
-        return self._array(value, where, depth)
+            named = [(_key(key, where), item) for key, item in value.items()]
+            return {"d": [[key, self.node(item, f"{where}[{key!r}]", depth + 1)] for key, item in named]}
+        return self._array(value, where)
 
     def _text(self, value: str, where: str) -> str:
         try:
@@ -121,14 +126,12 @@ class _Writer:
             raise PlainDataError(f"{where} is an integer of more than {MAX_INT_BITS} bits")
         return value
 
-    def _array(self, value: Any, where: str, depth: int) -> Any:
+    def _array(self, value: Any, where: str) -> Any:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-        if numpy is not None and isinstance(value, numpy.generic):
-            return self.node(value.item(), where, depth + 1)
         if numpy is not None and type(value) is numpy.ndarray and value.dtype.name in NUMPY_DTYPES:
             little = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
             return self._buffer("a", value.dtype.name, value.shape, little.tobytes())
-        if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
+        if torch is not None and type(value) is torch.Tensor:
             return self._tensor(torch, value, where)
         raise PlainDataError(
             f"{where} is an object of type {type(value).__name__}, not plain data",
@@ -138,7 +141,7 @@ class _Writer:
 
     def _tensor(self, torch: Any, value: Any, where: str) -> Any:
         name = str(value.dtype).removeprefix("torch.")
-        if name not in TENSOR_DTYPES or value.layout != torch.strided:
+        if name not in TENSOR_DTYPES or value.layout != torch.strided or value.is_meta or value.is_nested:
             raise PlainDataError(f"{where} is a tensor of {name} ({value.layout}), which does not travel")
         if value.numel() * value.element_size() > self.max_bytes:
             raise PlainDataError(f"{where} is a tensor of {value.numel():,} elements, which is too large to travel")
@@ -216,6 +219,6 @@ def _tensor(dtype: str, shape: list[int], raw: bytes) -> Any:
 
 
 def _key(key: Any, where: str) -> str:
-    if type(key) is not str:
+    if not issubclass(type(key), str):
         raise PlainDataError(f"{where} has the key {key!r}; keys of plain data are text", next="write str(key)")
-    return key
+    return str.__str__(key)

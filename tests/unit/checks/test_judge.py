@@ -102,7 +102,7 @@ def test_an_own_combine_is_clamped() -> None:
         ({"value": {"y": 1.0, "n": [], "z": 1}}, "it has 'z', which is not asked for"),
         ({"value": {"y": "2", "n": [1]}}, "y is text; a number is expected"),
         ({"value": {"y": True, "n": [1]}}, "y is True or False; a number is expected"),
-        ({"value": {"y": 2.0, "n": [[1]]}}, "n[0] is a list; a number is expected"),
+        ({"value": {"y": 2.0, "n": [[1]]}}, "n[0] is a list or a tuple; a number is expected"),
         ({"value": {"y": math.nan, "n": [1, 2]}}, "y is off"),
         ({"value": {"y": 10**400, "n": [1, 2]}}, "y is off"),
         ({"value": np.zeros(3)}, "it is an array; a dict is expected"),
