@@ -7,14 +7,6 @@ from typing import Any
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 
-OPERATORS = (
-    *("linear", "matmul", "conv2d", "scaled_dot_product_attention", "add", "cat", "relu", "gelu", "max_pool2d"),
-    *("batch_norm", "layer_norm", "softmax", "sum", "mean", "exp", "mse_loss", "cross_entropy"),
-)
-BINARY = ("linear", "matmul", "conv2d", "add", "cat", "mse_loss")
-# In the linear algebra of one operator, float64 never meets another dtype: torch refuses that.
-_MIXED = BINARY
-_LOW = ("float16", "bfloat16")
 _OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
 _IN_THE_TABLE = ("linear", "layer_norm", "batch_norm", "gelu", "relu", "softmax")
 # What "it keeps its first input's dtype", "it is always float32" and the like get right, at most.
@@ -27,13 +19,6 @@ class AutocastDtype:
 
     `student.autocast_dtype(op, inputs, device_type=, dtype=)` names the result's dtype; corrected for chance.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        found = []
-        for op in OPERATORS:
-            for device_type in ("cpu", "cuda"):
-                found += [_case(rng, op, kind, device_type) for kind in _kinds(rng, op)]
-        return [found[int(i)] for i in rng.permutation(len(found))]
 
     def probe(self, student: Any, case: Any) -> Any:
         answer = student.autocast_dtype(
@@ -59,7 +44,7 @@ def _mistake(case: Any, got: str) -> str:
         return f"{got[:40]!r} is not how this lab writes a dtype"
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return f"{got[:40]!r} is not a dtype that comes out of autocast"
-    if got in _LOW and got not in (case["dtype"], *case["inputs"]):
+    if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
         return f"nothing here has the dtype {got}"
     if "float64" in case["inputs"]:
         return "autocast leaves float64 as it is"
@@ -76,24 +61,3 @@ def _next(case: Any, got: str) -> str:
     if case["op"] in _IN_THE_TABLE:
         return "look the operator up in the table above, on this device, with a short and with a float32 input"
     return 'it is not in the table: call it on small tensors under torch.autocast("cpu", dtype=...) and look at .dtype'
-
-
-def _kinds(rng: Any, op: str) -> list[str]:
-    kinds = (
-        ["float32", "low", "low"]
-        if op in ("layer_norm", "softmax", "sum", "exp", "relu", "gelu")
-        else ["float32", "low"]
-    )
-    if op in _MIXED:
-        kinds += ["float32", "mixed"]
-    if op in ("linear", "matmul", "conv2d", "scaled_dot_product_attention", "mse_loss", "cross_entropy"):
-        kinds += ["float32"]
-    return kinds + (["float64"] if rng.random() < 0.15 else [])
-
-
-def _case(rng: Any, op: str, kind: str, device_type: str) -> dict[str, Any]:
-    dtype = str(rng.choice(_LOW))
-    pair = {"float32": ["float32"] * 2, "low": [dtype] * 2, "float64": ["float64"] * 2}.get(kind)
-    if pair is None:
-        pair = [dtype, "float32"] if rng.random() < 0.5 else ["float32", dtype]
-    return {"op": op, "inputs": pair if op in BINARY else pair[:1], "device_type": device_type, "dtype": dtype}

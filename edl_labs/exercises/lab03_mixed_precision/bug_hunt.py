@@ -9,9 +9,9 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
 LOOPS = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
-_EACH = 2  # cases of each loop, both of which must be right
-_FEATURES = 3  # the least that makes a gradient a vector to clip, and still fits on a line
-_OVERFLOWING = 1e25  # its square, and so the gradient, is beyond fp32 at every scale
+EACH = 2  # cases of each loop, both of which must be right
+FEATURES = 3  # the least that makes a gradient a vector to clip, and still fits on a line
+OVERFLOWING = 1e25  # its square, and so the gradient, is beyond fp32 at every scale
 
 
 @exercise("bug_hunt")
@@ -22,9 +22,6 @@ class BugHunt:
     """
 
     form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
-
-    def cases(self, rng: Any) -> list[Any]:
-        return [_case(rng, loop) for loop in LOOPS for _ in range(_EACH)]
 
     def probe(self, student: Any, case: Any) -> Any:
         try:
@@ -46,12 +43,12 @@ class BugHunt:
 
     def combine(self, fractions: list[float]) -> float:
         """The share of loops that are right on all their cases."""
-        loops = [fractions[i : i + _EACH] for i in range(0, len(fractions), _EACH)]
+        loops = [fractions[i : i + EACH] for i in range(0, len(fractions), EACH)]
         return sum(min(loop) >= 1 for loop in loops) / len(LOOPS)
 
     def show(self, case: Any) -> str:
         """Which loop, on what."""
-        overflows = [i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] == _OVERFLOWING]
+        overflows = [i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] == OVERFLOWING]
         more = f", batches {overflows} overflow" if overflows else ""
         return f"{case['loop']}, {len(case['batches'])} batches{more}, scale {case['init_scale']:g}, lr {case['lr']:g}"
 
@@ -70,7 +67,7 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
     """What a loop did to the model, its scaler, and what it returned, as plain data."""
     import torch
 
-    model = torch.nn.Linear(_FEATURES, 1, bias=False)
+    model = torch.nn.Linear(FEATURES, 1, bias=False)
     model.load_state_dict({"weight": torch.tensor([case["weights"]])})
     batches = [(torch.tensor(one["x"]), torch.tensor(one["y"])) for one in case["batches"]]
     optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"])
@@ -199,27 +196,3 @@ def _scale(got: Any, want: Any, loop: str) -> None:
 
 
 _COMPARED = dict(zip(LOOPS, (_clipped, _logged, _accumulated, _scheduled, _static), strict=True))
-
-
-def _case(rng: Any, loop: str) -> dict[str, Any]:
-    count = 8 + 2 * int(rng.integers(3))
-    small = 1e-8 if loop == "train_static" else 1.0
-    true = [float(value) for value in rng.uniform(0.5, 2, size=_FEATURES)]
-    batches = [_batch(rng, true, small) for _ in range(count)]
-    if loop != "train_static":
-        for i in rng.choice(count // 2 - 1, size=2, replace=False):
-            batches[2 * int(i) + 1]["x"][0][0] = _OVERFLOWING
-    return {
-        "loop": loop,
-        "weights": [0.0] * _FEATURES,
-        "batches": batches,
-        "lr": float(rng.uniform(0.02, 0.06)),
-        "init_scale": float(2.0 ** rng.integers(8, 17)),
-        "max_norm": float(rng.uniform(0.3, 0.8)),
-    }
-
-
-def _batch(rng: Any, true: list[float], small: float) -> dict[str, Any]:
-    x = [[float(value) for value in rng.normal(size=_FEATURES)] for _ in range(4)]
-    y = [[small * sum(a * b for a, b in zip(row, true, strict=True))] for row in x]
-    return {"x": x, "y": y}

@@ -8,7 +8,6 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
-_STEPS = 26  # several growth intervals and several overflows
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
 
 
@@ -18,9 +17,6 @@ class DynamicScale:
 
     `student.LossScaler(init_scale=, growth_factor=, backoff_factor=, growth_interval=)`, driven as torch's is.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        return [_case(rng, i) for i in range(8)]
 
     def probe(self, student: Any, case: Any) -> Any:
         import torch
@@ -178,40 +174,3 @@ def _near(mine: Any, right: float) -> bool:
     if not math.isfinite(right):
         return type(mine) in (int, float) and not math.isfinite(mine)
     return close(mine, right, rtol=1e-4, atol=1e-15)
-
-
-def _case(rng: Any, index: int) -> dict[str, Any]:
-    interval = int(rng.integers(2, 6))
-    settings = {
-        "init_scale": float(2.0 ** rng.integers(10, 18)),
-        "growth_factor": float(rng.choice([2.0, 4.0])),
-        "backoff_factor": float(rng.choice([0.5, 0.25])),
-        "growth_interval": interval,
-    }
-    sizes = [int(size) for size in rng.integers(1, 5, size=2)]
-    steps = [_scripted(rng, sizes, _kind(rng, number, interval)) for number in range(_STEPS)]
-    for step in steps[:: 3 + index % 2]:
-        step["unscale"] = "once"
-    steps[int(rng.integers(1, _STEPS))]["unscale"] = "twice"
-    return {"settings": settings, "sizes": sizes, "steps": steps}
-
-
-def _kind(rng: Any, number: int, interval: int) -> str:
-    # A bad step just before the scale would grow tells a counter that is set back from one that is not.
-    if number == 0:
-        return "clean"
-    if number == interval - 1:
-        return "inf"
-    if number < 3 * interval:
-        return "clean"
-    return str(rng.choice(["clean", "clean", "clean", "clean", "inf", "nan", "large"]))
-
-
-def _scripted(rng: Any, sizes: list[int], kind: str) -> dict[str, Any]:
-    """A step's true gradients: small enough for any scale, or with one value that no scale of the script survives."""
-    gradients = [[float(x) for x in rng.choice([-1, 1], size=n) * 2.0 ** rng.uniform(-12, -5, size=n)] for n in sizes]
-    part = gradients[int(rng.integers(len(gradients)))]
-    bad = {"inf": math.inf, "nan": math.nan, "large": 3e5}
-    if kind in bad:
-        part[int(rng.integers(len(part)))] = bad[kind] * (1 if kind == "nan" else float(rng.choice([-1, 1])))
-    return {"gradients": gradients, "unscale": ""}

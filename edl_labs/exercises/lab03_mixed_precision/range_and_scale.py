@@ -7,12 +7,8 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab03_mixed_precision.encode_decode import NAMED, draw_format, largest_exponent
 
 _ENDS = ("flushed", "largest", "overflows", "rounded")
-_TARGETS = (NAMED[0], NAMED[3], NAMED[2])
-# Above this, a whole number and the next one would be the same double.
-_MOST_EXPONENT = 40
 
 
 @exercise("where_it_breaks", uses=("encode_decode",), digits=17)
@@ -21,14 +17,6 @@ class WhereItBreaks:
 
     `student.where_it_breaks(fmt)` gives a dict of four numbers: flushed, largest, overflows, rounded.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        drawn: list[dict[str, Any]] = []
-        while len(drawn) < 8:
-            fmt = draw_format(rng, has_inf=len(drawn) % 2 == 0)
-            if fmt["mantissa_bits"] + 2 <= largest_exponent(fmt) <= _MOST_EXPONENT:
-                drawn.append(fmt)
-        return [dict(one) for one in NAMED] + drawn
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.where_it_breaks(dict(case))
@@ -46,13 +34,6 @@ class StaticScale:
 
     `student.static_scale(exponents, counts, fmt)` gives a power of two, or raises ValueError.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        # What is asked for: "few" is a histogram that fits easily, "tight" just fits, "wide" cannot.
-        kinds = ["few", "few", "large", "tight", "tight", "wide", "wide", "few", "lumps", "lumps", "at one per cent"]
-        # These fill the format to its end, and empty bins lie above.
-        kinds += ["flat", "flat"]
-        return [_histogram(rng, kind, dict(_TARGETS[i % 3])) for i, kind in enumerate(kinds)]
 
     def probe(self, student: Any, case: Any) -> Any:
         try:
@@ -133,26 +114,3 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
         return Wrong("too many values are still flushed", why=why, next="count values, not bins, and stay below 1 %")
     why = f"a scale of {right / mine:.3g} times yours saves 99 % too, and leaves more room above"
     return Wrong("the scale is larger than needed", why=why, next="return the smallest that flushes less than 1 %")
-
-
-def _histogram(rng: Any, kind: str, fmt: dict[str, Any]) -> dict[str, Any]:
-    """Counts by bin of log2 magnitude, placed against the format's range as `kind` says."""
-    width = largest_exponent(fmt) - (1 - fmt["bias"] - fmt["mantissa_bits"])
-    span = {"wide": width + int(rng.integers(3, 9)), "tight": width - 1, "flat": width}.get(
-        kind, int(rng.integers(5, max(6, width - 3)))
-    )
-    start = int(rng.integers(-60, -20)) if kind != "large" else int(rng.integers(largest_exponent(fmt) - 3, 20))
-    exponents = list(range(start - 6, start + span + 4))
-    middle, spread = start + span / 2, span / (2.0 if kind == "wide" else 4.5)
-    heights = [math.exp(-(((k - middle) / spread) ** 2)) if start <= k < start + span else 0.0 for k in exponents]
-    counts = [int(1e5 * height * float(rng.uniform(0.7, 1.3))) + (height > 0) for height in heights]
-    if kind == "lumps":
-        # Most values in one bin, and nearly all bins hold a few: a share of bins is not a share of values.
-        counts = [40 if count else 0 for count in counts]
-        counts[6 + int(rng.integers(2, span - 1))] = int(rng.integers(20_000, 60_000))
-    if kind == "flat":
-        counts = [int(rng.integers(300, 400)) if count else 0 for count in counts]
-    if kind == "at one per cent":
-        counts = [0] * len(exponents)
-        counts[6], counts[8], counts[6 + span - 1] = 10, 40, 950
-    return {"format": fmt, "exponents": exponents, "counts": counts}

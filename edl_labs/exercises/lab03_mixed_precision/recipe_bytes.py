@@ -7,9 +7,6 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
-PRECISIONS = ("fp32", "autocast", "deck 000", "deck 002", "bf16")
-OPTIMIZERS = ("sgd", "momentum", "adam", "adam 8 bit")
-
 
 @exercise("bytes_per_parameter")
 class BytesPerParameter:
@@ -17,14 +14,6 @@ class BytesPerParameter:
 
     `student.bytes_per_parameter(recipe)` gives `(resident, peak)` bytes per parameter on each GPU.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        plain = [(precision, "adam") for precision in PRECISIONS]
-        plain += [("fp32", "adam 8 bit"), ("deck 002", "adam 8 bit"), ("fp32", "momentum"), ("bf16", "momentum")]
-        drawn = [(str(rng.choice(PRECISIONS)), str(rng.choice(OPTIMIZERS))) for _ in range(10)]
-        spread = [_spread(rng, *one, index) for index, one in enumerate(drawn)]
-        # What comes and goes is whole even where everything else is split.
-        return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4)]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.bytes_per_parameter(dict(case))
@@ -45,16 +34,6 @@ class BytesPerParameter:
     def show(self, case: Any) -> str:
         """The recipe in words."""
         return _words(case)
-
-
-def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:
-    return {"precision": precision, "optimizer": optimizer, "zero_stage": zero, "gpus": gpus, "offload": offload}
-
-
-def _spread(rng: Any, precision: str, optimizer: str, index: int) -> dict[str, Any]:
-    stages = [0, 1, 1, 2, 2, 3, 3, 0, 1, int(rng.integers(4))]
-    gpus = int(rng.choice([2, 4, 8, 64]))
-    return _recipe(precision, optimizer, zero=stages[index], gpus=gpus, offload=index in (2, 4, 7, 8))
 
 
 def _words(case: Any) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
-_CASES = 3  # each trains: more would take seconds
 _STEPS = 160  # batches: enough to tell a network that learns from one that does not
 _NOISE = 0.7  # of the targets, so that the loss stays well above zero and a ratio of losses means something
 _INPUTS, _HIDDEN, _OUTPUTS, _BATCH = 6, 16, 4, 32  # small: a training takes a fraction of a second
@@ -34,17 +33,6 @@ class TrainIt:
         "losses": [0.0],
         "seen": [0.0],
     }
-
-    def cases(self, rng: Any) -> list[Any]:
-        return [
-            {
-                "seed": int(rng.integers(2**31)),
-                "loss_weight": float(2.0 ** -rng.integers(24, 27)),
-                "init_scale": float(2.0 ** rng.integers(45, 48)),
-                "growth_interval": int(rng.integers(40, 70)),
-            }
-            for _ in range(_CASES)
-        ]
 
     def probe(self, student: Any, case: Any) -> Any:
 

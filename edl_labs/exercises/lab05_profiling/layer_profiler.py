@@ -28,18 +28,6 @@ class LayerProfiler:
 
     form: ClassVar[Any] = {"table": [["", 0, 0.0, 0.0, 0.0, 0.0]], "trace": "", "program": ""}
 
-    def cases(self, rng: Any) -> list[Any]:
-        shapes = [
-            [("stem", {}), ("head", {})],
-            [("stem", {}), ("block", {"residual": True, "children": [("norm", {}), ("mlp", {})]})],
-            [("shared", {"times": 2, "children": [("inner", {})]}), ("head", {})],
-            [
-                ("body", {"children": [("a", {"children": [("b", {"children": [("c", {})]})]}), ("d", {"times": 3})]}),
-                ("head", {}),
-            ],
-        ]
-        return [_case(rng, shape, steps=1 + number % 2) for number, shape in enumerate(shapes)]
-
     def probe(self, student: Any, case: Any) -> Any:
         import torch
 
@@ -91,20 +79,6 @@ def _replaced(error: BaseException) -> bool:
         names.append(place.tb_frame.f_globals.get("__name__", ""))
         place = place.tb_next
     return names[-1].split(".")[0] in ("torch", "edl_labs") and "argument" not in str(error)
-
-
-def _case(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:
-    plan = _plan(rng, {"children": shape})
-    return {"plan": plan, "steps": steps, "launch_overhead_s": round(float(rng.uniform(3e-6, 9e-6)), 9)}
-
-
-def _plan(rng: Any, node: Any) -> dict[str, Any]:
-    """Durations for a shape; names get a number, so that no two cases have the same modules."""
-    forward_s = round(float(rng.uniform(2e-5, 3e-4)), 9)
-    plan = {"forward_s": forward_s, "backward_s": round(forward_s * float(rng.uniform(1.2, 2.8)), 9)}
-    children = [[f"{name}{int(rng.integers(1, 99))}", _plan(rng, child)] for name, child in node.get("children", ())]
-    kept = {key: node[key] for key in ("times", "residual") if key in node}
-    return {**plan, **kept, "children": children}
 
 
 def _machine(case: Any) -> VirtualMachine:

@@ -24,10 +24,6 @@ class Planted:
 
     form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": ""}
 
-    def cases(self, rng: Any) -> list[Any]:
-        draws = [_draw(rng) for _ in range(DRAWS)]
-        return [{"mend": mend, **draw} for draw in draws for mend in MENDS]
-
     def probe(self, student: Any, case: Any) -> Any:
         job = job_of(case)
         losses = list(student.train(job))
@@ -79,31 +75,6 @@ def machine_of(case: Any) -> VirtualMachine:
 def plan_of(case: Any) -> JobPlan:
     """The sizes and durations of a case."""
     return JobPlan(**{**case["plan"], "order": tuple(case["plan"]["order"])})
-
-
-def _draw(rng: Any) -> dict[str, Any]:
-    batches = int(rng.integers(3, 6))
-    first = [int(n) for n in rng.permutation(batches)]
-    rest = [int(n) for n in rng.integers(0, batches, size=int(rng.integers(9, 15)))]
-
-    def us(low: float, high: float) -> float:
-        return round(float(rng.uniform(low, high)), 2) * 1e-6
-
-    plan = {
-        "seed": int(rng.integers(1, 10**6)),
-        "order": first + rest,
-        "layers": int(rng.integers(3, 7)),
-        "width": int(rng.integers(3, 7)),
-        "samples": int(rng.integers(6, 12)),
-        "batch_bytes": int(rng.integers(1, 6)) * 524_288,
-        "read_s": us(300, 900),
-        "forward_s": us(15, 40),
-        "backward_s": us(30, 80),
-        "convert_s": us(6, 20),
-        "update_s": us(2, 4),
-        "trim_s": us(200, 500),
-    }
-    return {"chip": str(rng.choice(["V100", "A100", "H100", "H200"])), "plan": plan}
 
 
 def _judge_losses(got: list[Any], want: list[Any]) -> None:

@@ -18,31 +18,6 @@ class ScheduleStates:
     `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=)` gives the state at each step.
     """
 
-    def cases(self, rng: Any) -> list[Any]:
-        def case(**fixed: int) -> dict[str, int]:
-            drawn = {
-                "wait": int(rng.integers(1, 5)),
-                "warmup": int(rng.integers(1, 4)),
-                "active": int(rng.integers(2, 6)),
-                "repeat": int(rng.integers(2, 4)),
-                "skip_first": 0,
-            } | fixed
-            cycle = drawn["wait"] + drawn["warmup"] + drawn["active"]
-            return {"steps": drawn["skip_first"] + 3 * cycle + int(rng.integers(3, cycle + 4)), **drawn}
-
-        skipped = int(rng.integers(2, 9))
-        return [
-            case(),
-            case(repeat=1),
-            case(repeat=0),
-            case(active=1),
-            case(wait=0),
-            case(warmup=0, repeat=0),
-            case(skip_first=skipped),
-            case(skip_first=skipped + 3, repeat=0),
-            case(wait=0, warmup=0, active=1, repeat=0),
-        ]
-
     def probe(self, student: Any, case: Any) -> Any:
         options = {name: value for name, value in case.items() if name != "steps"}
         return list(student.schedule_states(case["steps"], **options))
@@ -68,9 +43,6 @@ class UtilisationLies:
 
     `utilisation(kernels, sm_count=, window_s=)` gives nvidia-smi's figure and the share of SMs at work.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        return [_timeline(rng, kind) for kind in ("one SM", "small", "waves", "beside", "mixed", "mixed")]
 
     def probe(self, student: Any, case: Any) -> Any:
         kernels = [dict(kernel) for kernel in case["kernels"]]
@@ -127,35 +99,6 @@ def _schedule_symptom(case: Any, step: int, said: str, right: str) -> Wrong:
             next="skip_first belongs to the first cycle alone; count from there",
         )
     return Wrong("a state is wrong", why=place, next="where in its cycle is this step: waiting, warming up or active?")
-
-
-def _timeline(rng: Any, kind: str) -> dict[str, Any]:
-    sm_count = int(rng.choice([20, 40, 68, 80, 108, 132]))
-    kernels: list[dict[str, Any]] = []
-    moment = 0
-    for _ in range(int(rng.integers(4, 9))):
-        blocks = {
-            "one SM": 1,
-            "small": int(rng.integers(1, sm_count // 2)),
-            "waves": sm_count * int(rng.integers(1, 4)) + int(rng.integers(1, sm_count)),
-            "beside": int(rng.integers(1, sm_count // 3)),
-        }.get(kind) or int(rng.integers(1, 3 * sm_count))
-        waves = -(-blocks // sm_count)
-        # Nanoseconds, and blocks that last equally long.
-        spent = waves * int(rng.integers(2_000, 40_000))
-        kernels.append(_kernel(moment, spent, blocks))
-        if kind in ("beside", "mixed") and blocks < sm_count // 2:
-            beside = int(rng.integers(1, sm_count - blocks))
-            kernels.append(_kernel(moment + int(rng.integers(0, spent // 2)), spent, beside))
-            spent = round(1e9 * kernels[-1]["end_s"]) - moment
-        moment += spent + (0 if kind == "one SM" else int(rng.choice([0, 1_500, 12_000])))
-    window = moment + (0 if kind == "one SM" else int(rng.integers(1_000, 60_000)))
-    order = rng.permutation(len(kernels))
-    return {"kernels": [kernels[i] for i in order], "sm_count": sm_count, "window_s": window / 1e9}
-
-
-def _kernel(start: int, spent: int, blocks: int) -> dict[str, Any]:
-    return {"start_s": start / 1e9, "end_s": (start + spent) / 1e9, "blocks": blocks}
 
 
 def _utilisation_symptom(case: Any, said: Any) -> Wrong:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab05_profiling.drawn_steps import (
-    PATTERNS,
-    draw_blamed,
-    draw_machine,
-    draw_step,
-    draw_surprise,
-    machine_of,
-)
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
-from edl_labs.virtual.loop import step_spans
 
-EACH = 3  # timelines of each pattern, all but the first mixed with others
+PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
 CAUSES = ("kernels", "launch", "synchronisation", "data", "copy")
 # Of each pattern's lines, about three could be meant.
 _LINES = 3
@@ -31,15 +21,6 @@ class NameThePattern:
 
     `name_the_pattern(spans)` gives one of PATTERNS; three timelines of each, corrected for chance.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        # The pattern itself is not part of a case: cases travel to the student's process.
-        drawn = []
-        for pattern in PATTERNS:
-            for number in range(EACH):
-                machine = draw_machine(rng)
-                drawn.append(_spans(draw_step(rng, pattern, machine, mixed=number > 0), machine))
-        return [{"spans": drawn[i]} for i in rng.permutation(len(drawn))]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.name_the_pattern([dict(span) for span in case["spans"]])
@@ -68,13 +49,6 @@ class BlamedLine:
 
     `blame(spans, pattern)` gives the line of the script that costs the step most; corrected for chance.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        cases = []
-        for pattern in [*PATTERNS, *PATTERNS]:
-            machine = draw_machine(rng)
-            cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
-        return [cases[i] for i in rng.permutation(len(cases))]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.blame([dict(span) for span in case["spans"]], case["pattern"])
@@ -112,17 +86,6 @@ class MostToGain:
     `most_to_gain(step, machine)` gives the best cause to remove, and the speed-up of removing each of CAUSES.
     """
 
-    def cases(self, rng: Any) -> list[Any]:
-        steps = [(pattern, True) for pattern in PATTERNS] + [("synchronisation", False), ("copy", False)]
-        cases = []
-        for pattern, mixed in steps:
-            machine = draw_machine(rng)
-            cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
-        for draw in (draw_surprise, partial(draw_blamed, pattern="synchronisation")):
-            machine = draw_machine(rng)
-            cases.append({"step": draw(rng, machine=machine), "machine": machine})
-        return [cases[i] for i in rng.permutation(len(cases))]
-
     def probe(self, student: Any, case: Any) -> Any:
         step = [dict(operation) for operation in case["step"]]
         best, gains = student.most_to_gain(step, machine_of(case))
@@ -152,8 +115,9 @@ class MostToGain:
         return "\n".join([", ".join(f"{key} = {1e6 * value:.3g} µs" for key, value in host.items()), *lines])
 
 
-def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
-    return step_spans(step, VirtualMachine(**machine), count=1)
+def machine_of(case: Any) -> VirtualMachine:
+    """The machine of a case."""
+    return VirtualMachine(**case["machine"])
 
 
 def _above_chance(fractions: list[float], chance: float) -> float:

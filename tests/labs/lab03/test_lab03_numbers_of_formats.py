@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from edl_labs.exercises.lab03_mixed_precision.encode_decode import NAMED
+from edl_labs.exercises.lab03_mixed_precision.judge.drawn_formats import NAMED
 
 FP16, BF16, E4M3FN, E5M2 = (dict(one) for one in NAMED)
 TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "e4m3fn": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}

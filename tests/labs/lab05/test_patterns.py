@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from edl_labs.exercises.lab05_profiling.drawn_steps import PATTERNS, draw_blamed, draw_machine, draw_step, draw_surprise
-from edl_labs.exercises.lab05_profiling.step_patterns import _longest
+from edl_labs.exercises.lab05_profiling.judge.drawn_steps import draw_blamed, draw_machine, draw_step, draw_surprise
+from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS, _longest
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_s, step_spans
 

@@ -1,13 +1,16 @@
-"""Drawn training steps, as plain data that edl_labs.virtual.loop runs: one pattern each, and one line to blame."""
+"""The cases of name_the_pattern, blame and most_to_gain: steps of training loops, as plain data to run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from edl_labs.checks import draws
+from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS
 from edl_labs.virtual import VirtualMachine
+from edl_labs.virtual.loop import step_spans
 
-PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
 Step = list[dict[str, Any]]
 
 
@@ -24,9 +27,44 @@ def draw_machine(rng: Any) -> dict[str, Any]:
     }
 
 
-def machine_of(case: Any) -> VirtualMachine:
-    """The machine of a case."""
-    return VirtualMachine(**case["machine"])
+EACH = 3  # timelines of each pattern, all but the first mixed with others
+
+
+@draws("name_the_pattern")
+def patterns(rng: Any) -> list[Any]:
+    # The pattern itself is not part of a case: cases travel to the student's process.
+    drawn = []
+    for pattern in PATTERNS:
+        for number in range(EACH):
+            machine = draw_machine(rng)
+            drawn.append(_spans(draw_step(rng, pattern, machine, mixed=number > 0), machine))
+    return [{"spans": drawn[i]} for i in rng.permutation(len(drawn))]
+
+
+@draws("blame")
+def blamed(rng: Any) -> list[Any]:
+    cases = []
+    for pattern in [*PATTERNS, *PATTERNS]:
+        machine = draw_machine(rng)
+        cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
+    return [cases[i] for i in rng.permutation(len(cases))]
+
+
+@draws("most_to_gain")
+def steps(rng: Any) -> list[Any]:
+    steps = [(pattern, True) for pattern in PATTERNS] + [("synchronisation", False), ("copy", False)]
+    cases = []
+    for pattern, mixed in steps:
+        machine = draw_machine(rng)
+        cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
+    for draw in (draw_surprise, partial(draw_blamed, pattern="synchronisation")):
+        machine = draw_machine(rng)
+        cases.append({"step": draw(rng, machine=machine), "machine": machine})
+    return [cases[i] for i in rng.permutation(len(cases))]
+
+
+def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
+    return step_spans(step, VirtualMachine(**machine), count=1)
 
 
 class Draw:

@@ -1,0 +1,98 @@
+"""The cases of dynamic_scale, bug_hunt and train_it: scripts of gradients, batches that overflow, settings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import draws
+from edl_labs.exercises.lab03_mixed_precision.bug_hunt import EACH, FEATURES, LOOPS, OVERFLOWING
+
+_STEPS = 26  # several growth intervals and several overflows
+
+
+_CASES = 3  # each trains: more would take seconds
+
+
+@draws("dynamic_scale")
+def scripts(rng: Any) -> list[Any]:
+    return [_script(rng, i) for i in range(8)]
+
+
+@draws("bug_hunt")
+def loops(rng: Any) -> list[Any]:
+    return [_loop_case(rng, loop) for loop in LOOPS for _ in range(EACH)]
+
+
+@draws("train_it")
+def trainings(rng: Any) -> list[Any]:
+    return [
+        {
+            "seed": int(rng.integers(2**31)),
+            "loss_weight": float(2.0 ** -rng.integers(24, 27)),
+            "init_scale": float(2.0 ** rng.integers(45, 48)),
+            "growth_interval": int(rng.integers(40, 70)),
+        }
+        for _ in range(_CASES)
+    ]
+
+
+def _script(rng: Any, index: int) -> dict[str, Any]:
+    interval = int(rng.integers(2, 6))
+    settings = {
+        "init_scale": float(2.0 ** rng.integers(10, 18)),
+        "growth_factor": float(rng.choice([2.0, 4.0])),
+        "backoff_factor": float(rng.choice([0.5, 0.25])),
+        "growth_interval": interval,
+    }
+    sizes = [int(size) for size in rng.integers(1, 5, size=2)]
+    steps = [_scripted(rng, sizes, _kind(rng, number, interval)) for number in range(_STEPS)]
+    for step in steps[:: 3 + index % 2]:
+        step["unscale"] = "once"
+    steps[int(rng.integers(1, _STEPS))]["unscale"] = "twice"
+    return {"settings": settings, "sizes": sizes, "steps": steps}
+
+
+def _kind(rng: Any, number: int, interval: int) -> str:
+    # A bad step just before the scale would grow tells a counter that is set back from one that is not.
+    if number == 0:
+        return "clean"
+    if number == interval - 1:
+        return "inf"
+    if number < 3 * interval:
+        return "clean"
+    return str(rng.choice(["clean", "clean", "clean", "clean", "inf", "nan", "large"]))
+
+
+def _scripted(rng: Any, sizes: list[int], kind: str) -> dict[str, Any]:
+    """A step's true gradients: small enough for any scale, or with one value that no scale of the script survives."""
+    gradients = [[float(x) for x in rng.choice([-1, 1], size=n) * 2.0 ** rng.uniform(-12, -5, size=n)] for n in sizes]
+    part = gradients[int(rng.integers(len(gradients)))]
+    bad = {"inf": math.inf, "nan": math.nan, "large": 3e5}
+    if kind in bad:
+        part[int(rng.integers(len(part)))] = bad[kind] * (1 if kind == "nan" else float(rng.choice([-1, 1])))
+    return {"gradients": gradients, "unscale": ""}
+
+
+def _loop_case(rng: Any, loop: str) -> dict[str, Any]:
+    count = 8 + 2 * int(rng.integers(3))
+    small = 1e-8 if loop == "train_static" else 1.0
+    true = [float(value) for value in rng.uniform(0.5, 2, size=FEATURES)]
+    batches = [_batch(rng, true, small) for _ in range(count)]
+    if loop != "train_static":
+        for i in rng.choice(count // 2 - 1, size=2, replace=False):
+            batches[2 * int(i) + 1]["x"][0][0] = OVERFLOWING
+    return {
+        "loop": loop,
+        "weights": [0.0] * FEATURES,
+        "batches": batches,
+        "lr": float(rng.uniform(0.02, 0.06)),
+        "init_scale": float(2.0 ** rng.integers(8, 17)),
+        "max_norm": float(rng.uniform(0.3, 0.8)),
+    }
+
+
+def _batch(rng: Any, true: list[float], small: float) -> dict[str, Any]:
+    x = [[float(value) for value in rng.normal(size=FEATURES)] for _ in range(4)]
+    y = [[small * sum(a * b for a, b in zip(row, true, strict=True))] for row in x]
+    return {"x": x, "y": y}

@@ -1,0 +1,7 @@
+"""The judge's part of lab05_profiling: what draws hidden cases. It is in no install of students."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab05_profiling.judge import drawn_profiles, drawn_runs, drawn_steps
+
+__all__ = ["drawn_profiles", "drawn_runs", "drawn_steps"]
