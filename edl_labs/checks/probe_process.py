@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +15,8 @@ from typing import IO, Any
 
 from edl_labs.checks import plain_data
 from edl_labs.errors import EdlError, PlainDataError
+
+_APART_BYTES = 4 << 30  # as grading gives a kernel (3 GiB), with what torch maps privately
 
 
 class ProbeDied(EdlError):
@@ -72,6 +76,19 @@ class Worker:
         request = {"collect": exercise, "cases": cases, "references": [list(pair) for pair in references]}
         return self._ask(request, timeout_s)["records"]
 
+    def collect_apart(
+        self, exercise: str, cases: list[Any], *, changed: Iterable[tuple[str, str]] = (), cpu_s: float, wall_s: float
+    ) -> list[dict[str, Any]] | None:
+        """The records of `collect` in a fork of the process that runs the cells of `changed` first.
+
+        Whatever they do ends with the fork. None where a cell failed, or where the fork died or took more CPU time or
+        time than it may.
+        """
+        request = {"collect": exercise, "cases": cases, "references": []}
+        apart = {"changed": [list(pair) for pair in changed], "cpu_s": cpu_s, "wall_s": wall_s}
+        answer = self._ask({**request, "apart": apart}, wall_s + self._timeout_s)
+        return answer["records"]
+
     def _ask(self, request: dict[str, Any], timeout_s: float) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -125,6 +142,50 @@ def _serve() -> None:
 def _answer(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     if "run" in request:
         return {"error": _run_all(request["run"], namespace, keep_going=request["keep_going"])}
+    if "apart" in request:
+        return _answer_apart(request, namespace)
+    return _collected(request, namespace)
+
+
+def _answer_apart(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
+    """The answer of a fork that ran the changed cells; no records where one failed or it died."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(reading)
+            _limit(request["apart"])
+            failed = _run_all(request["apart"]["changed"], namespace, keep_going=False)
+            with os.fdopen(writing, "wb") as pipe:
+                _write(pipe, {"records": None} if failed else _collected(request, namespace))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        try:
+            return _read(pipe)
+        except (EOFError, PlainDataError):
+            return {"records": None}
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _limit(apart: dict[str, Any]) -> None:
+    """End this process, and what it starts, when it takes too long, computes too much or fills the memory."""
+    import resource
+
+    os.setpgid(0, 0)
+    cpu_s = math.ceil(apart["cpu_s"])
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    resource.setrlimit(resource.RLIMIT_DATA, (_APART_BYTES, _APART_BYTES))
+    signal.setitimer(signal.ITIMER_REAL, apart["wall_s"])
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # a fork has none of the threads that its parent's pool had
+
+
+def _collected(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     from edl_labs.checks.evidence import collect
     from edl_labs.checks.lab_exercises import find
 

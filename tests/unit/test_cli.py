@@ -84,6 +84,9 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: li
     ("arguments", "said"),
     [
         (["test", "lab01_gpu_basic"], "lab01_gpu_basics"),
+        (["test", "lab01_gpu_basics", "finish_time", "--mutants"], "it has finish_times"),
+        (["test", "finish_times", "--mutants"], "finish_times is named, and no lab"),
+        (["test", "lab01_gpu_basics", "--sample", "3"], "--sample is for --mutants alone"),
         (["run", "lab77_nothing"], "lab77_nothing"),
         (["run", "-p", "nonsense"], "not NAME=VALUE"),
         (["run", "-p", "nonsense=1"], "nonsense"),

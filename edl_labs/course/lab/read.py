@@ -170,7 +170,7 @@ def _check_wrong_replaces(lab: Lab) -> None:
 
 
 def _check_stray(course: Course, lab: Lab) -> None:
-    expected = {f"{lab.name}.py", "lab.toml", *lab.toml.data}
+    expected = {f"{lab.name}.py", "lab.toml", "equivalent.toml", *lab.toml.data}
     for path in sorted(lab.folder.rglob("*")):
         inside = path.relative_to(lab.folder)
         if path.is_dir() or any(part in _IGNORED for part in inside.parts):
