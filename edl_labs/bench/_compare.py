@@ -13,14 +13,11 @@ from edl_labs.bench._measure import checked_budget, step_s
 from edl_labs.bench.detectors import Detection, get_ready
 from edl_labs.bench.equal_outputs import compare_outputs
 from edl_labs.bench.results import ClockFacts, Comparison, Mistake, RatioRow, Side, sure_level, verdict
-from edl_labs.bench.timing.argument_pool import ArgumentPool
-from edl_labs.bench.timing.blocks import Runner
-from edl_labs.bench.timing.clock_choice import clock_in_use
-from edl_labs.bench.timing.one_after_another import OneAfterAnother, blocked_order
-from edl_labs.bench.timing.paired_rounds import Rounds
+from edl_labs.bench.timing.blocks import ArgumentPool, Runner
+from edl_labs.bench.timing.paired_rounds import OneAfterAnother, Rounds, blocked_order
 from edl_labs.bench.timing.processor_state import Watch, watch_for
-from edl_labs.bench.timing.sampling import Sampler
-from edl_labs.bench.timing.warmup import BlockPlan, block_target_s, fitting, warm_up
+from edl_labs.bench.timing.reachable_objects import clock_in_use
+from edl_labs.bench.timing.warmup import BlockPlan, Sampler, block_target_s, fitting, warm_up
 from edl_labs.clock import Clock
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError

@@ -13,15 +13,12 @@ from typing import Any
 from edl_labs import stats
 from edl_labs.bench import detectors
 from edl_labs.bench.results import ClockFacts, Measurement
-from edl_labs.bench.timing.argument_pool import ArgumentPool
-from edl_labs.bench.timing.blocks import Runner, label
+from edl_labs.bench.timing.blocks import ArgumentPool, Runner, label
 from edl_labs.bench.timing.cache_flush import llc_bytes, make_flush
-from edl_labs.bench.timing.clock_choice import clock_in_use
 from edl_labs.bench.timing.cuda_graph import captured
-from edl_labs.bench.timing.interrupts import counter_for, undisturbed
-from edl_labs.bench.timing.processor_state import State, Watch, moved, watch_for
-from edl_labs.bench.timing.sampling import Sampler
-from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, warm_up
+from edl_labs.bench.timing.processor_state import State, Watch, counter_for, moved, undisturbed, watch_for
+from edl_labs.bench.timing.reachable_objects import clock_in_use
+from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, Sampler, warm_up
 from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError

@@ -12,7 +12,8 @@ from typing import ParamSpec, TypeVar
 
 from edl_labs.bench.detectors import mistake
 from edl_labs.bench.results import Mistake
-from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_asynchronous
+from edl_labs.bench.timing.reachable_objects import clock_in_use
+from edl_labs.clock import Clock, is_asynchronous
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
 
@@ -79,7 +80,7 @@ class Timer:
     def clock(self) -> Clock:
         """The clock in use: the accelerator's where this process uses one, unless another was given."""
         if self._clock is None:
-            self._clock = _clock_here()
+            self._clock = clock_in_use(None)
         return self._clock
 
     @property
@@ -267,19 +268,12 @@ def _still_working(clock: Clock, took_s: float) -> bool | None:
         start = clock.now_s()
         clock.synchronize()
         return clock.now_s() - start > 0.05 * took_s + 1e-4 * took_s + 2 * clock.read_cost_s + 2e-5
-    device = _clock_here()
+    device = clock_in_use(None)
     if not is_asynchronous(device):
         return None
     start = device.now_s()
     device.synchronize()
     return device.now_s() - start > 0.05 * took_s + 2e-5
-
-
-def _clock_here() -> Clock:
-    from edl_labs.bench.timing.clock_choice import accelerator_of
-
-    device = accelerator_of([])
-    return HostClock() if device is None else AcceleratorClock(device)
 
 
 __all__ = ["LapStats", "Timer"]

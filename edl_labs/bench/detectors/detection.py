@@ -9,24 +9,16 @@ from functools import cache
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench.detectors.compiling import CompileInside
+from edl_labs.bench.detectors.call_watches import TorchWatch, VirtualWatch, is_compiled
+from edl_labs.bench.detectors.changing_calls import AllocatorGrowing, CompileInside, GradientsAccumulate, GraphKept
 from edl_labs.bench.detectors.detector import Detector, Look
-from edl_labs.bench.detectors.growing import AllocatorGrowing, GradientsAccumulate, GraphKept
-from edl_labs.bench.detectors.input_data import ConstantInputs, used_up
-from edl_labs.bench.detectors.machine_state import ClockLow, Oversubscribed
-from edl_labs.bench.detectors.other_threads import computing_threads, queued_s
-from edl_labs.bench.detectors.residency import CacheResident
-from edl_labs.bench.detectors.speed_limit import FasterThanLight, excess
-from edl_labs.bench.detectors.torch_watch import TorchWatch, is_compiled
-from edl_labs.bench.detectors.unused_results import LazyResult, ResultUnused, dispose
-from edl_labs.bench.detectors.virtual_watch import VirtualWatch
-from edl_labs.bench.detectors.waiting import ItemInside, NoSync, OtherStream, SyncEachCall
+from edl_labs.bench.detectors.inputs_and_results import ConstantInputs, LazyResult, ResultUnused, dispose, used_up
+from edl_labs.bench.detectors.machine_limits import CacheResident, ClockLow, FasterThanLight, Oversubscribed, excess
+from edl_labs.bench.detectors.waiting import ItemInside, NoSync, OtherStream, SyncEachCall, computing_threads, queued_s
 from edl_labs.bench.results import Mistake
-from edl_labs.bench.timing.argument_pool import ArgumentPool
-from edl_labs.bench.timing.blocks import Runner, failed, label
-from edl_labs.bench.timing.clock_choice import virtual_gpu
+from edl_labs.bench.timing.blocks import ArgumentPool, Runner, failed, label
 from edl_labs.bench.timing.processor_state import State
-from edl_labs.bench.timing.reachable_objects import reachable
+from edl_labs.bench.timing.reachable_objects import reachable, virtual_gpu
 from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import Clock, HostClock, is_processor_time
 from edl_labs.device import stamp_for

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from edl_labs.bench.detectors.torch_watch import TorchWatch
-from edl_labs.bench.detectors.virtual_watch import VirtualWatch
+from edl_labs.bench.detectors.call_watches import TorchWatch, VirtualWatch
 from edl_labs.bench.results import Mistake
-from edl_labs.bench.timing.argument_pool import ArgumentPool
-from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.blocks import ArgumentPool, Runner
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import Clock

@@ -1,1 +1,1 @@
-"""How a call is timed: blocks, warm-up, rounds, arguments, caches, and the clock to do it on."""
+"""How a call is timed: the clock, blocks and their arguments, warm-up, rounds, caches."""

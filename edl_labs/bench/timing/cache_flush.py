@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edl_labs.bench.timing.clock_choice import virtual_gpu
+from edl_labs.bench.timing.reachable_objects import virtual_gpu
 from edl_labs.clock import Clock, device_behind
 
 _UNKNOWN_LLC_BYTES = 32 << 20  # the size of common desktop processors

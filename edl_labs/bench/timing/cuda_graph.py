@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edl_labs.bench.timing.argument_pool import ArgumentPool
+from edl_labs.bench.timing.blocks import ArgumentPool
 from edl_labs.clock import Clock, device_behind
 from edl_labs.errors import UsageError
 

@@ -1,13 +1,17 @@
-"""The state of the processor under test: its clock and whether it is throttled. Read only."""
+"""The state of the processor under test: its clock, whether it is throttled, who else took it. Read only."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from edl_labs.clock import Clock, device_behind
+from edl_labs.clock import Clock, device_behind, is_processor_time
 
 _MOVED = 0.01  # a step of an NVIDIA GPU's clock is 15 MHz, about 1 %
+_T = TypeVar("_T")
+_LEAST = 10  # rounds that an interval needs
+_SHARE = 0.2  # of what is left, less would be the odd ones out
 
 
 @dataclass(frozen=True)
@@ -75,3 +79,23 @@ def watch_for(clock: Clock) -> Watch | None:
         return NvmlWatch(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
     except Exception:  # no NVIDIA GPU, no driver library, no permission
         return None
+
+
+def counter_for(clock: Clock) -> Callable[[], int]:
+    """A count of involuntary context switches of this process; always 0 where clock or system have no such thing."""
+    if not is_processor_time(clock):
+        return lambda: 0
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:  # Windows
+        return lambda: 0
+    return lambda: getrusage(RUSAGE_SELF).ru_nivcsw
+
+
+def undisturbed(values: Sequence[_T], interrupted: Sequence[bool]) -> list[_T]:
+    """The values of what was not interrupted; all of them where that would leave under ten, or under a fifth.
+
+    Which ones are left out hangs on the system's scheduler alone, not on the values and not on the order drawn.
+    """
+    calm = [value for value, hit in zip(values, interrupted, strict=True) if not hit]
+    return calm if len(calm) >= max(_LEAST, _SHARE * len(values)) else list(values)

@@ -1,14 +1,23 @@
-"""What a function can reach: the objects in its closure, its globals, its defaults and what it is bound to."""
+"""What a function says without being called: the objects it reaches, their device's clock, what its code calls."""
 
 from __future__ import annotations
 
+import dis
 import functools
+import os
+import sys
 import types
 from collections.abc import Iterator
+from itertools import pairwise
+from types import MemberDescriptorType
 from typing import Any
+
+from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_modelled
 
 _DEPTH = 4  # function, closure, object, its parts, theirs
 _MOST = 5000  # looked through in some milliseconds
+_DROPPED = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "UNARY_NEGATIVE", "BINARY_SLICE"}
+_COMPILERS = {("torch", "compile"), ("jit", "script"), ("jit", "trace")}
 
 
 def reachable(*roots: Any) -> Iterator[Any]:
@@ -74,3 +83,93 @@ def _is_library(fn: types.FunctionType) -> bool:
     return module.partition(".")[0] in {"torch", "numpy", "builtins", "edl_labs"} and not module.startswith(
         "edl_labs.exercises"
     )
+
+
+def clock_in_use(fn: Any, inputs: Any = None) -> Clock:
+    """The clock of the device that `fn` or its inputs refer to: a VirtualGPU's, an accelerator's, or the host's."""
+    items = list(reachable(fn, inputs))
+    gpu = virtual_gpu(items)
+    if gpu is not None:
+        return gpu.clock
+    device = accelerator_of(items)
+    return HostClock() if device is None else AcceleratorClock(device)
+
+
+def virtual_gpu(items: list[Any]) -> Any:
+    """The VirtualGPU among `items`, or that a buffer, a stream or a clock among them belongs to; None without one."""
+    owners = (owner for item in items for owner in (item, _part(item, "gpu")))
+    return next(filter(_is_modelled_gpu, owners), None)
+
+
+def _is_modelled_gpu(item: Any) -> bool:
+    clock = _part(item, "clock")
+    # Other modelled machines have clocks too, and launch nothing.
+    return clock is not None and is_modelled(clock) and callable(getattr(type(item), "launch", None))
+
+
+def _part(item: Any, name: str) -> Any:
+    """An attribute or a slot of `item`, found without running code of its class."""
+    parts = getattr(item, "__dict__", None)
+    if isinstance(parts, dict) and name in parts:
+        return parts[name]
+    return getattr(item, name, None) if isinstance(getattr(type(item), name, None), MemberDescriptorType) else None
+
+
+def accelerator_of(items: list[Any]) -> str | None:
+    """The accelerator on which a tensor among `items` lies, or that this process already uses; None for neither."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return None
+    for item in items:
+        if isinstance(item, torch.Tensor) and item.device.type not in ("cpu", "meta"):
+            return str(item.device)
+    current = torch.accelerator.current_accelerator(check_available=True)
+    in_use = current is not None and (current.type != "cuda" or torch.cuda.is_initialized())
+    return str(current.type) if in_use else None
+
+
+def drops_a_value(fn: Any) -> str:
+    """The operator whose value the code of `fn` drops on a line of its own, or ''."""
+    code = getattr(fn, "__code__", None)
+    if code is None:
+        return ""
+    before = None
+    for step in dis.get_instructions(code):
+        if step.opname == "POP_TOP" and before is not None and before.opname in _DROPPED:
+            return "its code computes a value and drops it"
+        if step.opname != "CACHE":
+            before = step
+    return ""
+
+
+def calls_by_name(roots: tuple[Any, ...], name: str) -> bool:
+    """Whether code that `roots` can reach calls something called `name` as an attribute."""
+    return any(step.argval == name for _, step in _attribute_steps(roots))
+
+
+def compiles(roots: tuple[Any, ...]) -> bool:
+    """Whether code that `roots` can reach calls torch.compile, torch.jit.script or torch.jit.trace."""
+    return any((before.argval, step.argval) in _COMPILERS for before, step in _attribute_steps(roots))
+
+
+def _attribute_steps(roots: tuple[Any, ...]) -> list[tuple[dis.Instruction, dis.Instruction]]:
+    found = []
+    for item in reachable(*roots):
+        if isinstance(item, types.FunctionType) and not _foreign(item):
+            found += _steps(item.__code__)
+    return found
+
+
+def _steps(code: types.CodeType) -> list[tuple[dis.Instruction, dis.Instruction]]:
+    steps = list(dis.get_instructions(code))
+    pairs = [(a, b) for a, b in pairwise(steps) if b.opname in ("LOAD_ATTR", "LOAD_METHOD")]
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            pairs += _steps(constant)
+    return pairs
+
+
+def _foreign(fn: types.FunctionType) -> bool:
+    # Code of installed packages may synchronise for reasons of its own that the caller cannot take out.
+    file = fn.__code__.co_filename
+    return "site-packages" in file or file.startswith(sys.base_prefix + os.sep + "lib") or "dist-packages" in file

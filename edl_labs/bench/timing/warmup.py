@@ -1,4 +1,4 @@
-"""Before timing: run until the time of a call is stable, and find how many calls make a block."""
+"""Before timing: run until the time of a call is stable, find how many calls make a block, then read such blocks."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _BLIND_S = 0.5  # real time after which a clock that saw nothing is given up
 _MOST_QUEUED = 1 << 15
 # A call that fits the budget fewer times than this is timed as it comes.
 _FEW = 10
+_HOST_SLOPE_CALLS = 32  # from here on a second, short block costs under a thirtieth of the long one
 
 
 @dataclass(frozen=True)
@@ -139,3 +140,39 @@ def fitting(call_s: float, target_s: float, *, asynchronous: bool = False) -> in
 def _grown(calls: int, took: float, target: float) -> int:
     ratio = target / took if took > 0 else 16.0
     return min(MAX_CALLS, max(calls + 1, math.ceil(calls * min(ratio, 16.0))))
+
+
+class Sampler:
+    """Draws times per call of one runner, in blocks of a plan's size.
+
+    Many calls: the slope between a block of one call and a block of k, which removes everything that a block costs once
+    (readings, the wait for the device, the latency of the first launch). Few calls: the cost of an empty block is
+    taken off.
+    """
+
+    def __init__(self, runner: Runner, plan: BlockPlan) -> None:
+        self.runner, self.plan = runner, plan
+        self._empty_s = plan.empty_s
+        self.slope = plan.calls >= (2 if runner.asynchronous else _HOST_SLOPE_CALLS) and runner.before_each is None
+
+    def read_s(self) -> float:
+        """Seconds per call, from one block."""
+        calls = self.plan.calls
+        if self.slope:
+            short = self.runner.block_s(1)
+            return (self.runner.block_s(calls) - short) / (calls - 1)
+        return (self.runner.block_s(calls) - calls_cost(self.runner, calls, self._empty_s)) / calls
+
+    def settle(self) -> None:
+        """One untimed call after another function has run, where that is cheap beside the block."""
+        if self.plan.calls >= 4:
+            self.runner.block_s(1)
+
+    def check_empty(self) -> None:
+        """Measures the cost of an empty block again: the state of the machine may have changed it."""
+        self._empty_s = median(self.runner.block_s(0) for _ in range(5))
+
+
+def calls_cost(runner: Runner, calls: int, empty_s: float) -> float:
+    """What to take off a block of `calls`: the empty block, once, or once a call where each call is timed by itself."""
+    return empty_s * (calls if runner.before_each is not None else 1)

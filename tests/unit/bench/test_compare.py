@@ -360,7 +360,7 @@ def test_the_html_names_the_verdict_and_escapes_names():
 
 
 def test_what_was_interrupted_is_left_out_while_enough_remains():
-    from edl_labs.bench.timing.interrupts import undisturbed
+    from edl_labs.bench.timing.processor_state import undisturbed
 
     values = list(range(20))
 

@@ -14,10 +14,10 @@ import torch
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench import FunctionFailed, measure
-from edl_labs.bench.detectors import KINDS, Detection, mistake, other_threads
-from edl_labs.bench.detectors.input_data import used_up
-from edl_labs.bench.detectors.speed_limit import bound_s
-from edl_labs.bench.timing.argument_pool import ArgumentPool
+from edl_labs.bench.detectors import KINDS, Detection, mistake, waiting
+from edl_labs.bench.detectors.inputs_and_results import used_up
+from edl_labs.bench.detectors.machine_limits import bound_s
+from edl_labs.bench.timing.blocks import ArgumentPool
 from edl_labs.errors import UsageError
 
 # What only the timed blocks can show. The rest is seen in the calls before them, on a clock that does not move.
@@ -89,13 +89,13 @@ def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):
 
     monkeypatch.setattr(threading, "active_count", lambda: 2)
     monkeypatch.setattr(time, "sleep", nap)
-    monkeypatch.setattr(other_threads, "_run_ns", lambda: dict(ran))
-    monkeypatch.setattr(other_threads, "_is_runnable", lambda thread: not done[thread])
-    found = other_threads.computing_threads()
+    monkeypatch.setattr(waiting, "_run_ns", lambda: dict(ran))
+    monkeypatch.setattr(waiting, "_is_runnable", lambda thread: not done[thread])
+    found = waiting.computing_threads()
     ran[7], done[7] = 0, True
 
     assert {7} == found
-    assert set() == other_threads.computing_threads()
+    assert set() == waiting.computing_threads()
 
 
 @pytest.mark.parametrize("maker", [pytest.param(m, id=f"{i}-{m.__name__}") for i, m in enumerate(snippets.CLEAN)])
@@ -285,7 +285,7 @@ def test_a_resident_input_is_told_where_a_cleared_cache_makes_a_difference(monke
         state["cold"] = False
         return x
 
-    monkeypatch.setattr("edl_labs.bench.detectors.residency.make_flush", lambda clock: flush)
+    monkeypatch.setattr("edl_labs.bench.detectors.machine_limits.make_flush", lambda clock: flush)
     m = measure(fn, inputs=(torch.randn(1 << 18),), clock=clock)
 
     assert want == [item.kind for item in m.warnings]

@@ -406,7 +406,7 @@ def test_a_result_on_virtual_time_says_that_it_is_modelled():
 
 
 def test_the_clock_in_use_is_that_of_the_modelled_gpu_that_a_function_reaches():
-    from edl_labs.bench.timing.clock_choice import clock_in_use
+    from edl_labs.bench.timing.reachable_objects import clock_in_use
     from edl_labs.virtual import VirtualGPU, VirtualWorkers
 
     gpu, workers = VirtualGPU("A100-80GB"), VirtualWorkers()

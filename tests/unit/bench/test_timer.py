@@ -171,7 +171,7 @@ def test_beside_the_hosts_clock_a_device_is_looked_at_a_few_times_once_it_is_use
     timer = Timer("step", clock=ScriptedClock())
     for turn in range(100):
         here = device if turn >= uses_device_from else HostClock()
-        monkeypatch.setattr("edl_labs.bench._timer._clock_here", lambda here=here: here)
+        monkeypatch.setattr("edl_labs.bench._timer.clock_in_use", lambda _, here=here: here)
         with timer:
             pass
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edl_labs.bench.detectors.speed_limit import bound_s
+from edl_labs.bench.detectors.machine_limits import bound_s
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import Ceiling, Machine, MemoryLevel, Work, attainable_flop_per_s, bound, diagnose, gemm, work
 
