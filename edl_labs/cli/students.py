@@ -63,7 +63,7 @@ def _ceilings(*, quiet: bool) -> Machine | None:
 
 
 def _show_card(machine: Machine) -> None:
-    from edl_labs.roofline.machine_card import card
+    from edl_labs.roofline.machine_ceilings import card
 
     rows = [[row.name, row.measured, row.datasheet, row.share, row.note] for row in card(machine)]
     title = f"{machine.name}: {machine.units} units, {machine.origin}"

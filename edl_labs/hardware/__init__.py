@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from edl_labs.hardware._accelerator import Accelerator, Rate, accelerator, lookup, table
-from edl_labs.hardware.peak import dtype_name, flop_rate, pcie_byte_per_s
+from edl_labs.hardware._accelerator import (
+    Accelerator,
+    Rate,
+    accelerator,
+    dtype_name,
+    flop_rate,
+    lookup,
+    pcie_byte_per_s,
+    table,
+)
 
 __all__ = ["Accelerator", "Rate", "accelerator", "dtype_name", "flop_rate", "lookup", "pcie_byte_per_s", "table"]

@@ -12,8 +12,8 @@ from typing import Any
 
 _HOMES = {
     "FloatFormat": "_float_format",
-    **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ"), "named_formats"),
-    **dict.fromkeys(("E5M2FNUZ", "E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "named_formats"),
+    **dict.fromkeys(("FP64", "FP32", "TF32", "BF16", "FP16", "E4M3FN", "E5M2", "E4M3FNUZ"), "_float_format"),
+    **dict.fromkeys(("E5M2FNUZ", "E8M0FNU", "E2M1FN", "FORMATS", "float_format", "torch_dtype"), "_float_format"),
     **dict.fromkeys(("autocast_table", "autocast_differences", "AutocastTable", "AutocastRow"), "_autocast_table"),
     **dict.fromkeys(
         ("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "_bytes_per_parameter"
@@ -23,7 +23,7 @@ _HOMES = {
     **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "_alignment"),
     **dict.fromkeys(("Alignment", "AlignedSize"), "_alignment"),
     **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),
-    **dict.fromkeys(("tf32_state", "TF32State"), "_tf32_state"),
+    **dict.fromkeys(("tf32_state", "TF32State"), "_rates_here"),
     **dict.fromkeys(("amp_report", "AmpReport", "training_step"), "_amp_report"),
     **dict.fromkeys(("predict_amp", "Prediction"), "_predict_amp"),
     **dict.fromkeys(("Rates", "rates_here"), "_rates_here"),

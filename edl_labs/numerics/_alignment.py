@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from edl_labs.errors import UsageError
-from edl_labs.numerics.named_formats import FORMATS, float_format
+from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.units import percent
 from edl_labs.values import Value
 

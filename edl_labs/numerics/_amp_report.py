@@ -14,8 +14,7 @@ from edl_labs.errors import UsageError
 from edl_labs.hardware import lookup
 from edl_labs.numerics._autocast_table import lower_dtype
 from edl_labs.numerics._predict_amp import Prediction, predict_amp
-from edl_labs.numerics._rates_here import Rates, check_rates, rates_here
-from edl_labs.numerics._tf32_state import TF32State, tf32_state
+from edl_labs.numerics._rates_here import Rates, TF32State, check_rates, rates_here, tf32_state
 from edl_labs.units import percent, seconds
 from edl_labs.values import Value
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from edl_labs.errors import UsageError
+from edl_labs.numerics._float_format import torch_dtype
 from edl_labs.numerics.autocast_trace import DEVICE_TYPES, TorchCall, trace
-from edl_labs.numerics.named_formats import torch_dtype
 from edl_labs.roofline.operators.counted_call import short_dtype
 from edl_labs.values import Value
 

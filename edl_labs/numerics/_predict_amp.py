@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.numerics._alignment import alignment_multiple
-from edl_labs.numerics._rates_here import Rates
-from edl_labs.numerics._tf32_state import tf32_state
+from edl_labs.numerics._rates_here import Rates, tf32_state
 from edl_labs.numerics.autocast_trace import TorchCall, TracedKernel, trace
 from edl_labs.roofline import Machine, Work, bound
 from edl_labs.roofline.operators.counted_call import short_dtype

@@ -11,8 +11,7 @@ import numpy as np
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
-from edl_labs.numerics._float_format import FloatFormat
-from edl_labs.numerics.named_formats import float_format
+from edl_labs.numerics._float_format import FloatFormat, float_format
 from edl_labs.units import percent
 from edl_labs.values import Value
 

@@ -17,8 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from edl_labs.errors import UsageError
-from edl_labs.roofline.operators.counted_call import CountedCall, counted, short_dtype
-from edl_labs.roofline.operators.operand_bytes import briefs
+from edl_labs.roofline.operators.counted_call import CountedCall, briefs, counted, short_dtype
 from edl_labs.roofline.operators.recorded_run import as_fake
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall, Recorder, briefed
 

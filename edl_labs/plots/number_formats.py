@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edl_labs.numerics._float_format import FloatFormat
-from edl_labs.numerics.named_formats import float_format
+from edl_labs.numerics._float_format import FloatFormat, float_format
 from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
 from edl_labs.units import percent
 

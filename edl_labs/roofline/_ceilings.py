@@ -17,9 +17,8 @@ from edl_labs.device import Device, best_device, describe
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
-from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
-from edl_labs.roofline.microbenchmarks.highest_rates import block_rate, measure_all
-from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, link_kernels
+from edl_labs.roofline.microbenchmarks import fastest_kernels
+from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, block_rate, link_kernels, measure_all
 
 # A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
@@ -127,12 +126,12 @@ def _device_clock(stamp: Device) -> Clock:
 
 def _told_levels(stamp: Device, workers: Workers | None) -> list[tuple[str, float]]:
     if workers is not None:
-        return [(name, float(size)) for name, size in memory_levels.host_caches(workers.count)]
+        return [(name, float(size)) for name, size in fastest_kernels.host_caches(workers.count)]
     return [("L2", float(stamp.l2_bytes))] if stamp.l2_bytes else []
 
 
 def _seen_levels(sweep: Mapping[str, list[tuple[int, float]]]) -> list[tuple[str, float]]:
-    found = memory_levels.steps(sweep["read"])
+    found = fastest_kernels.steps(sweep["read"])
     return [(f"cache {place + 1}", float(size)) for place, size in enumerate(found)]
 
 

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.numerics._underflow_report import UnderflowReport, named_tensors, underflow_report
-from edl_labs.numerics.named_formats import FORMATS, float_format
 from edl_labs.palette import BLUE, GREY, ON_COLOUR, ORANGE
 from edl_labs.ui.live_or_still import LiveOrStill, png
 

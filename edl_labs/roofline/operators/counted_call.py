@@ -1,16 +1,29 @@
-"""What one recorded call amounts to: FLOPs and bytes from its shapes."""
+"""What one recorded call amounts to: FLOPs and bytes from its shapes.
+
+Bytes are those of unique operands: each input read once and each output written once.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from edl_labs.errors import EdlError
 from edl_labs.hardware import dtype_name
 from edl_labs.roofline.operators.contractions import contraction_formula
-from edl_labs.roofline.operators.operand_bytes import briefs, moved_bytes
 from edl_labs.roofline.operators.other_flops import other_flops
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall
+
+# Operations that overwrite their first argument without reading it.
+_OVERWRITES = {
+    *("copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "arange", "copy"),
+}
+# Operations that read, of their first tensor, no more than what they give back.
+_LOOKS_UP = {"embedding", "index", "gather", "index_select", "take", "_embedding_bag"}
+# Operations that write only where their indices or sources say: (destination, source).
+_SCATTERS = {"index_put_", "_index_put_impl_", "index_add_", "scatter_", "scatter_add_", "index_copy_"}
 
 
 class CountedCall(NamedTuple):
@@ -71,3 +84,83 @@ def _dtype(call: RecordedCall, *, is_contraction: bool) -> str:
         return "none"
     chosen = max(floats, key=lambda brief: len(brief.shape)) if is_contraction else floats[0]
     return short_dtype(chosen.dtype, tf32=call.tf32 and is_contraction and chosen.is_cuda)
+
+
+def moved_bytes(name: str, args: Any, kwargs: Any, out: Any) -> int:
+    """Bytes read and written by one operation, from its briefed arguments and results.
+
+    Two arguments that are the same memory count once; of an expanded tensor only the elements that exist; a result that
+    is a view of an argument costs nothing. Look-ups read the rows they return, not the table. What `out=` names is
+    written, not read.
+    """
+    outputs = _unique(out)
+    read = {key: value for key, value in kwargs.items() if not _is_among(value, outputs)}
+    inputs = _unique(args, read)
+    if name in _SCATTERS:
+        return _scattered(args)
+    if not name.endswith("_") and len(read) == len(kwargs) and outputs and _is_view(inputs, outputs):
+        return 0
+    if name in _LOOKS_UP and inputs:
+        return _looked_up(inputs, outputs)
+    if name in _OVERWRITES and inputs:
+        inputs = inputs[1:]
+    if name == "convolution_backward" and not args[-1][0]:
+        inputs = [brief for brief in inputs if brief is not args[2]]
+    return sum(map(unique_bytes, inputs)) + sum(map(unique_bytes, outputs))
+
+
+def unique_bytes(brief: Brief) -> int:
+    """Bytes of the elements that exist: expanded dimensions count once, overlapping windows their span."""
+    if 0 in brief.shape:
+        return 0
+    span = 1 + sum((size - 1) * abs(step) for size, step in zip(brief.shape, brief.stride, strict=False))
+    return min(math.prod(brief.shape), span) * brief.dtype.itemsize
+
+
+def briefs(value: Any) -> Iterator[Brief]:
+    """Every briefed tensor in (nested) arguments or results."""
+    if isinstance(value, Brief):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            if isinstance(item, Brief):
+                yield item
+            elif isinstance(item, (tuple, list)):
+                yield from briefs(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from briefs(item)
+
+
+def _unique(*values: Any) -> list[Brief]:
+    # A view that starts at the same place, transposed or shorter, is the same bytes.
+    found: dict[int, Brief] = {}
+    for value in values:
+        for brief in (value,) if isinstance(value, Brief) else briefs(value):
+            known = found.setdefault(brief.place, brief)
+            if known is not brief and unique_bytes(brief) > unique_bytes(known):
+                found[brief.place] = brief
+    return list(found.values())
+
+
+def _is_view(inputs: list[Brief], outputs: list[Brief]) -> bool:
+    places = [brief.place for brief in inputs]
+    return all(brief.place in places for brief in outputs)
+
+
+def _is_among(value: Any, outputs: list[Brief]) -> bool:
+    given = _unique(value)
+    return bool(given) and _is_view(outputs, given)
+
+
+def _looked_up(inputs: list[Brief], outputs: list[Brief]) -> int:
+    table, rest = inputs[0], inputs[1:]
+    back = sum(map(unique_bytes, outputs))
+    return min(unique_bytes(table), back) + sum(map(unique_bytes, rest)) + back
+
+
+def _scattered(args: Any) -> int:
+    given = list(briefs(args[1:]))
+    source = max(map(unique_bytes, given), default=0)
+    # What is replaced is written; the sources and their places are read.
+    return sum(map(unique_bytes, given)) + source

@@ -10,10 +10,20 @@ import torch
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import Machine, _ceilings, ceilings
-from edl_labs.roofline.machine_card import card
-from edl_labs.roofline.microbenchmarks import fastest_kernels, memory_levels
-from edl_labs.roofline.microbenchmarks.highest_rates import best_of, block_rate, ceiling, measure_all
-from edl_labs.roofline.microbenchmarks.kernels import STREAMS, Kernel, Workers, memory_kernels, product_kernel, tf32
+from edl_labs.roofline.machine_ceilings import card
+from edl_labs.roofline.microbenchmarks import fastest_kernels
+from edl_labs.roofline.microbenchmarks.kernels import (
+    STREAMS,
+    Kernel,
+    Workers,
+    best_of,
+    block_rate,
+    ceiling,
+    measure_all,
+    memory_kernels,
+    product_kernel,
+    tf32,
+)
 
 
 class Scripted:
@@ -84,8 +94,8 @@ def test_a_sweep_shows_its_steps_and_noise_is_none():
     flat = [(2**n, 100.0 + 5 * (n % 3)) for n in range(10)]
     stairs = [(2**n, 100.0 if n < 4 else 60.0 if n < 7 else 20.0) for n in range(10)]
 
-    assert [] == memory_levels.steps(flat)
-    assert [2**3, 2**6] == memory_levels.steps(stairs)
+    assert [] == fastest_kernels.steps(flat)
+    assert [2**3, 2**6] == fastest_kernels.steps(stairs)
 
 
 def cache(tmp_path, index, **facts):
@@ -101,10 +111,10 @@ def test_caches_are_read_as_the_system_tells_them(tmp_path):
     cache(tmp_path, 2, level="2", type="Unified", size="1024K", shared_cpu_list="0,8")
     cache(tmp_path, 3, level="3", type="Unified", size="32M", shared_cpu_list="0-7")
 
-    assert [("L1", 4 * 32 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)] == memory_levels.host_caches(
+    assert [("L1", 4 * 32 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)] == fastest_kernels.host_caches(
         4, root=str(tmp_path)
     )
-    assert [] == memory_levels.host_caches(4, root=str(tmp_path / "nowhere"))
+    assert [] == fastest_kernels.host_caches(4, root=str(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize("pattern", STREAMS)
