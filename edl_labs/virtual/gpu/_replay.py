@@ -7,19 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator
 from edl_labs.values import Value
-from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.core import Core, timeline
 from edl_labs.virtual.gpu.dataflow import Piece, contents
 from edl_labs.virtual.gpu.machine import VirtualMachine, machine
-from edl_labs.virtual.gpu.operations import Entry, malformed
-from edl_labs.virtual.gpu.player import MAX_REPLAYED, Player, entries
+from edl_labs.virtual.gpu.operations import Player, done_again, entries
 from edl_labs.virtual.gpu.races import Race, find_races
 from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.readings import Reading, impossible, require_same
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading, require_same
 from edl_labs.virtual.timeline import Timeline
 
 
@@ -87,7 +84,7 @@ def replay(
     player = Player(VirtualGPU(machine(model)))
     readings: list[Reading] = []
     for index, entry in entries(program, max_operations=max_operations):
-        value = _issued(player, index, entry)
+        value = done_again(player.issue, index, entry)
         if "value" in entry:
             require_same(index, entry, value)
             readings.append(_reading(player, index, entry["op"], value))
@@ -106,17 +103,6 @@ def replay(
         program=tuple(core.recorded),
         core=core,
     )
-
-
-def _issued(player: Player, index: int, entry: Entry) -> Any:
-    try:
-        return player.issue(entry)
-    except ReplayError:
-        raise
-    except EdlError as error:
-        raise impossible(index, error) from error
-    except LookupError:
-        raise malformed(index, f"is a {entry['op']} of something that the program did not make") from None
 
 
 def _reading(player: Player, index: int, operation: str, value: Any) -> Reading:

@@ -7,16 +7,18 @@ races and data flow follow the table. Nothing in a program is trusted.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
-from edl_labs.virtual.errors import ReplayError, shown
+from edl_labs.virtual.errors import shown
 from edl_labs.virtual.gpu.buffers import DEVICE, MAX_REGIONS, PAGEABLE, PINNED, Region
+from edl_labs.virtual.gpu.core import Core
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS, MAX_NAME, MAX_SECONDS
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm
 
-Entry = dict[str, Any]
 _Check = Callable[[object], bool]
 # Regions in plain form, as [buffer, start, stop]: what an operation reads, and what it writes.
 Accesses = tuple[list[list[int]], list[list[int]]]
@@ -251,13 +253,17 @@ OPERATIONS: dict[str, OperationKind] = {
 }
 
 
-def check_entry(index: int, entry: object) -> Entry:
-    """`entry`, if it has the form of an operation; ReplayError, saying which field is wrong, if not."""
-    if type(entry) is not dict:
-        raise malformed(index, f"is {shown(entry)}, not a dict with its fields")
-    name = entry.get("op")
-    if type(name) is not str or name not in OPERATIONS:
-        raise malformed(index, f"has the name {shown(name)}, which no operation has")
+_FORM = ProgramForm("VirtualGPU", "gpu.program", OPERATIONS)
+malformed, done_again = _FORM.malformed, _FORM.done_again
+
+
+def entries(program: object, *, max_operations: int = MAX_REPLAYED) -> Iterator[tuple[int, Entry]]:
+    """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
+    return _FORM.entries(program, _checked, _charge, at_most=max_operations)
+
+
+def _checked(index: int, entry: Any) -> Entry:
+    name = _FORM.name_of(index, entry)
     kind = OPERATIONS[name]
     for key, value in entry.items():
         if key == "op" and type(key) is str:
@@ -270,16 +276,13 @@ def check_entry(index: int, entry: object) -> Entry:
     missing = [key for key in kind.required if key not in entry]
     if missing:
         raise malformed(index, f"is a {name} without its {missing[0]}")
-    return entry
+    return cast(Entry, entry)
 
 
-def malformed(index: int, problem: str) -> ReplayError:
-    """The error for an entry that is not an operation."""
-    return ReplayError(
-        f"operation {index} of the program {problem}",
-        why="only what a VirtualGPU recorded can be replayed",
-        next="return gpu.program as it is, without editing it",
-    )
+def _charge(entry: Entry) -> int:
+    # Operations on many regions count for several: each region of each of them is kept.
+    touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
+    return int(entry.get("times", 1)) * max(1, touched // 4)
 
 
 def compact(program: list[Entry]) -> list[Entry]:
@@ -297,3 +300,41 @@ def compact(program: list[Entry]) -> list[Entry]:
         else:
             short.extend([entry] * times)
     return short
+
+
+class Player:
+    """Issues checked operations to a VirtualGPU made for it, whose core it traces, and keeps count."""
+
+    def __init__(self, gpu: Any) -> None:
+        self.gpu = gpu
+        gpu.core.traced = True
+        self.counts: Counter[str] = Counter()
+        self.launches: Counter[str] = Counter()
+        self.copied: Counter[str] = Counter()
+        self.blocking = 0
+
+    def issue(self, entry: Entry) -> Any:
+        """Issue one operation, and give what it returned; LookupError where it needs what the program did not make."""
+        kind, name, times = OPERATIONS[entry["op"]], entry["op"], entry.get("times", 1)
+        value = kind.play(self.gpu, entry)
+        places = [self.gpu.buffers[entry[side][0]].where for side in ("dst", "src") if side in entry]
+        if kind.writes == COPIED:
+            name = _direction(*places)
+            self.copied[name] += entry["dst"][2] - entry["dst"][1]
+        if kind.is_kernel:
+            self.launches[entry["name"]] += times
+        self.counts[name] += times
+        self.blocking += kind.blocks(entry, places)
+        return value
+
+    def finish(self) -> Core:
+        """Let everything that was issued come to its end."""
+        core: Core = self.gpu.core
+        core.engines.run_all()
+        return core
+
+
+def _direction(dst: str, src: str) -> str:
+    """The name under which a copy between two places is counted: H is the host, D the device."""
+    ends = ["D" if place == DEVICE else "H" for place in (src, dst)]
+    return f"copy {ends[0]}2{ends[1]}"

@@ -23,7 +23,7 @@ from edl_labs.virtual.gpu.buffers import (
 from edl_labs.virtual.gpu.core import Core, timeline
 from edl_labs.virtual.gpu.engine import COMPUTE, TO_HOST, KernelWork, Operation
 from edl_labs.virtual.gpu.machine import VirtualMachine, copy_plan, kernel_cost, machine, transfer_ps
-from edl_labs.virtual.gpu.player import Player, entries
+from edl_labs.virtual.gpu.operations import Player, entries
 from edl_labs.virtual.gpu.streams import StreamContext, own_stream
 from edl_labs.virtual.host_clock import VirtualClock
 from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, label, picoseconds, whole_bytes

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.errors import EdlError
 from edl_labs.values import Value
 from edl_labs.virtual.loader.loader_engine import LoaderEngine
 from edl_labs.virtual.loader.loader_machine import LoaderMachine, loader_machine
-from edl_labs.virtual.loader.loader_operations import MAX_REPLAYED, OPERATIONS, Entry, entries, malformed
+from edl_labs.virtual.loader.loader_operations import OPERATIONS, done_again, entries
 from edl_labs.virtual.loader.workers import VirtualWorkers
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.readings import Reading, impossible, require_same
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading, require_same
 from edl_labs.virtual.timeline import Timeline
 
 
@@ -81,7 +80,7 @@ def replay_workers(
     counts: Counter[str] = Counter()
     readings: list[Reading] = []
     for index, entry in entries(program, vw.machine, max_operations=max_operations):
-        value = _issued(vw, index, entry)
+        value = done_again(lambda entry: OPERATIONS[entry["op"]].play(vw, entry), index, entry)
         counts[entry["op"]] += 1
         if "value" in entry:
             require_same(index, entry, value)
@@ -111,12 +110,3 @@ def _result(vw: VirtualWorkers, counts: Counter[str], readings: list[Reading]) -
         program=tuple(vw.program),
         engine=engine,
     )
-
-
-def _issued(vw: VirtualWorkers, index: int, entry: Entry) -> Any:
-    try:
-        return OPERATIONS[entry["op"]].play(vw, entry)
-    except EdlError as error:
-        raise impossible(index, error) from error
-    except LookupError:
-        raise malformed(index, f"is a {entry['op']} of something that the program did not make") from None

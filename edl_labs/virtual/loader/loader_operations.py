@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from edl_labs.virtual.errors import ReplayError, shown
+from edl_labs.virtual.errors import shown
 from edl_labs.virtual.loader.loader_machine import LoaderMachine
-
-# A program of this many operations replays in seconds, which a judge waits for.
-MAX_REPLAYED = 300_000
-Entry = dict[str, Any]
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm
 
 
 @dataclass(frozen=True)
@@ -53,55 +50,35 @@ OPERATIONS: dict[str, LoadingKind] = {
 }
 
 
+_FORM = ProgramForm(
+    "VirtualWorkers",
+    "vw.program",
+    OPERATIONS,
+    limit="a replay has a limit, and reading a thousand pages counts as one operation",
+)
+done_again = _FORM.done_again
+
+
 def entries(
     program: object, machine: LoaderMachine, *, max_operations: int = MAX_REPLAYED
 ) -> Iterator[tuple[int, Entry]]:
     """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
-    if type(program) is not list:
-        raise ReplayError(
-            f"a program is a list of operations, not a {type(program).__name__}",
-            why="it was not recorded by a VirtualWorkers",
-            next="return vw.program",
-        )
-    left = max_operations
-    for index, raw in enumerate(program):
-        entry = _checked(index, raw)
-        left -= _charge(entry, machine)
-        if left < 0:
-            raise ReplayError(
-                f"the program has more than {max_operations:,} operations",
-                why="a replay has a limit, and reading a thousand pages counts as one operation",
-                next="measure with fewer calls",
-            )
-        yield index, entry
+    return _FORM.entries(program, _checked, lambda entry: _charge(entry, machine), at_most=max_operations)
 
 
-def malformed(index: int, problem: str) -> ReplayError:
-    """The error for an entry that is not an operation."""
-    return ReplayError(
-        f"operation {index} of the program {problem}",
-        why="only what a VirtualWorkers recorded can be replayed",
-        next="return vw.program as it is, without editing it",
-    )
-
-
-def _checked(index: int, entry: object) -> Entry:
-    if type(entry) is not dict:
-        raise malformed(index, f"is {shown(entry)}, not a dict with its fields")
-    name = entry.get("op")
-    if type(name) is not str or name not in OPERATIONS:
-        raise malformed(index, f"has the name {shown(name)}, which no operation has")
-    wanted = {"op", *OPERATIONS[name].fields}
+def _checked(index: int, entry: Any) -> Entry:
+    name = _FORM.name_of(index, entry)
+    fields = OPERATIONS[name].fields
     for extra in entry:
-        if type(extra) is not str or extra not in wanted:
-            raise malformed(index, f"is a {name} with a field {shown(extra)}, which it does not have")
-    for missing in OPERATIONS[name].fields:
+        if type(extra) is not str or extra not in ("op", *fields):
+            raise _FORM.malformed(index, f"is a {name} with a field {shown(extra)}, which it does not have")
+    for missing in fields:
         if missing not in entry:
-            raise malformed(index, f"is a {name} without its {missing}")
+            raise _FORM.malformed(index, f"is a {name} without its {missing}")
     for flag in ("in_order", "blocking"):
         if flag in entry and type(entry[flag]) is not bool:
-            raise malformed(index, f"is a {name} whose {flag} cannot be {shown(entry[flag])}")
-    return entry
+            raise _FORM.malformed(index, f"is a {name} whose {flag} cannot be {shown(entry[flag])}")
+    return cast(Entry, entry)
 
 
 def _charge(entry: Entry, machine: LoaderMachine) -> int:
