@@ -5,8 +5,22 @@ from __future__ import annotations
 from edl_labs.checks._check import check, hint
 from edl_labs.checks._exercise import Exercise, draws, exercise
 from edl_labs.checks._judge import Outcome, close, judge
+from edl_labs.checks.chance import beyond_chance
 from edl_labs.checks.progress import Progress
 from edl_labs.checks.score import Score
 from edl_labs.errors import Wrong
 
-__all__ = ["Exercise", "Outcome", "Progress", "Score", "Wrong", "check", "close", "draws", "exercise", "hint", "judge"]
+__all__ = [
+    "Exercise",
+    "Outcome",
+    "Progress",
+    "Score",
+    "Wrong",
+    "beyond_chance",
+    "check",
+    "close",
+    "draws",
+    "exercise",
+    "hint",
+    "judge",
+]

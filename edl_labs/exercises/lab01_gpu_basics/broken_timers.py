@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import counted, seconds
 
@@ -41,11 +41,8 @@ class BrokenTimers:
             raise Wrong(f"this timer's fault is not {got!r}", why=_IF[got], next=_NEXT[got])
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers above what a constant answer gets."""
-        if not fractions:
-            return 0.0
-        right, chance = sum(fraction >= 1 for fraction in fractions) / len(fractions), 1 / len(FAULTS)
-        return max(0.0, (right - chance) / (1 - chance))
+        """The share of right answers beyond those that luck can bring."""
+        return beyond_chance(fractions, answers=len(FAULTS))
 
     def show(self, case: Any) -> str:
         rows = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import beyond_chance, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.operation_counts import OPERATIONS
 
@@ -56,11 +56,8 @@ class Diagnose:
             raise Wrong(f"this layer is not limited by {got}", why=_IF[got], next=_NEXT[got])
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers above what a constant answer gets."""
-        if not fractions:
-            return 0.0
-        right, chance = sum(fraction >= 1 for fraction in fractions) / len(fractions), 1 / len(LIMITERS)
-        return max(0.0, (right - chance) / (1 - chance))
+        """The share of right answers beyond those that luck can bring."""
+        return beyond_chance(fractions, answers=len(LIMITERS))
 
     def show(self, case: Any) -> str:
         return "\n".join(

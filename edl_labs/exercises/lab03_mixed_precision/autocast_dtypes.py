@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import exercise
+from edl_labs.checks import beyond_chance, exercise
 from edl_labs.errors import Wrong
 
 _OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
@@ -34,9 +34,8 @@ class AutocastDtype:
             raise Wrong(_mistake(case, got), why=why, next=_next(case, got))
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers above what a single simple rule gets."""
-        right = sum(fraction >= 1 for fraction in fractions) / max(1, len(fractions))
-        return max(0.0, (right - CHANCE) / (1 - CHANCE))
+        """The share of right answers beyond those that a single simple rule can bring."""
+        return beyond_chance(fractions, chance=CHANCE)
 
 
 def _mistake(case: Any, got: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import beyond_chance, close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
@@ -36,8 +36,8 @@ class NameThePattern:
             raise Wrong(f"this step is not bound by {got!r}", why=_IF[got], next=_NEXT[got])
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers above what a constant answer gets."""
-        return _above_chance(fractions, 1 / len(PATTERNS))
+        """The share of right answers beyond those that luck can bring."""
+        return beyond_chance(fractions, answers=len(PATTERNS))
 
     def show(self, case: Any) -> str:
         return _shown(case["spans"])
@@ -72,8 +72,8 @@ class BlamedLine:
         )
 
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers above what guessing among a pattern's lines gets."""
-        return _above_chance(fractions, 1 / _LINES)
+        """The share of right answers beyond those that guessing among a pattern's lines can bring."""
+        return beyond_chance(fractions, chance=1 / _LINES)
 
     def show(self, case: Any) -> str:
         return f"which line costs most by {_WAY[case['pattern']]}?\n{_shown(case['spans'])}"
@@ -118,11 +118,6 @@ class MostToGain:
 def machine_of(case: Any) -> VirtualMachine:
     """The machine of a case."""
     return VirtualMachine(**case["machine"])
-
-
-def _above_chance(fractions: list[float], chance: float) -> float:
-    right = sum(fraction >= 1 for fraction in fractions) / len(fractions) if fractions else 0.0
-    return max(0.0, (right - chance) / (1 - chance))
 
 
 def _longest(spans: Any, pattern: str) -> str:
