@@ -79,7 +79,7 @@ class Grader:
             return stored, True
         examiner = self._examiner()
         began = time.monotonic()
-        plan = make_plan(self.assignment, submission, limits=self.limits)
+        plan = make_plan(self.assignment, submission)
         run = examiner.grade(plan)
         run.usage += Usage(wall_s=time.monotonic() - began)
         result = make_result(

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from edl_labs.course.grade.assignment import Assignment, KnownCell
 from edl_labs.course.grade.submission import Submission, SubmittedCell
-from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class MarkingPlan:
         return {c.known.exercise: c.source for c in self.cells if c.keeps_id and c.known and c.known.role == "answer"}
 
 
-def make_plan(assignment: Assignment, submission: Submission, *, limits: Limits = DEFAULTS) -> MarkingPlan:
+def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     """How a submission is graded."""
-    planner = _Planner(assignment, submission, limits.copies_probed)
+    planner = _Planner(assignment, submission)
     planner.place_all()
     planner.put_back()
     return MarkingPlan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
@@ -96,7 +95,6 @@ def with_references(plan: MarkingPlan, assignment: Assignment, names: set[str]) 
 class _Planner:
     assignment: Assignment
     submission: Submission
-    copies_probed: int
     cells: list[PlannedCell] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -182,9 +180,7 @@ class _Planner:
         if cell.source.strip() != known.source.strip() or cell.kind != "code":
             self.notes.append(Note(f"{_called(known)} was changed; its own text does not run", known.exercise, True))
         chosen = index == self._chosen[known.id]
-        copies = self._copies[known.id]
-        probed = chosen or index in copies[: self.copies_probed - 1]
-        probes = known.exercise if probed else ""
+        probes = known.exercise if chosen else ""
         self.cells.append(PlannedCell("code", known.source, known, probes=probes, keeps_id=chosen))
 
     def _answer(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:

@@ -41,7 +41,7 @@ class Mend(NbGraderPreprocessor):
         submission = read_submission(
             course.path("submitted", student=student, assignment=name), name, limits=course.limits
         )
-        plan = make_plan(assignment, submission, limits=course.limits)
+        plan = make_plan(assignment, submission)
         for note in plan.notes:
             self.log.warning("%s: %s", student, note.text)
         return nbformat.from_dict(graded_notebook(assignment, plan, ProbedRun(), limits=course.limits)), resources

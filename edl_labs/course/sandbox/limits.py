@@ -110,8 +110,6 @@ class Limits:
     """Characters of all cells together; the labs have up to 45,000."""
     attachment_bytes: int = _bytes(16 * MIB, least=KIB)
     """Pictures in the prose, all together; above, they are left out and a note says so."""
-    copies_probed: int = _number(3, least=1, most=100)
-    """Copies of one check cell that are probed, each of which costs its time; the best counts."""
     shown_bytes: int = _bytes(8 * MIB, least=KIB)
     """Outputs of the graded notebook, which formgrader and the feedback page open in a browser."""
     shown_lines: int = _number(1000, least=10)

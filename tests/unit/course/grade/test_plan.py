@@ -55,6 +55,17 @@ def test_check_cells_never_run_and_are_where_probes_are(assignment: Assignment):
     assert ["area"] == [cell.probes for cell in plan.cells if cell.probes]
 
 
+def test_of_several_copies_of_a_check_the_last_alone_is_probed(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): first guess")
+    guesses = [SubmittedCell("code", f"g{i}", f"def area(): guess {i}") for i in range(2)]
+    checks = [SubmittedCell("code", f"c{i}", 'check("area")', "check_area") for i in range(2)]
+
+    plan = planned(assignment, [*cells, guesses[0], checks[0], guesses[1], checks[1]])
+
+    assert [""] * 6 + ["area"] == [cell.probes for cell in plan.cells if cell.kind == "code" or cell.probes]
+    assert "the check of area is there 3 times" in [note.text for note in plan.notes]
+
+
 @pytest.mark.parametrize("lost", ["c-setup", "solve-area", "check-area", "locked-area_question", "answer-why"])
 def test_lost_cell_is_put_back_where_it_was(assignment: Assignment, lost: str):
     cells = [cell for cell in handed_in(assignment) if cell.id != lost]
