@@ -15,7 +15,7 @@ from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
 if TYPE_CHECKING:
-    from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
+    from edl_labs.course.grade.classrun import ClassProgress, ClassReport
 
 _NAMES_SHOWN = 20  # about three lines of a terminal
 Assignment = Annotated[str, typer.Argument(help="The lab.")]
@@ -71,7 +71,7 @@ def grade(
     need_instructor_tools()
     from edl_labs.course.grade.classrun import grade as grade_class
     from edl_labs.course.grade.cluster.backends import make_backend
-    from edl_labs.course.grade.cluster.spread import spread_class
+    from edl_labs.course.grade.cluster.grading_units import spread_class
     from edl_labs.course.sandbox import Level
 
     level = Level.UNSAFE if unsafe else None

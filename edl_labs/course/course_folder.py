@@ -1,15 +1,19 @@
 """A course: where everything lies that its authors write, and that nbgrader collects and grades.
 
 `Course` is what authors see, found by its `solutions/`; `CourseFolder` is what class runs see, found by its
-`nbgrader_config.py`: who handed in, which gradebook, which limits. Often both are one folder.
+`nbgrader_config.py`: who handed in, which gradebook, which limits. Often both are one folder. `course.toml` is the one
+file in which a course says what is its own: dates, lateness, hosts, limits.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+import sys
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, fields
 from functools import cached_property
@@ -17,11 +21,56 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks.lab_exercises import module_path
-from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
 from edl_labs.course.grade.assignment import Assignment, load_assignment
-from edl_labs.course.quick_imports import without_grammars
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import SourceError, UsageError
+
+FILE = "course.toml"
+
+
+def read_course_file(root: Path) -> dict[str, Any]:
+    """What course.toml of the course in `root` says; empty where there is no such file, UsageError for no TOML."""
+    try:
+        return tomllib.loads((root / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{FILE} cannot be read", why=str(error), next="correct the line") from None
+
+
+def refuse_unknown(keys: Iterable[str], known: Collection[str], *, where: str) -> None:
+    """UsageError for a key that is not `known`, with the one that was meant, as far as can be told."""
+    for key in keys:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise wrong(f"{where} has no {key!r}", "", f"did you mean {near[0]}?" if near else _may_have(known))
+
+
+def wrong(what: str, why: str, then: str) -> UsageError:
+    """What is wrong with the file."""
+    return UsageError(f"{FILE}: {what}", why=why, next=then)
+
+
+def _may_have(known: Collection[str]) -> str:
+    return f"it may have {', '.join(known)}"
+
+
+# jsonschema imports it, where it is installed, for the formats of internet names; it builds 38 parsers when imported.
+_GRAMMARS = "rfc3987_syntax"
+
+
+@contextmanager
+def without_grammars() -> Iterator[None]:
+    """While active, a first import of jsonschema (through nbformat or nbgrader) does without them."""
+    if _GRAMMARS in sys.modules:
+        yield
+        return
+    sys.modules[_GRAMMARS] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        sys.modules.pop(_GRAMMARS, None)
+
 
 LAB_NAME = re.compile(r"lab\d\d_[a-z0-9]+(_[a-z0-9]+)*")
 _PACKAGE = Path(__file__).resolve().parents[1]

@@ -11,12 +11,11 @@ import pytest
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.grade.gradebook import Writer
-from edl_labs.course.grade.mark import Examiner
+from edl_labs.course.grade.mark import Examiner, timing
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.result import make_result
 from edl_labs.course.grade.submission import parse
-from edl_labs.course.grade.timed import timing
 from tests.attacks.bench import Bench
 from tests.attacks.conftest import SEED
 
@@ -84,7 +83,7 @@ def test_honest_claim_is_taken(bench: Bench):
 
 def test_what_clocks_cannot_tell_goes_to_a_person(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "edl_labs.course.grade.timed.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4)
+        "edl_labs.course.grade.mark.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4)
     )
     examiner = timed(bench, wanted_ratio=1.0)
     plan = make_plan(examiner.runner.assignment, parse(json.dumps(bench.course.answered({"longest": FAST})).encode()))

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade import classrun, preload
-from edl_labs.course.grade.classrun import grade
-from edl_labs.course.grade.graded_class import ClassProgress, ClassReport
+from edl_labs.course.grade import classrun, grader
+from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import NothingToDo, UsageError
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
@@ -29,7 +28,7 @@ PRELOAD = ("edl_labs", "numpy", "edl_labs.checks.evidence")
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels without torch: these tests are about the class, not about what is imported."""
-    monkeypatch.setattr(preload, "ALWAYS", PRELOAD)
+    monkeypatch.setattr(grader, "ALWAYS", PRELOAD)
 
 
 @pytest.fixture
@@ -258,7 +257,6 @@ grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p
 
 
 def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkeypatch: pytest.MonkeyPatch):
-    from edl_labs.course.grade import grader
     from edl_labs.errors import EdlError
 
     numbered(course, 0)

@@ -17,8 +17,7 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.cluster.backends import LocalBackend, RayBackend, SlurmBackend, make_backend
-from edl_labs.course.grade.cluster.spread import spread, spread_class
-from edl_labs.course.grade.cluster.unit import Unit, leased_gpu, read_unit
+from edl_labs.course.grade.cluster.grading_units import Unit, leased_gpu, read_unit, spread, spread_class
 from edl_labs.errors import UsageError
 from tests.course.course_fixture import LAB, Course, solve_cell
 
@@ -126,7 +125,7 @@ def test_a_unit_is_one_command_over_one_file(a_class: Callable[[str, int], Cours
     path = tmp_path / "unit.json"
     Unit(str(course.root), LAB, ("s00",), SEED, "unsafe", str(course.exercises)).write(path)
     env = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
-    command = [sys.executable, "-m", "edl_labs.course.grade.cluster.unit", str(path)]
+    command = [sys.executable, "-m", "edl_labs.course.grade.cluster.grading_units", str(path)]
     codes = [subprocess.run(command, env=env, cwd=tmp_path, timeout=120).returncode for _ in range(2)]
 
     assert [0, 0] == codes

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade import preload
+from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from tests.course.course_fixture import LAB, Course, solve_cell
 from tests.course.formgrader import TOKEN, Formgrader, formgrader
@@ -38,7 +38,7 @@ def test_marks_of_a_class_run_are_listed(released: Course, tmp_path: Path, monke
     shutil.copytree(released.root, tmp_path / "course")
     course = Course(tmp_path / "course")
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
-    monkeypatch.setattr(preload, "ALWAYS", ("edl_labs", "numpy"))
+    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
     course.submit("ada", course.answered(prose="So."))
     course.submit("bob", course.answered({"area": solve_cell("area", body="return 0")}, prose="So."))
     report = grade(LAB, course=CourseFolder(course.root))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade import preload
+from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks import lms
 from edl_labs.course.marks.class_report import class_report, write_report
@@ -69,7 +69,7 @@ def course(
     released: Course, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Course:
     """A graded course of its own for one test."""
-    monkeypatch.setattr(preload, "ALWAYS", PRELOAD)
+    monkeypatch.setattr(grader, "ALWAYS", PRELOAD)
     monkeypatch.setenv("EDL_LABS_EXERCISES", str(released.exercises))
     ready = once(tmp_path_factory, "term_graded", lambda root: make_graded(root, released.root))
     shutil.copytree(ready, tmp_path / "course")
@@ -204,7 +204,7 @@ def test_a_file_that_cannot_be_filled_is_refused_and_nothing_is_written(course: 
 TUTOR = '''
 """Tutor: a zip with an id before two dashes, and one table for the class, for times and for marks."""
 
-from edl_labs.course.marks.lms.filled_table import filled_table
+from edl_labs.course.marks.lms.learning_system import filled_table
 from edl_labs.course.marks.lms.learning_system import ClassMember, TimeColumns, Upload
 
 COLLECTS_AS = EXPORTS_AS = "tutor"

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import CHECK_PREFIX, Assignment
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.result import Result
-from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
+from edl_labs.course.marks.policy import CoursePolicy, enter_dates, enter_extension, read_policy
 from edl_labs.errors import EdlError
 
 MAX_TIMESTAMP_BYTES = 200  # a date with its zone takes 40
@@ -68,8 +68,7 @@ class Writer:
             self._set_grade(grade, result, before)
         for comment in notebook.comments:
             comment.auto_comment = "No response." if comment.name in result.untouched else None
-        enter_extension(submission, self._policy, student)
-        self._penalise(notebook, submission, student)
+        settle_penalties(self.course, book, self._policy, [submission])
         book.db.commit()
         write_atomically(self._ledger / f"{student}.json", json.dumps(dict(result.answers)).encode())
         return float(submission.total_seconds_late)
@@ -90,21 +89,6 @@ class Writer:
             grade.needs_manual_grade = not untouched
         elif before.get(exercise) != dict(result.answers).get(exercise):
             grade.needs_manual_grade = True
-
-    def _penalise(self, notebook: Any, submission: Any, student: str) -> None:
-        """What nbgrader's AssignLatePenalties does, with the configured plugin."""
-        notebook.late_submission_penalty = None
-        late_s = submission.total_seconds_late
-        if late_s <= 0:
-            return
-        from nbgrader.preprocessors import AssignLatePenalties
-
-        step = AssignLatePenalties(config=self.course.config)
-        step.init_plugin()
-        self._gradebook.db.flush()
-        penalty = step.plugin_inst.late_submission_penalty(student, notebook.score, late_s)
-        if penalty is not None:
-            notebook.late_submission_penalty = step._check_late_penalty(notebook, penalty)
 
     def _prose(self, student: str) -> dict[str, str]:
         try:
@@ -146,6 +130,26 @@ class Writer:
                 meta = cell.metadata["nbgrader"]
                 kept = {"cell_type": cell.kind, "locked": cell.role in ("check", "locked"), "source": cell.source}
                 book.update_or_create_source_cell(cell.grade_id, name, name, checksum=meta.get("checksum"), **kept)
+
+
+def settle_penalties(course: CourseFolder, book: Any, policy: CoursePolicy, submissions: Iterable[Any]) -> None:
+    """Extensions and late penalties as nbgrader's AssignLatePenalties computes them, with the configured plugin."""
+    from nbgrader.preprocessors import AssignLatePenalties
+
+    step = AssignLatePenalties(config=course.config)
+    step.init_plugin()
+    for submission in submissions:
+        enter_extension(submission, policy, submission.student_id)
+        book.db.flush()
+        late_s = submission.total_seconds_late
+        for notebook in submission.notebooks:
+            penalty = None
+            if late_s > 0:
+                penalty = step.plugin_inst.late_submission_penalty(submission.student_id, notebook.score, late_s)
+            checked = None if penalty is None else step._check_late_penalty(notebook, penalty)
+            if checked != notebook.late_submission_penalty:
+                notebook.late_submission_penalty = checked
+    book.db.flush()
 
 
 def read_timestamp(folder: Path) -> tuple[datetime | None, str]:

@@ -1,9 +1,17 @@
-"""Grades submissions of one assignment, and keeps what was graded under a name that says all it depends on."""
+"""Grades submissions of one assignment, and keeps what was graded under a name that says all it depends on.
+
+Kernels import before the first student what the assignment's notebook does, and no more: each module is imported once
+for the class instead of once a submission.
+"""
 
 from __future__ import annotations
 
+import ast
 import threading
 import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import Assignment
@@ -11,17 +19,62 @@ from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.preload import preload_of
-from edl_labs.course.grade.probe_run import PlanRunner
+from edl_labs.course.grade.probe_run import PlanRunner, Usage
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
 from edl_labs.course.grade.submission import Submission, read_submission
-from edl_labs.course.grade.usage import Usage
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.errors import EdlError, UsageError
+
+# Imported whether or not the text asks for them: the library does, where it measures or draws.
+ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
+# Others of a student's kernel that may be imported before a fork: they start no thread.
+_FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
+_PACKAGE = Path(__file__).resolve().parents[2]
+_PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
+
+
+def preload_of(assignment: Assignment) -> tuple[str, ...]:
+    """Modules to import before kernels are forked, in the order of their first use."""
+    asked = [name for cell in assignment.cells if cell.kind == "code" for name in imported(cell.solution)]
+    wanted = dict.fromkeys((*ALWAYS, *_PROBES))
+    wanted.update(dict.fromkeys(name for name in asked if _may_be(name)))
+    if not assignment.own_exercises:
+        wanted[f"edl_labs.exercises.{assignment.name}"] = None
+    return tuple(name for name in wanted if _is_module(name))
+
+
+def imported(code: str) -> list[str]:
+    """Dotted names that `code` imports; some may be attributes, not modules. Empty when it does not parse."""
+    try:
+        return [name for node in ast.walk(ast.parse(code)) for name in _names(node)]
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module
+        if node.module.partition(".")[0] == "edl_labs":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _may_be(name: str) -> bool:
+    return name.partition(".")[0] in ("edl_labs", *_FORKABLE)
+
+
+def _is_module(name: str) -> bool:
+    """Whether it can be imported, found out without importing anything."""
+    top, _, rest = name.partition(".")
+    if top != "edl_labs":
+        return find_spec(top) is not None
+    path = _PACKAGE.joinpath(*rest.split(".")) if rest else _PACKAGE
+    return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
 
 
 class Grader:

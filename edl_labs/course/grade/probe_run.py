@@ -15,9 +15,8 @@ from typing import Any, Protocol
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.usage import Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
-from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -57,6 +56,31 @@ class Sink(Protocol):
     def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome | None:
         """The run got no evidence of `exercise`. Its outcome, if it has one."""
         ...
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one submission took; two are added where it took several runs."""
+
+    own_s: float = 0.0
+    """Seconds spent in the notebook's own cells and probes."""
+    wall_s: float = 0.0
+    """Seconds from reading the plan to the last mark, new kernels and waiting included."""
+    cpu_s: float = 0.0
+    """CPU seconds of all its kernels."""
+    own_cpu_s: float = 0.0
+    """The same without the kernels' start."""
+    peak_bytes: int = 0
+    """The most memory that one of its kernels had."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            own_s=self.own_s + other.own_s,
+            wall_s=self.wall_s + other.wall_s,
+            cpu_s=self.cpu_s + other.cpu_s,
+            own_cpu_s=self.own_cpu_s + other.own_cpu_s,
+            peak_bytes=max(self.peak_bytes, other.peak_bytes),
+        )
 
 
 @dataclass(frozen=True)
@@ -239,13 +263,13 @@ class _Walk:
         self.found.keep(self.sink.miss(exercise, what=what, why=broken.why[:500]))
 
     def _doubtful(self, index: int, end: KernelDied | Violation, done: int) -> bool:
-        """Whether a kernel that had `done` steps to run again may have died of something other than the step `index`."""
+        """Whether a kernel that had `done` steps to run again may have died of something else than the step `index`."""
         if index in self.doubted or _death(end)[0] == "timeout":
             return False
         return index < done or any(cell.probes for cell in self.plan.cells[done:index])
 
     def _doubt(self, index: int, end: KernelDied | Violation) -> None:
-        """The step is tried once more, in a kernel that no probe has touched: what killed this one may lie before it."""
+        """The step is tried once more, in a kernel that no probe has touched: the cause may lie before it."""
         self.doubted.add(index)
         kind, why = _death(end)
         self.found.events.append(Mishap(kind, self._called(index), f"{why}; tried again in a fresh kernel"))

@@ -7,20 +7,39 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.judge_process import cut_short
+from edl_labs.course.grade.mark import INCONCLUSIVE
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.probe_run import Mishap, ProbedRun
-from edl_labs.course.grade.timed import INCONCLUSIVE
-from edl_labs.course.grade.usage import Usage, UsingValue
+from edl_labs.course.grade.probe_run import Mishap, ProbedRun, Usage
 from edl_labs.errors import UsageError
+from edl_labs.values import Value
 
 _SCHEMA = 1  # of what a result's name is made from
+
+
+class UsingValue(Value):
+    """A value whose `usage` lies among its other keys in JSON, where stored results have always had it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The value as plain JSON data, with its kind and schema number."""
+        tree = super().to_json()
+        usage = tree.pop("usage")
+        return tree | usage
+
+    @classmethod
+    def from_json(cls, tree: str | Mapping[str, Any]) -> Self:
+        """The value that `to_json` wrote, also before it wrote a kind; UsageError for anything else."""
+        try:
+            flat = dict(json.loads(tree) if isinstance(tree, str) else tree)
+        except (ValueError, TypeError):
+            return super().from_json(tree)  # which says what is wrong with it
+        return super().from_json({"kind": cls.kind_name(), "usage": flat, **flat})
 
 
 @dataclass(frozen=True, repr=False)

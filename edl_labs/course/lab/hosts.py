@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from edl_labs import __version__
-from edl_labs.course.course_file import read_course_file
+from edl_labs.course.course_folder import read_course_file
 from edl_labs.errors import UsageError
 
 # Variables that these hosts set, and nobody else.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,62 @@ from typing import Any
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
-from edl_labs.course.marks.hand_ins import HandIn, collected_folder, read_hand_in, write_hand_in
 from edl_labs.course.marks.lms import collects_as
 from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
 from edl_labs.course.marks.policy import CoursePolicy, read_policy
-from edl_labs.course.marks.roster import Roster, anonymous, read_roster
+from edl_labs.course.marks.roster import Roster, anonymous, read_roster, read_times, stamp
 from edl_labs.course.marks.student_marks import open_book
-from edl_labs.course.marks.times import read_times, stamp
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.values import Value
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """One student's notebook. `user` is their number in the learning system, `prefix` what feedback goes back under."""
+
+    sha256: str
+    submitted: str = ""
+    number: int = 0
+    prefix: str = ""
+    user: str = ""
+
+    def newer_than(self, other: HandIn) -> bool:
+        """Whether it was handed in after another one, by the clock or else by the number of the upload."""
+        if self.sha256 == other.sha256:
+            return False
+        if self.submitted and other.submitted:
+            return self.submitted > other.submitted
+        return bool(self.number and other.number and self.number > other.number)
+
+
+def collected_folder(course: CourseFolder, assignment: str) -> Path:
+    """Where notes on an assignment's notebooks are kept, and the notebooks that newer ones replaced."""
+    return course.grading(assignment).parent.parent / "collected" / assignment
+
+
+def write_hand_in(course: CourseFolder, assignment: str, student: str, known: HandIn) -> None:
+    """Keep what is known of a student's notebook."""
+    text = json.dumps(asdict(known), sort_keys=True)
+    write_atomically(collected_folder(course, assignment) / f"{student}.json", text.encode())
+
+
+def read_hand_in(course: CourseFolder, assignment: str, student: str) -> HandIn | None:
+    """What is known of a student's notebook; None when nothing was collected, or the note cannot be read."""
+    return _read(collected_folder(course, assignment) / f"{student}.json")
+
+
+def hand_ins(course: CourseFolder, assignment: str) -> dict[str, HandIn]:
+    """What is known of everyone's notebooks, by student."""
+    found = ((path.stem, _read(path)) for path in sorted(collected_folder(course, assignment).glob("*.json")))
+    return {student: known for student, known in found if known is not None}
+
+
+def _read(path: Path) -> HandIn | None:
+    try:
+        return HandIn(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
 
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")

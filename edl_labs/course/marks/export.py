@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.marks.hand_ins import hand_ins
+from edl_labs.course.marks.collect import hand_ins
 from edl_labs.course.marks.lms import exports_as
 from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.marks.tables import read_table

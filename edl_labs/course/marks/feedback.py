@@ -15,7 +15,7 @@ from edl_labs.checks.score import MIME
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
-from edl_labs.course.marks.hand_ins import hand_ins
+from edl_labs.course.marks.collect import hand_ins
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
 from edl_labs.course.pages.shell import render

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from edl_labs.course.course_file import read_course_file, refuse_unknown, wrong
+from edl_labs.course.course_folder import read_course_file, refuse_unknown, wrong
 
 DAY_S = 86_400.0  # a day's seconds, by definition
 _TOP = ("course", "late", "limits", "assignment")

@@ -10,8 +10,8 @@ from typing import Any
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.assignment import CHECK_PREFIX
-from edl_labs.course.grade.gradebook import own_programs, quiet
-from edl_labs.course.marks.policy import enter_dates, enter_extension, read_policy
+from edl_labs.course.grade.gradebook import own_programs, quiet, settle_penalties
+from edl_labs.course.marks.policy import enter_dates, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 
 
@@ -88,24 +88,9 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
 
 def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[Any]) -> None:
     """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
-    from nbgrader.preprocessors import AssignLatePenalties
-
     policy = read_policy(course.root)
     enter_dates(book, policy, assignment)
-    step = AssignLatePenalties(config=course.config)
-    step.init_plugin()
-    for submission in submissions:
-        enter_extension(submission, policy, submission.student_id)
-        book.db.flush()
-        late_s = submission.total_seconds_late
-        for notebook in submission.notebooks:
-            penalty = None
-            if late_s > 0:
-                penalty = step.plugin_inst.late_submission_penalty(submission.student_id, notebook.score, late_s)
-            checked = None if penalty is None else step._check_late_penalty(notebook, penalty)
-            if checked != notebook.late_submission_penalty:
-                notebook.late_submission_penalty = checked
-    book.db.flush()
+    settle_penalties(course, book, policy, submissions)
 
 
 def _graded(book: Any, assignment: str) -> list[Any]:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from edl_labs.course.quick_imports import without_grammars
+from edl_labs.course.course_folder import without_grammars
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.course.sandbox.canary import Canary
-from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.course.sandbox.level import Level, best_level
 from edl_labs.course.sandbox.limits import MIB, Limits

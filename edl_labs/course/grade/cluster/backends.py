@@ -42,7 +42,7 @@ def make_backend(kind: str, *, jobs: int, address: str = "", partition: str = ""
 
 def run_command(specification: str, python: str, environment: dict[str, str]) -> int:
     """Run one unit's command in a process of its own, wherever this is called; its exit code."""
-    command = [python, "-m", "edl_labs.course.grade.cluster.unit", specification]
+    command = [python, "-m", "edl_labs.course.grade.cluster.grading_units", specification]
     try:
         done = subprocess.run(command, env={**os.environ, **environment}, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):

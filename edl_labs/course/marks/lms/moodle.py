@@ -6,8 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from edl_labs.course.marks.archives import Entry
-from edl_labs.course.marks.lms.filled_table import filled_table
-from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFile, TimeColumns, Upload, first_and_last
+from edl_labs.course.marks.lms.learning_system import (
+    ClassMember,
+    MarksFile,
+    TimeColumns,
+    Upload,
+    filled_table,
+    first_and_last,
+)
 from edl_labs.course.marks.student_marks import StudentMarks
 from edl_labs.course.marks.tables import Table
 

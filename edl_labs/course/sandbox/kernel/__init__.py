@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
     from edl_labs.course.sandbox.kernel.client import Answer, KernelStats, SandboxKernel
-    from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
+    from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
     from edl_labs.course.sandbox.kernel.pool import KernelPool
 
 _HOMES = {
     "Answer": "client",
     "CellResult": "cell_outputs",
-    "KernelDied": "errors",
+    "KernelDied": "exchange",
     "KernelPool": "pool",
     "KernelStats": "client",
     "SandboxKernel": "client",
-    "Violation": "errors",
+    "Violation": "exchange",
 }
 __all__ = ["Answer", "CellResult", "KernelDied", "KernelPool", "KernelStats", "SandboxKernel", "Violation"]
 

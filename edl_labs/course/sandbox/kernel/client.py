@@ -9,21 +9,19 @@ import select
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
-from edl_labs.course.sandbox.kernel.errors import KernelDied, Violation
-from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange
-from edl_labs.course.sandbox.kernel.jupyter_messages import execute_content, read_message
+from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, execute_content, read_message
+from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange, KernelDied, Violation
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
+from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
     from jupyter_client.session import Session
 
-    from edl_labs.course.sandbox.kernel.zygote_link import Spawned
 
 _DYING_S = 2.0  # a connection closes first; the end of its process is seen milliseconds later
 _ENVELOPE_BYTES = 1 << 16  # the headers around an answer take below 2 kB
@@ -58,6 +56,43 @@ class KernelStats:
     cpu_s: float
     max_rss_bytes: int
     processes: int
+
+
+@dataclass
+class Spawned:
+    """A kernel process with its connections, held by the judge."""
+
+    pid: int
+    handles: tuple[int, ...]
+    shell: Wire
+    iopub: Wire
+    gate: int
+    call: Callable[[dict[str, Any]], tuple[dict[str, Any], list[int]]]
+    """Asks the zygote."""
+    closed: bool = field(default=False)
+
+    @property
+    def kernel_handle(self) -> int:
+        """The kernel's pidfd."""
+        return self.handles[0]
+
+    def report(self) -> dict[str, Any]:
+        """What the zygote knows of the kernel."""
+        return self.call({"do": "usage", "pid": self.pid})[0]
+
+    def stop(self) -> dict[str, Any]:
+        """End it, close everything; its last report."""
+        self.closed = True
+        try:
+            return self.call({"do": "stop", "pid": self.pid})[0]
+        except EdlError:
+            return {}
+        finally:
+            # The sandbox also ends when its gate closes, should the zygote be gone.
+            for fd in (self.gate, *self.handles):
+                os.close(fd)
+            self.shell.close()
+            self.iopub.close()
 
 
 class SandboxKernel:

@@ -1,15 +1,40 @@
-"""One request to a kernel and what came back, counted as it comes."""
+"""One request to a kernel, what came back, counted as it comes, and what the kernel can do to it."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, Outputs
-from edl_labs.course.sandbox.kernel.errors import Violation
-from edl_labs.course.sandbox.kernel.jupyter_messages import Message
+from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, Message, Outputs
 from edl_labs.course.sandbox.limits import Limits
+from edl_labs.errors import EdlError
+
+if TYPE_CHECKING:
+    from edl_labs.course.sandbox.kernel.cell_outputs import CellResult
+
+
+class Violation(EdlError):
+    """A request broke a rule. `kind` names it; while `alive`, the kernel can be asked again.
+
+    Kinds: "deadline", "messages", "bytes" (`alive` when an interrupt ended the cell), "protocol" (the kernel is ended),
+    "no answer", "two answers", "forged answer", "large answer" (the kernel lives on).
+    `result` is what the cell had put out by then.
+    """
+
+    def __init__(self, kind: str, *, why: str = "", alive: bool = False, result: CellResult | None = None) -> None:
+        super().__init__(f"the kernel broke a rule: {kind}", why=why)
+        self.kind, self.alive, self.result = kind, alive, result
+
+
+class KernelDied(EdlError):
+    """The kernel is gone. `reason` says how: "memory", "files", "processes", "cpu", "signal 11", "exit 0",
+    "sandbox ended"."""
+
+    def __init__(self, reason: str, *, result: CellResult | None = None) -> None:
+        super().__init__(f"the kernel died: {reason}")
+        self.reason, self.result = reason, result
+
 
 ANSWER_KIND = "edl_answer"
 

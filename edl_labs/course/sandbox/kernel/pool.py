@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import select
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,17 +20,25 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any
 
-from edl_labs.course.sandbox.kernel.client import SandboxKernel
-from edl_labs.course.sandbox.kernel.errors import KernelDied
+from edl_labs.course.sandbox.kernel.client import SandboxKernel, Spawned
+from edl_labs.course.sandbox.kernel.exchange import KernelDied
 from edl_labs.course.sandbox.kernel.zmtp import Wire
-from edl_labs.course.sandbox.kernel.zygote_link import Spawned, ZygoteLink
 from edl_labs.course.sandbox.level import Level, best_level, level_problem
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.view import students_view
-from edl_labs.errors import UsageError
+from edl_labs.errors import EdlError, UsageError
 
 USUAL_IMPORTS = ("edl_labs", "numpy", "torch", "torchvision", "matplotlib.pyplot", "ipywidgets")
 _FILES_AT_MOST = 500  # their names go into one request of 128 KiB
+
+_MESSAGE_BYTES = 1 << 17  # the zygote's own bound, which one message on a Unix socket may have
+_WARM_S = 300.0  # importing torch from a cold disk far away takes minutes
+_ANSWER_S = 60.0  # a fork takes a tenth of a second; stopping waits 10 s for what does not end
+# Not `-I`: the environment is our own, and only through it can the hash seed be fixed, so that grading again repeats.
+_ZYGOTE = (
+    "import sys; sys.path.append({root!r}); "
+    "from edl_labs.course.sandbox.zygote.main import main; main(int(sys.argv[1]))"
+)
 
 
 class KernelPool:
@@ -53,7 +65,7 @@ class KernelPool:
         self.preload = tuple(preload) if preload is not None else _installed(USUAL_IMPORTS)
         self._gpu = gpu
         self._open: list[SandboxKernel] = []
-        self._link: ZygoteLink | None = ZygoteLink(self._config())
+        self._link: _ZygoteLink | None = _ZygoteLink(self._config())
 
     def __enter__(self) -> KernelPool:
         return self
@@ -99,7 +111,7 @@ class KernelPool:
         if self._link is None:
             raise UsageError("this pool is closed", next="make a new KernelPool")
         if self._link.gone:
-            self._link = ZygoteLink(self._config())
+            self._link = _ZygoteLink(self._config())
         gate_read, gate_write = os.pipe()
         start_read, start_write = os.pipe()
         os.write(gate_write, b".")
@@ -119,9 +131,76 @@ class KernelPool:
                 os.close(fd)
             shell_listener.close()
             iopub_listener.close()
-        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, gate_write, self._link)
+        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, gate_write, self._link.call)
         _await_start(spawned, start_read, deadline)
         return spawned
+
+
+class _ZygoteLink:
+    """The zygote process and the socket to it."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._lock = threading.Lock()
+        self.gone = False
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = _start_zygote(theirs.fileno(), config["view"]["package_root"])
+        self._socket.settimeout(_WARM_S)
+        ready = self.call(config)[0]
+        self._socket.settimeout(_ANSWER_S)
+        if not ready.get("ready"):
+            self.close()
+            raise UsageError("the kernels' parent process did not start", why=str(ready.get("why", "no reason given")))
+
+    def call(self, request: dict[str, Any], fds: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
+        """The zygote's answer to `request`, and the descriptors that came with it."""
+        with self._lock:
+            try:
+                socket.send_fds(self._socket, [json.dumps(request).encode()], list(fds))
+                text, given, _, _ = socket.recv_fds(self._socket, _MESSAGE_BYTES, 4)
+            except OSError:
+                text, given = b"", []
+        if not text:
+            self.gone = True
+            raise EdlError("the kernels' parent process is gone", next="grade again: finished marks are kept")
+        answer = json.loads(text)
+        if "error" in answer:
+            raise EdlError("the sandbox refused a request", why=answer["error"], next="edl-labs doctor --sandbox")
+        return answer, given
+
+    def close(self) -> None:
+        """End the zygote."""
+        self._socket.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _start_zygote(fd: int, root: str) -> subprocess.Popen[bytes]:
+    environment = {
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PATH": f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONHASHSEED": "0",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-s", "-P", "-c", _ZYGOTE.format(root=root), str(fd)],
+        pass_fds=[fd],
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=None if os.environ.get("EDL_ZYGOTE_STDERR") else subprocess.DEVNULL,
+    )
 
 
 @dataclass(frozen=True)

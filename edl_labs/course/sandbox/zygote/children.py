@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, SandboxGauge, own_bytes
+from edl_labs.course.sandbox.gauges import UNKNOWN, FamilyGauge, Gauge, SandboxGauge, Scale, own_bytes
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
-from edl_labs.course.sandbox.zygote.box import Box, enter
-from edl_labs.course.sandbox.zygote.kernel_folders import Place
-from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale
+from edl_labs.course.sandbox.zygote.box import Box, Place, enter
 
 _END_S = 10.0  # SIGKILL acts at once; giving gigabytes back takes seconds on a machine that is full
 

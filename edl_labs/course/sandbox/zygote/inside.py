@@ -17,7 +17,7 @@ from edl_labs.course.sandbox import syscalls
 from edl_labs.course.sandbox.landlock import Fence, restrict
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
-from edl_labs.course.sandbox.zygote.kernel_folders import Place
+from edl_labs.course.sandbox.zygote.box import Place
 
 READY = b"ready"
 _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")

@@ -15,14 +15,14 @@ import time
 import traceback
 from typing import Any
 
-from edl_labs.course.sandbox import bubblewrap, landlock, syscalls
+from edl_labs.course.sandbox import landlock, syscalls
 from edl_labs.course.sandbox.level import Level
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_ordinary, open_way
 from edl_labs.course.sandbox.view import View
 from edl_labs.course.sandbox.zygote import inside, warm
+from edl_labs.course.sandbox.zygote.box import Place, bubblewrap_arguments, write_etc
 from edl_labs.course.sandbox.zygote.children import Child, Children
-from edl_labs.course.sandbox.zygote.kernel_folders import Place
 
 MESSAGE_BYTES = 1 << 17  # the judge's own bound, which one message on a Unix socket may have
 FDS_AT_MOST = 8  # five come: gate, start pipe, two channels, files
@@ -67,8 +67,8 @@ class Zygote:
         if self.level is not Level.UNSAFE:
             inside.prepare_filter(network=self.level is Level.NAMESPACES)
         if self.level is Level.NAMESPACES:
-            bubblewrap.write_etc(scratch)
-            self.box_arguments = bubblewrap.arguments(self.view, self.limits, etc=scratch)
+            write_etc(scratch)
+            self.box_arguments = bubblewrap_arguments(self.view, self.limits, etc=scratch)
         self.fence = landlock.fence(self.view) if self.level is Level.LANDLOCK else None
         self._watch_children()
         gc.collect()

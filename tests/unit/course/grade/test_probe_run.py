@@ -11,9 +11,9 @@ import pytest
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.grade.mark import timed_outcome
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
-from edl_labs.course.grade.timed import timed_outcome
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
 from edl_labs.course.sandbox.limits import Limits
 

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from edl_labs.course.sandbox.gauges import FamilyGauge, Gauge, GaugeReading
+from edl_labs.course.sandbox.gauges import UNKNOWN, FamilyGauge, Gauge, GaugeReading, Scale
 from edl_labs.course.sandbox.limits import MIB, Limits
-from edl_labs.course.sandbox.zygote.scale import UNKNOWN, Scale
 
 HOLDS = "held = bytearray(b'x' * ({mib} << 20)); print('ready', flush=True); input()"
 
@@ -101,6 +100,6 @@ def test_a_weighing_gives_its_result_in_a_process_of_its_own():
 def test_a_weighing_that_is_kept_waiting_is_given_up(monkeypatch):
     import time
 
-    monkeypatch.setattr("edl_labs.course.sandbox.zygote.scale._WEIGHED_S", 0.1)
+    monkeypatch.setattr("edl_labs.course.sandbox.gauges._WEIGHED_S", 0.1)
 
     assert UNKNOWN == weighed(Scale.start(Fixed(lambda: time.sleep(60))))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import edl_labs
-from edl_labs.course.sandbox.bubblewrap import MADE_ETC, arguments, write_etc
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.view import HOME, View, gpu_nodes, students_view
+from edl_labs.course.sandbox.zygote.box import MADE_ETC, bubblewrap_arguments, write_etc
 
 PACKAGE = Path(edl_labs.__file__).parent
 
@@ -52,7 +52,8 @@ def test_a_lease_shows_the_nodes_of_one_gpu(monkeypatch):
 
 
 def test_arguments_close_what_bubblewrap_leaves_writable_last(tmp_path):
-    made = arguments(View(("/opt/env",), (), "/opt", ("/dev/nvidia0",)), Limits(home_bytes=123), etc=str(tmp_path))
+    view = View(("/opt/env",), (), "/opt", ("/dev/nvidia0",))
+    made = bubblewrap_arguments(view, Limits(home_bytes=123), etc=str(tmp_path))
 
     assert ["--remount-ro", "/dev", "--remount-ro", "/"] == made[-4:]
     assert follows(made, "--size", "123", "--tmpfs", HOME)
@@ -63,11 +64,11 @@ def test_arguments_close_what_bubblewrap_leaves_writable_last(tmp_path):
 
 @pytest.mark.parametrize("option", ["--unshare-net", "--unshare-pid", "--unshare-ipc", "--clearenv", "--new-session"])
 def test_arguments_isolate(option, tmp_path):
-    assert option in arguments(students_view(), Limits(), etc=str(tmp_path))
+    assert option in bubblewrap_arguments(students_view(), Limits(), etc=str(tmp_path))
 
 
 def test_every_tmpfs_has_a_size(tmp_path):
-    made = arguments(students_view(), Limits(), etc=str(tmp_path))
+    made = bubblewrap_arguments(students_view(), Limits(), etc=str(tmp_path))
 
     assert all(made[index - 2] == "--size" for index, word in enumerate(made) if word == "--tmpfs")
 

@@ -8,8 +8,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from edl_labs.course.sandbox.kernel.cell_outputs import Outputs
-from edl_labs.course.sandbox.kernel.jupyter_messages import Message
+from edl_labs.course.sandbox.kernel.cell_outputs import Message, Outputs
 
 
 def gathered(*messages: tuple[str, Any], kept_bytes: int = 10_000) -> Outputs:

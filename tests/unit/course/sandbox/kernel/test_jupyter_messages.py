@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from edl_labs.course.sandbox.kernel.jupyter_messages import execute_content, read_message
+from edl_labs.course.sandbox.kernel.cell_outputs import execute_content, read_message
 from edl_labs.course.sandbox.kernel.zmtp import Received
 
 HEADER = b'{"msg_type": "stream", "msg_id": "m"}'
