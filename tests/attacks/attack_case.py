@@ -1,8 +1,9 @@
 """Attacks and accidents as files: a submission to the fixture lab, and the marks it must come to.
 
 A file has a head of `word: text` lines, then cells. Words: `attack` or `accident` (what it is), `expect` (marks that
-are not full, as `area=0`), `flags` (must be raised; `timeout or killed` is one), `slow` (why it is long), `do` (a
-change of the notebook's form, see `_FORMS`). A cell starts with `#--- solve NAME`, `#--- before ID`, `#--- after ID`,
+are not full, as `area=0`), `flags` (must be raised; `timeout or killed` is one), `never` (a text that neither the
+result nor the graded notebook may hold), `slow` (why it is long), `do` (a change of the notebook's form, see
+`_FORMS`). A cell starts with `#--- solve NAME`, `#--- before ID`, `#--- after ID`,
 `#--- start` or `#--- end`. Whatever is not given is the solution's. `{course}` in code is the course's folder.
 """
 
@@ -32,6 +33,7 @@ class AttackCase:
     title: str
     expect: dict[str, float]
     flags: list[str] = field(default_factory=list)
+    never: list[str] = field(default_factory=list)
     slow: str = ""
     forms: list[list[str]] = field(default_factory=list)
     cells: list[tuple[list[str], str]] = field(default_factory=list)
@@ -74,6 +76,8 @@ def _read_head(case: AttackCase, word: str, text: str) -> None:
         case.expect |= {name: float(mark) for name, mark in marks.items()}
     elif word == "flags":
         case.flags = [flag.strip() for flag in text.split(",")]
+    elif word == "never":
+        case.never.append(text)
     elif word == "slow":
         case.slow = text
     elif word == "do":

@@ -12,6 +12,7 @@ from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.probe_run import PlanRunner
 from edl_labs.course.grade.reference import reference
+from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.sandbox import Limits
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from tests.attacks.bench import Bench
@@ -43,4 +44,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
             runner = PlanRunner(assignment, new_kernel, LIMITS)
             known = reference(runner, seed=SEED, folder=folder.grading(LAB) / "references")
-            yield Bench(course, assignment, Examiner(runner, known, judge))
+            solution = ReferenceProcess(assignment, LIMITS)
+            yield Bench(course, assignment, Examiner(runner, known, judge, solution))
+            solution.close()

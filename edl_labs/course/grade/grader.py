@@ -21,6 +21,7 @@ from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.probe_run import PlanRunner, Usage
 from edl_labs.course.grade.reference import reference
+from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
 from edl_labs.course.grade.submission import Submission, read_submission
@@ -105,7 +106,7 @@ class Grader:
         self._lock, self._local = threading.Lock(), threading.local()
         self._pool: KernelPool | None = None
         self._shared: ClassSecrets | None = None
-        self._judges: list[Judge] = []
+        self._judges: list[Judge | ReferenceProcess] = []
         self.stopping = threading.Event()
 
     def __enter__(self) -> Grader:
@@ -180,16 +181,16 @@ class Grader:
         examiner: Examiner | None = getattr(self._local, "examiner", None)
         secrets = self._secrets()
         if examiner is None or examiner.secrets is not secrets:
-            judge = self._new_judge() if examiner is None else examiner.judge
+            judge, solution = (examiner.judge, examiner.solution) if examiner else self._new_judges()
             runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
-            examiner = self._local.examiner = Examiner(runner, secrets, judge, self.seed)
+            examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.seed)
         return examiner
 
-    def _new_judge(self) -> Judge:
-        judge = Judge(self.limits)
+    def _new_judges(self) -> tuple[Judge, ReferenceProcess]:
+        judge, solution = Judge(self.limits), ReferenceProcess(self.assignment, self.limits)
         with self._lock:
-            self._judges.append(judge)
-        return judge
+            self._judges += [judge, solution]
+        return judge, solution
 
     def _secrets(self) -> ClassSecrets:
         """The secret cases with the solution's evidence, worked out beside the first submissions."""

@@ -68,8 +68,8 @@ class Judge:
         assert process.stdout is not None
         deadline = time.monotonic() + self._limits.judge_s
         for part in parts:
-            _send(process.stdin, part)
-        return dict(plain_data.decode(_receive(process.stdout, deadline)))
+            send(process.stdin, part)
+        return dict(plain_data.decode(received(process.stdout, deadline)))
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -83,7 +83,7 @@ class Judge:
         )
         self._process = process
         assert process.stdout is not None
-        _receive(process.stdout, time.monotonic() + _START_S)
+        received(process.stdout, time.monotonic() + _START_S)
         return process
 
 
@@ -103,13 +103,15 @@ def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> 
     )
 
 
-def _send(pipe: IO[bytes], message: bytes) -> None:
+def send(pipe: IO[bytes], message: bytes) -> None:
+    """One message, its length before it."""
     pipe.write(len(message).to_bytes(8, "little"))
     pipe.write(message)
     pipe.flush()
 
 
-def _receive(pipe: IO[bytes], deadline: float) -> bytes:
+def received(pipe: IO[bytes], deadline: float) -> bytes:
+    """One message by `deadline`, else TimeoutError; EOFError when the process is gone."""
     size = int.from_bytes(_exactly(pipe, 8, deadline), "little")
     return _exactly(pipe, size, deadline)
 
@@ -138,7 +140,7 @@ def _serve(memory_bytes: int) -> None:
         os.dup2(null, number)
     import numpy  # noqa: F401  (before the limit, which counts what is mapped)
 
-    _send(answers, b"ready")
+    send(answers, b"ready")
     known: dict[bytes, Any] = {}
     limited = False
     while head := requests.read(8):
@@ -147,7 +149,7 @@ def _serve(memory_bytes: int) -> None:
         if not limited and _imported(what["lab"]):
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
             limited = True
-        _send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
+        send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
 
 
 def _imported(lab: str) -> bool:

@@ -17,8 +17,9 @@ from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge, unjudged
-from edl_labs.course.grade.plan import MarkingPlan, solution_plan, with_references
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner, ProbedRun
+from edl_labs.course.grade.plan import MarkingPlan, solution_plan
+from edl_labs.course.grade.probe_run import AtCheck, Mishap, PlanRunner, ProbedRun
+from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.course.sandbox.kernel.client import Answer
 from edl_labs.stats import sign_flip_interval
@@ -168,6 +169,7 @@ class Examiner:
     runner: PlanRunner
     secrets: Mapping[str, SecretCases]
     judge: Judge
+    solution: ReferenceProcess
     seed: int = 0
     _requests: dict[str, bytes] = field(default_factory=dict)
 
@@ -206,15 +208,54 @@ class Examiner:
     def _stand_in(self, plan: MarkingPlan, run: ProbedRun) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
-        That kernel's outputs are dropped and nothing else is probed in it: a reference that a student's code gets hold
-        of there leads nowhere.
+        The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
+        is kept but state and points.
         """
         assignment, untouched = self.runner.assignment, plan.untouched()
         for exercise in assignment.exercises:
             wrong = {n for n in assignment.built_on(exercise.name) if run.outcomes[n].state != "passed"}
             if run.outcomes[exercise.name].state == "passed" or not wrong or exercise.name in untouched:
                 continue
-            again = self.runner.probe_run(with_references(plan, assignment, wrong).until(exercise.name), self)
+            found = stand_ins(assignment, wrong)
+            if found is None:
+                continue
+            self.solution.start()
+            again = self.runner.probe_run(plan.until(exercise.name), _StoodIn(self, found, tuple(sorted(wrong))))
             run.usage += again.usage
-            run.keep(again.outcomes.get(exercise.name))
-            run.events += [event for event in again.events if event.where == exercise.name]
+            better = again.outcomes.get(exercise.name)
+            if better is not None and better.points > run.outcomes[exercise.name].points:
+                run.outcomes[exercise.name] = better
+            events = [event for event in again.events if event.where == exercise.name]
+            run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
+
+
+@dataclass(frozen=True)
+class _StoodIn:
+    """A sink that has one exercise probed with something in place of the `wrong` ones that it uses."""
+
+    examiner: Examiner
+    found: StandIns
+    wrong: tuple[str, ...]
+
+    def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
+        """State and points, and a sentence of ours: what was said in that kernel may be the reference's answers."""
+        examiner, secret = self.examiner, self.examiner.secrets[exercise.name]
+        functions, objects = self.found.functions, self.found.objects
+        request = examiner.runner.request(
+            exercise, plain_data.decode(secret.cases), functions=functions, objects=objects
+        )
+        evidence = check.ask(request, serve=ServedCalls(examiner.solution, frozenset(functions))).data
+        points = examiner.runner.assignment.points[exercise.name]
+        found = examiner.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
+        bare = Outcome(*(found.name, found.lab, found.state, found.points, found.max_points), trusting=found.trusting)
+        if found.state == "passed":
+            return bare
+        return replace(
+            bare,
+            what=f"part of it is right, with the right {' and '.join(self.wrong)} in place of yours",
+            why=f"it builds on {self.wrong[0]}, which is not right yet",
+            next=f'check("{exercise.name}") in your notebook, after check("{self.wrong[0]}") has passed',
+        )
+
+    def miss(self, exercise: Exercise, *, what: str, why: str) -> None:
+        """Nothing is kept: the first run has said what there is to say."""

@@ -80,17 +80,6 @@ def solution_plan(assignment: Assignment) -> MarkingPlan:
     return make_plan(assignment, Submission(cells))
 
 
-def with_references(plan: MarkingPlan, assignment: Assignment, names: set[str]) -> MarkingPlan:
-    """The plan with the solution in place of the solve cells of `names`."""
-    cells = []
-    for cell in plan.cells:
-        if cell.known and cell.known.role == "solve" and cell.known.exercise in names:
-            text = cell.known.solution if cell.keeps_id else ""
-            cell = replace(cell, source=text, runs=True, kind="code")
-        cells.append(cell)
-    return replace(plan, cells=tuple(cells))
-
-
 @dataclass
 class _Planner:
     assignment: Assignment

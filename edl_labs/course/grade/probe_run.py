@@ -8,7 +8,7 @@ probe set off: a step is charged with a death only where no probe came before it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
-from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
+from edl_labs.course.sandbox.kernel.exchange import KernelDied, Serve, Violation
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -35,9 +35,16 @@ def _evidence():
     from edl_labs.checks.caught_output import caught_output
     from edl_labs.errors import PlainDataError
     asked = plain_data.decode(payload)
-    exercise = next(e for e in load_lab(asked["lab"]) if e.name == asked["name"])
+    known = {e.name: e for e in load_lab(asked["lab"])}
+    references = {}
+    for name in asked.get("objects", ()):
+        references.update(known[name].spec.stand_in())
+    if asked.get("functions"):
+        from edl_labs.checks.reference_calls import Channel, RemoteFunction
+        channel = Channel(shell.kernel.edl_calls)
+        references.update({name: RemoteFunction(name, channel) for name in asked["functions"]})
     with caught_output():
-        records = collect(exercise, student, asked["cases"])
+        records = collect(known[asked["name"]], student, asked["cases"], references=references)
     try:
         return plain_data.encode(records, max_bytes=asked["max_bytes"])
     except PlainDataError as error:
@@ -122,10 +129,15 @@ class PlanRunner:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow."""
         return _Walk(self, plan, sink).run()
 
-    def request(self, exercise: Exercise, cases: list[Any]) -> bytes:
-        """What a probe is sent to try `cases`."""
+    def request(
+        self, exercise: Exercise, cases: list[Any], *, functions: Sequence[str] = (), objects: Sequence[str] = ()
+    ) -> bytes:
+        """What a probe is sent to try `cases`.
+
+        `functions` call the judge in place of the student's, `objects` are exercises whose `stand_in()` takes theirs.
+        """
         what = {"lab": exercise.lab, "name": exercise.name, "cases": cases, "max_bytes": self.limits.evidence_bytes}
-        return plain_data.encode(what)
+        return plain_data.encode({**what, "functions": list(functions), "objects": list(objects)})
 
 
 class AtCheck:
@@ -136,8 +148,10 @@ class AtCheck:
         self._came_s = time.monotonic()
         self._asked_s: float | None = None
 
-    def ask(self, request: bytes) -> Answer:
+    def ask(self, request: bytes, *, serve: Serve | None = None) -> Answer:
         """The probe's answer to a `PlanRunner.request`; KernelDied or Violation is for the run to handle.
+
+        `serve` answers the calls of the request's functions.
 
         Waiting until the first request can be made, for the class's cases to be drawn, is not the student's time.
         """
@@ -145,8 +159,9 @@ class AtCheck:
             self._asked_s = time.monotonic()
             self._walk.deadline += self._asked_s - self._came_s
         limits = self._walk.runner.limits
-        timeout_s = min(self._exercise.timeout_s, limits.probe_s, self._walk.left_s())
-        return self._kernel.answer(_PROBE, request, timeout_s=timeout_s, max_bytes=limits.evidence_bytes)
+        own_s = self._exercise.timeout_s + (0.0 if serve is None else limits.calls_s)
+        timeout_s = min(own_s, limits.probe_s, self._walk.left_s())
+        return self._kernel.answer(_PROBE, request, timeout_s=timeout_s, max_bytes=limits.evidence_bytes, serve=serve)
 
     def empty_s(self) -> float:
         """Seconds from a request that asks for nothing to its answer."""

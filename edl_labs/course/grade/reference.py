@@ -45,12 +45,16 @@ def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:
     return {name: SecretCases(plain_data.encode(s["cases"]), plain_data.encode(s["wants"])) for name, s in both.items()}
 
 
+def lean(plan: MarkingPlan) -> MarkingPlan:
+    """The plan without the lab's plots and measurements: its definitions alone run."""
+    return replace(plan, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in plan.cells))
+
+
 def _wanted(runner: PlanRunner, drawn: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """The evidence that the solution gives: of its definitions alone, else with its plots and measurements run too."""
     whole = solution_plan(runner.assignment)
-    lean = replace(whole, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in whole.cells))
     try:
-        return _evidence(runner, drawn, lean)
+        return _evidence(runner, drawn, lean(whole))
     except EdlError:
         return _evidence(runner, drawn, whole)
 

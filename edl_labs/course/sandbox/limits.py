@@ -92,6 +92,12 @@ class Limits:
     """All cells and probes of one submission, so that a class of 100 is surely done in a night with two workers."""
     deaths: int = _number(12, least=0, most=1000)
     """How often its kernel may die and be replaced: about once an exercise of a lab."""
+    calls: int = _number(200_000, least=100)
+    """Calls in one probe of what stands in for a wrong exercise; the labs' own solutions make up to 20,000."""
+    calls_bytes: int = _bytes(256 * MIB, least=KIB)
+    """Arguments and results of these calls, together."""
+    calls_s: float = _seconds(60.0, least=1.0)
+    """What the reference may take for them, outside the kernel; one call takes microseconds."""
     judge_s: float = _seconds(30.0, least=1.0)
     """One judgement, outside the kernel; comparing takes milliseconds, replaying a long program a second."""
 

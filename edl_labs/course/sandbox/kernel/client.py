@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, execute_content, read_message
-from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange, KernelDied, Violation
+from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, CallLine, Exchange, KernelDied, Serve, Violation
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
 from edl_labs.errors import EdlError
@@ -66,6 +66,7 @@ class Spawned:
     handles: tuple[int, ...]
     shell: Wire
     iopub: Wire
+    calls: CallLine
     gate: int
     call: Callable[[dict[str, Any]], tuple[dict[str, Any], list[int]]]
     """Asks the zygote."""
@@ -93,6 +94,7 @@ class Spawned:
                 os.close(fd)
             self.shell.close()
             self.iopub.close()
+            self.calls.close()
 
 
 class SandboxKernel:
@@ -104,7 +106,7 @@ class SandboxKernel:
 
     def __init__(self, spawned: Spawned, *, session: Session, limits: Limits) -> None:
         self._spawned, self._session, self._limits = spawned, session, limits
-        self._shell, self._iopub = spawned.shell, spawned.iopub
+        self._shell, self._iopub, self._calls = spawned.shell, spawned.iopub, spawned.calls
         self._poll = select.poll()
         self._handles = set(spawned.handles)
         for fd in (self._shell.fileno(), self._iopub.fileno(), *self._handles):
@@ -136,16 +138,31 @@ class SandboxKernel:
         """The one answer that `code` gives to `payload`; see `answer`."""
         return self.answer(code, payload, timeout_s=timeout_s, max_bytes=max_bytes).data
 
-    def answer(self, code: str, payload: bytes = b"", *, timeout_s: float, max_bytes: int = 64 * MIB) -> Answer:
+    def answer(
+        self,
+        code: str,
+        payload: bytes = b"",
+        *,
+        timeout_s: float,
+        max_bytes: int = 64 * MIB,
+        serve: Serve | None = None,
+    ) -> Answer:
         """The one answer that `code` gives to `payload`, with its time.
 
         `code` runs beside the student's code as an ordinary request, in a namespace of its own with `payload` (bytes),
         `student` (the notebook's names), `shell`, and `answer(data)`, to be called once with bytes. It leaves no name
-        and no history. Violation when there is not exactly one answer with this request's nonce, or a limit is broken.
+        and no history. `serve` answers calls that come meanwhile on the kernel's third channel, the descriptor
+        `shell.kernel.edl_calls`. Violation when there is not exactly one answer with this request's nonce, or a limit
+        is broken.
         """
         nonce = secrets.token_hex(16)
         exchange = self._request(
-            _asking(code, nonce), timeout_s=timeout_s, buffers=[payload], nonce=nonce, answer_bytes=max_bytes
+            _asking(code, nonce),
+            timeout_s=timeout_s,
+            buffers=[payload],
+            nonce=nonce,
+            answer_bytes=max_bytes,
+            serve=serve,
         )
         if exchange.interrupted:
             raise Violation("deadline", why=f"no answer within {timeout_s} s", alive=True, result=exchange.result())
@@ -191,11 +208,14 @@ class SandboxKernel:
         buffers: Sequence[bytes] = (),
         nonce: str = "",
         answer_bytes: int = 0,
+        serve: Serve | None = None,
     ) -> Exchange:
         if not self.alive:
             raise KernelDied("it was ended earlier")
         message = self._session.msg("execute_request", execute_content(code, counted=not nonce))
-        exchange = Exchange(message["header"]["msg_id"], self._limits, nonce=nonce, answer_bytes=answer_bytes)
+        exchange = Exchange(
+            message["header"]["msg_id"], self._limits, nonce=nonce, answer_bytes=answer_bytes, serve=serve
+        )
         self._read_at_most(answer_bytes)
         try:
             self._send(message, buffers)
@@ -237,17 +257,35 @@ class SandboxKernel:
 
     def _pump(self, exchange: Exchange, deadline: float, *, until: Callable[[], bool]) -> bool:
         """Read and send until `until()` or `deadline`; whether it came true."""
+        try:
+            return self._pumped(exchange, deadline, until)
+        finally:
+            with contextlib.suppress(KeyError, ValueError):
+                self._poll.unregister(self._calls.fileno())
+
+    def _pumped(self, exchange: Exchange, deadline: float, until: Callable[[], bool]) -> bool:
         while not until():
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 return False
             for wire in (self._shell, self._iopub):
                 self._poll.modify(wire.fileno(), select.POLLIN | (select.POLLOUT if wire.sending else 0))
+            if exchange.serve is not None:
+                self._poll_calls()
             ready = {fd for fd, _ in self._poll.poll(left_s * 1000)}
             self._step(exchange, ready)
         return True
 
+    def _poll_calls(self) -> None:
+        if self._calls.open:
+            self._poll.register(self._calls.fileno(), select.POLLIN | (select.POLLOUT if self._calls.sending else 0))
+        else:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._calls.fileno())
+
     def _step(self, exchange: Exchange, ready: set[int]) -> None:
+        if exchange.serve is not None and self._calls.fileno() in ready:
+            self._calls.step(exchange.serve)
         try:
             for wire in (self._shell, self._iopub):
                 if wire.fileno() in ready:

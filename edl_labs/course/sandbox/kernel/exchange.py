@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +40,62 @@ class KernelDied(EdlError):
 
 
 ANSWER_KIND = "edl_answer"
+Serve = Callable[[bytes], bytes]
+_HEAD = 8  # bytes of a call's length
+_READ_BYTES = 1 << 18  # one read costs little beside the copy of so much
+_CALL_BYTES = 16 << 20  # above what an honest caller sends, which refuses half of that itself
+
+
+class CallLine:
+    """Calls from code in a kernel, one after another: each is read, served, and its answer sent without waiting."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._socket.setblocking(False)
+        self._came, self._leaves = bytearray(), bytearray()
+        self.open = True
+
+    def fileno(self) -> int:
+        """The descriptor to poll."""
+        return self._socket.fileno()
+
+    @property
+    def sending(self) -> bool:
+        """Whether bytes wait to be sent: poll for writing too."""
+        return bool(self._leaves)
+
+    def step(self, serve: Serve) -> None:
+        """Send what the kernel takes, read what it says, serve calls that are whole. Violation for one too large."""
+        self._came += self._exchanged()
+        while len(self._came) >= _HEAD:
+            size = int.from_bytes(self._came[:_HEAD], "little")
+            if size > _CALL_BYTES:
+                raise Violation("bytes", why=f"a call of {size} bytes")
+            if len(self._came) < _HEAD + size:
+                return
+            answer = serve(bytes(self._came[_HEAD : _HEAD + size]))
+            del self._came[: _HEAD + size]
+            self._leaves += len(answer).to_bytes(_HEAD, "little") + answer
+            self._flush()
+
+    def _exchanged(self) -> bytes:
+        try:
+            self._flush()
+            data = self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        self.open = bool(data)
+        return data
+
+    def _flush(self) -> None:
+        with contextlib.suppress(OSError):
+            del self._leaves[: self._socket.send(self._leaves) if self._leaves else 0]
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
 
 
 @dataclass
@@ -47,6 +106,7 @@ class Exchange:
     limits: Limits
     nonce: str = ""
     answer_bytes: int = 0
+    serve: Serve | None = None
     messages: int = 0
     received_bytes: int = 0
     reply: dict[str, Any] | None = None

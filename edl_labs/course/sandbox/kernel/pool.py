@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from edl_labs.course.sandbox.kernel.client import SandboxKernel, Spawned
-from edl_labs.course.sandbox.kernel.exchange import KernelDied
+from edl_labs.course.sandbox.kernel.exchange import CallLine, KernelDied
 from edl_labs.course.sandbox.kernel.zmtp import Wire
 from edl_labs.course.sandbox.level import Level, best_level, level_problem
 from edl_labs.course.sandbox.limits import Limits
@@ -117,21 +117,24 @@ class KernelPool:
         os.write(gate_write, b".")
         (shell, shell_listener), (iopub, iopub_listener) = (_connection(kind) for kind in ("DEALER", "SUB"))
         request = {"do": "spawn", "key": key, "seed": seed, "files": packed.sizes}
-        given = [gate_read, start_write, shell_listener.fileno(), iopub_listener.fileno(), *packed.fds]
+        calls, callers_end = socket.socketpair()
+        channels = (shell_listener.fileno(), iopub_listener.fileno(), callers_end.fileno())
+        given = [gate_read, start_write, *channels, *packed.fds]
         try:
             answer, handles = self._link.call(request, given)
         except BaseException:
             for fd in (gate_write, start_read):
                 os.close(fd)
-            shell.close()
-            iopub.close()
+            for ours in (shell, iopub, calls):
+                ours.close()
             raise
         finally:
             for fd in (gate_read, start_write, *packed.fds):
                 os.close(fd)
-            shell_listener.close()
-            iopub_listener.close()
-        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, gate_write, self._link.call)
+            for theirs in (shell_listener, iopub_listener, callers_end):
+                theirs.close()
+        line = CallLine(calls)
+        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, line, gate_write, self._link.call)
         _await_start(spawned, start_read, deadline)
         return spawned
 

@@ -43,11 +43,11 @@ class Settings:
 
 
 def run_kernel(request: dict[str, Any], settings: Settings, fds: list[int]) -> None:
-    """Fence this process in, and be an ipykernel until killed. `fds`: start pipe, shell, iopub, and files if any.
+    """Fence this process in, and be an ipykernel until killed. `fds`: start pipe, shell, iopub, calls, files if any.
 
     Raises what keeps it from starting.
     """
-    start, shell, iopub, *files = fds
+    start, shell, iopub, calls, *files = fds
     os.setsid()
     syscalls.become_dumpable()
     Path("/proc/self/oom_score_adj").write_text("1000")
@@ -59,11 +59,12 @@ def run_kernel(request: dict[str, Any], settings: Settings, fds: list[int]) -> N
         syscalls.become_dumpable()
     if files:
         _unpack(request["files"], files[0])
-    _close_all_but({start, shell, iopub})
+    _close_all_but({start, shell, iopub, calls})
     silence()
     _fence_in(settings.fence)
     _start_afresh(request["seed"], settings.limits.threads)
     app = make_app(Path(settings.place.tmp), key=request["key"], listeners={"shell": shell, "iopub": iopub})
+    app.kernel.edl_calls = calls  # where a probe's proxies call the judge
     _forget_course()
     os.write(start, READY)
     os.close(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.course.grade.assignment import Assignment, KnownCell
-from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan, with_references
+from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
@@ -115,14 +115,6 @@ def test_prose_counts_from_the_copy_with_work_in_it(assignment: Assignment):
     cells = [*handed_in(assignment, answer_why="it is so"), SubmittedCell("markdown", "y", "your answer", "why")]
 
     assert {"why": "it is so"} == planned(assignment, cells).answers()
-
-
-def test_reference_takes_the_place_of_every_copy(assignment: Assignment):
-    cells = handed_in(assignment, solve_area="def area(): wrong")
-    cells.insert(2, SubmittedCell("code", "copy", "def area(): also wrong", "area"))
-    plan = with_references(planned(assignment, cells), assignment, {"area"})
-
-    assert ["def area(): right"] == [source for source in running(plan) if "area" in source]
 
 
 def test_solution_runs_as_its_own_submission(assignment: Assignment):
