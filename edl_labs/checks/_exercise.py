@@ -38,19 +38,20 @@ class Exercise:
         return (self.spec.__doc__ or "").strip().partition("\n")[0]
 
     def draw_cases(self, seed: int) -> list[Any]:
-        """The cases of `seed`: the same list for the same seed, different for each exercise.
-
-        EdlError where the judge's part of the lab draws them and is not installed.
-        """
+        """The cases of `seed`: the same list for the same seed, different for each exercise."""
         import numpy
 
         digest = hashlib.sha256(f"{self.lab}/{self.name}/{seed}".encode()).digest()
         rng = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:16], "little")))
-        own: Drawing | None = getattr(self.spec, "cases", None)
-        cases = (own or _judges_drawing(self))(rng)
+        cases = self.drawing()(rng)
         if not isinstance(cases, list) or not cases:
             raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
         return cases
+
+    def drawing(self) -> Drawing:
+        """What draws its cases: the spec's own method, or the judge's; EdlError where that is not installed."""
+        own: Drawing | None = getattr(self.spec, "cases", None)
+        return own or _judges_drawing(self)
 
     def public_wants(self, cases: list[Any], wants: list[Any]) -> list[Any]:
         """What goldens may hold of the reference's evidence: all of it, or what the spec's `public(case, want)` leaves.

@@ -1,4 +1,4 @@
-"""Commands of those who write labs: new, edit, build, test, leaks, publish."""
+"""Commands of those who write labs: new, edit, build, test, leaks, publish, wheel."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (new, edit, build, leaks, publish):
+    for command in (new, edit, build, leaks, publish, wheel):
         app.command()(command)
     app.command(name="test")(prove_labs)
 
@@ -98,6 +99,25 @@ def publish(
         emit(report.to_json())
     else:
         print(f"{len(report.files)} files in {report.target}; {len(report.removed)} removed")
+
+
+def wheel(
+    judge: Annotated[
+        bool, typer.Option("--judge", help="With the judge's parts: for instructors, never published.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="The folder it goes to.")] = Path("dist"),
+    as_json: AsJson = False,
+) -> None:
+    """The wheel that students install, scanned for leaks; or the instructors', which can grade."""
+    need_instructor_tools()
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.publish import build_wheel
+
+    made = build_wheel(Course.find(), out, judge=judge)
+    if as_json:
+        emit({"schema": 1, "wheel": str(made), "judge": judge})
+    else:
+        print(f"{made}: {'with' if judge else 'without'} the judge's parts")
 
 
 def build(
@@ -236,22 +256,24 @@ def leaks(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Scan what students can read for solution text: labs/, the package, or any folder, wheel or archive."""
+    """Scan what students can read for solutions and judge's parts: labs/, the package, a folder, wheel or archive."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.leaks import scan, scan_course, secrets
     from edl_labs.course.lab.read import read_labs
+    from edl_labs.course.lab.secret_functions import secret_functions
 
     course = Course.find()
     for path in paths or []:
         if not path.exists():
             raise UsageError(f"there is no {path}", next="name a folder or a file")
-    known = secrets(read_labs(course))
-    found = scan(paths, known) if paths else scan_course(course, known)
+    labs = read_labs(course)
+    known, functions = secrets(labs), secret_functions(course, labs)
+    found = scan(paths, known, functions=functions) if paths else scan_course(course, known, functions=functions)
     if as_json:
         emit({"schema": 1, "ok": not found, "leaks": [str(leak) for leak in found]})
     else:
         for leak in found:
             print(leak)
-        print(f"{len(known)} secret lines looked for; {len(found)} leaks")
+        print(f"{len(known)} secret lines and {len(functions)} functions looked for; {counted(len(found), 'leak')}")
     stop(1 if found else 0)

@@ -24,6 +24,7 @@ VERBS = (
     "edit",
     "build",
     "test",
+    "wheel",
     "run",
     "record",
     "leaks",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -91,13 +93,50 @@ def test_what_is_published_holds_exercises_without_the_judges_part(kind: str) ->
     assert [] == [path for path in packed if "judge" in path]
 
 
+@pytest.fixture(scope="module")
+def secrets() -> dict[str, list]:
+    """What the leak scan looks for in this checkout."""
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.leaks import secrets as lines
+    from edl_labs.course.lab.read import read_labs
+    from edl_labs.course.lab.secret_functions import secret_functions
+
+    labs = read_labs(Course(ROOT))
+    return {"known": lines(labs), "functions": secret_functions(Course(ROOT), labs)}
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_is_published_holds_no_solution_and_no_function_of_the_judge(kind, secrets, tmp_path) -> None:
+    from edl_labs.course.lab.leaks import scan
+
+    made = Path(next(BUILDERS[kind]()(str(ROOT)).build(directory=str(tmp_path))))
+
+    assert [] == [str(leak) for leak in scan([made], **secrets)]
+
+
+def test_the_instructors_wheel_holds_the_judges_part_and_says_so_in_its_version(secrets, tmp_path) -> None:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.leaks import scan
+    from edl_labs.course.lab.publish import build_wheel
+
+    made = build_wheel(Course(ROOT), tmp_path / "dist", judge=True)
+
+    inside = set(zipfile.ZipFile(made).namelist())
+    assert f"edl_labs-{PROJECT['version']}+judge-py3-none-any.whl" == made.name
+    assert {"edl_labs/exercises/lab01_gpu_basics/judge/faulty_timers.py", "edl_labs/labs/README.md"} <= inside
+    found = {leak.secret.text for leak in scan([made], **secrets)}
+    assert {"the judge's part", "a function _with_its_clock"} <= found
+
+
+BUILDERS = {
+    "wheel": lambda: importlib.import_module("hatchling.builders.wheel").WheelBuilder,
+    "sdist": lambda: importlib.import_module("hatchling.builders.sdist").SdistBuilder,
+}
+
+
 def packed_by(kind: str) -> set[str]:
     """The paths that a wheel or an sdist made from this checkout would hold."""
-    from hatchling.builders.sdist import SdistBuilder
-    from hatchling.builders.wheel import WheelBuilder
-
-    builder = {"wheel": WheelBuilder, "sdist": SdistBuilder}[kind](str(ROOT))
-    return {file.distribution_path for file in builder.recurse_included_files()}
+    return {file.distribution_path for file in BUILDERS[kind]()(str(ROOT)).recurse_included_files()}
 
 
 # Modules that come with a package we ask for, by that package's own contract.

@@ -97,6 +97,8 @@ class Grader:
         gpu: int | None = None,
         on_gpu: bool = False,
     ) -> None:
+        for exercise in assignment.exercises:
+            exercise.drawing()  # an install without the judge's parts says so before anything starts
         self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
         self.on_gpu = on_gpu or gpu is not None
         self.level, self.limits = level or best_level(), limits or course.limits

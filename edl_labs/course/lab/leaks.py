@@ -1,4 +1,4 @@
-"""The leak scan: no line that only a solution has may be anywhere that students can look."""
+"""The leak scan: no line that only a solution has, and no function of the judge's, may be where students can look."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import json
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.secret_functions import SecretFunction, published
 from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MIN_LENGTH = 12  # shorter lines (`return x`, `i += 1`) stand in any program
 MAX_MEMBER_BYTES = 64 << 20  # far above the largest published file (0.8 MB); a packed bomb could fill the memory
 _SKIPPED = {".git", "__pycache__"}
+_JUDGE = re.compile(r"(^|/)exercises/[^/]+/judge/")
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
 
@@ -47,7 +49,7 @@ class Leak:
 
 
 class LeakError(EdlError):
-    """Something that only a solution has would become public."""
+    """Something that only a solution or the judge has would become public."""
 
     def __init__(self, leaks: list[Leak]) -> None:
         more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
@@ -68,25 +70,38 @@ def secrets(labs: Iterable[Lab]) -> list[Secret]:
     return [secret for lab in labs for secret in _of_lab(lab)]
 
 
-def scan(paths: Iterable[Path], known: list[Secret], *, root: Path | None = None) -> list[Leak]:
+def scan(
+    paths: Iterable[Path],
+    known: list[Secret],
+    *,
+    functions: Sequence[SecretFunction] = (),
+    root: Path | None = None,
+) -> list[Leak]:
     """Every place under `paths` (folders, files, wheels, archives) that holds a secret, as shown from `root`."""
-    return [
-        leak for path in paths for name, data in _files(path) for leak in scan_bytes(_shown(name, root), data, known)
-    ]
+    files = (pair for path in paths for pair in _files(path))
+    return [leak for name, data in files for leak in scan_bytes(_shown(name, root), data, known, functions=functions)]
 
 
-def scan_course(course: Course, known: list[Secret]) -> list[Leak]:
+def scan_course(course: Course, known: list[Secret], *, functions: Sequence[SecretFunction] = ()) -> list[Leak]:
     """The leaks in everything that a course makes public: labs/ and what its wheel holds, which is no judge's part."""
-    found = scan([course.labs, course.root / "edl_labs"], known, root=course.root)
-    return [leak for leak in found if not PurePosixPath(leak.path).match("edl_labs/exercises/*/judge/*")]
+    found = scan([course.labs, course.root / "edl_labs"], known, functions=functions, root=course.root)
+    return [leak for leak in found if not _JUDGE.search(leak.path)]
 
 
-def scan_bytes(name: str, data: bytes, known: list[Secret]) -> list[Leak]:
-    """The secrets in one file's bytes; JSON is read through its escapes, archives through their members."""
+def scan_bytes(name: str, data: bytes, known: list[Secret], *, functions: Sequence[SecretFunction] = ()) -> list[Leak]:
+    """The secrets in one file's bytes; JSON is read through its escapes, archives through their members.
+
+    A file in a `judge/` is one whatever it holds.
+    """
     found: list[Leak] = []
     for member, content in _members(name, data):
         text = "\n".join(_normal(part) for part in _texts(member, content))
         found += [Leak(member, secret) for secret in known if _holds(text, _normal(secret.text))]
+        if functions and member.endswith((".py", ".ipynb")):
+            copies = published(member, content.decode("utf-8", errors="replace"), functions)
+            found += [Leak(member, Secret(f"a function {one.name}".rstrip(), one.file, one.line)) for one in copies]
+        if _JUDGE.search(member):
+            found.append(Leak(member, Secret("the judge's part", member, 1)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The tree that students may see: labs, a README and the licence, leak-scanned before any of it is visible."""
+"""What students may see: a tree of labs with README and licence, and a wheel; scanned for leaks before it is there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +14,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.read import read_labs
+from edl_labs.course.lab.secret_functions import secret_functions
 from edl_labs.course.run.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
@@ -68,8 +70,41 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
         staged = Path(temporary) / "tree"
         files = _stage(course, staged)
         labs = read_labs(course)
-        leaks.refuse(leaks.scan([staged], leaks.secrets(labs), root=staged))
+        known, functions = leaks.secrets(labs), secret_functions(course, labs)
+        leaks.refuse(leaks.scan([staged], known, functions=functions, root=staged))
         return _move(staged, folder, files, before)
+
+
+def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
+    """The course's wheel in `folder`: the students', scanned for leaks, or the instructors' with the judge's parts.
+
+    The instructors' has `+judge` in its version, which public indexes refuse.
+    """
+    project = course.root / "pyproject.toml"
+    if not project.is_file():
+        why = "its pyproject.toml says what a wheel holds"
+        raise UsageError("this course has no wheel", why=why, next="run it in a checkout of edl-labs")
+    try:
+        from hatchling.builders.wheel import WheelBuilder
+    except ImportError as error:
+        raise UsageError(
+            "hatchling is not installed", why=str(error), next='pip install "edl-labs[instructor]"'
+        ) from None
+    config = tomllib.loads(project.read_text(encoding="utf-8"))
+    if judge:
+        config["tool"]["hatch"]["build"].pop("exclude")
+        config["project"]["version"] += "+judge"
+    with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
+        made = Path(
+            next(WheelBuilder(str(course.root), config=config).build(directory=temporary, versions=["standard"]))
+        )
+        if not judge:
+            labs = read_labs(course)
+            leaks.refuse(
+                leaks.scan([made], leaks.secrets(labs), functions=secret_functions(course, labs), root=made.parent)
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(made, folder))
 
 
 def _refuse_inside(course: Course, folder: Path) -> None:

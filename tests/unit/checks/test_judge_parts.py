@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from edl_labs.checks import draws
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.course.grade.assignment import _exercise_files
+from edl_labs.course.grade.grader import Grader
 from edl_labs.errors import EdlError
 from tests.unit import house
 
@@ -91,6 +93,14 @@ def test_a_lab_that_lost_its_judges_part_keeps_no_draw(folder):
 
     assert "the hidden cases of drawn are not in this install" == raised.value.what
     assert "edl-labs wheel --judge" in raised.value.next
+
+
+def test_grading_without_the_judges_part_says_so_before_anything_starts(folder):
+    remove_judge(folder)
+    assignment = SimpleNamespace(exercises=tuple(load_lab(LAB)))
+
+    with pytest.raises(EdlError, match="the hidden cases of drawn are not in this install"):
+        Grader(None, assignment)
 
 
 def test_a_flat_module_without_cases_is_told_the_same(folder):

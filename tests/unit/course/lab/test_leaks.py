@@ -13,6 +13,7 @@ from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.read import read_lab, read_labs
+from edl_labs.course.lab.secret_functions import SecretFunction, secret_functions
 from tests.unit.course.lab import kit
 
 LINE = "twice_as_long_s = 4 * half_of(duration_s)"
@@ -154,6 +155,77 @@ def test_the_judges_part_is_not_public_and_the_exercises_beside_it_are(course: C
     assert [f"edl_labs/exercises/{kit.LAB}/doubling_time.py"] == [
         leak.path for leak in leaks.scan_course(course, known)
     ]
+
+
+def judges_copy(body: str, *, arguments: str = "rng") -> str:
+    return f"def anything({arguments}):\n    {body}\n"
+
+
+BODY = "low_s, high_s = sorted(rng.uniform(0.5, 4.0, 2))\n    return [low_s * 2, high_s / 3, low_s + high_s]"
+
+
+@pytest.fixture
+def functions(course: Course) -> list[SecretFunction]:
+    """The secret functions of the small course, whose judge draws with BODY, and with a helper of a long name."""
+    helper = "\n\ndef _longest_duration_drawn(rng):\n    return 1\n"
+    kit.with_judge(course).write_text(
+        f'from edl_labs.checks import draws\n\n\n@draws("doubled_time")\ndef cases(rng):\n    {BODY}\n{helper}'
+    )
+    return secret_functions(course, [read_lab(course, kit.LAB)])
+
+
+@pytest.mark.parametrize(
+    ("text", "leaks_it"),
+    [
+        (judges_copy(BODY), True),
+        (judges_copy('"""Words."""\n    ' + BODY), True),
+        (judges_copy(BODY.replace("low_s", "a").replace("high_s", "b").replace("rng", "r"), arguments="r"), True),
+        (judges_copy(BODY.replace("/ 3", "/ 4")), False),
+        ("def _longest_duration_drawn():\n    pass\n", True),
+        ("# _longest_duration_drawn\n", False),
+        ("def cases(rng):\n    return []\n", False),
+        ("not python at all", False),
+    ],
+)
+def test_a_function_of_the_judge_is_found_by_its_body_and_by_a_name_that_none_has_by_chance(
+    functions, tmp_path, text, leaks_it
+) -> None:
+    archive = tmp_path / "course-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w") as wheel:
+        wheel.writestr("edl_labs/anything.py", text)
+
+    found = leaks.scan([archive], [], functions=functions, root=tmp_path)
+
+    assert leaks_it == bool(found)
+    assert not leaks_it or f"edl_labs/exercises/{kit.LAB}/judge/durations.py" in str(found[0])
+
+
+def test_a_solutions_function_is_found_under_other_names_in_a_notebook(course: Course, tmp_path) -> None:
+    solution = "runs = [half_of(duration_s) for _ in range(4)]\n    return sum(runs) + max(runs) - min(runs)"
+    kit.replace(kit.source(course), f"{LINE}\n    return twice_as_long_s", solution)
+    known = secret_functions(course, [read_lab(course, kit.LAB)])
+    copied = "def f(x):\n    a = [half_of(x) for _ in range(4)]\n    return sum(a) + max(a) - min(a)"
+    cells = [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": copied.splitlines(True)}]
+    (tmp_path / "lab.ipynb").write_text(json.dumps({"cells": cells}))
+
+    (leak,) = leaks.scan([tmp_path / "lab.ipynb"], [], functions=known, root=tmp_path)
+
+    assert ("lab.ipynb", f"solutions/{kit.LAB}/{kit.LAB}.py:21") == (
+        leak.path,
+        f"{leak.secret.file}:{leak.secret.line}",
+    )
+
+
+def test_what_a_stub_holds_too_is_no_secret_function(course: Course) -> None:
+    assert [] == [one for one in secret_functions(course, [read_lab(course, kit.LAB)]) if one.digest]
+
+
+def test_a_file_of_a_judges_part_is_a_leak_whatever_it_holds(tmp_path) -> None:
+    archive = tmp_path / "course-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w") as wheel:
+        wheel.writestr(f"edl_labs/exercises/{kit.LAB}/judge/notes.txt", "nothing")
+
+    assert ["the judge's part"] == [leak.secret.text for leak in leaks.scan([archive], [], root=tmp_path)]
 
 
 def test_a_build_refuses_to_write_a_leak(course: Course) -> None:

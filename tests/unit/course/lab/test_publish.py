@@ -9,7 +9,7 @@ import pytest
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.leaks import LeakError
-from edl_labs.course.lab.publish import MANIFEST, publish
+from edl_labs.course.lab.publish import MANIFEST, build_wheel, publish
 from edl_labs.errors import EdlError, UsageError
 from tests.unit.course.lab import kit
 
@@ -28,6 +28,23 @@ def test_the_published_tree_holds_labs_readme_and_licence(built: Course, tmp_pat
     assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
     assert FILES == sorted(report.files)
     assert (built.labs / kit.LAB / f"{kit.LAB}.ipynb").read_bytes() == (tmp_path / "out" / FILES[3]).read_bytes()
+
+
+def test_a_course_without_a_project_has_no_wheel(built: Course, tmp_path) -> None:
+    with pytest.raises(UsageError, match="this course has no wheel"):
+        build_wheel(built, tmp_path / "dist")
+
+
+def test_a_students_wheel_with_a_leak_is_not_made(built: Course, tmp_path) -> None:
+    (built.root / "pyproject.toml").write_text(
+        '[project]\nname = "small"\nversion = "1"\nrequires-python = ">=3.11"\n[tool.hatch.build.targets.wheel]\npackages = ["edl_labs"]\n'
+    )
+    assert "small-1-py3-none-any.whl" == build_wheel(built, tmp_path / "dist").name
+    (built.exercises / "notes.txt").write_text(LINE)
+
+    with pytest.raises(LeakError, match=r"any\.whl/edl_labs/exercises/notes\.txt"):
+        build_wheel(built, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 def test_publishing_again_updates_and_removes_what_is_gone(built: Course, tmp_path) -> None:
