@@ -18,12 +18,15 @@ _DECK_ROWS = {
         "cuda": {"fp64": 32, "fp32": 64, "fp16": 256, "int8": 256},
         "tensor": {"fp64": 64, "tf32": 512, "fp16": 1024, "int8": 2048, "int4": 4096, "int1": 16384},
     },
+    # No chip: one whose plain units are the faster ones, so that the rule is needed, and not a preference.
+    "made up": {"cuda": {"fp32": 96, "fp16": 192, "int8": 384}, "tensor": {"fp16": 128, "int8": 256, "int4": 512}},
     "Ampere (A100), sparse": {"cuda": {}, "tensor": {"tf32": 1024, "fp16": 2048, "int8": 4096, "int4": 8192}},
 }
 _DTYPES = ("fp64", "fp32", "tf32", "fp16", "int8", "int4", "int1")
-_SIZES = ("kB", "MB", "GB", "TB", "PB", "KiB", "MiB", "GiB", "TiB", "PiB")
-_BYTE_RATES = ("MB/s", "GB/s", "MiB/s", "GiB/s")
-_BIT_RATES = ("Mbit/s", "Gbit/s")
+_PREFIXES = ("k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi")
+_BYTE_RATES = ("MB/s", "GB/s", "MiB/s", "GiB/s", "kB/s")
+_BIT_RATES = ("Mbit/s", "Gbit/s", "Mibit/s", "Kibit/s")
+_JUST_BELOW = (0.9995, 1 - 1e-6)  # a thousand times what floats lose on the way, and no more
 _LINE_CODES = (8 / 10, 64 / 66, 128 / 130)  # of SATA and PCIe 2, 10GbE, and PCIe 3
 
 
@@ -36,6 +39,7 @@ class PeakFromClock:
 
     def cases(self, rng: Any) -> list[Any]:
         wanted = [("Ampere (A100)", "fp64"), ("Volta", "fp16"), ("Ampere (A100)", "fp32"), ("Volta", "tf32")]
+        wanted.append(("made up", "fp16"))
         names = list(_DECK_ROWS)
         wanted += [(names[int(rng.integers(len(names)))], str(rng.choice(_DTYPES))) for _ in range(8)]
         return [_chip(rng, *pair) for pair in wanted]
@@ -65,7 +69,9 @@ class FasterThanLight:
         stretches = [1.0, 1.0, 1.6, 1.25, 3.0, 2.0, 1.0]
         slow = [_timed(rng, kind, stretch) for kind, stretch in zip(kinds, stretches, strict=True)]
         fast = [_timed(rng, kind, float(rng.uniform(0.2, 0.97))) for kind in ("memory", "compute")]
+        fast += [_timed(rng, kind, stretch) for kind in ("memory", "compute") for stretch in _JUST_BELOW]
         never = [{**_timed(rng, "memory", 1.0), "time_s": time_s} for time_s in (0.0, -2e-6)]
+        never += [{**_timed(rng, "nothing", 1.0), "time_s": time_s} for time_s in (0.0, -2e-6)]
         drawn = [_timed(rng, str(rng.choice(kinds[:2])), float(rng.uniform(0.5, 4))) for _ in range(6)]
         return slow + fast + never + drawn
 
@@ -98,13 +104,20 @@ class Petabyte:
             ("1 PB", "6 Gbit/s", 0.8),
             ("1 PB", "6 GB/s", 1.0),
             ("1 PiB", "10 Gbit/s", 1.0),
+            ("12 bit", "5 B/s", 1.0),
+            ("2 TB", "8 GB/s", 0.8),
         ]
+        sizes = [f"{prefix}{unit}" for unit in ("B", "bit") for prefix in _PREFIXES]
         rates = [*_BYTE_RATES, *_BIT_RATES, *_BIT_RATES]
-        drawn = [(_amount(rng, str(rng.choice(_SIZES))), _amount(rng, rate)) for rate in rates]
+        asked = [sizes[i] for i in rng.permutation(len(sizes))[: len(rates)]]
+        drawn = [(_amount(rng, size), _amount(rng, rate)) for size, rate in zip(asked, rates, strict=True)]
         cases = [{"size": size, "rate": rate, "efficiency": efficiency} for size, rate, efficiency in deck]
-        return cases + [{"size": size, "rate": rate, "efficiency": _line_code(rng, rate)} for size, rate in drawn]
+        cases += [{"size": size, "rate": rate, "efficiency": _line_code(rng, rate)} for size, rate in drawn]
+        return [*cases, {"size": _amount(rng, "GB"), "rate": _amount(rng, "Gbit/s"), "efficiency": None}]
 
     def probe(self, student: Any, case: Any) -> Any:
+        if case["efficiency"] is None:  # left to the function's own default
+            return student.transfer_s(case["size"], case["rate"])
         return student.transfer_s(case["size"], case["rate"], efficiency=case["efficiency"])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -142,6 +155,8 @@ def _peak_next(ratio: float, want: float) -> str:
 def _let_through(case: Any) -> Wrong:
     if case["time_s"] <= 0:
         what = "a time of zero or less went through"
+    elif case["time_s"] > 0.99 * max(*_bounds_s(case)):
+        what = "a time just below the bound went through"
     elif case["time_s"] < case["moved_bytes"] / case["bandwidth_byte_per_s"]:
         what = "a time below the memory's bound went through"
     else:
@@ -153,9 +168,13 @@ def _let_through(case: Any) -> Wrong:
     )
 
 
+def _bounds_s(case: Any) -> tuple[float, float]:
+    """How long the bytes take alone, and the arithmetic."""
+    return case["moved_bytes"] / case["bandwidth_byte_per_s"], case["flop"] / case["peak_flop_per_s"]
+
+
 def _wrongly_refused(case: Any) -> Wrong:
-    move_s = case["moved_bytes"] / case["bandwidth_byte_per_s"]
-    compute_s = case["flop"] / case["peak_flop_per_s"]
+    move_s, compute_s = _bounds_s(case)
     if case["time_s"] == max(move_s, compute_s):
         what, why = "a time exactly at the bound was refused", "light itself is possible, if rare"
     elif case["time_s"] < move_s + compute_s:
@@ -166,8 +185,7 @@ def _wrongly_refused(case: Any) -> Wrong:
 
 
 def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
-    move_s = case["moved_bytes"] / case["bandwidth_byte_per_s"]
-    compute_s = case["flop"] / case["peak_flop_per_s"]
+    move_s, compute_s = _bounds_s(case)
     if right and close(fraction, 1 / right):
         what, why = "that says how many times slower it was", "the fraction of the speed of light is at most 1"
     elif close(fraction, 100 * right):
@@ -184,13 +202,15 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
 
 
 def _transfer_mistake(case: Any, ratio: float) -> Wrong:
-    binary = "iB" in case["size"] or "iB" in case["rate"]
+    binary = any(unit.split()[1][1:2] == "i" for unit in (case["size"], case["rate"]))
+    efficiency = 1.0 if case["efficiency"] is None else case["efficiency"]
     known = [
+        (8.0, "bit" in case["size"], "a size in bits was read as bytes", "which letter follows the prefix?"),
         (1 / 8, "bit" in case["rate"], "a rate in bits was read as bytes", "which letter follows the prefix?"),
-        (1 / 8 * case["efficiency"], "bit" in case["rate"], "a rate in bits was read as bytes", "bit or B?"),
+        (1 / 8 * efficiency, "bit" in case["rate"], "a rate in bits was read as bytes", "bit or B?"),
         (8.0, "bit" not in case["rate"], "a rate in bytes was read as bits", "which letter follows the prefix?"),
-        (case["efficiency"], True, "the line code was left out", "only part of the line's bits carry data"),
-        (case["efficiency"] ** 2, True, "the line code was applied the wrong way", "does it make a link faster?"),
+        (efficiency, True, "the line code was left out", "only part of the line's bits carry data"),
+        (efficiency**2, True, "the line code was applied the wrong way", "does it make a link faster?"),
         (1 / 3600, True, "hours came back", "return seconds; text is made elsewhere"),
         (1 / 86400, True, "days came back", "return seconds; text is made elsewhere"),
     ]
@@ -202,7 +222,7 @@ def _transfer_mistake(case: Any, ratio: float) -> Wrong:
         return Wrong("a binary prefix was read as a decimal one", why=why, next="1 PiB is how many bytes?")
     return Wrong(
         "the transfer time is wrong",
-        why=f"{case['size']} over {case['rate']} at an efficiency of {case['efficiency']:.4g} was asked for",
+        why=f"{case['size']} over {case['rate']} at an efficiency of {efficiency:.4g} was asked for",
         next="turn both into bytes first, then divide",
     )
 

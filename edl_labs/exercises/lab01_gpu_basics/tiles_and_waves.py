@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -57,7 +58,9 @@ class WaveQuantization:
         full = sm_count * int(rng.integers(1, 5))
         counts = [full, full + 1, full - 1, sm_count, 1, *(int(rng.integers(2, 9 * sm_count)) for _ in range(3))]
         reports = [{"ask": "waves", "tiles": tiles, "sm_count": sm_count} for tiles in counts]
-        return reports + [_tight_bound(rng)] + [_width(rng) for _ in range(5)]
+        widths = [_width(rng) for _ in range(5)]
+        tempting = [_tempting(rng, mistake) for mistake in _MISTAKEN_SHARES]
+        return [*reports, _tight_bound(rng), *tempting, *widths, _narrowest(rng)]
 
     def probe(self, student: Any, case: Any) -> Any:
         if case["ask"] == "waves":
@@ -162,10 +165,16 @@ def _width_mistake(case: Any, width: int) -> Wrong:
     return Wrong(what, why=why, next="compare, for each width, the wanted elements with what its waves could compute")
 
 
-def _useful_share(case: Any, width: int) -> Fraction:
+def _shares(case: Any, width: int) -> tuple[Fraction, Fraction]:
+    """How much of its tiles a matrix fills, and how many of its waves' places hold a tile."""
     tiles = math.ceil(Fraction(case["m"], case["tile_m"])) * math.ceil(Fraction(width, case["tile_n"]))
     places = math.ceil(Fraction(tiles, case["sm_count"])) * case["sm_count"]
-    return Fraction(case["m"] * width, places * case["tile_m"] * case["tile_n"])
+    return Fraction(case["m"] * width, tiles * case["tile_m"] * case["tile_n"]), Fraction(tiles, places)
+
+
+def _useful_share(case: Any, width: int) -> Fraction:
+    tile, wave = _shares(case, width)
+    return tile * wave
 
 
 def _tile(rng: Any) -> tuple[int, int]:
@@ -185,19 +194,52 @@ def _shape(rng: Any) -> dict[str, int]:
 def _width(rng: Any) -> dict[str, Any]:
     """A width question in which neither the bound nor the widest whole tile is best."""
     while True:
-        tile_m, tile_n = _tile(rng)
-        case: dict[str, Any] = {
-            "ask": "width",
-            "m": int(rng.integers(2, 25)) * tile_m - int(rng.choice([0, 0, 1, tile_m // 3])),
-            "bound": int(rng.integers(6 * tile_n, 24 * tile_n)),
-            "tile_m": tile_m,
-            "tile_n": tile_n,
-            "sm_count": int(rng.choice(_SM_COUNTS)),
-        }
-        widest = case["bound"] // tile_n * tile_n
-        best = max(_useful_share(case, width) for width in range(tile_n, widest, tile_n))
-        if all(_useful_share(case, width) < best for width in (case["bound"], widest)):
+        case = _random_width(rng, columns=(6, 24))
+        widths, best = _good_widths(case)
+        if all(_useful_share(case, width) < best for width in (case["bound"], max(widths[:-1]))):
             return case
+
+
+# What could be compared instead of the product of the two shares, of tiles and of waves.
+_MISTAKEN_SHARES: tuple[Callable[[Fraction, Fraction], Fraction], ...] = (
+    lambda tile, wave: tile + wave,
+    lambda tile, wave: (1 + tile) * wave,
+)
+
+
+def _tempting(rng: Any, mistake: Callable[[Fraction, Fraction], Fraction]) -> dict[str, Any]:
+    """A width question of few columns of tiles, in which `mistake` prefers the bound or the widest whole tiles."""
+    while True:
+        case = _random_width(rng, columns=(1, 5))
+        widths, best = _good_widths(case)
+        found = max(widths, key=lambda width: mistake(*_shares(case, width)))
+        if found in widths[-2:] and _useful_share(case, found) < best:
+            return case
+
+
+def _random_width(rng: Any, *, columns: tuple[int, int]) -> dict[str, Any]:
+    tile_m, tile_n = _tile(rng)
+    return {
+        "ask": "width",
+        "m": int(rng.integers(2, 25)) * tile_m - int(rng.choice([0, 0, 1, tile_m // 3])),
+        "bound": int(rng.integers(columns[0] * tile_n, columns[1] * tile_n)),
+        "tile_m": tile_m,
+        "tile_n": tile_n,
+        "sm_count": int(rng.choice(_SM_COUNTS)),
+    }
+
+
+def _good_widths(case: Any) -> tuple[list[int], Fraction]:
+    """The widths of which one is best, the bound last, and how good that is: in a column of tiles, wider is better."""
+    widths = [*range(case["tile_n"], case["bound"], case["tile_n"]), case["bound"]]
+    return widths, max(_useful_share(case, width) for width in widths)
+
+
+def _narrowest(rng: Any) -> dict[str, Any]:
+    """A width question with a single answer, 1."""
+    tile_m, tile_n = _tile(rng)
+    sm_count = int(rng.choice(_SM_COUNTS))
+    return {"ask": "width", "m": tile_m, "bound": 1, "tile_m": tile_m, "tile_n": tile_n, "sm_count": sm_count}
 
 
 def _tight_bound(rng: Any) -> dict[str, Any]:

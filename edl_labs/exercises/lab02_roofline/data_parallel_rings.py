@@ -145,7 +145,8 @@ class ScalingPlan:
 
     def cases(self, rng: Any) -> list[Any]:
         kinds = ["strong", "weak", "none"] * 3
-        return [_job(rng, kind) for kind in [*kinds, "all", "equal"]]
+        drawn = [_job(rng, kind) for kind in [*kinds, "all", "equal"]]
+        return [*drawn, _full(rng), _uneven(rng)]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.plan(dict(case["job"]), dict(case["cluster"]))
@@ -161,17 +162,17 @@ class ScalingPlan:
             raise _nodes_mistake(case, got, want)
 
 
-def _job(rng: Any, kind: str) -> dict[str, Any]:
+def _job(rng: Any, kind: str, *, step: int = 32) -> dict[str, Any]:
     """A job whose plan is of `kind`, decided by no rounding; "all": every node of the cluster is of use."""
     while True:
         nodes = int(rng.integers(4, 40))
-        batch = int(rng.integers(1, 60)) * 32
+        batch = int(rng.integers(1, 60)) * step
         room = float(rng.choice([1, 1.5, 2, 3, 6, 50]))
         job = {
             "weights": int(rng.integers(10, 3000)) * 10**6,
             "itemsize": int(rng.choice([2, 4])),
             "batch": batch,
-            "largest_batch": int(room * batch) + int(rng.integers(0, 32)),
+            "largest_batch": int(room * batch) + int(rng.integers(0, step)),
             "least_efficiency": float(rng.choice([0.5, 0.7, 0.8, 0.9])),
         }
         ridge = batch * float(2 ** rng.uniform(-4, 4))
@@ -180,6 +181,25 @@ def _job(rng: Any, kind: str) -> dict[str, Any]:
         case = {"job": job, "cluster": cluster}
         strong, weak = (_most(case, grow=grow) for grow in (False, True))
         if strong and weak and _kind(strong, weak, nodes) == kind:
+            return case
+
+
+def _full(rng: Any) -> dict[str, Any]:
+    """A job whose batch fills its limit to the last example."""
+    while True:
+        case = _job(rng, "weak")
+        case["job"]["largest_batch"] = case["job"]["batch"] * _most(case, grow=True)
+        if 1 < _most(case, grow=False) < _most(case, grow=True):
+            return case
+
+
+def _uneven(rng: Any) -> dict[str, Any]:
+    """A job with few examples, whose plan changes if a node's share of them is rounded down."""
+    while True:
+        case = _job(rng, "strong", step=1)
+        # A model so large that a node takes seconds for an example.
+        case["job"]["weights"] = int(tidy(case["cluster"]["node_flop_per_s"] / float(rng.uniform(2, 5))))
+        if _most(case, grow=False, whole=True) not in (0, _most(case, grow=False)):
             return case
 
 
@@ -197,13 +217,15 @@ def _share(case: Any, nodes: int, *, grow: bool) -> float:
     return 6 * examples / (2 * examples + max(4 * examples, sending))
 
 
-def _most(case: Any, *, grow: bool) -> int:
-    """The most nodes that are still of use; 0 when a rounding would decide it."""
+def _most(case: Any, *, grow: bool, whole: bool = False) -> int:
+    """The most nodes that are still of use; 0 when a rounding would decide it. `whole`: by shares rounded down."""
     least, most = case["job"]["least_efficiency"], 1
     for nodes in range(2, case["cluster"]["nodes"] + 1):
         if grow and nodes * case["job"]["batch"] > case["job"]["largest_batch"]:
             break
         share = _share(case, nodes, grow=grow)
+        if whole and not grow:
+            share *= case["job"]["batch"] // nodes * nodes / case["job"]["batch"]
         if abs(share - least) < _CLEAR:
             return 0
         most = nodes if share > least else most

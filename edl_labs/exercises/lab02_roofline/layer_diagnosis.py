@@ -15,7 +15,7 @@ _CLEAR = 1.15  # nearer to the ridge, a rounded peak or bandwidth would decide
 _GRIDS = {80: (8, 10), 108: (9, 12), 132: (11, 12)}
 # Six of each, with those of `_edges`. Half of the latency-limited ones lie above the ridge, and two memory-limited
 # ones above a V100's ridge.
-_QUOTA = {("latency", True): 3, ("latency", False): 3, ("math", False): 5, ("memory", True): 2, ("memory", False): 3}
+_QUOTA = {("latency", True): 3, ("latency", False): 2, ("math", False): 5, ("memory", True): 2, ("memory", False): 2}
 _TEMPTING_FLOP_PER_BYTE = 150  # above a V100's ridge of 139
 # SMs, FP16 tensor FLOP/s, bytes per second: V100, A100 of 40 and 80 GB, H100, H200 (datasheets, dense).
 _MACHINES = (
@@ -84,13 +84,24 @@ def _machine(rng: Any) -> dict[str, Any]:
 
 
 def _edges(rng: Any) -> list[dict[str, Any]]:
-    """As many blocks as SMs, some of them not full: a product (math) and a ReLU (memory)."""
-    wide, plain = _machine(rng), _machine(rng)
+    """As many blocks as SMs, some of them not full: a product (math), a ReLU and a norm (memory); and a block fewer."""
+    wide, plain, normed, fewer = (_machine(rng) for _ in range(4))
     rows, columns = _GRIDS[wide["sms"]]
     product = {"kind": "gemm", "itemsize": 2, "k": int(rng.integers(4096, 8192))}
     product |= {"m": 256 * rows - int(rng.integers(1, 200)), "n": 128 * columns - int(rng.integers(1, 100))}
     relu = {"kind": "relu", "elements": 1024 * plain["sms"] - int(rng.integers(1, 1000)), "itemsize": 2}
-    return [{"layer": product, "machine": wide}, {"layer": relu, "machine": plain}]
+    # The last blocks of the first norm hold few elements, those of the second would be full with a row more.
+    norm, short = (
+        {
+            "kind": "layer_norm",
+            "rows": (1024 * (machine["sms"] - less)) // features,
+            "features": features,
+            "itemsize": 2,
+        }
+        for machine, less, features in ((normed, 0, int(rng.integers(65, 500))), (fewer, 1, int(rng.integers(65, 500))))
+    )
+    made = zip((product, relu, norm, short), (wide, plain, normed, fewer), strict=True)
+    return [{"layer": layer, "machine": machine} for layer, machine in made]
 
 
 def _draw(rng: Any) -> dict[str, Any]:

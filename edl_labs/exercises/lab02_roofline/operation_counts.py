@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -27,7 +28,10 @@ class Intensity:
             {"kind": "gemm", "m": 8192, "n": 128, "k": 8192, "itemsize": 2},
             {"kind": "matvec", "m": 1024, "n": 512, "itemsize": 4},
         ]
-        return deck + [draw_operation(rng, kind) for kind in (*OPERATIONS, *OPERATIONS)]
+        # Two of each kind, with elements of two sizes; windows of the first leave pixels over and lie on padding.
+        sizes = {kind: rng.permutation([1, 2, 4, 8])[:2].tolist() for kind in OPERATIONS}
+        first = [_operation(rng, kind, sizes[kind][0], window=_ragged_window) for kind in OPERATIONS]
+        return [*deck, *first, *(_operation(rng, kind, sizes[kind][1], window=_window) for kind in OPERATIONS)]
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.work_of(dict(case))
@@ -45,9 +49,10 @@ class Intensity:
         return f"{case['kind']}: " + ", ".join(f"{name} {value}" for name, value in case.items() if name != "kind")
 
 
-def draw_operation(rng: Any, kind: str) -> dict[str, Any]:
+def _operation(rng: Any, kind: str, itemsize: int, *, window: Callable[[Any], dict[str, int]]) -> dict[str, Any]:
     """An operation of `kind` with sizes of its own."""
-    return {"kind": kind, **OPERATIONS[kind](rng), "itemsize": int(rng.choice([1, 2, 4, 8]))}
+    slides = window(rng) if kind in ("conv", "pool") else {}
+    return {"kind": kind, **OPERATIONS[kind](rng), **slides, "itemsize": itemsize}
 
 
 def _whole(rng: Any, low: int, high: int) -> int:
@@ -60,6 +65,19 @@ def _window(rng: Any) -> dict[str, int]:
     return {"size": _whole(rng, 14, 120), "kernel": kernel, "stride": stride, "padding": padding}
 
 
+def _ragged_window(rng: Any) -> dict[str, int]:
+    """A window whose last step would leave the image, and that fits once more along a side for its padding."""
+    while True:
+        case = _window(rng)
+        if 0 < _left_over(case) < case["padding"]:
+            return case
+
+
+def _left_over(case: Any) -> int:
+    """Pixels beyond the last window."""
+    return int((case["size"] + 2 * case["padding"] - case["kernel"]) % case["stride"])
+
+
 OPERATIONS: dict[str, Any] = {
     "gemm": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n", "k")},
     "matvec": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n")},
@@ -68,9 +86,8 @@ OPERATIONS: dict[str, Any] = {
         "batch": _whole(rng, 2, 65),
         "channels": _whole(rng, 3, 300),
         "filters": _whole(rng, 8, 300),
-        **_window(rng),
     },
-    "pool": lambda rng: {"batch": _whole(rng, 2, 65), "channels": _whole(rng, 3, 300), **_window(rng)},
+    "pool": lambda rng: {"batch": _whole(rng, 2, 65), "channels": _whole(rng, 3, 300)},
     "relu": lambda rng: {"elements": _whole(rng, 1000, 10_000_000)},
     "layer_norm": lambda rng: {"rows": _whole(rng, 8, 9000), "features": _whole(rng, 64, 5000)},
 }
@@ -126,10 +143,12 @@ def _flop_mistake(case: Any, ratio: float) -> Wrong:
     kind = case["kind"]
     window = case.get("kernel", 1) ** 2
     grown = (case["size"] / _places(case)) ** 2 if "size" in case else 1.0
+    one_more = (1 + 1 / _places(case)) ** 2 if "size" in case and _left_over(case) else 1.0
     known = [
         (0.5, kind in _CONTRACTIONS, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
         (1 / case.get("batch", 1), True, "the batch was left out", "every example of the batch is computed"),
         (grown, True, "a window was put on every input pixel", "how many windows fit, with this stride and padding?"),
+        (one_more, True, "a window was put where there is no room for it", "round down: what fits along a side?"),
         (1 / window, True, "the window was left out", "how many numbers go into one output number?"),
         (1 / case.get("channels", 1), kind == "conv", "a filter looked at one channel", "it looks at all of them"),
         (

@@ -10,6 +10,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say, tidy
 
 _LEVELS = ("L2", "HBM")
+_DTYPES = ("fp32", "fp16")
 
 
 @exercise("ridge_and_bound")
@@ -27,7 +28,10 @@ class RidgeAndBound:
             "level": "DRAM",
         }
         limiters = ["compute", "HBM", "L2"] * 3
-        return [deck, *(_bounded(rng, limiter) for limiter in limiters), _bounded(rng, "HBM", flop=0.0)]
+        # What computes in the slower dtype tells who takes the faster peak, and the other way round.
+        dtypes = [dtype for dtype in ("fp32", "fp16", "fp32") for _ in range(3)]
+        drawn = [_bounded(rng, limiter, dtype) for limiter, dtype in zip(limiters, dtypes, strict=True)]
+        return [deck, *drawn, _bounded(rng, "HBM", "fp16", flop=0.0)]
 
     def probe(self, student: Any, case: Any) -> Any:
         machine = {name: dict(rates) for name, rates in case["machine"].items()}
@@ -51,14 +55,17 @@ class RidgeAndBound:
             )
 
 
-def _bounded(rng: Any, limiter: str, *, flop: float | None = None) -> dict[str, Any]:
+def _bounded(rng: Any, limiter: str, dtype: str, *, flop: float | None = None) -> dict[str, Any]:
     """Work on a drawn machine whose longest time is that of `limiter`, by a fifth at least."""
-    peak = {dtype: float(rng.integers(8, 1000)) * 1e12 for dtype in ("fp32", "fp16")}
+    plain = float(rng.integers(8, 100)) * 1e12
+    peak = {"fp32": plain, "fp16": plain * int(rng.integers(2, 5))}
     bandwidth = dict(
         zip(_LEVELS, (float(rng.integers(40, 120)) * 1e11, float(rng.integers(3, 35)) * 1e11), strict=True)
     )
-    dtype, longest_s = str(rng.choice(["fp32", "fp16"])), float(rng.uniform(2e-6, 5e-3))
-    spent_s = {name: longest_s * float(rng.uniform(0.2, 0.8)) for name in ("compute", *_LEVELS)}
+    longest_s = float(rng.uniform(2e-6, 5e-3))
+    # Where the arithmetic decides, it does so with another dtype's peak too, and that time says whose peak was used.
+    shares = (0.1, 0.2) if limiter == "compute" else (0.2, 0.8)
+    spent_s = {name: longest_s * float(rng.uniform(*shares)) for name in ("compute", *_LEVELS)}
     spent_s[limiter] = longest_s
     return {
         "machine": {"peak_flop_per_s": peak, "bandwidth_byte_per_s": bandwidth},
@@ -67,7 +74,7 @@ def _bounded(rng: Any, limiter: str, *, flop: float | None = None) -> dict[str, 
             "dtype": dtype,
             "moved_bytes": {level: tidy(bandwidth[level] * spent_s[level]) for level in _LEVELS},
         },
-        "dtype": str(rng.choice(["fp32", "fp16"])),
+        "dtype": str(rng.choice(_DTYPES)),
         "level": str(rng.choice(_LEVELS)),
     }
 
@@ -95,7 +102,7 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
         what, why = "times were added up", "all memory levels and the arithmetic work at the same time"
     elif close(time_s, min([*moves, compute_s])):
         what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
-    elif close(time_s, moves[-1]):
+    elif close(time_s, moves[-1]) or (close(time_s, max(moves[-1], compute_s)) and len(moves) > 1):
         what, why = "only the main memory was looked at", f"{len(moves) + 1} roofs apply to this work"
     elif close(time_s, compute_s):
         what, why = "only the arithmetic was looked at", f"{len(moves) + 1} roofs apply to this work"
@@ -119,7 +126,9 @@ class MinibatchCrossover:
         never = _layer(
             int(rng.integers(40, 150)), int(rng.integers(40, 150)), round(float(rng.uniform(160, 300)), 2), 2
         )
-        return [*deck, *square, never, *(_oblong(rng) for _ in range(6))]
+        # A hair above the limit; and layers whose narrow or wide side alone says something else than both.
+        barely = _layer(80, 80, 19.9999, 4)
+        return [*deck, *square, never, *(_oblong(rng) for _ in range(6)), barely, *_uneven(rng)]
 
     def probe(self, student: Any, case: Any) -> Any:
         machine = {"ridge": case["ridge"], "itemsize": case["itemsize"]}
@@ -149,6 +158,15 @@ def _machine(rng: Any) -> tuple[float, int]:
 
 def _oblong(rng: Any) -> dict[str, Any]:
     return _layer(int(rng.integers(700, 9000)), int(rng.integers(700, 9000)), *_machine(rng))
+
+
+def _uneven(rng: Any) -> list[dict[str, Any]]:
+    """Both ways round: a side below the width limit beside one that makes up for it, and one that does not."""
+    ridge, itemsize = _machine(rng)
+    limit = ridge * itemsize
+    saved = int(limit * rng.uniform(0.65, 0.9)), int(limit * rng.uniform(4, 12))
+    lost = int(limit * rng.uniform(0.2, 0.4)), int(limit * rng.uniform(4, 12))
+    return [_layer(*sides, ridge, itemsize) for pair in (saved, lost) for sides in (pair, pair[::-1])]
 
 
 def _same(got: Any, want: float) -> bool:

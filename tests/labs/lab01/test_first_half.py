@@ -100,7 +100,7 @@ def test_a_width_beyond_the_bound_or_no_whole_number_is_refused(judged):
     told = "the width is not a whole number from 1 to the bound"
 
     assert told == judged("wave_quantization", best_width=lambda m, **shape: shape["bound"] + 1).what
-    assert told == judged("wave_quantization", best_width=lambda m, **shape: float(shape["bound"])).what
+    assert told == judged("wave_quantization", best_width=lambda m, **shape: 0.5 + shape["bound"] // 2).what
 
 
 def test_a_best_width_that_forgets_the_waste_loses(judged, solution):

@@ -245,7 +245,7 @@ def test_a_single_node_sends_nothing(judged, solution):
     ("change", "told"),
     [
         (lambda how, nodes: (how, nodes - 1), "more nodes are efficient enough"),
-        (lambda how, nodes: (how, float(nodes)), "there are not that many nodes"),
+        (lambda how, nodes: (how, nodes + 0.5), "there are not that many nodes"),
         (lambda how, nodes: (how, 10**6), "there are not that many nodes"),
         (lambda how, nodes: ("both", nodes), "'both' is not one of the three answers"),
         (lambda how, nodes: ("none", 1), "more than one node is of use here"),
@@ -260,7 +260,7 @@ def test_wrong_plans_are_told_what_they_are(judged, solution, change, told):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_tie_is_weak(exercises, solution, seed):
-    job, cluster = exercises["scaling_plan"].draw_cases(seed)[-1].values()
+    job, cluster = exercises["scaling_plan"].draw_cases(seed)[10].values()
     how, nodes = solution["plan"](job, cluster)
 
     assert ("weak", nodes) == (how, solution["plan"]({**job, "largest_batch": job["batch"]}, cluster)[1])
@@ -273,3 +273,19 @@ def test_plans_of_each_kind_are_asked_for(exercises, solution, seed):
 
     assert {"strong", "weak", "none"} == {how for how, _ in plans}
     assert len({nodes for _, nodes in plans}) >= 4
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_batch_at_its_limit_is_asked_for(exercises, solution, seed):
+    cases = exercises["scaling_plan"].draw_cases(seed)
+    plans = [(solution["plan"](**case), case["job"]) for case in cases]
+
+    assert any(how == "weak" and nodes * job["batch"] == job["largest_batch"] for (how, nodes), job in plans)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_windows_of_both_kinds_leave_pixels_over_and_lie_on_padding(exercises, seed):
+    ops = [op for op in exercises["intensity"].draw_cases(seed) if "kernel" in op]
+    left = {op["kind"] for op in ops if (op["size"] + 2 * op["padding"] - op["kernel"]) % op["stride"]}
+
+    assert {"conv", "pool"} == left == {op["kind"] for op in ops if op["padding"]}

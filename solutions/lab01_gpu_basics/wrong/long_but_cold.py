@@ -1,0 +1,11 @@
+# exercise: honest_timer
+# told: the first call is in the measurement
+
+
+def time_device(fn, gpu):
+    gpu.synchronize()
+    first_s = gpu.now_s()
+    for _ in range(2000):
+        fn()
+    gpu.synchronize()
+    return (gpu.now_s() - first_s) / 2000
