@@ -1,8 +1,8 @@
 """Attacks and accidents as files: a submission to the fixture lab, and the marks it must come to.
 
 A file has a head of `word: text` lines, then cells. Words: `attack` or `accident` (what it is), `expect` (marks that
-are not full, as `area=0`), `flags` (must be raised; `timeout or killed` is one), `never` (a text that neither the
-result nor the graded notebook may hold), `slow` (why it is long), `do` (a change of the notebook's form, see
+are not full, as `area=0`), `flags` (must be raised; `timeout or killed` is one), `never` (a text that no outcome
+and no output of the graded notebook may hold), `slow` (why it is long), `do` (a change of the notebook's form, see
 `_FORMS`). A cell starts with `#--- solve NAME`, `#--- before ID`, `#--- after ID`,
 `#--- start` or `#--- end`. Whatever is not given is the solution's. `{course}` in code is the course's folder.
 """

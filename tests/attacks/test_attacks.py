@@ -41,7 +41,7 @@ def test_attack_comes_to_its_marks(bench: Bench, case: AttackCase):
 
     assert case.expect == result.points, [(o.name, o.what, o.why) for o in result.outcomes]
     assert all(set(flag.split(" or ")) & set(result.flags) for flag in case.flags), result
-    told = json.dumps([result.to_json(), notebook])
+    told = json.dumps([[vars(o) for o in result.outcomes], [cell.get("outputs") for cell in notebook["cells"]]])
     assert [] == [text for text in case.never if text in told]
     assert before == outside(bench)
     assert "<script" not in json.dumps([cell.get("outputs", []) for cell in notebook["cells"]])

@@ -20,6 +20,7 @@ from edl_labs.course.grade.without_scripts import output_without_scripts, prose_
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
+_AS_HANDED_IN = "[as handed in: cells behind the first check run, and what they put out in grading is not shown]\n"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
@@ -33,6 +34,8 @@ def graded_notebook(
         made = _cell(index, cell)
         if cell.kind == "code":
             outputs = _verdict(cell, run) if cell.probes else run.outputs.get(index, [])
+            if plan.is_secret(index) and not cell.probes:
+                outputs = [*_handed_in(cell, limits), *outputs]
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
         cells.append(made)
@@ -72,6 +75,45 @@ def _metadata(known: KnownCell | None) -> dict[str, Any]:
 def _verdict(cell: PlannedCell, run: ProbedRun) -> list[dict[str, Any]]:
     outcome = run.outcomes.get(cell.probes)
     return solution_outputs(outcome) if outcome and cell.keeps_id else []
+
+
+def _handed_in(cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
+    """The outputs that the student's own run left in the cell, with a line that says so; none that is malformed."""
+    if not cell.outputs or len(cell.outputs) > limits.shown_bytes:
+        return []
+    try:
+        found = msgspec.json.decode(cell.outputs)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return []
+    made = [known for one in found if (known := _known_output(one))] if isinstance(found, list) else []
+    return [{"output_type": "stream", "name": "stdout", "text": _AS_HANDED_IN}, *made] if made else []
+
+
+def _known_output(output: Any) -> dict[str, Any] | None:
+    """An output as nbformat has it, with nothing but text and pictures; None for what is none."""
+    if not isinstance(output, dict):
+        return None
+    kind, said = output.get("output_type"), {key: _plain_text(output.get(key)) for key in ("text", "ename", "evalue")}
+    if kind == "stream":
+        return {
+            "output_type": kind,
+            "name": "stderr" if output.get("name") == "stderr" else "stdout",
+            "text": said["text"],
+        }
+    if kind == "error":
+        lines = output.get("traceback")
+        traceback = [_plain_text(line) for line in lines] if isinstance(lines, list) else []
+        return {"output_type": kind, "ename": said["ename"], "evalue": said["evalue"], "traceback": traceback}
+    if kind not in ("display_data", "execute_result") or not isinstance(output.get("data"), dict):
+        return None
+    data = {mime: _plain_text(text) for mime, text in output["data"].items() if mime.startswith(("text/", "image/"))}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(item for item in value if isinstance(item, str))
+    return value if isinstance(value, str) else ""
 
 
 def _kept(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tuple[list[dict[str, Any]], int]:

@@ -34,6 +34,8 @@ class PlannedCell:
     keeps_id: bool = False
     """Whether this one, of several copies, is the cell that nbgrader grades."""
     attachments: dict[str, object] | None = None
+    outputs: bytes = b""
+    """The outputs that were handed in with it, as JSON that nobody has looked at."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class MarkingPlan:
     def tampered(self) -> bool:
         """Whether a locked part was changed or forged."""
         return any(note.tampered for note in self.notes)
+
+    def is_secret(self, index: int) -> bool:
+        """Whether the cell runs behind a probe: what it puts out may be secret cases that the code kept."""
+        return any(cell.probes for cell in self.cells[:index])
 
     def until(self, exercise: str, *, once: bool = False) -> MarkingPlan:
         """The cells up to the last check of `exercise`, probed at its checks alone; with `once`, at the last one."""
@@ -154,7 +160,9 @@ class _Planner:
         return not cell.source.strip() or cell.source.strip() == known.source.strip()
 
     def _plain(self, cell: SubmittedCell, known: KnownCell | None) -> None:
-        planned = PlannedCell(cell.kind, cell.source, known, runs=cell.kind == "code", attachments=cell.attachments)
+        planned = PlannedCell(
+            cell.kind, cell.source, known, runs=cell.kind == "code", attachments=cell.attachments, outputs=cell.outputs
+        )
         self.cells.append(planned)
 
     def _solve(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
@@ -163,7 +171,7 @@ class _Planner:
         if cell.kind != "code":
             self.notes.append(Note(f"{_called(known)} was turned into {cell.kind}; it is read as code", known.exercise))
         runs = chosen or not self._untouched(cell, known)
-        self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen))
+        self.cells.append(PlannedCell("code", cell.source, known, runs=runs, keeps_id=chosen, outputs=cell.outputs))
 
     def _check(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         if cell.source.strip() != known.source.strip() or cell.kind != "code":
@@ -181,7 +189,10 @@ class _Planner:
         if cell.source.strip() != known.source.strip():
             self.notes.append(Note(f"{_called(known)} was changed and was restored", known.exercise, True))
         chosen = index == self._chosen[known.id]
-        self.cells.append(PlannedCell(known.kind, known.source, known, runs=known.kind == "code", keeps_id=chosen))
+        runs = known.kind == "code"
+        self.cells.append(
+            PlannedCell(known.kind, known.source, known, runs=runs, keeps_id=chosen, outputs=cell.outputs)
+        )
 
     def _after(self, position: int, known: KnownCell) -> int:
         """Where a lost cell goes: after the nearest cell before it in the release that is still there.

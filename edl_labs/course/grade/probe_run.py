@@ -101,7 +101,7 @@ class Mishap:
 
 @dataclass
 class ProbedRun:
-    """What came of a run. `outputs` and `counts` are by the index of the plan's cell."""
+    """What came of a run. `outputs` and `counts` are by the index of the plan's cell, up to the first probe."""
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -253,9 +253,10 @@ class _Walk:
             return
         if result.status != "timeout":
             self.ended_well.add(index)
-        self.found.outputs[index] = result.outputs
-        if result.execution_count is not None:
-            self.found.counts[index] = result.execution_count
+        if not self.plan.is_secret(index):
+            self.found.outputs[index] = result.outputs
+            if result.execution_count is not None:
+                self.found.counts[index] = result.execution_count
         if result.status == "timeout":
             self.found.events.append(Mishap("timeout", self._called(index)))
 
@@ -275,7 +276,8 @@ class _Walk:
         if broken.kind == "deadline":
             self.found.events.append(Mishap("timeout", exercise.name))
         what = _REFUSED.get(broken.kind, "the check got no result")
-        self.found.keep(self.sink.miss(exercise, what=what, why=broken.why[:500]))
+        # Where there was no answer, the reason is an exception's text, which the student's code may have written.
+        self.found.keep(self.sink.miss(exercise, what=what, why=broken.why if broken.kind in _REFUSED else ""))
 
     def _doubtful(self, index: int, end: KernelDied | Violation, done: int) -> bool:
         """Whether a kernel that had `done` steps to run again may have died of something else than the step `index`."""
@@ -297,7 +299,10 @@ class _Walk:
         self.found.events.append(Mishap(kind, self._called(index), why))
         if cell.probes:
             what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
-            self.found.keep(self.sink.miss(self.runner.assignment.exercise(cell.probes), what=what, why=why))
+            exercise = self.runner.assignment.exercise(cell.probes)
+            self.found.keep(self.sink.miss(exercise, what=what, why=_without_number(why)))
+        elif self.plan.is_secret(index):
+            self.found.outputs[index] = [_notice(kind, _without_number(why))]
         elif index not in self.found.outputs:
             self.found.outputs[index] = [*(end.result.outputs if end.result else []), _notice(kind, why)]
 
@@ -334,6 +339,11 @@ def _death(end: KernelDied | Violation) -> tuple[str, str]:
     if isinstance(end, Violation):
         return "timeout" if end.kind == "deadline" else "killed", end.why or end.kind
     return "killed", end.reason
+
+
+def _without_number(why: str) -> str:
+    """The reason of a death without the code that the process chose for its end."""
+    return "its process ended" if why.startswith(("exit", "signal")) else why
 
 
 def _notice(kind: str, why: str) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import hashlib
 import json
 import os
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,14 @@ class Unreadable(EdlError):
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """One cell as handed in; its outputs and all metadata but nbgrader's id are left behind."""
+    """One cell as handed in; all metadata but nbgrader's id are left behind. `outputs` is unread JSON, or empty."""
 
     kind: str
     id: str
     source: str
     grade_id: str = ""
     attachments: dict[str, Any] | None = None
+    outputs: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,14 @@ class Submission:
     @property
     def digest(self) -> str:
         """SHA-256 of everything that grading looks at: equal for equal work."""
-        text = json.dumps([asdict(cell) for cell in self.cells], sort_keys=True)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        looked_at = [{**asdict(cell), "outputs": None} for cell in self.cells]
+        for cell in looked_at:
+            del cell["outputs"]
+        found = hashlib.sha256(json.dumps(looked_at, sort_keys=True).encode("utf-8", "surrogatepass"))
+        for number, outputs in enumerate(cell.outputs for cell in self.cells):
+            if outputs:
+                found.update(f"{number}/{len(outputs)}".encode() + outputs)
+        return found.hexdigest()
 
 
 class _Notebook(msgspec.Struct):
@@ -64,6 +72,7 @@ class _Cell(msgspec.Struct):
     metadata: msgspec.Raw = msgspec.Raw(b"{}")
     id: msgspec.Raw = msgspec.Raw(b'""')
     attachments: msgspec.Raw = msgspec.Raw(b"null")
+    outputs: msgspec.Raw = msgspec.Raw(b"[]")
 
 
 _notebook = msgspec.json.Decoder(_Notebook).decode
@@ -184,6 +193,9 @@ def _dumped(cell: Any) -> bytes:
     if not isinstance(cell, dict):
         return b"null"
     kept = {key: cell[key] for key in ("cell_type", "source", "metadata", "id", "attachments") if key in cell}
+    with contextlib.suppress(ValueError, RecursionError):
+        json.dumps(cell.get("outputs"), allow_nan=False)
+        kept["outputs"] = cell.get("outputs", [])
     return json.dumps(kept, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -203,8 +215,11 @@ def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> SubmittedCell | Non
         return None
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
     kind = cell.cell_type if cell.cell_type in ("code", "markdown", "raw") else "raw"
+    identity, outputs = _decoded(_text, cell.id, ""), bytes(cell.outputs)
+    if kind != "code" or len(outputs) <= len(b"[]"):
+        outputs = b""
     return SubmittedCell(
-        kind, _decoded(_text, cell.id, ""), source, _grade_id(cell.metadata), _attachments(cell.attachments)
+        kind, identity, source, _grade_id(cell.metadata), _attachments(cell.attachments), outputs=outputs
     )
 
 
@@ -233,4 +248,4 @@ def _bearable(cells: tuple[SubmittedCell, ...], notes: list[str], most: int) -> 
     if size <= most:
         return cells
     notes.append(f"pictures of {size / 1e6:.0f} MB in the prose were left out")
-    return tuple(SubmittedCell(c.kind, c.id, c.source, c.grade_id) for c in cells)
+    return tuple(replace(c, attachments=None) for c in cells)

@@ -1,0 +1,121 @@
+"""What students are told of secret cases: sentences of our own modules, and nothing of a case or a submission."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from edl_labs.checks import Exercise, Outcome, judge
+from edl_labs.checks.lab_exercises import lab_names, load_lab
+from edl_labs.course.course_folder import Course
+from edl_labs.course.grade.known_sentences import HOLE, UNKNOWN, WITHHELD, every, sentences, withheld, without_texts
+from edl_labs.course.lab.read import read_lab
+from tests.course.course_fixture import REPOSITORY
+
+LAB = "lab02_roofline"
+NUMBER = r"\d+\.?\d*"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it has at least one thread block for each SM", "it has at least one thread block for each SM"),
+        ("'12.5' is not one of the three answers", f"{HOLE} is not one of the three answers"),
+        ("they are latency, math, memory", "they are latency, math, memory"),
+        ("there is no diagnose in this notebook yet", "there is no diagnose in this notebook yet"),
+        ("there is no 345 in this notebook yet", f"there is no {HOLE} in this notebook yet"),
+        ("your code raised ZeroDivisionError", "your code raised ZeroDivisionError"),
+        ("your code raised Case12", ""),
+        ("the sides are 12 and 13", ""),
+        ("12", ""),
+    ],
+)
+def test_a_text_is_told_as_the_sentence_that_it_is(text: str, expected: str):
+    assert expected == sentences(LAB).told(text)
+
+
+def test_many_holes_and_long_texts_are_matched_in_no_time():
+    known = sentences(LAB)
+
+    assert "" == known.told("x of y is z, " * 100_000)
+
+
+def test_what_a_submission_words_itself_is_replaced_before_it_is_judged():
+    records = [
+        {"error": {"type": "Case12", "message": "sides 12", "line": "raise Case12"}},
+        {"error": {"type": "KeyError", "message": "sides 12", "line": ""}},
+        {"missing": "sides_12"},
+        {"missing": "diagnose"},
+        {"unplain": "sides 12"},
+        {"value": 12},
+    ]
+    kept = json.dumps(without_texts(records, LAB)[:-1])
+
+    assert not re.search("12|sides", kept)
+    assert "KeyError" in kept
+    assert "diagnose" in kept
+    assert "hello" == without_texts("hello", LAB)
+
+
+def test_an_outcome_without_a_known_sentence_says_that_something_is_withheld():
+    outcome = Outcome("diagnose", LAB, "wrong", 0.0, 2.0, "12 is not 13", "12", "try 13", 3, "side = 12", printed="12")
+
+    expected = Outcome("diagnose", LAB, "wrong", 0.0, 2.0, UNKNOWN, WITHHELD, "")
+    assert expected == withheld(outcome)
+
+
+def texts(outcome: Outcome) -> tuple[str, str, str]:
+    return outcome.what, outcome.why, outcome.next
+
+
+@pytest.mark.parametrize("lab", lab_names())
+def test_no_exercise_tells_a_value_of_a_secret_case(lab: str):
+    """Echoed cases, returned texts and numbers, raised texts: what comes out is on the list of known sentences."""
+    numbers = set(re.findall(NUMBER, " ".join(every(lab))))
+    listed = {re.sub(f"{HOLE}+", HOLE, text) for text in every(lab)} | {UNKNOWN, WITHHELD, ""}
+    for exercise in load_lab(lab):
+        cases = exercise.draw_cases(77)
+        for outcome in hostile_outcomes(exercise, cases):
+            told = withheld(outcome)
+            for text in texts(told):
+                rest = text.removesuffix(WITHHELD).removesuffix("; ")
+                assert is_listed(rest, listed, sentences(lab).words), (exercise.name, outcome)
+            assert set() == set(re.findall(NUMBER, " ".join(texts(told)))) - numbers, (exercise.name, outcome)
+            assert ("", None, "") == (told.case_text, told.case_index, told.printed)
+
+
+def hostile_outcomes(exercise: Exercise, cases: list) -> list[Outcome]:
+    lab, sources = exercise.lab, []
+    for value in (987654321.125, 31415):
+        sources.append(
+            [{"value": f"told {case}"} for case in cases] if value > 1e6 else [{"value": value}] * len(cases)
+        )
+        sources.append([{"error": {"type": "E", "message": str(case), "line": str(case)}} for case in cases])
+        sources.append([{"value": case} for case in cases])
+    return [
+        judge(exercise, cases, without_texts(records, lab), [record.get("value") for record in sources[0]], points=1.0)
+        for records in sources
+    ]
+
+
+def is_listed(text: str, listed: set[str], words: frozenset[str]) -> bool:
+    """Whether a text is a known sentence, its holes shown as holes or filled with known words."""
+    pattern = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    return text in listed or any(
+        re.sub(rf"(?<![\w{HOLE}])({pattern})(?!\w)", HOLE, text).count(HOLE)
+        and re.fullmatch(".*".join(map(re.escape, one.split(HOLE))), text)
+        for one in listed
+        if HOLE in one
+    )
+
+
+@pytest.mark.parametrize("lab", lab_names())
+def test_wrong_answers_are_still_told_their_sentence_where_it_quotes_nothing(lab: str):
+    """Most of the sentences that `wrong/` files are told come out of a secret case as they are."""
+    known = sentences(lab)
+    told = [wrong.told for wrong in read_lab(Course(REPOSITORY), lab).wrong]
+    whole = [text for text in told if any(text in one for one in known.whole)]
+
+    assert len(whole) >= 0.7 * len(told)
