@@ -224,15 +224,30 @@ def _intervals(table: np.ndarray, *, level: float, seed: int) -> dict[str, tuple
     return {cause: (float(low[i]), float(high[i])) for i, cause in enumerate(CAUSES)}
 
 
+def _by_line(places: Places, stretches: list[Stretch]) -> list[tuple[str, float]]:
+    """Stretches without a line of their own, shared out as often as each line was seen in them."""
+    taken_s = sum(end_s - start_s for start_s, end_s, _, _ in stretches)
+    seen = places.sampled((start_s, end_s) for start_s, end_s, _, _ in stretches)
+    return [(line, taken_s * count / seen.total()) for line, count in seen.items()] or [("", taken_s)]
+
+
 def _blames(places: Places, pieces: list[Stretch]) -> dict[str, tuple[Blame, ...]]:
-    sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    by_event: dict[str, dict[int, list[Stretch]]] = defaultdict(lambda: defaultdict(list))
     for piece in pieces:
-        sums[piece.cause][piece.event] += piece.end_s - piece.start_s
+        by_event[piece.cause][piece.event].append(piece)
     found: dict[str, tuple[Blame, ...]] = {}
     for cause in CAUSES:
         by_place: dict[tuple[str, str], float] = defaultdict(float)
-        for event, taken_s in sums.get(cause, {}).items():
-            by_place[places.where(event)] += taken_s
+        lineless: dict[str, list[Stretch]] = defaultdict(list)
+        for event, stretches in by_event.get(cause, {}).items():
+            line, what = places.where(event)
+            if line or places.is_on_device(event):
+                by_place[line, what] += sum(end_s - start_s for start_s, end_s, _, _ in stretches)
+            else:
+                lineless[what] += stretches
+        for what, stretches in lineless.items():
+            for line, taken_s in _by_line(places, stretches):
+                by_place[line, what] += taken_s
         total = sum(by_place.values())
         ranked = sorted(by_place.items(), key=lambda item: -item[1])[:_BLAMED]
         found[cause] = tuple(Blame(line, what, taken_s, taken_s / total) for (line, what), taken_s in ranked if total)

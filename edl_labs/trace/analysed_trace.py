@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Mapping
+import sys
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 
 from edl_labs.trace.dependency_graph import DependencyGraph, dependency_graph
 from edl_labs.trace.device_work import DeviceWork, device_work, issuing_calls, tiny_reads
@@ -19,7 +22,8 @@ from edl_labs.values import Value
 
 _CODE = "code between the calls"
 _FRAME = re.compile(r"(?P<file>[^\s(]+\.py)\((?P<line>\d+)\): (?P<function>.+)")
-_LIBRARIES = re.compile(r"(^|/)(edl_labs/trace|torch|numpy|contextlib|threading|site-packages)(/|\.py)|^<")
+_LIBRARIES = re.compile(r"(^|/)(edl_labs/trace|torch|numpy|site-packages|lib/python3\.\d+)(/|\.py)|^<")
+_FILE = re.compile(r"(?P<top>\w+)(?P<inside>/[^\s(]+)?(?:\.py)?\(\d+\): ")
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +40,15 @@ class Places:
     """For each event of a trace the line that it comes from; device work is traced to its call.
 
     The line is the one noted with the event, or the innermost Python frame outside of libraries, or the innermost
-    annotation that is not a step; '' where the trace has none.
+    annotation that is not a step; '' where the trace has none. `meta["sampled_lines"]` of a trace are lines that were
+    seen beside it, with their moments.
     """
 
     def __init__(self, trace: Trace, calls: Mapping[int, int]) -> None:
         self._trace, self._calls = trace, calls
         self._lines = _lines(trace)
+        self._samples: Sequence[tuple[float, str]] = trace.meta.get("sampled_lines", ())
+        self._moments = [moment for moment, _ in self._samples]
 
     def where(self, event: int) -> tuple[str, str]:
         """(line, what): the line that an event comes from, and the event's name."""
@@ -53,10 +60,34 @@ class Places:
             event = self._calls.get(int(trace.link[event]), -1)
         return self._lines[event] if event >= 0 else "", _CODE if kind == "step" else name
 
+    def is_on_device(self, event: int) -> bool:
+        """Whether an event is the device's work."""
+        return event >= 0 and KINDS[self._trace.kind[event]] in DEVICE_KINDS
+
+    def sampled(self, stretches: Iterable[tuple[float, float]]) -> Counter[str]:
+        """How often each line was seen during stretches that follow each other, where lines were sampled beside."""
+        found: Counter[str] = Counter()
+        for start_s, end_s in stretches:
+            low, high = bisect_left(self._moments, start_s), bisect_right(self._moments, end_s)
+            found.update(line for _, line in self._samples[low:high])
+        return found
+
+
+def _of_library(name: str) -> bool:
+    """Whether a frame, 'file.py(12): function', is a library's; profilers write the standard library's without a path.
+
+    >>> _of_library("logging/__init__.py(1489): info"), _of_library("train.py(12): step")
+    (True, False)
+    """
+    found = _FILE.match(name)
+    standard = found is not None and found["top"] in sys.stdlib_module_names
+    # A module of one's own may be called like one of the standard library: then it lies here.
+    return bool(_LIBRARIES.search(name)) or (standard and not Path(name.partition("(")[0]).exists())
+
 
 def _lines(trace: Trace) -> list[str]:
     """By event its own line, else that of what is around it; an annotation's name where nothing around has a line."""
-    frames = [name if _FRAME.match(name) and not _LIBRARIES.search(name) else "" for name in trace.names]
+    frames = [name if _FRAME.match(name) and not _of_library(name) else "" for name in trace.names]
     # The last is that of line -1, which stands for unknown.
     noted = [*("" if _LIBRARIES.search(name) else name for name in trace.names), ""]
     lines: list[str] = []

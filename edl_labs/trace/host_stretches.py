@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from edl_labs.trace.causes import CHARGED, ENCLOSING, named_cause
-from edl_labs.trace.trace_table import DEVICE_KINDS, HOST_KINDS, KINDS, Trace
+from edl_labs.trace.trace_table import DEVICE_KINDS, HOST_KINDS, KINDS, NUMBER, Trace
 
 # On a CPU an operator shorter than this is mostly dispatch: checks, strides, allocation, autograd's bookkeeping.
 TINY_OPERATOR_S = 15e-6
 # PyTorch synchronises right behind a blocking copy: the next call of its own code comes later than this.
 _RIGHT_BEHIND_S = 2e-6
+# Of fewer steps the least time says little.
+_STEPS_TO_COMPARE = 3
 _CPU_COPY = re.compile(r"aten::(copy_|_to_copy|to|contiguous|clone)$")
 _CPU_ALLOC = re.compile(r"aten::(empty|empty_strided|empty_like|resize_|malloc)$|\[memory\]")
 _FIRST_CALL = re.compile(r"make context|load |cuModule|cuLibrary")
@@ -68,7 +73,7 @@ def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
     for row in others:
         stretches = _over(stretches, _flat(trace, row, causes))
     filled = _filled(stretches, trace.span_s)
-    return HostStretches(tuple(filled if trace.on_device else _joined(filled)))
+    return HostStretches(tuple(filled if trace.on_device else _joined(trace, filled)))
 
 
 def _causes(trace: Trace, reads: Set[int]) -> list[str | None]:
@@ -77,7 +82,7 @@ def _causes(trace: Trace, reads: Set[int]) -> list[str | None]:
     names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
     named = {name: named_cause(name) for name in trace.names}
     on_device, rows, links = trace.on_device, trace.row.tolist(), trace.link.tolist()
-    taken_s = (trace.end_s - trace.start_s).tolist()
+    longest_s = [] if on_device else _longest_part_s(trace)
     calls: dict[int, int] = {}
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):
         above = found[around] if around >= 0 else None
@@ -86,7 +91,7 @@ def _causes(trace: Trace, reads: Set[int]) -> list[str | None]:
         elif kind in ("annotation", "step", "python"):
             cause = named[name] if kind == "annotation" else above
         elif kind == "operator" and not on_device:
-            cause = _cpu_operator(name, taken_s[i], above)
+            cause = _cpu_operator(name, longest_s[i], above)
         elif kind == "copy call":
             cause = "sync" if links[i] in reads or name == "item" else CHARGED[kind]
         elif kind == "sync":
@@ -119,12 +124,49 @@ def _work(name: str, above: str | None) -> str | None:
     return "launch" if _FIRST_CALL.match(name) else above
 
 
-def _cpu_operator(name: str, taken_s: float, above: str | None) -> str:
+def _places_in_step(trace: Trace) -> np.ndarray:
+    """By event a number for its place in the step, alike in all steps; -1 where there are few, or they differ.
+
+    What an operator takes at a place is its least over steps: the rest is what else the machine was busy with.
+    """
+    starts = np.array([start for start, _ in trace.steps])
+    found = np.full(len(trace), -1)
+    if len(starts) < _STEPS_TO_COMPARE:
+        return found
+    operators = trace.select("operator")
+    operators = operators[trace.start_s[operators] >= starts[0]]
+    order = operators[np.argsort(trace.name[operators], kind="stable")]
+    numbers = 0
+    for mine in np.split(order, np.flatnonzero(np.diff(trace.name[order])) + 1):
+        each, odd = divmod(len(mine), len(starts))
+        step = np.searchsorted(starts, trace.start_s[mine], side="right") - 1
+        if not odd and np.array_equal(step, np.repeat(np.arange(len(starts)), each)):
+            found[mine] = numbers + np.tile(np.arange(each), len(starts))
+            numbers += each
+    return found
+
+
+def _longest_part_s(trace: Trace) -> list[float]:
+    """By event the longest self time of it and of the operators inside: `aten::to` of a number is four small ones."""
+    places = _places_in_step(trace)
+    least_s = np.full(int(places.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least_s, places[places >= 0], trace.self_s[places >= 0])
+    found = np.where(places >= 0, np.append(least_s, 0.0)[places], trace.self_s).tolist()
+    parents, kinds = trace.parent.tolist(), trace.kind.tolist()
+    # What is inside an event comes behind it in the table.
+    for event in range(len(parents) - 1, -1, -1):
+        if parents[event] >= 0 and kinds[event] == NUMBER["operator"]:
+            found[parents[event]] = max(found[parents[event]], found[event])
+    return found
+
+
+def _cpu_operator(name: str, longest_s: float, above: str | None) -> str:
+    """The cause of an operator; `longest_s` is the longest self time in it: many small ones are overhead."""
     if above in ("launch", "copy", "alloc"):
         return above
     if _CPU_ALLOC.match(name):
         return "alloc"
-    if taken_s < TINY_OPERATOR_S and above != "compute":
+    if longest_s < TINY_OPERATOR_S and above != "compute":
         return "launch"
     return "copy" if _CPU_COPY.match(name) else "compute"
 
@@ -164,15 +206,24 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
     return found
 
 
-def _joined(stretches: list[Stretch]) -> list[Stretch]:
+def _joined(trace: Trace, stretches: list[Stretch]) -> list[Stretch]:
     """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
-    found = stretches[:]
-    for place in range(1, len(stretches) - 1):
-        start_s, end_s, cause, _ = stretches[place]
-        if cause == "host" and end_s - start_s < TINY_OPERATOR_S:
-            before, behind = stretches[place - 1], stretches[place + 1]
-            if before.cause == behind.cause == "launch":
-                found[place] = Stretch(start_s, end_s, "launch", behind.event)
+    found, places = stretches[:], _places_in_step(trace).tolist()
+    between = [
+        place
+        for place in range(1, len(stretches) - 1)
+        if stretches[place].cause == "host" and stretches[place - 1].cause == stretches[place + 1].cause == "launch"
+    ]
+    taken_s: dict[int, list[float]] = defaultdict(list)
+    for place in between:
+        taken_s[places[stretches[place - 1].event]].append(stretches[place].end_s - stretches[place].start_s)
+    for place in between:
+        start_s, end_s, _, _ = stretches[place]
+        here = taken_s[places[stretches[place - 1].event]] if places[stretches[place - 1].event] >= 0 else []
+        # Where a step goes from the one to the other at once, its way there is no code.
+        least_s = 0.0 if 0 < len(here) < len(trace.steps) else min([*here, end_s - start_s])
+        if least_s < TINY_OPERATOR_S:
+            found[place] = Stretch(start_s, end_s, "launch", stretches[place + 1].event)
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol, runtime_checkable
@@ -17,6 +18,7 @@ from edl_labs.errors import UsageError
 from edl_labs.trace._read_trace import read_trace
 from edl_labs.trace.analysed_trace import AnalysedTrace, step_times_s
 from edl_labs.trace.causes import ABLATIONS
+from edl_labs.trace.samplers import LineSampler
 from edl_labs.trace.trace_table import Trace
 from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
 
@@ -110,8 +112,8 @@ class TorchLoop:
     """`step()` on this machine, or `step(batch)` for the batches of `data`, which are asked for under 'dataloader'.
 
     `without` gives the step to run for a cause that is to be left out; beside these, loops with `data` can run on one
-    cached batch, and loops on a GPU without host reads. `with_stack=True` records Python lines, at several times the
-    cost of an operator.
+    cached batch, and loops on a GPU without host reads. Lines of one's own code are sampled beside the run;
+    `with_stack=True` records each Python frame, at several times the cost of an operator.
     """
 
     step: Callable[..., Any]
@@ -134,7 +136,9 @@ class TorchLoop:
         run = self._runner(self.step, cached=False)
         for _ in range(self.warm_up):
             run()
-        with _without_stderr(), profile(activities=activities, with_stack=self.with_stack) as profiler:
+        recorded = profile(activities=activities, with_stack=self.with_stack)
+        with _without_stderr(), recorded as profiler, LineSampler() as sampler:
+            begun_s = time.time()
             for number in range(steps):
                 with torch.profiler.record_function(f"ProfilerStep#{number}"):
                     run()
@@ -142,7 +146,10 @@ class TorchLoop:
         with tempfile.TemporaryDirectory() as folder, _without_stderr():
             path = Path(folder) / "trace.json"
             profiler.export_chrome_trace(str(path))
-            return read_trace(path)
+            trace = read_trace(path)
+        first_s = trace.steps[0][0] - begun_s
+        lines = tuple((first_s + seen_s, line) for seen_s, line in sampler.lines)
+        return replace(trace, meta={**trace.meta, "sampled_lines": lines})
 
     def times_s(self, steps: int, causes: tuple[str | None, ...]) -> dict[str | None, float]:
         """The median seconds a step, over interleaved rounds, so that a drift of the machine meets all alike."""
