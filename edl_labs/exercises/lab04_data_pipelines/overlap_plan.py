@@ -14,9 +14,6 @@ from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Buffer
 
 TOLERANCE = 0.05  # promised in the lab's text
 _SAMPLE = 16  # bytes that stand for a batch on disk and for its result: enough to follow the data
-# Seconds of loading and of the step, each as a multiple of the copy, and the slots. Two of them always come with two
-# slots: only there does a host cost time that waits for a slot's step, where the copies should.
-_BALANCES = ((3.0, 4.0, 3), (5.0, 2.0, 4), (0.6, 0.8, 2), (2.0, 2.0, 2), (0.9, 3.0, 3))
 
 
 @exercise("overlap_plan")
@@ -27,10 +24,6 @@ class OverlapPlan:
     """
 
     form: ClassVar[Any] = {"program": ""}
-
-    def cases(self, rng: Any) -> list[Any]:
-        balances = [_BALANCES[i] for i in rng.permutation(len(_BALANCES))]
-        return [_case(rng, load, step, slots=slots) for load, step, slots in balances]
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -211,21 +204,3 @@ def _judge_time(run: Replay, case: Any) -> None:
         why=slower,
         next="loading, copying and stepping can all go on at once: which wait is too early or too long?",
     )
-
-
-def _case(rng: Any, load: float, step: float, *, slots: int) -> dict[str, Any]:
-    chip, nbytes = str(rng.choice(["V100", "A100", "H100"])), int(rng.integers(40, 120)) * 1_000_000
-    copy_s, count = nbytes / VirtualMachine.of(chip).link_byte_per_s, int(rng.integers(24, 40))
-
-    def times(mean_s: float) -> list[float]:
-        return [round(mean_s * float(rng.uniform(0.95, 1.05)), 9) for _ in range(count)]
-
-    overheads = {"launch_overhead_s": (3e-6, 7e-6), "copy_overhead_s": (5e-6, 10e-6), "sync_overhead_s": (3e-6, 8e-6)}
-    return {
-        "chip": chip,
-        "nbytes": nbytes,
-        "slots": slots,
-        "load_s": times(load * copy_s),
-        "step_s": times(step * copy_s),
-        "parameters": {name: round(float(rng.uniform(*span)), 9) for name, span in overheads.items()},
-    }

@@ -12,7 +12,6 @@ from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, PackedBins, replay_bins
 
 LOOKS = 3  # times n log2 n, promised in the lab's text
-_COUNTS = (12, 60, 250, 400)  # one to read, and some where n² looks show
 
 
 @exercise("pack_sequences")
@@ -28,10 +27,6 @@ class PackSequences:
         import torch
 
         return {"rows": [[0]], "program": "", "refused": "", "mask": torch.zeros(1, 1, dtype=torch.bool)}
-
-    def cases(self, rng: Any) -> list[Any]:
-        cases = [_case(rng, count) for count in _COUNTS]
-        return [*cases, _too_long(_case(rng, 20), rng)]
 
     def probe(self, student: Any, case: Any) -> Any:
         mask = student.packed_mask(list(case["mask_lengths"]), case["mask_capacity"])
@@ -174,23 +169,3 @@ def _judge_packing(case: Any, run: PackedBins) -> None:
             why=f"{run.looks:,} looks for {count} sequences; {most:,} are allowed, 3 n log2 n",
             next="one look at a node rules out all rows below it: walk down from the root instead of along the rows",
         )
-
-
-def _case(rng: Any, count: int) -> dict[str, Any]:
-    capacity = int(rng.integers(180, 600))
-    # Mostly two or three to a row, so that there are many rows to choose from.
-    lengths = [int(n) for n in rng.integers(capacity // 8, int(0.7 * capacity), size=count)]
-    mask_lengths = [int(n) for n in rng.integers(1, 5, size=int(rng.integers(2, 5)))]
-    return {
-        "lengths": lengths,
-        "capacity": capacity,
-        "mask_lengths": mask_lengths,
-        "mask_capacity": sum(mask_lengths) + int(rng.integers(1, 4)),
-    }
-
-
-def _too_long(case: Any, rng: Any) -> dict[str, Any]:
-    place = int(rng.integers(1, len(case["lengths"])))
-    lengths = list(case["lengths"])
-    lengths[place] = case["capacity"] + int(rng.integers(1, 50))
-    return {**case, "lengths": lengths}

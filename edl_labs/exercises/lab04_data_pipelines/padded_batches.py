@@ -11,6 +11,7 @@ from edl_labs.units import percent
 WASTE_SHARE = 1 / 2  # this and the next two: promised in the lab's text
 MOST_MATES = 0.4  # see above
 MOST_ALIKE = 0.6  # see above
+_SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is likely to take
 
 
 @exercise("collate_pad")
@@ -19,9 +20,6 @@ class CollatePad:
 
     `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        return [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
 
     def probe(self, student: Any, case: Any) -> Any:
         sequences = [list(sequence) for sequence in case["sequences"]]
@@ -73,18 +71,6 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
     return Wrong(told, why=why, next="round the longest length of this batch up, no further")
 
 
-def _batch_case(rng: Any, *, count: int, multiple: int) -> dict[str, Any]:
-    pad_id = int(rng.integers(0, 5))
-    lengths = [int(n) for n in rng.integers(1, 40, size=count)]
-    if multiple > 1:
-        # One longest length on each side of the rounding, and an empty sequence.
-        lengths[0] = multiple * int(rng.integers(3, 6)) + (0 if count % 2 else 1)
-        lengths[-1] = 0
-    sequences = [[int(token) for token in rng.integers(0, 12, size=length)] for length in lengths]
-    sequences[0][-1] = pad_id
-    return {"sequences": sequences, "pad_id": pad_id, "multiple": multiple}
-
-
 @exercise("bucket_sampler")
 class BucketSampler:
     """Batches of like lengths: little waste, every sample once, repeatable, and still shuffled.
@@ -92,24 +78,22 @@ class BucketSampler:
     `student.BucketSampler(lengths, batch_size=, seed=)`: batches of indices, little padding, still shuffled.
     """
 
-    def cases(self, rng: Any) -> list[Any]:
-        sizes = ((1201, 12), (900, 8), (1500, 16), (1033, 10))
-        return [_lengths_case(rng, count, batch) for count, batch in sizes]
-
     def probe(self, student: Any, case: Any) -> Any:
         def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
             sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
             return [_epoch(sampler, epoch) for epoch in epochs]
 
         seed = case["seed"]
+        _seed_all()
         sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
-        return {
+        epochs = {
             "length": len(sampler),
             "untold": [[int(index) for index in batch] for batch in sampler],
             "epochs": drawn(seed, 0, 1, 0),
             "resumed": drawn(seed, 1)[0],
             "other": drawn(seed + 1, 0)[0],
         }
+        return epochs | {"others_draw": _drawn_by_others()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["epochs"]) != 3:
@@ -123,6 +107,7 @@ class BucketSampler:
                 next="the last batch may be smaller, and counts",
             )
         _refuse_wrong_seeds(got)
+        _refuse_disturbed(got)
         for batches in got["epochs"][:2]:
             _refuse_waste(case, batches)
             _refuse_order(case, batches)
@@ -132,7 +117,14 @@ class BucketSampler:
         """Nothing: what is asked for are properties, and the reference's batches are only one way to have them."""
         return {}
 
-    form: ClassVar[Any] = {"length": 0, "untold": [[0]], "epochs": [[[0]]], "resumed": [[0]], "other": [[0]]}
+    form: ClassVar[Any] = {
+        "length": 0,
+        "untold": [[0]],
+        "epochs": [[[0]]],
+        "resumed": [[0]],
+        "other": [[0]],
+        "others_draw": [0],
+    }
 
     def show(self, case: Any) -> str:
         return f"{len(case['lengths'])} lengths from {min(case['lengths'])} to {max(case['lengths'])}, batches of " + (
@@ -143,6 +135,28 @@ class BucketSampler:
 def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
     sampler.set_epoch(epoch)
     return [[int(index) for index in batch] for batch in sampler]
+
+
+def _seed_all() -> None:
+    """What a training script does once, at its beginning."""
+    import random
+
+    import numpy as np
+    import torch
+
+    random.seed(_SCRIPTS_SEED)
+    np.random.seed(_SCRIPTS_SEED)
+    torch.manual_seed(_SCRIPTS_SEED)
+
+
+def _drawn_by_others() -> list[int]:
+    """What the rest of a script draws next from the three generators that all of it shares."""
+    import random
+
+    import numpy as np
+    import torch
+
+    return [random.getrandbits(31), int(np.random.randint(1 << 31)), int(torch.randint(1 << 31, (1,)))]
 
 
 def waste(lengths: list[int], batches: list[list[int]]) -> float:
@@ -216,6 +230,28 @@ def _refuse_wrong_seeds(got: Any) -> None:
         )
 
 
+def _refuse_disturbed(got: Any) -> None:
+    import random
+
+    import numpy as np
+    import torch
+
+    generator = torch.Generator().manual_seed(_SCRIPTS_SEED)
+    right = {
+        "random": random.Random(_SCRIPTS_SEED).getrandbits(31),
+        "np.random": int(np.random.RandomState(_SCRIPTS_SEED).randint(1 << 31)),
+        "torch": int(torch.randint(1 << 31, (1,), generator=generator)),
+    }
+    for (name, expected), came in zip(right.items(), got["others_draw"], strict=True):
+        if came != expected:
+            raise Wrong(
+                "the sampler changes what the rest of the program draws",
+                why=f"{name}'s own generator, which all code shares, was seeded or drawn from: with it, dropout and "
+                "augmentation draw the same numbers in every epoch, or others than without the sampler",
+                next="random.Random(...) is yours alone; random.seed() and random.shuffle() are everybody's",
+            )
+
+
 def _refuse_waste(case: Any, batches: Any) -> None:
     import numpy as np
 
@@ -251,9 +287,3 @@ def _refuse_mates(one: Any, other: Any) -> None:
             f"{percent(MOST_MATES, digits=2)} are allowed",
             next="shuffle before you sort, and sort pools of some batches rather than everything",
         )
-
-
-def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
-    drawn = rng.lognormal(mean=float(rng.uniform(3.8, 4.6)), sigma=float(rng.uniform(0.6, 0.8)), size=count)
-    lengths = [int(min(4000, max(1, value))) for value in drawn]
-    return {"lengths": lengths, "batch_size": batch_size, "seed": int(rng.integers(1000))}

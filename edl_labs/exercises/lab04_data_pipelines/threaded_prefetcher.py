@@ -18,9 +18,9 @@ _STILL_S = 0.15
 # How long a slow source keeps the thread that draws from it, and how long a thread that ends may take to be gone.
 _SLOW_S, _GONE_S = 0.25, 0.03
 _KNOWN = (ValueError, OSError, KeyError, StopAsyncIteration, EOFError, RuntimeError, TypeError, ZeroDivisionError)
-_ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in _KNOWN}
+ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in _KNOWN}
 # An exception that no list of known ones holds: its type is made anew for each source.
-_OWN = "BadRecord"
+OWN = "BadRecord"
 
 
 @exercise("prefetcher", trusting=True, timeout_s=150)
@@ -29,10 +29,6 @@ class Prefetcher:
 
     `student.Prefetcher(source, depth=)`: iterate it; `close()` ends its thread.
     """
-
-    def cases(self, rng: Any) -> list[Any]:
-        kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless", "slow")
-        return [_case(rng, kind) for kind in kinds]
 
     def probe(self, student: Any, case: Any) -> Any:
         before = set(threading.enumerate())
@@ -93,7 +89,7 @@ class _Source:
 
 
 def _error_type(name: str) -> type[Exception]:
-    return _ERRORS.get(name) or type(name, (Exception,), {})
+    return ERRORS.get(name) or type(name, (Exception,), {})
 
 
 def _bounded(work: Any, source: _Source, *, who: int) -> Any:
@@ -255,23 +251,3 @@ def _judge_bound(case: Any, got: Any) -> None:
             why=f"the consumer took {got['taken']} and paused; the source gave {got['given']}, depth is {depth}",
             next="the thread goes on by itself, from the start, until depth items wait",
         )
-
-
-def _case(rng: Any, kind: str) -> dict[str, Any]:
-    depth, count = int(rng.integers(1, 6)), int(rng.integers(12, 40))
-    take = {"all": -1, "error": -1, "error at once": -1, "close at once": 0}.get(kind, int(rng.integers(1, 6)))
-    if kind == "endless":
-        count = -1
-    if kind == "error at once":
-        count = 0
-    return {
-        "kind": kind,
-        "first": int(rng.integers(1000)),
-        "depth": depth,
-        "count": count,
-        "take": take,
-        "error": _OWN if kind == "error at once" else str(rng.choice(list(_ERRORS))) if kind == "error" else "",
-        "message": f"record {int(rng.integers(10_000))} is truncated" if kind.startswith("error") else "",
-        # The item over which the source takes its time: the next one after those that are taken.
-        "slow": take + 1 if kind == "slow" else 0,
-    }

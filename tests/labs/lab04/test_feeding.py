@@ -8,7 +8,9 @@ import threading
 
 import pytest
 
-from edl_labs.exercises.lab04_data_pipelines import overlap_plan, whose_fault
+from edl_labs.exercises.lab04_data_pipelines import overlap_plan
+from edl_labs.exercises.lab04_data_pipelines.judge import drawn_loops
+from edl_labs.exercises.lab04_data_pipelines.whose_fault import VERDICTS
 
 
 def test_one_stream_for_all_is_ordered_but_slower(judged):
@@ -211,9 +213,9 @@ def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
     import numpy
 
     rng = numpy.random.default_rng(seed)
-    for verdict in whose_fault.VERDICTS:
-        for number in range(whose_fault.EACH):
-            case = whose_fault._drawn(rng, verdict, number)
+    for verdict in VERDICTS:
+        for number in range(drawn_loops.EACH):
+            case = drawn_loops._drawn(rng, verdict, number)
 
             assert verdict == solution["whose_fault"](case["timeline"])
 
@@ -232,7 +234,7 @@ def test_how_long_the_device_waits_earns_little_whatever_the_threshold(judged, m
 
 
 def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged, solution):
-    for verdict in whose_fault.VERDICTS:
+    for verdict in VERDICTS:
         assert 0 == judged("whose_fault", whose_fault=lambda timeline, verdict=verdict: verdict).points
 
     seen = []
@@ -242,7 +244,7 @@ def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged,
         right = solution["whose_fault"](timeline)
         return right if len(seen) > 1 else {"balanced": "data-bound"}.get(right, "balanced")
 
-    assert 0.9 < judged("whose_fault", whose_fault=one_mistake).points < 1
+    assert 0.8 < judged("whose_fault", whose_fault=one_mistake).points < 1
 
 
 def test_medians_do_as_well_as_means(judged):

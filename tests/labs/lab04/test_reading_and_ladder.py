@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from edl_labs.exercises.lab04_data_pipelines import decode_once
+from edl_labs.exercises.lab04_data_pipelines.judge.drawn_loaders import simulated
 from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import figures, run_plan
-from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import simulated
 
 
 def test_a_plan_may_begin_with_the_last_shard(judged, solution):
@@ -31,7 +30,7 @@ def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
     [
         (lambda wanted, **disk: [(shard, start, stop + 1 << 40) for shard, start, stop in wanted], "outside its shard"),
         (lambda wanted, **disk: [(99, 0, 1)], "not a (shard, start, stop)"),
-        (lambda wanted, **disk: [(0.0, 0.0, 1.0)], "not a (shard, start, stop)"),
+        (lambda wanted, **disk: [(0, 0, 0.5)], "not a (shard, start, stop)"),
         (lambda wanted, **disk: [(0, 0)], "not a (shard, start, stop)"),
         (lambda wanted, **disk: [], "wanted samples were never read"),
         (lambda wanted, **disk: wanted[1:], "wanted samples were never read"),
@@ -88,6 +87,18 @@ def test_what_a_cost_leaves_out_is_named(judged, solution, change, told):
     assert told == judged("storage_format", format_cost_s=careless).what
 
 
+@pytest.mark.parametrize("form", [tuple, list, np.array, iter, set, lambda places: (float(p) for p in places)])
+def test_places_may_come_in_any_form(judged, solution, form):
+    assert "passed" == judged("decode_once", move_offline=lambda chain: form(solution["move_offline"](chain))).state
+
+
+@pytest.mark.parametrize("form", [list, iter, lambda pair: (np.array(pair[0]), np.str_(pair[1]))])
+def test_a_rate_and_a_limit_may_come_in_any_form(judged, solution, form):
+    outcome = judged("predict_workers", predict_workers=lambda *given: form(solution["predict_workers"](*given)))
+
+    assert "passed" == outcome.state
+
+
 def test_the_pairs_that_change_places_are_those_that_images_show(solution):
     image = np.random.default_rng(7).random((8, 8))
     examples, same = solution["EXAMPLES"], solution["same_in_either_order"]
@@ -97,7 +108,17 @@ def test_the_pairs_that_change_places_are_those_that_images_show(solution):
         if all(same(a, b, image) for a in examples[one] for b in examples[other] if a is not b)
     ]
 
-    assert sorted(map(sorted, decode_once._FREE)) == sorted(map(sorted, always))
+    free = [
+        {one, other}
+        for one, other in itertools.combinations_with_replacement(examples, 2)
+        if all(solution["move_offline"](_pair(*kinds)) == [1] for kinds in ((one, other), (other, one)))
+    ]
+    assert sorted(map(sorted, always)) == sorted(map(sorted, free))
+
+
+def _pair(first, second):
+    """A chain of two: one that has to stay, and one that may pass it or not."""
+    return [{"name": first, "kind": first, "random": True}, {"name": second, "kind": second, "random": False}]
 
 
 def test_moving_offline_leaves_the_pixels_as_they_were(solution, exercises):
