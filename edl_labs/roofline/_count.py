@@ -128,9 +128,10 @@ def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> C
     as they run. Its buffers, gradients (the inputs' too) and random numbers are afterwards as before; parameters that
     a function holds without being a Module are out of sight, and their gradients stay. Without `backward` (or where
     nothing requires a gradient) only the forward pass runs, without gradients. Contractions equal torch's
-    FlopCounterMode where that has a formula. On fake tensors (FakeTensorMode), or where the model is on meta, nothing
-    is computed and the count is the same; meta counts as a CPU. Only the scratch memory of oneDNN's recurrent layers is
-    then unknown. EdlError where the model cannot run on these inputs.
+    FlopCounterMode where that has a formula, except for the backward pass of grouped convolutions: it is twice the
+    forward pass, and torch counts as if there were no groups. On fake tensors (FakeTensorMode), or where the model is
+    on meta, nothing is computed and the count is the same; meta counts as a CPU. Only the scratch memory of oneDNN's
+    recurrent layers is then unknown. EdlError where the model cannot run on these inputs.
 
     >>> import torch
     >>> counted = count(torch.nn.Linear(1024, 4096, bias=False), torch.randn(512, 1024), backward=False)

@@ -1,7 +1,8 @@
 """FLOPs of contractions: ours for the operators of one table, torch's own formulas for all others.
 
 torch registers matrix products, convolutions and most attention kernels (`torch.utils.flop_counter`). It has none for
-vector products, fused encoder layers and recurrent kernels, nor, in some versions, for attention on the CPU.
+vector products, fused encoder layers and recurrent kernels, nor, in some versions, for attention on the CPU. Its
+formula for the backward pass of a convolution ignores `groups` (docs/upstream_conv_backward_flop.md): ours does not.
 """
 
 from __future__ import annotations
@@ -39,6 +40,23 @@ def _sdpa_backward(args: Any, kwargs: Any, out: Any) -> int:
     # Scores once more, then the gradients of values, probabilities, queries and keys (as torch counts its kernels).
     (batch, heads, queries, dim), keys, value_dim = args[1], args[2][-2], args[3][-1]
     return 2 * batch * heads * queries * keys * (3 * dim + 2 * value_dim)
+
+
+def _convolution(args: Any, kwargs: Any, out: Any) -> int:
+    source, weight, transposed = args[0], args[1], args[6]
+    return _convolved(source if transposed else out, weight)
+
+
+def _convolution_backward(args: Any, kwargs: Any, out: Any) -> int:
+    # The gradients of input and weight take each multiply-add of the forward pass once more, whatever the groups.
+    gradient, source, weight = args[:3]
+    transposed, (of_input, of_weight, _) = args[7], args[10]
+    return (bool(of_input) + bool(of_weight)) * _convolved(source if transposed else gradient, weight)
+
+
+def _convolved(places: Any, weight: Any) -> int:
+    # Each place (of the output or, transposed, of the input) meets each weight once: its shape holds the groups.
+    return 2 * places[0] * math.prod(places[2:]) * math.prod(weight)
 
 
 def _mv(args: Any, kwargs: Any, out: Any) -> int:
@@ -95,6 +113,10 @@ _OURS: dict[Any, Formula] = {
     for name, formula in {
         "_scaled_dot_product_flash_attention_for_cpu": _sdpa,
         "_scaled_dot_product_flash_attention_for_cpu_backward": _sdpa_backward,
+        "convolution": _convolution,
+        "_convolution": _convolution,
+        "convolution_overrideable": _convolution,
+        "convolution_backward": _convolution_backward,
         "mv": _mv,
         "addmv": _addmv,
         "dot": _mv,

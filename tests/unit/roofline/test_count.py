@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -25,6 +26,16 @@ def torch_counts(model, *inputs, backward=True):
     return counter.get_total_flops()
 
 
+def without_groups(model):
+    """The model with plain convolutions for grouped ones, which torch's backward formula gets wrong."""
+    model = copy.deepcopy(model)
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d) and module.groups > 1:
+            module.weight = nn.Parameter(module.weight.repeat(1, module.groups, 1, 1))
+            module.groups = 1
+    return model
+
+
 def block(features=32, heads=4, **options):
     return nn.TransformerEncoderLayer(features, heads, 64, batch_first=True, **options)
 
@@ -44,8 +55,10 @@ def test_models_of_torchvision_count_as_torch_does(name):
     x = torch.randn(1, 3, 224 if name == "vit_b_16" else 96, 224 if name == "vit_b_16" else 96)
 
     counted = count(model, x)
+    forward = torch_counts(model, x, backward=False)
 
-    assert torch_counts(model, x) == counted.contraction_flops
+    assert forward == counted.direction("forward").contraction_flops
+    assert torch_counts(without_groups(model), x) == count(without_groups(model), x).contraction_flops
     assert {} == dict(counted.uncounted)
     assert counted.other_flops > 0
     assert counted.fused_bytes < counted.moved_bytes
@@ -58,7 +71,6 @@ MODELS = {
         (2, 3, 16, 16),
     ),
     "transposed": (lambda: nn.ConvTranspose2d(3, 6, 3, stride=2), (2, 3, 9, 9)),
-    "grouped 1d": (lambda: nn.Conv1d(8, 8, 5, groups=4), (2, 8, 30)),
     "3d": (lambda: nn.Conv3d(2, 4, 3), (1, 2, 6, 6, 6)),
     "encoder layer": (block, (2, 10, 32)),
     "encoder": (lambda: nn.TransformerEncoder(block(dropout=0.0), 2, enable_nested_tensor=False), (2, 10, 32)),
@@ -72,6 +84,65 @@ def test_small_models_count_as_torch_does(name, backward):
     model, x = make(), torch.randn(shape)
 
     assert torch_counts(model, x, backward=backward) == count(model, x, backward=backward).contraction_flops
+
+
+GROUPED = {
+    "plain": (nn.Conv2d, {"stride": 2}),
+    "grouped": (nn.Conv2d, {"groups": 2}),
+    "depth-wise": (nn.Conv2d, {"groups": 4}),
+    "depth-wise, dilated": (nn.Conv2d, {"groups": 4, "dilation": 2}),
+    "grouped, strided": (nn.Conv1d, {"groups": 2, "stride": 3}),
+    "depth-wise 3d": (nn.Conv3d, {"groups": 4}),
+    "transposed": (nn.ConvTranspose2d, {"stride": 2}),
+    "transposed, grouped": (nn.ConvTranspose2d, {"groups": 2, "stride": 2}),
+    "transposed, depth-wise, dilated": (nn.ConvTranspose1d, {"groups": 4, "dilation": 3}),
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_a_convolution_counts_the_multiply_adds_that_it_makes(name):
+    kind, options = GROUPED[name]
+    model = kind(4, 8, 3, bias=False, **options).double()
+    nn.init.ones_(model.weight)
+    x = torch.ones(2, 4, *[9] * (model.weight.dim() - 2), dtype=torch.float64, requires_grad=True)
+    counted = count(model, x)
+    out = model(x)
+    out.sum().backward()
+
+    # Of ones alone, without padding, each product adds 1: the sum of a result is the number of its multiply-adds.
+    assert 2 * out.sum() == counted.direction("forward").contraction_flops
+    assert 2 * (x.grad.sum() + model.weight.grad.sum()) == counted.direction("backward").contraction_flops
+    assert out.sum() == x.grad.sum() == model.weight.grad.sum()
+
+
+@pytest.mark.parametrize("groups", [1, 8])
+def test_the_backward_pass_of_a_convolution_whose_input_needs_no_gradient_is_as_long_as_the_forward_pass(groups):
+    counted = count(nn.Conv2d(8, 8, 3, padding=1, groups=groups), torch.randn(2, 8, 6, 6))
+
+    assert 2 * 2 * 6 * 6 * 8 * (8 // groups) * 9 == counted.direction("forward").contraction_flops
+    assert counted.direction("forward").contraction_flops == counted.direction("backward").contraction_flops
+
+
+def test_torch_ignores_the_groups_of_a_weights_gradient():
+    model, x = nn.Conv2d(8, 8, 3, groups=8), torch.randn(2, 8, 6, 6)
+    forward = torch_counts(model, x, backward=False)
+
+    # Where this fails, torch has been mended: its versions from then on agree, and the note in `count` may go.
+    assert (1 + 8) * forward == torch_counts(model, x)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "size", "forward_gflop"),
+    [("efficientnet_b0", 96, 0.15), ("mobilenet_v3_small", 96, 0.022), ("regnet_y_400mf", 96, 0.15)],
+)
+def test_models_of_grouped_convolutions_take_three_forward_passes_in_all(name, size, forward_gflop):
+    models = pytest.importorskip("torchvision.models")
+    counted = count(getattr(models, name)().eval(), torch.randn(1, 3, size, size, requires_grad=True))
+    forward = counted.direction("forward").contraction_flops
+
+    assert pytest.approx(forward_gflop * 1e9, rel=0.1) == forward
+    assert 3 * forward == counted.contraction_flops
 
 
 def test_the_fused_layer_of_evaluation_counts_as_the_layer_it_replaces():
