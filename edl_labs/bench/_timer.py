@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import median
 from types import TracebackType
@@ -23,6 +25,8 @@ _T = TypeVar("_T")
 _KEPT = 1000  # laps kept for the median: a day's training must not fill memory
 # So many undrained laps of each name are looked at: each look waits for the device, which the others must not do.
 _LOOKS = 3
+# The open regions of all timers, in this thread or task alone: what others have open is not around it.
+_OPEN: ContextVar[tuple[_Region, ...]] = ContextVar("open regions", default=())
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +55,8 @@ class Timer:
     long each batch is waited for. `t["forward"]` holds the counts, sums and running mean of a lap. `sync=False`
     leaves out the waiting inside a region that you know to be synchronous; only after the first three laps of each
     name it is looked whether the device was still at work. With `enabled=False` nothing is read and nothing waits.
+    One timer serves several threads and asyncio tasks: laps nest in what their own thread or task has open (a task's
+    also in what was open where it was made), and laps of one path add up.
 
     >>> t = Timer("epoch")
     >>> for batch in t.over([1, 2, 3], name="loading"):
@@ -73,8 +79,7 @@ class Timer:
         self._clock = clock
         self._sync = sync
         self._laps: dict[str, _Lap] = {}
-        self._path: list[str] = []
-        self._open: list[_Region] = []
+        self._lock = threading.Lock()
 
     @property
     def clock(self) -> Clock:
@@ -127,16 +132,15 @@ class Timer:
 
     def __enter__(self) -> Timer:
         if self.enabled:
-            region = _Region(self, self.name)
-            self._open.append(region)
-            region.__enter__()
+            _Region(self, self.name, is_whole=True).__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._open:
-            self._open.pop().__exit__(kind, error, trace)
+        whole = [region for region in _OPEN.get() if region.timer is self and region.is_whole]
+        if whole:
+            whole[-1].__exit__(kind, error, trace)
 
     def __call__(self, fn: Callable[_P, _R]) -> Callable[_P, _R]:
         @functools.wraps(fn)
@@ -177,8 +181,9 @@ class Timer:
         return f"{path}: {seconds(lap.total_s / lap.count)} × {lap.count} = {seconds(lap.total_s)}{share}"
 
     def _keep(self, path: str, took_s: float, *, drained: bool) -> None:
-        lap = self._laps.setdefault(path, _Lap())
-        lap.add(took_s, smooth=self._smooth)
+        with self._lock:
+            lap = self._laps.setdefault(path, _Lap())
+            lap.add(took_s, smooth=self._smooth)
         if not drained and lap.looks < _LOOKS and not lap.undrained:
             at_work = _still_working(self.clock, took_s)
             lap.looks += at_work is not None
@@ -211,16 +216,17 @@ class _Lap:
 
 
 class _Region:
-    __slots__ = ("_drains", "_name", "_path", "_start_s", "_timer")
+    __slots__ = ("_drains", "_name", "_path", "_start_s", "is_whole", "timer")
 
-    def __init__(self, timer: Timer, name: str) -> None:
-        self._timer, self._name = timer, name
+    def __init__(self, timer: Timer, name: str, *, is_whole: bool = False) -> None:
+        self.timer, self._name, self.is_whole = timer, name, is_whole
 
     def __enter__(self) -> _Region:
-        timer = self._timer
+        timer = self.timer
         clock = timer.clock
-        timer._path.append(self._name)
-        self._path = "/".join(timer._path)
+        around = _OPEN.get()
+        self._path = "/".join([*(region._name for region in around if region.timer is timer), self._name])
+        _OPEN.set((*around, self))
         self._drains = timer._sync and is_asynchronous(clock)
         if self._drains:
             clock.synchronize()
@@ -230,20 +236,20 @@ class _Region:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        timer = self._timer
+        timer = self.timer
         clock = timer.clock
         try:
             if self._drains:
                 clock.synchronize()
         finally:
             took_s = clock.now_s() - self._start_s
-            timer._path.pop()
+            self.cancel()
         if kind is None:
             timer._keep(self._path, took_s, drained=self._drains)
 
     def cancel(self) -> None:
         """Leaves without counting."""
-        self._timer._path.pop()
+        _OPEN.set(tuple(region for region in _OPEN.get() if region is not self))
 
 
 class _Nothing:

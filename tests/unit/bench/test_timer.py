@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
+import threading
 import timeit
 
 import pytest
@@ -60,6 +62,85 @@ def test_laps_nest_into_paths():
         path: lap.total_s for path, lap in timer.laps.items()
     }
     assert 2.0 == timer["attention"].total_s
+
+
+def in_threads(*works):
+    """Runs each of `works` in a thread of its own; all are inside before any goes on."""
+    together = threading.Barrier(len(works))
+    threads = [threading.Thread(target=work, args=(together,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_laps_of_threads_do_not_nest_in_each_other():
+    timer = Timer("run", clock=HostClock())
+
+    def work(together):
+        for _ in range(50):
+            with timer.lap("w"):
+                together.wait(timeout=60)
+                with timer.lap("part"):
+                    together.wait(timeout=60)
+
+    with timer:
+        in_threads(work, work, work, work)
+
+    assert {"run": 1, "w": 200, "w/part": 200} == {path: lap.count for path, lap in timer.laps.items()}
+
+
+def test_whole_regions_of_threads_end_with_their_own_times():
+    clock = ScriptedClock()
+    timer = Timer("run", clock=clock)
+
+    def first(together):
+        with timer:
+            together.wait(timeout=60)  # both are open
+            together.wait(timeout=60)  # the other one has ended
+            clock.t += 2.0
+
+    def second(together):
+        with timer:
+            together.wait(timeout=60)
+            clock.t += 1.0
+        together.wait(timeout=60)
+
+    in_threads(first, second)
+
+    assert (2, 4.0, 1.0, 3.0) == (
+        timer["run"].count,
+        *(getattr(timer["run"], n) for n in ("total_s", "min_s", "max_s")),
+    )
+
+
+def test_laps_of_asyncio_tasks_nest_where_the_task_was_made():
+    timer = Timer("serve", clock=HostClock())
+
+    async def request():
+        with timer.lap("request"):
+            await asyncio.sleep(0)
+            with timer.lap("answer"):
+                await asyncio.sleep(0)
+
+    async def serve():
+        with timer:
+            await asyncio.gather(*(request() for _ in range(4)))
+
+    asyncio.run(serve())
+
+    assert {"serve": 1, "serve/request": 4, "serve/request/answer": 4} == {
+        path: lap.count for path, lap in timer.laps.items()
+    }
+
+
+def test_two_timers_do_not_nest_in_each_other():
+    clock = ScriptedClock()
+    outer, inner = Timer("outer", clock=clock), Timer("inner", clock=clock)
+    with outer, inner, outer.lap("a"), inner.lap("b"):
+        clock.t += 1.0
+
+    assert (["outer/a", "outer"], ["inner/b", "inner"]) == (list(outer.laps), list(inner.laps))
 
 
 def test_a_training_loop_separates_loading_from_training():
