@@ -9,25 +9,36 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edl_labs import stats
-from edl_labs.bench._measure import checked_budget, step_s
+from edl_labs.bench._measure import RESTART_BELOW, checked_budget, step_s
 from edl_labs.bench.detectors import Detection, get_ready
 from edl_labs.bench.equal_outputs import compare_outputs
-from edl_labs.bench.results import ClockFacts, Comparison, Mistake, RatioRow, Side, sure_level, verdict
+from edl_labs.bench.results import ONE_COLD_CALL, ClockFacts, Comparison, Mistake, RatioRow, Side, sure_level, verdict
 from edl_labs.bench.timing.blocks import ArgumentPool, Runner
 from edl_labs.bench.timing.paired_rounds import OneAfterAnother, Rounds, blocked_order
 from edl_labs.bench.timing.processor_state import Watch, watch_for
 from edl_labs.bench.timing.reachable_objects import clock_in_use
-from edl_labs.bench.timing.warmup import BlockPlan, Sampler, block_target_s, fitting, warm_up
+from edl_labs.bench.timing.warmup import (
+    BlockPlan,
+    Sampler,
+    block_target_s,
+    first_call_note,
+    fitting,
+    overrun_note,
+    warm_up,
+)
 from edl_labs.clock import Clock
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
-from edl_labs.units import counted
+from edl_labs.units import counted, seconds
 
 _WARM_SHARE = 0.2  # a fifth of the budget to warm up leaves four fifths to the rounds
 _EQUAL_CALLS_UP_TO = 1.5  # warm-ups of alike functions differ by up to this; equal blocks make their swap fair
 # A timer tick (1 to 4 ms apart) falls into every block, so that sides of other lengths meet it too.
 _LONG_BLOCK_S = 4e-3
 _FAR_APART = 4  # no noise of a warm-up makes alike functions differ so much
+_FEWEST = 6  # rounds that an interval at 95 % needs
+# Neighbours and bursts make a call some times as long, seldom ten times: what differs by more needs no round.
+_ROUGH = 10
 _LOOKS = 5  # the least of five seldom all fall into a burst
 _DRIFT_NOTED = 0.2  # a processor's clock seldom moves times by more: what does is told in words
 
@@ -63,12 +74,17 @@ def compare(
     budget_s = checked_budget(budget_s)
     _check(candidates, band, precision)
     clock = clock_in_use(list(candidates.values()), inputs) if clock is None else clock
-    wall, begin = time.perf_counter(), clock.now_s()
+    wall, started = time.perf_counter(), clock.now_s()
+    begin = started
     get_ready()
     feed = None if inputs is None else ArgumentPool(inputs, fill_s=0.05 * budget_s)
     runners = [Runner(fn, clock=clock, name=name, feed=feed) for name, fn in candidates.items()]
     warnings, off = _look(runners, feed=feed, budget_s=budget_s, enabled=detect)
     compared = compare_outputs({runner.name: runner.once for runner in runners}, equal)
+    for runner in runners:
+        runner.first_call()
+    if budget_s - (clock.now_s() - begin) < RESTART_BELOW * budget_s:
+        begin = clock.now_s()
     plans = _plans(runners, begin=begin, budget_s=budget_s)
     samplers = [Sampler(runner, plan) for runner, plan in zip(runners, plans, strict=True)]
     goal = 0.25 * band if precision is None else precision
@@ -76,6 +92,7 @@ def compare(
     stopped = rounds.run(until_s=begin + budget_s, goal=goal, level=level)
     blocked = blocked_order(samplers, until_s=begin + budget_s, spent_s=rounds.spent_s)
     rows = tuple(_row(rounds, blocked, index, band=band, level=level) for index in range(1, len(runners)))
+    wall_s = clock.now_s() - started if runners[0].asynchronous else time.perf_counter() - wall
     return Comparison(
         sides=tuple(
             _side(plan, runner, rounds.calm_times(i))
@@ -86,14 +103,14 @@ def compare(
         band=band,
         rounds=rounds.count,
         budget_s=budget_s,
-        wall_s=clock.now_s() - begin if runners[0].asynchronous else time.perf_counter() - wall,
+        wall_s=wall_s,
         clock=ClockFacts.of(clock, asynchronous=runners[0].asynchronous),
         stopped=stopped,
         compared_outputs=compared,
         dropped=rounds.dropped,
         warnings=warnings,
         off=off,
-        notes=_notes(rows, rounds),
+        notes=(*_first_notes(rounds, budget_s=budget_s, wall_s=wall_s), *_notes(rows, rounds)),
         stamp=stamp_for(clock),
     )
 
@@ -121,6 +138,7 @@ def _look(
             runner.fn, feed=feed, clock=runner.clock, enabled=True, cold=False, budget_s=budget_s / len(runners)
         )
         session.before()
+        runner.first = session.first
         off |= session.off
         for item in session.so_far:
             named = Mistake(item.kind, f"{runner.name}: {item.what}", item.why, item.next)
@@ -172,6 +190,9 @@ def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, l
     blur = sum(_blur(rounds.samplers[i]) for i in (0, index))
     low, high = _blurred(estimate, blur)
     ratio = estimate.center if math.isfinite(estimate.center) else rounds.rough_ratio(index)
+    sure_ends = _blurred(sure, blur)
+    if _tells_roughly(rounds, index):
+        low, high = sure_ends = ratio / _ROUGH, ratio * _ROUGH
     half = (high - low) / 2
     names = [sampler.runner.name for sampler in rounds.samplers]
     return RatioRow(
@@ -180,11 +201,20 @@ def _row(rounds: Rounds, blocked: OneAfterAnother, index: int, *, band: float, l
         ratio=ratio,
         low=low,
         high=high,
-        verdict=verdict(low, high, band=band, sure=_blurred(sure, blur)),
+        verdict=verdict(low, high, band=band, sure=sure_ends),
         blocked_ratio=blocked.ratio(index),
         interleaving_changed=blocked.disagrees(index, ratio=ratio, half_width=half),
         log_ratios=tuple(rounds.log_ratios(index)),
     )
+
+
+def _tells_roughly(rounds: Rounds, index: int) -> bool:
+    """Whether too few rounds fitted for an interval, and one warm call of each already tells them apart."""
+    sides = [rounds.samplers[i] for i in (0, index)]
+    short_s, long_s = sorted(side.plan.call_s for side in sides)
+    blind_s = max(step_s(side.runner, side.plan) for side in sides)
+    warm = min(side.plan.warm_calls for side in sides) > 1
+    return rounds.count < _FEWEST and warm and long_s > _ROUGH * max(short_s, blind_s, 1e-12)
 
 
 def _blur(sampler: Sampler) -> float:
@@ -208,6 +238,18 @@ def _side(plan: BlockPlan, runner: Runner, times: list[float]) -> Side:
     return Side(
         runner.name, center, max(estimate.low, 0.0), estimate.high, plan.calls, plan.warm_calls, plan.first_call_s
     )
+
+
+def _first_notes(rounds: Rounds, *, budget_s: float, wall_s: float) -> tuple[str, ...]:
+    """What the first calls did, and whether the budget was kept."""
+    notes = []
+    for runner, plan in ((sampler.runner, sampler.plan) for sampler in rounds.samplers):
+        if plan.warm_calls == 1:
+            notes.append(f"{runner.name}: {ONE_COLD_CALL}: it took {seconds(plan.call_s)}, too long to be made again")
+        else:
+            notes.append(first_call_note(runner.first, plan.call_s, budget_s=budget_s, name=runner.name))
+    first_s = sum(sampler.runner.first_call().took_s for sampler in rounds.samplers)
+    return tuple(filter(None, [*notes, overrun_note(wall_s, budget_s=budget_s, first_s=first_s)]))
 
 
 def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
@@ -234,7 +276,13 @@ def _notes(rows: tuple[RatioRow, ...], rounds: Rounds) -> tuple[str, ...]:
             )
     if rounds.interrupted > 0.3 * rounds.count:
         notes.append(f"other programs interrupted {rounds.interrupted} of {rounds.count} rounds")
-    if rounds.count < 6:
+    far = [row.name for index, row in enumerate(rows, 1) if _tells_roughly(rounds, index)]
+    if far:
+        notes.append(
+            f"{counted(rounds.count, 'round')} fitted the budget: the ratio of {', '.join(far)} is that of warm calls, "
+            f"not in turn, and its interval allows a factor of {_ROUGH}"
+        )
+    elif rounds.count < _FEWEST:
         notes.append(
             f"only {counted(rounds.count, 'round')} fitted the budget: the interval is wide; give a larger budget_s"
         )

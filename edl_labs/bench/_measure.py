@@ -12,13 +12,13 @@ from typing import Any
 
 from edl_labs import stats
 from edl_labs.bench import detectors
-from edl_labs.bench.results import ClockFacts, Measurement
-from edl_labs.bench.timing.blocks import ArgumentPool, Runner, label
+from edl_labs.bench.results import ONE_COLD_CALL, ClockFacts, Measurement
+from edl_labs.bench.timing.blocks import ArgumentPool, FirstCall, Runner, label
 from edl_labs.bench.timing.cache_flush import llc_bytes, make_flush
 from edl_labs.bench.timing.cuda_graph import captured
 from edl_labs.bench.timing.processor_state import State, Watch, counter_for, moved, undisturbed, watch_for
 from edl_labs.bench.timing.reachable_objects import clock_in_use
-from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, Sampler, warm_up
+from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, Sampler, first_call_note, overrun_note, warm_up
 from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
@@ -34,6 +34,8 @@ _LEAST_STRETCHES = 8
 _LEAST_TIMES = 6  # fewer cannot reach 95 % by order statistics
 _EXACT_AFTER = 12  # equal by chance twelve times over is not noise any more
 _BLURRED = 1000  # below a thousandth of a block the clock's step is smaller than any noise seen
+RESTART_BELOW = 0.25  # of the budget: with less left than a quarter, little could be said of later calls
+_END_SHARE = 0.03  # of the budget for what follows the last block: intervals, the stamp, the last looks
 # A modelled clock may move far more slowly than the real one.
 _PATIENCE_S = 3.0
 
@@ -67,6 +69,7 @@ def measure(
     True
     """
     budget_s = checked_budget(budget_s)
+    _check_callable(fn)
     clock = clock_in_use(fn, inputs) if clock is None else clock
     wall, begin = time.perf_counter(), clock.now_s()
     detectors.get_ready()
@@ -78,12 +81,13 @@ def measure(
     runner = Runner(timed, clock=clock, name=name or label(fn), feed=feed, before_each=flush)
     run = _Run(runner, begin=begin, budget_s=budget_s, watch=watch_for(clock) if watch is None else watch)
     with _quiet(session.awaits):
-        known_s = None if runner.asynchronous or cold or graph else session.first_call_s
-        plan, times, stretches = run.all(session.begin, known_s=known_s)
+        runner.first = None if graph else session.first
+        plan, times, stretches = run.all(session.begin)
     session.after(plan=plan, times=times, state=run.state)
     estimate = stats.median_interval(stretches, level=level)
     step = step_s(runner, plan)
     low, high = (estimate.low - step, estimate.high + step) if run.timed > 1 else (0.0, math.inf)
+    wall_s = clock.now_s() - begin if runner.asynchronous else time.perf_counter() - wall
     return Measurement(
         name=runner.name,
         times_s=tuple(times),
@@ -93,18 +97,18 @@ def measure(
         level=level,
         calls=plan.calls,
         warm_calls=plan.warm_calls,
-        first_call_s=plan.first_call_s if session.first_call_s is None else session.first_call_s,
+        first_call_s=plan.first_call_s if session.first is None else session.first.took_s,
         empty_s=plan.empty_s,
         steady=plan.steady,
         budget_s=budget_s,
-        wall_s=clock.now_s() - begin if runner.asynchronous else time.perf_counter() - wall,
+        wall_s=wall_s,
         clock=ClockFacts.of(clock, asynchronous=runner.asynchronous),
         cold=cold,
         graph=graph,
         dropped=run.dropped,
         warnings=session.found(estimate, work=work, machine=machine),
         off=session.off,
-        notes=_notes(run, plan, times),
+        notes=_notes(run, plan, times, wall_s=wall_s),
         stamp=stamp_for(clock),
     )
 
@@ -126,6 +130,15 @@ def checked_budget(budget_s: float) -> float:
     return float(budget_s)
 
 
+def _check_callable(fn: Any) -> None:
+    if not callable(fn):
+        raise UsageError(
+            f"measure({repr(fn)[:40]}) has nothing to call",
+            why=f"a {type(fn).__name__} is not a function",
+            next="give the function itself, without its parentheses: measure(f), or measure(lambda: f(x))",
+        )
+
+
 class _Run:
     """Warm-up and blocks of one measurement, inside its budget."""
 
@@ -133,6 +146,7 @@ class _Run:
         self._runner, self._begin, self._budget_s, self._watch = runner, begin, budget_s, watch
         self._switches = counter_for(runner.clock)
         self.dropped = self.interrupted = self.timed = 0
+        self._took_s = 0.0
         self.state: State | None = None
 
     @property
@@ -140,16 +154,24 @@ class _Run:
         """The step of the clock in use."""
         return self._runner.clock.resolution_s
 
-    def all(
-        self, when_warm: Callable[[Runner, BlockPlan], None], *, known_s: float | None
-    ) -> tuple[BlockPlan, list[float], list[float]]:
+    @property
+    def first(self) -> FirstCall:
+        """The very first call."""
+        return self._runner.first_call()
+
+    @property
+    def budget_s(self) -> float:
+        """Seconds that measuring may take."""
+        return self._budget_s
+
+    def all(self, when_warm: Callable[[Runner, BlockPlan], None]) -> tuple[BlockPlan, list[float], list[float]]:
         """The plan, the time per call of each block, and the means over stretches of blocks.
 
-        A call that is known to take more than is left is not made again.
+        Where the first call took nearly all of the budget, the budget begins anew after it.
         """
-        if known_s is not None and known_s > max(self._left_s(), self._budget_s / 4):
-            self.state = self._watch.read() if self._watch else None
-            return BlockPlan(1, known_s, 0.0, known_s, 1, False, (known_s,)), [known_s], [known_s]
+        self._runner.first_call()
+        if self._left_s() < RESTART_BELOW * self._budget_s:
+            self._begin = self._runner.clock.now_s()
         budget, left = self._budget_s, self._left_s()
         plan = warm_up(
             self._runner,
@@ -179,12 +201,12 @@ class _Run:
         sampler = Sampler(self._runner, plan)
         blocks: list[tuple[int, float]] = []
         hit: list[bool] = []
-        stretch, took = 0, plan.block_s
+        stretch, self._took_s = 0, plan.block_s
         # How many blocks make a stretch is fixed beforehand: to stop by the time that passed would favour long ones.
-        size = max(1, min(_MOST_IN_STRETCH, round(_stretch_s(self._budget_s) / max(took, 1e-12))))
+        size = max(1, min(_MOST_IN_STRETCH, round(_stretch_s(self._budget_s) / max(self._took_s, 1e-12))))
         until = time.perf_counter() + _PATIENCE_S + 3 * self._budget_s
-        while len(blocks) < MOST_BLOCKS and self._left_s() > 1.1 * took and time.perf_counter() < until:
-            kept = self._stretch(sampler, size, took)
+        while len(blocks) < MOST_BLOCKS and self._has_time() and time.perf_counter() < until:
+            kept = self._stretch(sampler, size)
             blocks += [(stretch, time) for time, _ in kept]
             hit += [interrupted for _, interrupted in kept]
             stretch += 1
@@ -198,13 +220,18 @@ class _Run:
             self.state = self._watch.read()
         return undisturbed(blocks, hit)
 
-    def _stretch(self, sampler: Sampler, size: int, took: float) -> list[tuple[float, bool]]:
+    def _has_time(self) -> bool:
+        # On a busy machine a block takes longer than planned: the last one tells what the next may take.
+        return self._left_s() - _END_SHARE * self._budget_s > 1.1 * self._took_s
+
+    def _stretch(self, sampler: Sampler, size: int) -> list[tuple[float, bool]]:
         before = self._watch.read() if self._watch else None
         times: list[tuple[float, bool]] = []
-        while not times or (len(times) < size and self._left_s() > 1.1 * took):
-            switches = self._switches()
+        while not times or (len(times) < size and self._has_time()):
+            switches, start = self._switches(), self._runner.clock.now_s()
             time_s = max(sampler.read_s(), 0.0)
             times.append((time_s, self._switches() != switches))
+            self._took_s = max(sampler.plan.block_s, self._runner.clock.now_s() - start)
         after = self._watch.read() if self._watch else None
         self.state = after or self.state
         if moved(before, after):
@@ -231,9 +258,11 @@ def _exact(times: list[float], clock: Clock, plan: BlockPlan) -> bool:
     return not is_processor_time(clock) and max(times) - min(times) <= 2 * clock.resolution_s / max(1, plan.calls - 1)
 
 
-def _notes(run: _Run, plan: BlockPlan, times: list[float]) -> tuple[str, ...]:
+def _notes(run: _Run, plan: BlockPlan, times: list[float], *, wall_s: float) -> tuple[str, ...]:
     notes = []
-    if run.dropped and not run.timed:
+    if plan.warm_calls == 1 and len(times) == 1:
+        notes.append(f"{ONE_COLD_CALL}: it took too long to be made again, and loading or compiling may be part of it")
+    elif run.dropped and not run.timed:
         notes.append("no block is left: the time is that of the warm-up, without an interval")
     elif len(times) < _LEAST_TIMES:
         calls = "one call" if len(times) == 1 else counted(len(times), "call")
@@ -249,9 +278,12 @@ def _notes(run: _Run, plan: BlockPlan, times: list[float]) -> tuple[str, ...]:
     if abs(change) > 0.2:
         word = "slower" if change > 0 else "faster"
         notes.append(f"calls got {word} as more of them were made: the median describes a moving target")
+    later_s = plan.call_s if plan.warm_calls > 1 else math.inf
+    notes.append(first_call_note(run.first, later_s, budget_s=run.budget_s))
+    notes.append(overrun_note(wall_s, budget_s=run.budget_s, first_s=run.first.took_s))
     if times and plan.calls * plan.call_s <= 2 * run.resolution_s:
         take = "takes" if plan.calls == 1 else "take"
         notes.append(
             f"{counted(plan.calls, 'call')} {take} less than two steps of this clock: the time is only bounded"
         )
-    return tuple(notes)
+    return tuple(filter(None, notes))

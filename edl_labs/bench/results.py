@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from edl_labs.presenters import present
 from edl_labs.units import counted, percent, ratio_text, seconds, time_text
 from edl_labs.values import Value
 
+ONE_COLD_CALL = "one call, cold"
 # A half-width of 2 % is where two digits stop being sure.
 _NOISY = 0.02
 # A median that moved by 5 % is no longer one number to a reader.
@@ -102,7 +104,14 @@ class Measurement(Value):
         """Relative change from the first third of the blocks to the last."""
         return stats.drift(self.times_s)
 
+    @property
+    def is_cold_call(self) -> bool:
+        """Whether the only call was the very first: what it did once may be part of its time."""
+        return self.blocks == 1 and self.warm_calls == 1
+
     def __float__(self) -> float:
+        if self.is_cold_call:
+            warnings.warn(f"{self.name}: {ONE_COLD_CALL}, not the time of a warm one", stacklevel=2)
         return self.median_s
 
     def __repr__(self) -> str:
@@ -251,7 +260,7 @@ class Comparison(Value):
 
 def condition(m: Measurement) -> str:
     """What a reader should know about the number, in a few words: '' or '(noisy: clock moved)'."""
-    words = []
+    words = [ONE_COLD_CALL] if m.is_cold_call else []
     if m.dropped:
         words.append("clock moved")
     shape = m.shape
@@ -261,7 +270,7 @@ def condition(m: Measurement) -> str:
         words.append(shape.words)
     if abs(m.drift) > max(_DRIFT_TOLD, 2 * m.half_width):
         words.append(f"drifted by {'+' if m.drift > 0 else '−'}{percent(abs(m.drift), digits=2)}")
-    if not m.steady:
+    if not m.steady and not m.is_cold_call:
         words.append("not steady after the warm-up")
     if m.half_width > _NOISY and math.isfinite(m.half_width):
         return f"(noisy: {', '.join(words)})" if words else "(noisy)"

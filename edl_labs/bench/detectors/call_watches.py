@@ -111,12 +111,6 @@ def is_compiled(items: list[Any]) -> bool:
     )
 
 
-def compiled_frames(modules: dict[str, Any]) -> int:
-    """How many frames torch.compile has compiled in this process so far."""
-    utils = modules.get("torch._dynamo.utils")
-    return 0 if utils is None else int(utils.counters["frames"].get("total", 0))
-
-
 def reserved_bytes(torch: Any) -> int:
     """Device memory that torch's allocator holds."""
     return int(torch.cuda.memory_reserved()) if torch is not None and torch.cuda.is_initialized() else 0

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from edl_labs.bench.detectors.call_watches import compiled_frames, reserved_bytes
+from edl_labs.bench.detectors.call_watches import reserved_bytes
 from edl_labs.bench.detectors.detector import TOO_LONG, Detector, Look
-from edl_labs.bench.timing.blocks import Runner
+from edl_labs.bench.timing.blocks import Runner, compiled_frames
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.reachable_objects import compiles
 from edl_labs.bench.timing.warmup import BlockPlan
@@ -165,22 +165,22 @@ class CompileInside(Detector):
         self._first = self._seen = 0
 
     def before(self) -> str:
-        self._first = compiled_frames(sys.modules)
+        self._first = compiled_frames()
         return "its code calls the compiler each time" if compiles((self.look.fn,)) else ""
 
     def after_call(self, result: Any) -> str:
         return self.look.virtual.loads if self.look.virtual else ""
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
-        self._seen = compiled_frames(sys.modules)
+        self._seen = compiled_frames()
         return ""
 
     def when_warm(self, runner: Runner, plan: BlockPlan) -> str:
-        before, self._seen = self._seen, compiled_frames(sys.modules)
+        before, self._seen = self._seen, compiled_frames()
         # Calls so long that none is left to be timed tell by compiling at the first look and in the warm-up again.
         again = plan.call_s > self.look.budget_s / 10 and self._seen > before > self._first
         return "torch.compile compiled in one call after another" if again else ""
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
-        frames = compiled_frames(sys.modules) - self._seen
+        frames = compiled_frames() - self._seen
         return f"torch.compile compiled {counted(frames, 'time')}" if frames else ""

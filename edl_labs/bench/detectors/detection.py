@@ -16,7 +16,7 @@ from edl_labs.bench.detectors.inputs_and_results import ConstantInputs, LazyResu
 from edl_labs.bench.detectors.machine_limits import CacheResident, ClockLow, FasterThanLight, Oversubscribed, excess
 from edl_labs.bench.detectors.waiting import ItemInside, NoSync, OtherStream, SyncEachCall, computing_threads, queued_s
 from edl_labs.bench.results import Mistake
-from edl_labs.bench.timing.blocks import ArgumentPool, Runner, failed, label
+from edl_labs.bench.timing.blocks import ArgumentPool, FirstCall, Runner, done_once, failed, label
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.reachable_objects import reachable, virtual_gpu
 from edl_labs.bench.timing.warmup import BlockPlan
@@ -87,7 +87,7 @@ class Detection:
         budget_s: float,
     ) -> None:
         self.off: dict[str, str] = {} if enabled else {"all": "detect=False"}
-        self.first_call_s: float | None = None
+        self.first: FirstCall | None = None
         self._look = Look(fn, feed, clock, cold, budget_s, self.off)
         self._detectors = [one(self._look) for one in DETECTORS.values()] if enabled else []
         self._found: dict[str, Mistake] = {}
@@ -158,14 +158,14 @@ class Detection:
         """Whether there was time to look at all of them."""
         look, spent_s = self._look, 0.0
         for index in range(_CALLS):
-            began, queued = look.clock.now_s(), queued_s()
+            cause, began, queued = done_once(), look.clock.now_s(), queued_s()
             self._look_at_call()
             wall_s = look.clock.now_s() - began
             # Beside busy neighbours a call looks long because it waits for a processor, which is no reason to look
             # away.
             took = max(0.0, wall_s - (queued_s() - queued)) if is_processor_time(look.clock) else wall_s
             if index == 0:
-                self.first_call_s = wall_s
+                self.first = FirstCall(wall_s, cause())
                 self._check_iterators(1)
             look.tensors_alive.append(len(look.torch.survivors()) if look.torch else 0)
             spent_s += took

@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from edl_labs.bench.detectors.detector import Detector
+from edl_labs.bench.detectors.detector import Detector, Look
+from edl_labs.bench.timing.processor_state import State
 from edl_labs.bench.timing.reachable_objects import calls_by_name
+from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import is_asynchronous
 
 _NAP_S = 1e-3  # a thread with work and a processor computes three times _BUSY_NS in it
@@ -73,10 +75,23 @@ class OtherStream(Detector):
     why = "{detail}: it overlaps with the next call and with the clock's own work"
     next = "join it inside the function: current_stream().wait_stream(side), thread.join(), future.result()"
 
+    def __init__(self, look: Look) -> None:
+        super().__init__(look)
+        self._threads: set[int] = set()
+
     def after_call(self, result: Any) -> str:
         look = self.look
-        threads = works_on(look.threads, look.computing) if threading.active_count() > 1 else ""
+        # What the first call leaves running may serve all calls, as a compiler's threads or a pool do.
+        if look.calls == 1:
+            self._threads = {thread.ident or 0 for thread in threading.enumerate()}
+            threads = ""
+        else:
+            threads = works_on(look.threads, look.computing)
         return threads or self._stream() or (look.virtual.apart if look.virtual else "")
+
+    def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
+        # Calls too long for a second look are looked at here.
+        return works_on(self._threads, self.look.computing) if self.look.calls == 1 else ""
 
     def _stream(self) -> str:
         watch = self.look.torch
@@ -137,6 +152,8 @@ def _is_runnable(thread: int) -> bool:
 
 def works_on(started: set[int], already: set[int]) -> str:
     """Why a call has left work behind, or '': threads that compute now and did not before, or are new and alive."""
+    if threading.active_count() <= 1:
+        return ""
     running = computing_threads() - already
     fresh = [t for t in threading.enumerate() if t.ident not in started and t is not threading.current_thread()]
     if running:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from itertools import cycle, islice, repeat
 from typing import Any
 
 from edl_labs.clock import Clock, is_asynchronous, is_processor_time
 from edl_labs.errors import EdlError, UsageError
+from edl_labs.units import counted
 
 _MOST = 64  # sets of arguments: a rotation long enough that none is remembered
 _POOL_BYTES = 256 << 20  # more than the last-level cache of most machines, and still little memory
@@ -130,8 +133,44 @@ def _loops(count: int) -> dict[str, Any]:
     return space
 
 
+# A person who has waited half a minute for one call is not made to wait for another without a reason.
+_AGAIN_UP_TO_S = 30.0
+
+
 class FunctionFailed(EdlError):
     """The function that was to be timed raised; its own exception is the cause."""
+
+
+@dataclass(frozen=True)
+class FirstCall:
+    """The very first call of a function: how long it took, and what was seen of it that is done once in a process."""
+
+    took_s: float
+    cause: str = ""
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether a second call is worth its time: this one was no longer than people wait, or it did what is over."""
+        return self.took_s <= _AGAIN_UP_TO_S or bool(self.cause)
+
+
+def done_once() -> Callable[[], str]:
+    """Asked after a call that begins now: what of it is done once in a process; '' where nothing was seen."""
+    frames, modules = compiled_frames(), len(sys.modules)
+
+    def cause() -> str:
+        compiled, loaded = compiled_frames() - frames, len(sys.modules) - modules
+        if compiled > 0:
+            return f"torch.compile compiled {counted(compiled, 'time')}"
+        return f"it imported {counted(loaded, 'module')}" if loaded > 0 else ""
+
+    return cause
+
+
+def compiled_frames() -> int:
+    """How many frames torch.compile has compiled in this process so far."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    return 0 if utils is None else int(utils.counters["frames"].get("total", 0))
 
 
 class Runner:
@@ -153,6 +192,7 @@ class Runner:
         self.fn, self.clock, self.name, self.feed, self.before_each = fn, clock, name or label(fn), feed, before_each
         self.asynchronous = is_asynchronous(clock)
         self.calls = 0
+        self.first: FirstCall | None = None
         self._loop_s = feed.loop_s() if feed is not None and is_processor_time(clock) else 0.0
 
     def block_s(self, calls: int) -> float:
@@ -167,14 +207,27 @@ class Runner:
             raise failed(self.name, error) from error
 
     def once(self) -> Any:
-        """The result of one call, untimed; with a feed, always on its first arguments."""
+        """The result of one call; with a feed, always on its first arguments."""
         self.calls += 1
+        cause, start = done_once(), self.clock.now_s()
         try:
-            return self.fn(*(self.feed.pool[0] if self.feed else ()))
+            result = self.fn(*(self.feed.pool[0] if self.feed else ()))
         except EdlError:
             raise
         except Exception as error:
             raise failed(self.name, error) from error
+        if self.first is None:
+            if self.asynchronous:
+                self.clock.synchronize()
+            self.first = FirstCall(self.clock.now_s() - start, cause())
+        return result
+
+    def first_call(self) -> FirstCall:
+        """The very first call, made now unless it was made before."""
+        if self.first is None:
+            cause = done_once()
+            self.first = FirstCall(self.block_s(1), cause())
+        return self.first
 
     def _timed(self, calls: int) -> float:
         if self.before_each is not None:

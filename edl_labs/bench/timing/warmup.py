@@ -7,8 +7,9 @@ import time
 from dataclasses import dataclass, replace
 from statistics import median
 
-from edl_labs.bench.timing.blocks import MAX_CALLS, Runner
+from edl_labs.bench.timing.blocks import MAX_CALLS, FirstCall, Runner
 from edl_labs.clock import Clock
+from edl_labs.units import seconds
 
 _STEADY = 0.03  # a fall by less is within the noise of single blocks
 LEAST_BLOCK_S = 150e-6  # long against a reading of the clock (0.1 µs), short against a timer tick
@@ -18,6 +19,9 @@ _BLIND_S = 0.5  # real time after which a clock that saw nothing is given up
 _MOST_QUEUED = 1 << 15
 # A call that fits the budget fewer times than this is timed as it comes.
 _FEW = 10
+# A first call is told apart from twice a later one, where it took a twentieth of the budget.
+_COLD, _NOTICED = 2, 0.05
+OVERRUN = 1.15  # a promise to users: a measurement that takes longer says so
 _HOST_SLOPE_CALLS = 32  # from here on a second, short block costs under a thirtieth of the long one
 
 
@@ -65,19 +69,22 @@ def empty_block_s(runner: Runner, *, times: int = 7) -> float:
 def warm_up(
     runner: Runner, *, budget_s: float, most_s: float, least_s: float, block_s: float = LEAST_BLOCK_S
 ) -> BlockPlan:
-    """Runs blocks of growing size until the time of a call stops falling; stops after `most_s` in any case."""
+    """Runs blocks of growing size until the time of a call stops falling; stops after `most_s` in any case.
+
+    A first call may load, compile or fill a cache: where it takes much of the budget, a second one is always made, and
+    that is what a call takes. Only a first call of half a minute without a sign of such work is left alone.
+    """
     now = runner.clock.now_s
     begin = now()
-    first = runner.block_s(1)
-    turn_s = now() - begin
-    plan = BlockPlan(1, first, empty_block_s(runner), first, 1, False, (first,), turn_s=turn_s)
-    if first >= budget_s / _FEW:
+    first = runner.first_call()
+    took_s = first.took_s
+    plan = BlockPlan(1, took_s, empty_block_s(runner), took_s, 1, False, (took_s,), turn_s=max(took_s, now() - begin))
+    if not first.may_be_repeated:
+        return plan
+    if took_s >= budget_s / _FEW:
         left_s, start = budget_s - (now() - begin), now()
-        if turn_s > left_s:
-            return plan
-        # A first call may load, compile or fill a cache: what a call takes is what the second one says.
         again = runner.block_s(1)
-        plan = replace(plan, call_s=again, warm_calls=2, seen_s=(first, again), turn_s=now() - start)
+        plan = replace(plan, call_s=again, warm_calls=2, seen_s=(again,), turn_s=now() - start)
         if again >= left_s / _FEW:
             return plan
         budget_s = left_s - plan.turn_s
@@ -117,6 +124,24 @@ def _settled(runner: Runner, plan: BlockPlan, target: float, *, most_s: float, l
     return BlockPlan(
         min(size, most_calls), call_s, empty, plan.first_call_s, warm, steady, seen_s=tuple(seen), turn_s=turn_s
     )
+
+
+def first_call_note(first: FirstCall | None, later_s: float, *, budget_s: float, name: str = "") -> str:
+    """What set the first call apart from the later ones, where that took a noticeable part of the budget; else ''."""
+    if first is None or first.took_s < max(_COLD * later_s, _NOTICED * budget_s):
+        return ""
+    why = first.cause or "loading, tuning or filling caches"
+    of = f" of {name}" if name else ""
+    return f"the first call{of} took {seconds(first.took_s)}, a later one {seconds(later_s)}: {why}, which is done once"
+
+
+def overrun_note(wall_s: float, *, budget_s: float, first_s: float) -> str:
+    """That measuring took longer than the budget and why, or ''."""
+    if wall_s <= OVERRUN * budget_s:
+        return ""
+    long = first_s > (OVERRUN - 1) * budget_s
+    why = f"a first call took {seconds(first_s)}" if long else "other programs kept the machine busy"
+    return f"this took {seconds(wall_s)} instead of the {seconds(budget_s)} of the budget: {why}"
 
 
 def is_steady(seen: list[float]) -> bool:

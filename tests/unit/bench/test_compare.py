@@ -229,6 +229,44 @@ def test_calls_longer_than_the_budget_are_inconclusive_with_an_infinite_interval
     assert ("inconclusive", 0) == (c.verdict, c.rounds)
     assert (0.0, math.inf) == (max(c.low, 0.0), c.high)
     assert 1.5 == pytest.approx(c.ratio)
+    assert 150.0 == pytest.approx(clock.t)
+    assert ["a", "b"] == [note.split(":")[0] for note in c.notes if "one call, cold" in note]
+
+
+@pytest.mark.parametrize("equal", [False, None])
+@pytest.mark.parametrize("first_call_s", [0.39, 5.0, 25.0])
+def test_a_first_call_beyond_the_budget_leaves_rounds_and_the_true_ratio(first_call_s, equal):
+    clock, done = ScriptedClock(cost_s=5e-8), []
+
+    def lazy():
+        clock.t += 3e-3 if done else first_call_s
+        done.append(1)
+
+    c = compare({"a": payload(clock, 2e-3), "b": lazy}, clock=clock, equal=equal, seed=1)
+
+    assert 1.5 == pytest.approx(c.ratio, rel=0.002)
+    assert "slower" == c.verdict
+    assert c.rounds >= 10
+    assert any("the first call of b took" in note for note in c.notes)
+
+
+@pytest.mark.parametrize(("first_s", "second_s", "verdict"), [(0.1, 44e-9, "faster"), (44e-9, 0.1, "slower")])
+def test_sides_so_far_apart_that_one_call_tells_need_no_round(first_s, second_s, verdict):
+    clock = ScriptedClock(cost_s=5e-8)
+    c = compare({"a": payload(clock, first_s), "b": payload(clock, second_s)}, clock=clock, seed=1)
+
+    assert verdict == c.verdict
+    assert c.low < second_s / first_s < c.high
+    assert any("is that of warm calls, not in turn" in note for note in c.notes)
+    assert clock.t <= 1.15 * 0.4
+
+
+@pytest.mark.parametrize("cost_s", [0.05, 0.1, 0.15])
+def test_sides_that_are_not_far_apart_are_not_judged_without_rounds(cost_s):
+    clock = ScriptedClock(cost_s=5e-8)
+    c = compare({"a": payload(clock, cost_s), "b": payload(clock, 3 * cost_s)}, clock=clock, seed=1)
+
+    assert "inconclusive" == c.verdict or c.rounds >= 10
 
 
 def test_functions_too_fast_for_the_clock_are_inconclusive():

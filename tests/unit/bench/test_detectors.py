@@ -289,3 +289,22 @@ def test_a_resident_input_is_told_where_a_cleared_cache_makes_a_difference(monke
     m = measure(fn, inputs=(torch.randn(1 << 18),), clock=clock)
 
     assert want == [item.kind for item in m.warnings]
+
+
+@pytest.mark.parametrize(("starts_each", "found"), [(False, False), (True, True)])
+@pytest.mark.parametrize("call_s", [1e-4, 0.15])
+def test_a_thread_left_by_the_first_call_alone_serves_all_calls(call_s, starts_each, found):
+    clock, done, stop = ScriptedClock(cost_s=5e-8), [], threading.Event()
+
+    def call():
+        if starts_each or not done:
+            threading.Thread(target=stop.wait, daemon=True).start()
+        done.append(1)
+        clock.t += call_s if done[1:] or call_s > 0.1 else 0.35
+
+    try:
+        m = measure(call, clock=clock, budget_s=0.4)
+    finally:
+        stop.set()
+
+    assert found == ("other_stream" in [item.kind for item in m.warnings])

@@ -84,8 +84,11 @@ def test_a_call_longer_than_the_budget_gives_one_number_without_an_interval():
     m = measure(payload(clock, 60.0), clock=clock, budget_s=0.4, detect=False)
 
     assert (60.0, 0.0, math.inf, 1) == (m.median_s, m.low_s, m.high_s, m.blocks)
-    assert "one call filled the budget" in m.notes[0]
-    assert "no interval" in repr(m)
+    assert 60.0 == clock.t
+    assert "one call, cold" in m.notes[0]
+    assert "(no interval) (one call, cold)" in repr(m)
+    with pytest.warns(UserWarning, match="one call, cold, not the time of a warm one"):
+        assert 60.0 == float(m)
 
 
 def test_a_function_that_takes_no_time_is_bounded_by_the_clock():
@@ -230,18 +233,106 @@ def test_what_was_throttled_throughout_has_no_interval():
     assert any("of the warm-up" in note for note in m.notes)
 
 
-def test_a_long_call_is_made_once_by_detector_and_measurement_together():
+def test_a_long_call_is_made_twice_and_the_second_one_counts():
     clock, calls = ScriptedClock(), []
 
     def slow():
         calls.append(1)
-        clock.t += 0.3
+        clock.t += 0.4 if len(calls) == 1 else 0.3
 
     m = measure(slow, clock=clock, budget_s=0.4)
 
-    assert 1 == len(calls)
-    assert 0.3 == m.median_s
+    assert 2 == len(calls)
+    assert (0.3, 0.4) == (pytest.approx(m.median_s), m.first_call_s)
     assert "one call filled the budget" in m.notes[0]
+    assert float(m) == m.median_s
+
+
+@pytest.mark.parametrize("work_s", [1e-6, 1e-3, 0.02])
+@pytest.mark.parametrize("detect", [True, False])
+@pytest.mark.parametrize("first_call_s", [0.39, 3.0, 25.0])
+def test_a_first_call_beyond_the_budget_is_named_and_the_later_ones_are_measured(first_call_s, detect, work_s):
+    clock, done = ScriptedClock(cost_s=5e-8), []
+
+    def lazy():
+        clock.t += work_s if done else first_call_s
+        done.append(1)
+
+    m = measure(lazy, clock=clock, budget_s=0.4, detect=detect)
+
+    assert work_s == pytest.approx(m.median_s, rel=1e-3)
+    assert m.blocks > 8
+    assert first_call_s == pytest.approx(m.first_call_s)
+    assert clock.t <= first_call_s + 1.15 * 0.4
+    assert any("the first call took" in note and "done once" in note for note in m.notes)
+
+
+def test_a_first_call_that_takes_no_part_of_the_budget_is_not_mentioned():
+    clock, done = ScriptedClock(cost_s=5e-8), []
+
+    def lazy():
+        clock.t += 1e-6 if done else 1e-3
+        done.append(1)
+
+    assert not any("first call" in note for note in measure(lazy, clock=clock).notes)
+
+
+def test_the_cause_of_a_cold_call_is_named(tmp_path, monkeypatch):
+    (tmp_path / "imported_by_the_first_call.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    clock, done = ScriptedClock(cost_s=5e-8), []
+
+    def imports():
+        import imported_by_the_first_call
+
+        clock.t += 1e-4 if done else 50.0
+        done.append(1)
+        return imported_by_the_first_call.value
+
+    m = measure(imports, clock=clock)
+
+    assert 1e-4 == pytest.approx(m.median_s, rel=1e-2)
+    assert any("took 50 s, a later one 100 µs: it imported 1 module, which is done once" in note for note in m.notes)
+
+
+@pytest.mark.slow
+def test_a_compiled_function_is_timed_after_its_compilation():
+    torch = pytest.importorskip("torch")
+    x = torch.randn(64, 64)
+    m = measure(torch.compile(lambda x: torch.relu(x @ x), backend="aot_eager"), inputs=(x,), budget_s=0.3)
+
+    assert m.median_s < m.first_call_s / 5
+    assert any("torch.compile compiled 1 time" in note for note in m.notes)
+    assert not {"other_stream", "compile_inside"} & {item.kind for item in m.warnings}
+
+
+def test_a_slow_machine_that_stretches_blocks_does_not_stretch_the_budget():
+    clock = ScriptedClock(cost_s=5e-8)
+
+    def call():
+        # From a tenth of a second on, everything takes four times as long: another program has come.
+        clock.t += 0.01 if clock.t < 0.1 else 0.04
+
+    m = measure(call, clock=clock, budget_s=0.4, detect=False)
+
+    assert clock.t <= 1.15 * 0.4
+    assert not any("instead of" in note for note in m.notes)
+
+
+def test_a_measurement_that_takes_longer_than_its_budget_says_so():
+    clock, gpu = ScriptedClock(), DeviceClock(cost_s=6e-8)
+    long = measure(lambda: gpu.queue(0.35), clock=gpu, budget_s=0.4, detect=False)
+    short = measure(payload(clock, 1e-3), clock=clock, budget_s=0.2)
+
+    assert long.wall_s > 1.15 * 0.4
+    assert any("of the budget: a first call took 350 ms" in note for note in long.notes)
+    assert not any("of the budget" in note for note in short.notes)
+
+
+@pytest.mark.parametrize("fn", [3, "f(x)", None, [1]])
+def test_what_cannot_be_called_is_refused(fn):
+    with pytest.raises(UsageError, match="nothing to call"):
+        measure(fn)
 
 
 @pytest.mark.parametrize("call_s", [0.08, 0.15])
