@@ -15,7 +15,6 @@ from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer
 KERNEL = "scale"
 TOLERANCE = 0.05  # promised in the lab's text
 _NO_BUFFER = -1  # no buffer has this number
-_MEGABYTES = ((2, 4), (5, 12), (20, 40), (70, 140), (200, 300))  # the text promises 2 MB to 300 MB
 
 
 @exercise("transfer_overlap")
@@ -26,13 +25,6 @@ class TransferOverlap:
     """
 
     form: ClassVar[Any] = {"result": 0, "program": ""}
-
-    def cases(self, rng: Any) -> list[Any]:
-        balances = [float(balance) for balance in rng.permutation([0.3, 0.8, 1.0, 1.3, 2.2])]
-        return [
-            _case(rng, megabytes=float(rng.uniform(*span)), balance=balance)
-            for span, balance in zip(_MEGABYTES, balances, strict=True)
-        ]
 
     def probe(self, student: Any, case: Any) -> Any:
         gpu = VirtualGPU(machine_of(case))
@@ -213,18 +205,3 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
         why=f"with {counted(parts, 'part')}, {slower}",
         next="a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends",
     )
-
-
-def _case(rng: Any, *, megabytes: float, balance: float) -> dict[str, Any]:
-    chip = str(rng.choice(["T4", "V100", "A100", "H100", "H200"]))
-    link = VirtualMachine.of(chip).link_byte_per_s
-    return {
-        "chip": chip,
-        "nbytes": int(1e6 * megabytes) // 16 * 16,
-        "kernel_floor_s": round(float(rng.uniform(2e-6, 6e-6)), 9),
-        "kernel_s_per_byte": balance / link,
-        "parameters": {
-            "launch_overhead_s": round(float(rng.uniform(3e-6, 7e-6)), 9),
-            "copy_overhead_s": round(float(rng.uniform(5e-6, 10e-6)), 9),
-        },
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -21,18 +21,6 @@ class Intensity:
 
     loose = True  # `two_numbers` names what is asked for
 
-    def cases(self, rng: Any) -> list[Any]:
-        deck = [
-            {"kind": "linear", "batch": 512, "inputs": 1024, "outputs": 4096, "itemsize": 2},
-            {"kind": "linear", "batch": 1, "inputs": 1024, "outputs": 4096, "itemsize": 2},
-            {"kind": "gemm", "m": 8192, "n": 128, "k": 8192, "itemsize": 2},
-            {"kind": "matvec", "m": 1024, "n": 512, "itemsize": 4},
-        ]
-        # Two of each kind, with elements of two sizes; windows of the first leave pixels over and lie on padding.
-        sizes = {kind: rng.permutation([1, 2, 4, 8])[:2].tolist() for kind in OPERATIONS}
-        first = [_operation(rng, kind, sizes[kind][0], window=_ragged_window) for kind in OPERATIONS]
-        return [*deck, *first, *(_operation(rng, kind, sizes[kind][1], window=_window) for kind in OPERATIONS)]
-
     def probe(self, student: Any, case: Any) -> Any:
         return student.work_of(dict(case))
 
@@ -41,96 +29,53 @@ class Intensity:
         if close(got[0], want[1], rtol=1e-9) and close(got[1], want[0], rtol=1e-9):
             raise Wrong("the two answers are swapped", why="FLOPs come first", next="return flop, moved_bytes")
         if not close(got[0], want[0], rtol=1e-9):
-            raise _flop_mistake(case, got[0] / want[0])
+            raise _flop_mistake(case, got[0] / want[0], total=want[1] / case["itemsize"])
         if not close(got[1], want[1], rtol=1e-9):
-            raise _byte_mistake(case, got[1])
+            raise _byte_mistake(case, got[1], total=want[1] / case["itemsize"])
 
     def show(self, case: Any) -> str:
         return f"{case['kind']}: " + ", ".join(f"{name} {value}" for name, value in case.items() if name != "kind")
 
 
-def _operation(rng: Any, kind: str, itemsize: int, *, window: Callable[[Any], dict[str, int]]) -> dict[str, Any]:
-    """An operation of `kind` with sizes of its own."""
-    slides = window(rng) if kind in ("conv", "pool") else {}
-    return {"kind": kind, **OPERATIONS[kind](rng), **slides, "itemsize": itemsize}
-
-
-def _whole(rng: Any, low: int, high: int) -> int:
-    return int(rng.integers(low, high))
-
-
-def _window(rng: Any) -> dict[str, int]:
-    kernel, stride = int(rng.choice([2, 3, 5, 7])), int(rng.choice([1, 2, 2, 3]))
-    padding = _whole(rng, 0, kernel // 2 + 1)
-    return {"size": _whole(rng, 14, 120), "kernel": kernel, "stride": stride, "padding": padding}
-
-
-def _ragged_window(rng: Any) -> dict[str, int]:
-    """A window whose last step would leave the image, and that fits once more along a side for its padding."""
-    while True:
-        case = _window(rng)
-        if 0 < _left_over(case) < case["padding"]:
-            return case
-
-
-def _left_over(case: Any) -> int:
+def left_over(case: Any) -> int:
     """Pixels beyond the last window."""
     return int((case["size"] + 2 * case["padding"] - case["kernel"]) % case["stride"])
 
 
-OPERATIONS: dict[str, Any] = {
-    "gemm": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n", "k")},
-    "matvec": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n")},
-    "linear": lambda rng: {name: _whole(rng, 2, 5000) for name in ("batch", "inputs", "outputs")},
-    "conv": lambda rng: {
-        "batch": _whole(rng, 2, 65),
-        "channels": _whole(rng, 3, 300),
-        "filters": _whole(rng, 8, 300),
-    },
-    "pool": lambda rng: {"batch": _whole(rng, 2, 65), "channels": _whole(rng, 3, 300)},
-    "relu": lambda rng: {"elements": _whole(rng, 1000, 10_000_000)},
-    "layer_norm": lambda rng: {"rows": _whole(rng, 8, 9000), "features": _whole(rng, 64, 5000)},
-}
+def _parts(case: Any, total: float) -> dict[str, float]:
+    """Elements of each operand: what an answer that leaves one out, or reads one twice, differs by.
 
-
-def _places(case: Any) -> int:
-    """Windows along one side of the output."""
-    room = case["size"] + 2 * case["padding"] - case["kernel"]
-    return room // case["stride"] + 1
-
-
-def _parts(case: Any) -> dict[str, float]:
-    """Elements of each operand: what an answer that leaves one out, or reads one twice, differs by."""
+    What is read follows from the shapes; the result is what remains of the `total` that the reference counted.
+    """
     kind = case["kind"]
     if kind == "gemm":
-        return {"A": case["m"] * case["k"], "B": case["k"] * case["n"], "result": case["m"] * case["n"]}
-    if kind == "matvec":
-        return {"matrix": case["m"] * case["n"], "vector": case["n"], "result": case["m"]}
-    if kind == "linear":
-        into, out = case["inputs"], case["outputs"]
-        return {"input": case["batch"] * into, "weights": into * out, "result": case["batch"] * out}
-    if kind in ("conv", "pool"):
-        image = case["batch"] * case["channels"]
-        result = {"input": image * case["size"] ** 2}
-        if kind == "pool":
-            return result | {"result": image * _places(case) ** 2}
-        taps = case["channels"] * case["kernel"] ** 2
-        return result | {
-            "weights": case["filters"] * taps,
-            "result": case["batch"] * case["filters"] * _places(case) ** 2,
-        }
-    elements = case["elements"] if kind == "relu" else case["rows"] * case["features"]
-    scale = {"weights": 2 * case["features"]} if kind == "layer_norm" else {}
-    return {"input": elements, "result": elements, **scale}
+        read = {"A": case["m"] * case["k"], "B": case["k"] * case["n"]}
+    elif kind == "matvec":
+        read = {"matrix": case["m"] * case["n"], "vector": case["n"]}
+    elif kind == "linear":
+        read = {"input": case["batch"] * case["inputs"], "weights": case["inputs"] * case["outputs"]}
+    elif kind in ("conv", "pool"):
+        weights = {"weights": case["filters"] * case["channels"] * case["kernel"] ** 2} if kind == "conv" else {}
+        read = {"input": case["batch"] * case["channels"] * case["size"] ** 2, **weights}
+    else:
+        read = {"weights": 2 * case["features"]} if kind == "layer_norm" else {}
+        read["input"] = (total - sum(read.values())) / 2
+    return {**read, "result": total - sum(read.values())}
 
 
-def _windows(case: Any) -> list[float]:
+def _places(case: Any, total: float) -> float:
+    """Windows along one side of the output, of an operation that moves `total` elements."""
+    images = case["batch"] * case.get("filters", case["channels"])
+    return math.sqrt(_parts(case, total)["result"] / images)
+
+
+def _windows(case: Any, total: float) -> list[float]:
     """Elements beyond the input itself when each window reads its own, per input pixel or per output pixel."""
     if "kernel" not in case:
         return []
     image, window = case["batch"] * case["channels"], case["kernel"] ** 2
     once = image * case["size"] ** 2
-    return [(window - 1) * once, image * _places(case) ** 2 * window - once]
+    return [(window - 1) * once, image * _places(case, total) ** 2 * window - once]
 
 
 def _padding(case: Any) -> int:
@@ -139,11 +84,12 @@ def _padding(case: Any) -> int:
     return int(case["batch"] * case["channels"] * (wide**2 - case["size"] ** 2))
 
 
-def _flop_mistake(case: Any, ratio: float) -> Wrong:
+def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
     kind = case["kind"]
     window = case.get("kernel", 1) ** 2
-    grown = (case["size"] / _places(case)) ** 2 if "size" in case else 1.0
-    one_more = (1 + 1 / _places(case)) ** 2 if "size" in case and _left_over(case) else 1.0
+    places = _places(case, total) if "size" in case else 1.0
+    grown = (case["size"] / places) ** 2 if "size" in case else 1.0
+    one_more = (1 + 1 / places) ** 2 if "size" in case and left_over(case) else 1.0
     known = [
         (0.5, kind in _CONTRACTIONS, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
         (1 / case.get("batch", 1), True, "the batch was left out", "every example of the batch is computed"),
@@ -168,9 +114,8 @@ def _flop_mistake(case: Any, ratio: float) -> Wrong:
     )
 
 
-def _byte_mistake(case: Any, got: float) -> Wrong:
-    parts, size = _parts(case), case["itemsize"]
-    total = sum(parts.values())
+def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
+    parts, size = _parts(case, total), case["itemsize"]
     if close(got, total, rtol=1e-9):
         return Wrong("elements were counted, not bytes", why=f"an element has {size} bytes here", next="use itemsize")
     if close(got, 4 * total, rtol=1e-9):
@@ -182,7 +127,7 @@ def _byte_mistake(case: Any, got: float) -> Wrong:
     if case.get("padding") and close(got, (total + _padding(case)) * size, rtol=1e-9):
         why = "the padding is not in memory, so nobody reads it"
         return Wrong("the padding was counted as input", why=why, next="the input is size × size, without its border")
-    if any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case)):
+    if any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total)):
         why = "windows overlap: what one has brought into the caches, the next can use"
         return Wrong("the input was read once for every place of the window", why=why, next="count each operand once")
     return Wrong(

@@ -18,63 +18,47 @@ class CountAModel:
 
     loose = True  # `two_numbers` names what is asked for
 
-    def cases(self, rng: Any) -> list[Any]:
-        plain = _shape(rng, gated=False, frozen=False, grouped=False)
-        rest = [
-            _shape(rng, gated=bool(i & 1), frozen=bool(i & 2), grouped=bool(i & 4)) for i in rng.permutation(8).tolist()
-        ]
-        return [plain, *rest, _shape(rng, gated=True, frozen=False, grouped=True)]
-
     def probe(self, student: Any, case: Any) -> Any:
-        return student.count_block(dict(case))
+        # What the block's parts come to follows from blocks with more tokens and wider layers: for messages alone.
+        more = {"longer": {"tokens": 2 * case["tokens"]}, "wider": {"hidden": 2 * case["hidden"]}}
+        answer = {name: student.count_block({**case, **change}) for name, change in more.items()}
+        return {"asked": student.count_block(dict(case)), **answer}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        two_numbers(got, "forward_flop, backward_flop")
-        if not close(got[0], want[0], rtol=0.01):
-            raise _forward_mistake(case, got[0], want[0])
-        if not close(got[1], want[1], rtol=0.01):
-            raise _backward_mistake(case, got, want)
+        answer, right = got["asked"], want["asked"]
+        two_numbers(answer, "forward_flop, backward_flop")
+        if not close(answer[0], right[0], rtol=0.01):
+            raise _forward_mistake(case, answer[0], want)
+        if not close(answer[1], right[1], rtol=0.01):
+            raise _backward_mistake(case, answer, right)
 
     def show(self, case: Any) -> str:
         return ", ".join(f"{name} {value}" for name, value in case.items())
 
 
-def _shape(rng: Any, *, gated: bool, frozen: bool, grouped: bool) -> dict[str, Any]:
-    """A block in which every part, the attention matrix too, is well above the tolerance of 1 %."""
-    head, heads = int(rng.choice([32, 64])), int(rng.choice([4, 8, 12]))
-    width = head * heads
-    return {
-        "batch": int(rng.integers(2, 33)),
-        "tokens": int(rng.integers(width // 3, 2 * width)),
-        "width": width,
-        "heads": heads,
-        "kv_heads": heads // 4 if grouped else heads,
-        "hidden": int(rng.integers(2, 6)) * width,
-        "gated": gated,
-        "frozen": frozen,
-    }
-
-
-def _terms(case: Any) -> dict[str, float]:
-    """Multiply-adds of each part, by which an answer that forgets it differs."""
-    tokens, width = case["batch"] * case["tokens"], case["width"]
+def _terms(case: Any, want: Any) -> dict[str, float]:
+    """FLOPs of each part, by which an answer that forgets it differs: from what the reference says of other blocks."""
+    forward, longer, wider = (want[name][0] for name in ("asked", "longer", "wider"))
+    # The attention grows with the square of the tokens, all else with the tokens; the feed-forward part with `hidden`.
+    attention, hidden = (longer - 2 * forward) / 2, wider - forward
     grouped = case["kv_heads"] / case["heads"]
+    own = (forward - attention - hidden) / (1 + grouped)
     return {
-        "the query and output projections": 2.0 * tokens * width**2,
-        "the key and value projections": 2.0 * tokens * width**2 * grouped,
-        "the product of queries and keys, or that of weights and values": 1.0 * tokens * width * case["tokens"],
-        "the attention itself": 2.0 * tokens * width * case["tokens"],
-        "the feed-forward layers": (2.0 + case["gated"]) * tokens * width * case["hidden"],
-        "the gate of the feed-forward layers": float(case["gated"]) * tokens * width * case["hidden"],
-        "the output projection": 1.0 * tokens * width**2,
+        "the query and output projections": own,
+        "the key and value projections": own * grouped,
+        "the product of queries and keys, or that of weights and values": attention / 2,
+        "the attention itself": attention,
+        "the feed-forward layers": hidden,
+        "the gate of the feed-forward layers": hidden / 3 if case["gated"] else 0.0,
+        "the output projection": own / 2,
     }
 
 
-def _forward_mistake(case: Any, got: float, want: float) -> Wrong:
-    terms = _terms(case)
-    attention = 2 * terms["the attention itself"]
+def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
+    terms, want = _terms(case, reference), reference["asked"][0]
+    attention = terms["the attention itself"]
     tokens = case["batch"] * case["tokens"]
-    ungrouped = 4 * tokens * case["width"] ** 2 * (1 - case["kv_heads"] / case["heads"])
+    ungrouped = terms["the query and output projections"] - terms["the key and value projections"]
     known = [
         (0.5 * want, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
         (want / case["batch"], "the batch was left out", "every sequence of the batch is computed"),
@@ -89,7 +73,7 @@ def _forward_mistake(case: Any, got: float, want: float) -> Wrong:
         if value != want and close(got, value, rtol=0.003):
             return Wrong(what, why=f"forward: {say(got / want)} times what it should be", next=then)
     for name, count in terms.items():
-        if count and close(got, want - 2 * count, rtol=0.003):
+        if count and close(got, want - count, rtol=0.003):
             why = f"forward: {say(got / want)} times what it should be"
             return Wrong(f"{name} is missing", why=why, next="list the products of the listing above, one by one")
     return Wrong(

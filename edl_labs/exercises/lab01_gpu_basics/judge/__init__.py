@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab01_gpu_basics.judge import faulty_timers
+from edl_labs.exercises.lab01_gpu_basics.judge import drawn_rates, drawn_widths, faulty_timers, programs_and_machines
 
-__all__ = ["faulty_timers"]
+__all__ = ["drawn_rates", "drawn_widths", "faulty_timers", "programs_and_machines"]
