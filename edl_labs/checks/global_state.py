@@ -113,7 +113,11 @@ def _determinism(torch: Any) -> tuple[bool, bool]:
 
 
 def _determine(torch: Any, mode: bool, warn_only: bool) -> None:
-    torch.use_deterministic_algorithms(mode, warn_only=warn_only)
+    # torch's own setter imports inductor for one more flag: seconds in every process that runs a probe.
+    inductor = sys.modules.get("torch._inductor.config")
+    if inductor is not None:
+        inductor.deterministic = mode  # type: ignore[attr-defined]
+    torch._C._set_deterministic_algorithms(mode, warn_only=warn_only)
 
 
 def _autocast(torch: Any) -> list[_Setting]:

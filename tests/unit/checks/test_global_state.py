@@ -133,3 +133,17 @@ records = collect(Exercise("ex", "lab90_x", Spec()), globals(), [{}, {}])
 assert [{"value": "torch.float32"}] * 2 == records
 assert torch.get_default_dtype() == torch.float32
 """)
+
+
+def test_putting_settings_back_imports_no_compiler() -> None:
+    code = (
+        "import sys, torch\n"
+        "from edl_labs.checks import _exercise, evidence\n"
+        "class Spec:\n"
+        "    def probe(self, student, case): return case\n"
+        "evidence.collect(_exercise.Exercise('x', 'lab', Spec()), {}, [1])\n"
+        "print([name for name in ('torch._inductor', 'torch._dynamo') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert "[]" == done.stdout.strip()
