@@ -225,7 +225,7 @@ def _show_mutation(found: LabMutation) -> None:
 
 
 def _show_proofs(proofs: list[LabProof]) -> None:
-    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", ""]
+    columns = ["exercise", "points", "stub", "solution", "wrong", "hints", "hostile", "library", ""]
     for proof in proofs:
         table(f"{proof.lab}, {proof.seeds} seeds", columns, [_proof_row(exercise) for exercise in proof.exercises])
         for problem in proof.problems:
@@ -246,6 +246,7 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
         "" if by_hand else f"{told}/{len(exercise.wrong)} told",
         sign(exercise.hints.ok),
         "" if by_hand else sign(exercise.hostile.ok),
+        "" if by_hand else sign(exercise.library.ok),
         "complete" if exercise.ok else f"{len(exercise.problems)} to mend",
     ]
 

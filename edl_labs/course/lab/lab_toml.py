@@ -15,6 +15,7 @@ DEVICES = ("any", "cuda")
 KINDS = ("code", "explain")
 _TOP = ("title", "minutes", "device", "data", "public_lines", "parameters", "exercise")
 _COMMON = ("name", "kind", "points", "hints")
+_CODE = ("library",)
 _EXPLAIN = ("rubric", "model_answer")
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
 _Path = tuple["str | int", ...]
@@ -41,6 +42,8 @@ class LabExercise:
     hints: tuple[str, ...]
     rubric: tuple[str, ...] = ()
     model_answer: str = ""
+    library: tuple[tuple[str, str], ...] = ()
+    """Library functions that are an allowed answer, each with a sentence that says why."""
     line: int = 1
 
 
@@ -166,7 +169,7 @@ class _Reader:
         kind = table.get("kind", "code")
         if kind not in KINDS:
             raise self.error(f"kind is {kind!r}", *at, "kind", next=f"write one of {', '.join(KINDS)}")
-        self.known(table, (*_COMMON, *(_EXPLAIN if kind == "explain" else ())), *at)
+        self.known(table, (*_COMMON, *(_EXPLAIN if kind == "explain" else _CODE)), *at)
         name = self.text(table, "name", *at)
         if not NAME.fullmatch(name):
             why = "names are lower-case letters, digits and underscores, at most 40, a letter first"
@@ -186,8 +189,16 @@ class _Reader:
         if len(set(said)) < len(said):
             why = "an exercise has two or more, each saying more than the one before"
             raise self.error(f"{name} gives the same hint twice", *(*at, "hints"), why=why, next="write another one")
-        explain = self.explain(table, name, points, *at) if kind == "explain" else {}  # type: ignore[arg-type]
+        explain = self.explain(table, name, points, *at) if kind == "explain" else self.allowed(table, name, *at)  # type: ignore[arg-type]
         return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], **explain)  # type: ignore[arg-type]
+
+    def allowed(self, table: dict[str, Any], name: str, *at: str | int) -> dict[str, Any]:
+        library = table.get("library", {})
+        said = isinstance(library, dict) and all(isinstance(why, str) and why.strip() for why in library.values())
+        if not said:
+            need = 'write library = { "torch.profiler.schedule" = "why it is an answer" }'
+            raise self.error(f"{name}: library is not a table of functions and sentences", *at, "library", next=need)
+        return {"library": tuple(library.items())}
 
     def explain(self, table: dict[str, Any], name: str, points: float, *at: str | int) -> dict[str, Any]:
         rubric = self.texts(table, "rubric", *at)

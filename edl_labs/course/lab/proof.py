@@ -40,6 +40,7 @@ class ExerciseProof(Value):
     wrong: tuple[WrongProof, ...]
     hints: Found
     hostile: Found
+    library: Found = Found(True, "")
 
     @property
     def ok(self) -> bool:
@@ -49,8 +50,9 @@ class ExerciseProof(Value):
     @property
     def problems(self) -> list[str]:
         """What is missing, one sentence each."""
-        parts = (("stub", self.stub), ("solution", self.solution), ("hints", self.hints), ("hostile", self.hostile))
-        found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts if not seen.ok]
+        names = ("stub", "solution", "hints", "hostile", "library")
+        parts = {name: getattr(self, name) for name in names}
+        found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts.items() if not seen.ok]
         return found + [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
 
 

@@ -1,4 +1,4 @@
-"""Proving a lab: stub, solution, wrong answers, hints and hostile submissions, each in a process of its own."""
+"""Proving a lab: stub, solution, wrong answers, hints, hostile submissions and library functions as answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
+from edl_labs.course.lab.library_calls import Earned, earned_by_library
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
 from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.proof import ExerciseProof, Found, LabProof, WrongProof
@@ -20,6 +21,7 @@ from edl_labs.errors import EdlError
 
 WRONG_SEEDS = 3  # a mistake shows in nearly every case; each further seed costs every wrong answer a run
 TRAINING_SEEDS = 2  # training takes seconds a case; two tell a fixed answer from a computed one
+LIBRARY_SEEDS = 2  # a library function that earns points by chance under one does not under both
 AT_ONCE = 2  # processes: a CI runner has two cores, and each process holds torch
 Sources = list[tuple[str, str]]
 Records = dict[tuple[str, int], Any]
@@ -67,6 +69,7 @@ class _Proving:
         }
         self.wants: dict[tuple[str, int], list[Any]] = {}
         self.judged: dict[tuple[str, int, bytes], Outcome] = {}
+        self.library: dict[str, list[Earned]] = {}
 
     @staticmethod
     def seeds_of(exercise: Exercise, seeds: int) -> list[int]:
@@ -90,6 +93,8 @@ class _Proving:
             raise EdlError(f"{self.lab.name}: the solution does not run", why=why, next="mend that cell")
         for (name, seed), records in self.reference.records.items():
             self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
+        few = {key: want for key, want in self.wants.items() if key[1] < PUBLIC_SEED + LIBRARY_SEEDS}
+        self.library = earned_by_library(self.course, self.lab, self.registered, self.cases, few)
 
     def _gather(self, variant: _Variant) -> None:
         asked = [(name, seed) for name in self.registered for seed in self._seeds(variant, name)]
@@ -159,6 +164,7 @@ class _Proving:
             wrong=tuple(self._wrong(w) for w in self.lab.wrong if w.exercise == one.name),
             hints=hints,
             hostile=self._hostile(one.name),
+            library=_from_library(self.library.get(one.name, []), dict(one.library)),
         )
 
     def _stub(self, name: str) -> Found:
@@ -212,6 +218,15 @@ def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
     if seen.state == "not attempted":
         return f"seed {seed}: it counts as not attempted"
     return "" if wrong.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {wrong.told!r}"
+
+
+def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:
+    """Whether only those library functions earn points that lab.toml allows, and all of those do."""
+    found = [f"{one.path} as {one.name} earns {one.points:g}" for one in earned if one.path not in allowed]
+    idle = [f"lab.toml allows {path}, which earns nothing" for path in allowed if path not in {e.path for e in earned}]
+    return Found(
+        not (found or idle), "; ".join(found + idle) or f"no library function earns points, {len(allowed)} allowed"
+    )
 
 
 def _stubs(lab: Lab) -> Sources:

@@ -36,9 +36,9 @@ def test_a_course_without_a_project_has_no_wheel(built: Course, tmp_path) -> Non
 
 
 def test_a_students_wheel_with_a_leak_is_not_made(built: Course, tmp_path) -> None:
-    (built.root / "pyproject.toml").write_text(
-        '[project]\nname = "small"\nversion = "1"\nrequires-python = ">=3.11"\n[tool.hatch.build.targets.wheel]\npackages = ["edl_labs"]\n'
-    )
+    project = '[project]\nname = "small"\nversion = "1"\nrequires-python = ">=3.11"\n'
+    target = '[tool.hatch.build.targets.wheel]\npackages = ["edl_labs"]\n'
+    (built.root / "pyproject.toml").write_text(project + target)
     assert "small-1-py3-none-any.whl" == build_wheel(built, tmp_path / "dist").name
     (built.exercises / "notes.txt").write_text(LINE)
 

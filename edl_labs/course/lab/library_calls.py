@@ -1,0 +1,216 @@
+"""Library functions handed in as answers: none may earn a point, unless lab.toml allows it in a sentence.
+
+A submission of this kind is one line, `from X import f as name`, for a function or class that an exercise asks for.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from edl_labs.checks import Exercise, judge
+from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.source import Cell
+from edl_labs.errors import EdlError
+
+# What others than edl_labs have for what the labs ask; all of math and statistics is tried beside them.
+RIVALS = (
+    *("torch.profiler.schedule", "torch.amp.GradScaler", "torch.amp.autocast", "torch.finfo", "torch.promote_types"),
+    *("torch.nn.utils.rnn.pad_sequence", "torch.nn.utils.rnn.pack_sequence", "torch.utils.data.default_collate"),
+    *("torch.utils.data.BatchSampler", "torch.utils.data.RandomSampler", "torch.utils.data.DataLoader"),
+    *("torch.sum", "torch.cumsum", "torch.ceil", "torch.nextafter", "torch.quantile", "torch.argmax", "torch.allclose"),
+    *("numpy.sum", "numpy.cumsum", "numpy.ceil", "numpy.spacing", "numpy.percentile", "numpy.argmax", "numpy.finfo"),
+    *("numpy.interp", "numpy.searchsorted", "numpy.array_split", "numpy.bincount"),
+    *("builtins.sum", "builtins.max", "builtins.min", "builtins.sorted", "builtins.len", "builtins.round"),
+)
+_WHOLE_MODULES = ("math", "statistics")
+_NOT_STUDENTS = ("edl_labs.course", "edl_labs.cli")
+_BATCH = 60  # candidates a fork: its start is shared, and one that hangs costs the others a second try
+_BATCH_S, _ALONE_S = 8.0, 2.0  # of CPU: a wrong function ends at once, but for those that measure the machine
+_NONE = "def {name}(*given, **named):\n    return None\n"
+
+
+@dataclass(frozen=True)
+class Earned:
+    """What a library function earned in an exercise, in the place of the function `name`."""
+
+    path: str
+    name: str
+    points: float
+
+
+@cache
+def library_functions() -> Mapping[str, inspect.Signature | None]:
+    """Every public function and class that students have, by its shortest path, with its signature where it has one."""
+    import edl_labs
+
+    found: dict[int, tuple[str, Any]] = {}
+    for module in _modules(edl_labs):
+        for name in sorted({*vars(module), *getattr(module, "__all__", ())}):  # facades load what they name when asked
+            value = getattr(module, name, None)
+            own = str(getattr(value, "__module__", "")).startswith("edl_labs.")
+            if callable(value) and own and not name.startswith("_") and not _is_error(value):
+                known = found.get(id(value))
+                path = f"{module.__name__}.{name}"
+                if known is None or _plainness(path) < _plainness(known[0]):
+                    found[id(value)] = (path, value)
+    listed = dict(found.values())
+    for path in (
+        *RIVALS,
+        *(f"{m}.{n}" for m in _WHOLE_MODULES for n in dir(importlib.import_module(m)) if n[0] != "_"),
+    ):
+        module, _, name = path.rpartition(".")
+        listed[path] = getattr(importlib.import_module(module), name, None)
+    return {path: _signature(value) for path, value in sorted(listed.items()) if callable(value)}
+
+
+def earned_by_library(
+    course: Course,
+    lab: Lab,
+    exercises: Mapping[str, Exercise],
+    cases: Mapping[tuple[str, int], list[Any]],
+    wants: Mapping[tuple[str, int], list[Any]],
+    progress: Callable[[str], None] = lambda name: None,
+) -> dict[str, list[Earned]]:
+    """What each exercise gives for library functions, under every one of the seeds in `wants`.
+
+    Beside other functions of the solution one earns what is more than the points of a function that returns None.
+    """
+    with _Trials(course, lab) as trials:
+        found = {}
+        for name, exercise in exercises.items():
+            seeds = [(cases[key], want) for key, want in wants.items() if key[0] == name]
+            found[name] = list(trials.earned(exercise, lab.cell("solve", name), seeds))
+            progress(name)
+    return found
+
+
+class _Trials:
+    """The process in which library functions stand in for the solution's, a batch in a fork."""
+
+    def __init__(self, course: Course, lab: Lab) -> None:
+        self.course, self.lab = course, lab
+        self.worker: Worker | None = None
+        self.slow: set[str] = set()
+
+    def __enter__(self) -> _Trials:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.worker is not None:
+            self.worker.__exit__()
+            self.worker = None
+
+    def earned(self, exercise: Exercise, cell: Cell, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
+        most = self.lab.exercise(exercise.name).points
+        for asked in (node for node in cell.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)):
+            tried = [path for path, signature in library_functions().items() if fits(signature, asked)]
+            answers = self._try(exercise, asked.name, tried, seeds[0][0][:1])
+            tried = [path for path in tried if "value" in (answers[path] or [{}])[0]]
+            points = dict.fromkeys(["", *tried], most)
+            for cases, wants in seeds:
+                answers = self._try(exercise, asked.name, list(points), cases)
+                for path, records in answers.items():
+                    given = judge(exercise, cases, records, wants, points=most).points if records else 0.0
+                    points[path] = min(points[path], given)
+            nothing = points.pop("")
+            yield from (Earned(path, asked.name, given) for path, given in points.items() if given > nothing)
+
+    def _try(
+        self, exercise: Exercise, name: str, paths: list[str], cases: list[Any]
+    ) -> dict[str, list[dict[str, Any]] | None]:
+        """The records of each path, None for one that ends its process or takes too long."""
+        quick, alone = [path for path in paths if path not in self.slow], [path for path in paths if path in self.slow]
+        found: dict[str, list[dict[str, Any]] | None] = {}
+        for batch in (quick[at : at + _BATCH] for at in range(0, len(quick), _BATCH)):
+            answers = self._ask(exercise, [_cell(path, name) for path in batch], cases, cpu_s=_BATCH_S)
+            found.update(zip(batch, answers or [None] * len(batch), strict=True))
+            alone += batch if answers is None else []
+        for path in alone:
+            answers = self._ask(exercise, [_cell(path, name)], cases, cpu_s=_ALONE_S)
+            found[path] = None if answers is None else answers[0]
+            self.slow |= {path} if answers is None else set()
+        return found
+
+    def _ask(self, exercise: Exercise, cells: list[str], cases: list[Any], *, cpu_s: float) -> list[Any] | None:
+        try:
+            if self.worker is None:
+                sources = [*self.lab.namespace_cells(), ("library", _imports())]
+                self.worker = Worker(sources, exercises_folder=self.course.exercises).__enter__()
+                if self.worker.error:
+                    raise EdlError(f"{self.lab.name}: the solution does not run", why=self.worker.error)
+            changed = [("library", cell) for cell in cells]
+            return self.worker.collect_each(exercise.name, cases, changed=changed, cpu_s=cpu_s, wall_s=5 * cpu_s)
+        except ProbeDied:
+            self.__exit__()
+            return None
+
+
+def fits(signature: inspect.Signature | None, asked: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Whether a function of this signature can be called as the one that an exercise asks for."""
+    function = asked
+    if isinstance(asked, ast.ClassDef):
+        made = [n for n in asked.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+        if not made:
+            return signature is None or _binds(signature, 0, [])
+        function = made[0]
+    assert isinstance(function, ast.FunctionDef)
+    positional = len(function.args.posonlyargs) + len(function.args.args) - isinstance(asked, ast.ClassDef)
+    needed = [arg.arg for arg, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is None]
+    optional = len(function.args.defaults)
+    return signature is None or any(_binds(signature, n, needed) for n in range(positional - optional, positional + 1))
+
+
+def _binds(signature: inspect.Signature, positional: int, named: list[str]) -> bool:
+    try:
+        signature.bind(*[None] * positional, **dict.fromkeys(named))
+    except TypeError:
+        return False
+    return True
+
+
+def _cell(path: str, name: str) -> str:
+    module, _, function = path.rpartition(".")
+    return f"from {module} import {function} as {name}\n" if path else _NONE.format(name=name)
+
+
+def _imports() -> str:
+    modules = sorted({path.rpartition(".")[0] for path in library_functions()})
+    return "import importlib as _importlib\n" + "".join(f"_importlib.import_module({name!r})\n" for name in modules)
+
+
+def _modules(package: Any) -> Iterator[Any]:
+    """The modules of a package that students have and that can be imported here."""
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if found.name in _NOT_STUDENTS or found.name.rpartition(".")[2] in ("judge", "__main__"):
+            continue
+        try:
+            module = importlib.import_module(found.name)
+        except ImportError:  # an optional library that is not installed
+            continue
+        yield module
+        if found.ispkg:
+            yield from _modules(module)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
+def _plainness(path: str) -> tuple[bool, int, str]:
+    return ("._" in path, len(path), path)
+
+
+def _signature(value: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
