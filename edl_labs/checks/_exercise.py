@@ -62,6 +62,11 @@ class Exercise:
         public = getattr(self.spec, "public", None)
         return wants if public is None else [public(case, want) for case, want in zip(cases, wants, strict=True)]
 
+    def is_public(self, case: Any) -> bool:
+        """Whether goldens hold a case of the public seed: all, unless the spec has an `is_public(case)` of its own."""
+        own = getattr(self.spec, "is_public", None)
+        return own is None or bool(own(case))
+
     def combine(self, fractions: list[float]) -> float:
         """One fraction from one a case: the spec's own `combine`, else 0 if any is 0, else the mean."""
         own = getattr(self.spec, "combine", None)

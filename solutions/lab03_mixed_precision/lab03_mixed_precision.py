@@ -91,10 +91,12 @@ FormatExplorer("fp16")
 #
 # Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
 # `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`; the sign is the bit above those.
-# Encode NaN as the pattern of all ones (its sign is yours), infinity as infinity or NaN, and keep the sign of `-0.0`.
+# Encode NaN as the pattern of all ones (its sign is yours), infinity as infinity or NaN, and keep the sign of `-0.0`
+# both ways.
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. Cutting a code into fields,
 # the sign and the values that are no finite numbers are done for you; what remains is the formula and the rounding.
-# `FloatFormat` of `edl_labs.numerics` is the same for whole arrays: use it to look, and write your own.
+# `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never cuts off: use it to look, and write
+# your own.
 
 
 # %% solve="encode_decode"
@@ -253,10 +255,11 @@ legend = axes.legend(frameon=False)
 #
 # Now without a wider accumulator. Write `sum_low(values)`. The values are numbers like `Low`: they know `+` and `-`
 # with each other and with a plain 0 to begin from (the check takes no other plain number), and each result is rounded
-# to their format at once. Return their sum, as such a number, with an error of at most eight times the format's own
-# rounding. `float()` may be used to look, not to add. The check records your additions and replays them in formats of
-# its own. Two ideas work: never let a partial sum grow much larger than what is added to it, or work out what an
-# addition lost and give it back with the next value (Kahan).
+# to their format at once. Return their sum, as such a number, with an error of at most four times the format's own
+# rounding. `float()` may be used to look, not to add. The check records your additions, replays them in formats of its
+# own, and follows each value into the sum; some of its values all round the same way. Two ideas work: never let a
+# partial sum grow much larger than what is added to it, or work out what an addition lost and give it back with the
+# next value (Kahan).
 
 
 # %% solve="accumulate_sum"
@@ -441,15 +444,18 @@ with once_written("static_scale"):
 #   one step would divide twice: raise `RuntimeError`.
 # * `step(optimizer)`: unscales unless you did; calls `optimizer.step()` only if every gradient is finite.
 # * `update()`, once after each step: on overflow, multiply the scale by `backoff_factor` at once; after
-#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor` and count anew.
+#   `growth_interval` clean steps **in a row**, multiply it by `growth_factor`, but not beyond `max_scale`, and count
+#   anew. (torch's scaler has no such limit. Apex's ends at $2^{24}$: the scaled loss itself must stay finite.)
 
 
 # %% solve="dynamic_scale"
 class LossScaler:
     """A dynamic loss scale: backs off on overflow, grows after clean steps, skips steps that would spoil weights."""
 
-    def __init__(self, *, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
-        self.current = init_scale
+    def __init__(
+        self, *, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, max_scale=math.inf
+    ):
+        self.current, self.max_scale = init_scale, max_scale
         self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
         self.clean_in_a_row, self.is_unscaled, self.has_overflow = 0, False, False
 
@@ -488,7 +494,7 @@ class LossScaler:
         if self.has_overflow:
             self.current *= self.backoff_factor
         elif self.clean_in_a_row == self.growth_interval:
-            self.current, self.clean_in_a_row = self.current * self.growth_factor, 0
+            self.current, self.clean_in_a_row = min(self.current * self.growth_factor, self.max_scale), 0
         self.is_unscaled = self.has_overflow = False
         ### END SOLUTION
 
@@ -589,7 +595,8 @@ def faulty_static(model, batches, optimizer, half_gradients):
 # %% [markdown]
 # Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. Each is
 # worth a fifth, and you may check after each of them. They are tried with a small linear model; some batches overflow,
-# and their steps are skipped. In the last one, gradients are about $10^{-8}$.
+# and their steps are skipped. In the last one, gradients are about $10^{-8}$, and in some batches about
+# $10^{-12}$.
 
 
 # %% solve="bug_hunt"
@@ -650,7 +657,7 @@ def train_scheduled(model, batches, optimizer, scaler, scheduler):
 def train_static(model, batches, optimizer, half_gradients):
     """faulty_static, mended."""
     ### BEGIN SOLUTION
-    scale = 2.0**20
+    scale = 2.0**28
     for x, y in batches:
         optimizer.zero_grad()
         (scale * mse(half_gradients(model(x)), y)).backward()
@@ -785,11 +792,12 @@ with once_written("train_it"):
 # `"adam"` keeps two states, `"momentum"` one, `"sgd"` none, and `"adam 8 bit"` two of one byte each whatever the
 # precision. ZeRO splits parts evenly over `gpus`: stage 1 the optimizer's states and the master copy, stage 2 the
 # gradients too, stage 3 the weights too. With `offload`, states and master copy live in the host's memory. What comes
-# and goes is never split.
+# and goes is never split. And often only a share of the weights is `trained` (an adapter, the last layers): the others
+# need no gradients, no states and no master copy; autocast copies them all the same.
 #
 # Write `bytes_per_parameter(recipe)`, which returns `(resident, peak)` for one GPU: what is always there, and with what
 # comes and goes. A recipe is a dict: `{"precision": "fp32", "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload":
-# False}`.
+# False, "trained": 1.0}`.
 
 
 # %% solve="bytes_per_parameter"
@@ -804,7 +812,8 @@ def bytes_per_parameter(recipe):
         "bf16": (2, 0, 2, 2, 0),
     }[recipe["precision"]]
     states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[recipe["optimizer"]]
-    parts = [0 if recipe["offload"] else master + states, gradients, weights]
+    kept = 0 if recipe["offload"] else master + states
+    parts = [recipe["trained"] * kept, recipe["trained"] * gradients, weights]
     split_parts = recipe["zero_stage"]
     resident = sum(parts[:split_parts]) / recipe["gpus"] + sum(parts[split_parts:])
     return resident, resident + passing
@@ -818,6 +827,7 @@ check("bytes_per_parameter")
 with once_written("bytes_per_parameter"):
     for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
         recipe = {"precision": precision, "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload": False}
+        recipe["trained"] = 1.0
         resident, peak = bytes_per_parameter(recipe)
         size = units.byte_count(7e9 * resident)
         print(f"{precision:>9}: {resident:g} bytes, {peak:g} at the peak; 7 billion parameters: {size}")

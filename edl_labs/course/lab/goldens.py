@@ -161,7 +161,8 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
         if worker.error:
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():
-            cases = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+            drawn = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+            cases = [case for case in drawn if exercise.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
             wants = rounded(exercise.public_wants(cases, values(records, exercise=name, lab=lab.name)), exercise.digits)
             found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}

@@ -26,6 +26,10 @@ class AutocastDtype:
         )
         return str(answer).removeprefix("torch.") if type(answer).__name__ == "dtype" else answer
 
+    def is_public(self, case: Any) -> bool:
+        """What the lab's own table shows: goldens with every operator would be the table that is asked for."""
+        return case["op"] in _IN_THE_TABLE
+
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got != want:
             why = (

@@ -10,6 +10,7 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
+_LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
 
 @exercise("dynamic_scale")
@@ -25,8 +26,10 @@ class DynamicScale:
         scaler = student.LossScaler(**case["settings"])
         parameters = [torch.nn.Parameter(torch.zeros(size)) for size in case["sizes"]]
         idle = torch.nn.Parameter(torch.zeros(2))
-        optimizer = torch.optim.SGD([*parameters, idle], lr=_LEARNING_RATE)
-        return [_step(scaler, optimizer, parameters, step) for step in case["steps"]]
+        groups = [{"params": [parameters[0], idle]}, {"params": parameters[1:]}]
+        optimizer = torch.optim.SGD(groups, lr=_LEARNING_RATE)
+        through = getattr(torch, case["through"])
+        return [_step(scaler, optimizer, parameters, step, through=through) for step in case["steps"]]
 
     def stand_in(self) -> dict[str, Any]:
         """What takes a wrong scaler's place in what builds on it: torch's own, which anybody has."""
@@ -39,7 +42,7 @@ class DynamicScale:
             raise Wrong("there is not one result for each step", why="", next="restart the kernel and run all cells")
         clean = 0
         for number, (step, mine, right) in enumerate(zip(case["steps"], got, want, strict=True), 1):
-            problem = _mistake(mine, right, got[: number - 1], clean)
+            problem = _mistake(mine, right, case=case, step=step, clean=clean)
             if problem:
                 what, then = problem
                 if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
@@ -53,16 +56,16 @@ class DynamicScale:
         return f"LossScaler({named}), {len(case['steps'])} scripted steps of SGD"
 
 
-def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, Any]) -> dict[str, Any]:
+def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, Any], *, through: Any) -> dict[str, Any]:
     """One training step with the script's gradients, as plain data."""
     import torch
 
     for one in parameters:
         # From zero, a move is the gradient to the last bit, however small.
         one.data.zero_()
-    factor = float(scaler.scale(torch.tensor(1.0)))
+    factor, reached = _scaled_loss(scaler)
     for one, gradient in zip(parameters, step["gradients"], strict=True):
-        one.grad = (torch.tensor(gradient, dtype=torch.float64) * factor).to(torch.float16).float()
+        one.grad = (torch.tensor(gradient, dtype=torch.float64) * factor).to(through).float()
     seen, refused, in_place = [], False, True
     if step["unscale"]:
         before = [one.grad.detach() for one in parameters]
@@ -78,6 +81,7 @@ def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, An
     after = float(scaler.scale(torch.tensor(1.0)))
     return {
         "before": factor,
+        "reached": reached,
         "after": after,
         "moved": moved,
         "skipped": skipped,
@@ -86,6 +90,18 @@ def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, An
         "in_place": in_place,
         "borrowed": isinstance(scaler, torch.amp.GradScaler),
     }
+
+
+def _scaled_loss(scaler: Any) -> tuple[float, float]:
+    """What a loss of 1 becomes, and the gradient that reaches it from there."""
+    import torch
+
+    loss = torch.ones((), requires_grad=True)
+    scaled = scaler.scale(loss)
+    if isinstance(scaled, torch.Tensor) and scaled.requires_grad:
+        scaled.backward()
+    number = scaled.detach() if isinstance(scaled, torch.Tensor) else scaled
+    return float(number), 0.0 if loss.grad is None else float(loss.grad)
 
 
 def _refuses(scaler: Any, optimizer: Any) -> bool:
@@ -98,21 +114,33 @@ def _refuses(scaler: Any, optimizer: Any) -> bool:
     return False
 
 
-def _mistake(mine: Any, right: Any, before: list[Any], clean: int) -> tuple[str, str] | None:
+def _mistake(mine: Any, right: Any, *, case: Any, step: Any, clean: int) -> tuple[str, str] | None:
     """What is wrong with one step, and what to look at; None when it is right."""
     if mine["borrowed"]:
         return "the scaler is torch's GradScaler, not yours", "write the five methods in a class of your own"
     if not close(mine["before"], right["before"], rtol=1e-12):
         return "scale(loss) is not the loss times the scale", "return loss * self.scale_now, or whatever you call it"
+    if not close(mine["reached"], right["reached"], rtol=1e-12):
+        return (
+            "scale(loss) cuts the loss off from its graph",
+            "a number, as .item() gives, has no graph: multiply the loss",
+        )
     if right["skipped"] and not mine["skipped"]:
         if all(map(math.isfinite, mine["moved"])):
             return "a step with an infinite or NaN gradient was taken", "one bad value in any tensor spoils the step"
         return "infinity or NaN reached the weights", "look at every gradient before optimizer.step()"
     if mine["skipped"] and not right["skipped"]:
+        if not all(math.isfinite(_in_fp32(sum(part))) for part in step["gradients"]):
+            what = "a clean step was skipped: its gradients are finite, and only their sum is not"
+            return what, "ask for each value whether it is finite: torch.isfinite(grad).all()"
         return "a clean step was skipped", "is what you found in an earlier step forgotten by update()?"
-    wrong = next(((m, r) for m, r in zip(mine["moved"], right["moved"], strict=True) if not _near(m, r)), None)
+    moves = list(zip(mine["moved"], right["moved"], strict=True))
+    wrong = [index for index, (m, r) in enumerate(moves) if not _near(m, r)]
     if wrong:
-        return _wrong_move(*wrong, scale=right["before"])
+        what, then = _wrong_move(*moves[wrong[0]], scale=right["before"])
+        if wrong[0] >= case["sizes"][0] and case["sizes"][0]:
+            what, then = f"{what}, in the second parameter group only", "go through all of optimizer.param_groups"
+        return what, then
     if not all(_near(m, r) for m, r in zip(mine["seen"], right["seen"], strict=False)) or len(mine["seen"]) != len(
         right["seen"]
     ):
@@ -126,7 +154,7 @@ def _mistake(mine: Any, right: Any, before: list[Any], clean: int) -> tuple[str,
             "raise RuntimeError when it was done since the last update()",
         )
     if not close(mine["after"], right["after"], rtol=1e-12):
-        return _wrong_scale(mine, right, clean)
+        return _wrong_scale(mine, right, clean=clean, limit=case["settings"]["max_scale"])
     return None
 
 
@@ -139,8 +167,12 @@ def _wrong_move(mine: float, right: float, *, scale: float) -> tuple[str, str]:
     return "the weights moved by something else than the true gradients", "which scale were they multiplied by?"
 
 
-def _wrong_scale(mine: Any, right: Any, clean: int) -> tuple[str, str]:
+def _wrong_scale(mine: Any, right: Any, *, clean: int, limit: float) -> tuple[str, str]:
+    if mine["after"] > limit:
+        return "the scale grew beyond max_scale", "growth ends there: take the smaller of the two"
     if right["after"] < right["before"]:
+        if right["after"] < 1 <= mine["after"]:
+            return "the scale stopped at 1", "where gradients are large, the right scale is below 1"
         if mine["after"] == mine["before"]:
             return "the scale did not back off after an overflow", "backing off waits for nothing"
         return "the scale backed off by the wrong factor", "multiply it by backoff_factor, once a step"
@@ -175,6 +207,10 @@ def _bad_value(step: Any) -> str:
     """What the script has in a step that is skipped."""
     values = [value for part in step["gradients"] for value in part]
     return "NaN" if any(map(math.isnan, values)) else "infinity" if any(map(math.isinf, values)) else "an overflow"
+
+
+def _in_fp32(value: float) -> float:
+    return value if abs(value) < _LARGEST_FP32 else math.inf
 
 
 def _near(mine: Any, right: float) -> bool:

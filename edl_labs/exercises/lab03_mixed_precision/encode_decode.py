@@ -59,7 +59,17 @@ def _call_text(given: Any) -> str:
 
 
 def _same(mine: Any, right: float) -> bool:
-    return type(mine) in (int, float) and (mine == right or (math.isnan(right) and mine != mine))
+    if type(mine) not in (int, float):
+        return False
+    return (
+        mine != mine
+        if math.isnan(right)
+        else mine == right and (right != 0 or _is_negative(mine) == _is_negative(right))
+    )
+
+
+def _is_negative(number: float) -> bool:
+    return math.copysign(1, number) < 0
 
 
 def _same_code(mine: Any, right: int, fmt: dict[str, Any]) -> bool:
@@ -83,6 +93,8 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
         return f"a code of {'NaN' if math.isnan(right) else 'infinity'} was not read as one"
     if not finite:
         return "a number was read as infinity or NaN"
+    if mine == right == 0:
+        return "the sign of a zero was lost: 0.0 and -0.0 have codes of their own"
     if mine == -right:
         return "the sign of a code was read the wrong way"
     if field == 0:

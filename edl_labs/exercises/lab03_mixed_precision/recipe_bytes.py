@@ -41,12 +41,17 @@ def _words(case: Any) -> str:
     if case["zero_stage"]:
         words += f", ZeRO stage {case['zero_stage']}"
     words += f", {case['gpus']} GPU{'s' if case['gpus'] > 1 else ''}"
-    return words + (", states offloaded" if case["offload"] else "")
+    words += ", states offloaded" if case["offload"] else ""
+    return words + (f", {case['trained']:.4g} of the weights trained" if case["trained"] < 1 else "")
 
 
 def _mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
         return "every parameter costs something"
+    if case["trained"] < 1 and mine > right:
+        return "weights that are not trained need no gradients, states or master copy"
+    if case["trained"] < 1 and mine < right:
+        return "weights that are not trained are there all the same"
     if case["offload"] and mine > right:
         return "what is offloaded was still counted on the GPU"
     if case["zero_stage"] and mine > right:

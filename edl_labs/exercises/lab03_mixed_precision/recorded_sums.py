@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any, ClassVar
 
@@ -10,7 +11,8 @@ from edl_labs.errors import Wrong
 
 _ADD, _SUBTRACT = 0, 1  # codes of the operations on the tape
 _MOST_OPERATIONS = 8  # a value; Kahan's sum takes four
-_LARGEST_ERROR = 8.0  # in the format's own roundings, as the lab's text promises
+LARGEST_ERROR = 4.0  # in the format's own roundings, as the lab's text promises
+_PRIME = 2**61 - 1  # marks of values are added in a field so large that two sums are never alike by chance
 
 
 @exercise("accumulate_sum")
@@ -45,8 +47,9 @@ class AccumulateSum:
             raise Wrong("the sum takes too many operations", why=why, next="four a value are enough")
         mine = values[got["result"]]
         error = abs(mine - exact) / exact * 2.0 ** (case["mantissa_bits"] + 1)
-        if not error <= _LARGEST_ERROR:
+        if not error <= LARGEST_ERROR:
             raise _off(case, got, mine, exact, error)
+        _refuse_other_sums(case, got)
 
     def show(self, case: Any) -> str:
         """The format and the first values."""
@@ -123,6 +126,26 @@ def _replay(case: Any, got: Any) -> list[float]:
     if type(got["result"]) is not int or not 0 <= got["result"] < len(values):
         raise _no_record()
     return values
+
+
+def _refuse_other_sums(case: Any, got: Any) -> None:
+    """Wrong unless the result is, but for rounding, the sum in which every value stands exactly once.
+
+    Each value gets a number that follows from the record itself, so that no record can be made to fit; additions are
+    followed with these numbers, without rounding, as the same additions of any values.
+    """
+    digest = hashlib.blake2b(repr([got["operations"], got["left"], got["right"]]).encode()).digest()
+    values = [_mark(digest, index) for index in range(len(case["values"]))]
+    whole = sum(values) % _PRIME
+    for operation, left, right in zip(got["operations"], got["left"], got["right"], strict=True):
+        values.append((values[left] + values[right] if operation == _ADD else values[left] - values[right]) % _PRIME)
+    if values[got["result"]] != whole:
+        why = "the additions that lead to the number which came back are those of another sum"
+        raise Wrong("not every value enters the sum once", why=why, next="add the values themselves, each one once")
+
+
+def _mark(digest: bytes, index: int) -> int:
+    return int.from_bytes(hashlib.blake2b(digest + index.to_bytes(4, "little"), digest_size=8).digest(), "little")
 
 
 def _no_record() -> Wrong:

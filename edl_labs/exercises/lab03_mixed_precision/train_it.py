@@ -13,6 +13,9 @@ from edl_labs.errors import Wrong
 _STEPS = 160  # batches: enough to tell a network that learns from one that does not
 _NOISE = 0.7  # of the targets, so that the loss stays well above zero and a ratio of losses means something
 _INPUTS, _HIDDEN, _OUTPUTS, _BATCH = 6, 16, 4, 32  # small: a training takes a fraction of a second
+_UPDATE = "u"
+_NOTED = {"step": "s", "update": _UPDATE}
+_NO_LOSSES: dict[str, Any] = {"returned": "list", "losses": [], "seen": [], "calls": ""}
 _ALLOWED = 1.02  # promised in the lab's text
 
 
@@ -32,11 +35,13 @@ class TrainIt:
         "returned": "",
         "losses": [0.0],
         "seen": [0.0],
+        "calls": "",
     }
 
     def probe(self, student: Any, case: Any) -> Any:
 
-        scaler = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
+        own = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
+        scaler = _Watched(own)
         model, optimizer = _model(case, short=True)
         with _one_thread():
             returned = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
@@ -47,11 +52,12 @@ class TrainIt:
             "returned": type(returned).__name__,
             "losses": _plain_losses(returned),
             "seen": model.seen,
+            "calls": "".join(scaler.calls),
         }
 
     def public(self, case: Any, want: Any) -> Any:
         """The scale alone: trained weights differ from one processor to the next."""
-        return {"weights": [], "scale": want["scale"], "zeroed": 0, "returned": "list", "losses": [], "seen": []}
+        return {"weights": [], "scale": want["scale"], "zeroed": 0, **_NO_LOSSES}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         with _one_thread():
@@ -68,6 +74,9 @@ class TrainIt:
         if loss > _ALLOWED * light:
             then = left_out or "zero the gradients, use every batch once"
             raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
+        if got["calls"].startswith(_UPDATE):
+            why = "the scale may change while the gradients still carry the old one, and what was found is forgotten"
+            raise Wrong("update() is called before step()", why=why, next="first step, then update, in every batch")
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
             why = f"it ended at {got['scale']:g}, and {want['scale']:g} is expected"
             raise Wrong("the scaler was not kept up to date", why=why, next="update() once after every step()")
@@ -79,6 +88,20 @@ class TrainIt:
     def show(self, case: Any) -> str:
         """The settings."""
         return f"loss weight {case['loss_weight']:g}, first scale {case['init_scale']:g}, {_STEPS} batches"
+
+
+class _Watched:
+    """The student's scaler, which notes the order in which steps and updates are asked for."""
+
+    def __init__(self, scaler: Any) -> None:
+        self.scaler = scaler
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.scaler, name)
+        if name in _NOTED:
+            self.calls.append(_NOTED[name])
+        return found
 
 
 def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from edl_labs.checks.lab_facts import facts
 from edl_labs.exercises.lab03_mixed_precision.autocast_dtypes import CHANCE
 
 F = torch.nn.functional
@@ -82,6 +83,12 @@ def test_a_single_rule_earns_nothing(exercises, solution, rule, seed):
 
     assert sum(right) / len(right) <= CHANCE
     assert 0 == exercise.combine([float(one) for one in right])
+
+
+def test_goldens_hold_no_more_than_the_labs_table_shows(exercises):
+    cases, _ = facts("lab03_mixed_precision").golden("autocast_dtype")
+
+    assert {"linear", "layer_norm", "batch_norm", "gelu", "relu", "softmax"} == {case["op"] for case in cases}
 
 
 def test_torchs_dtypes_pass_for_their_names(judged, solution):

@@ -51,20 +51,20 @@ def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
 class Delegating:
     """A scaler that is not torch's and does what torch's does."""
 
-    def __init__(self, **settings):
+    def __init__(self, *, max_scale, **settings):
         self.inner = torch.amp.GradScaler("cpu", **settings)
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
 
 
-def test_what_torchs_scaler_does_earns_full_marks(judged):
-    assert "passed" == judged("dynamic_scale", LossScaler=Delegating).state
+def test_what_torchs_scaler_does_lacks_the_limit(judged):
+    assert "the scale grew beyond max_scale" == judged("dynamic_scale", LossScaler=Delegating).what
 
 
 def test_torchs_own_scaler_is_refused(judged):
     class LossScaler(torch.amp.GradScaler):
-        def __init__(self, **settings):
+        def __init__(self, *, max_scale, **settings):
             super().__init__("cpu", **settings)
 
     outcome = judged("dynamic_scale", LossScaler=LossScaler)

@@ -50,7 +50,10 @@ def recipes(rng: Any) -> list[Any]:
     drawn = [(str(rng.choice(PRECISIONS)), str(rng.choice(OPTIMIZERS))) for _ in range(10)]
     spread = [_spread(rng, *one, index) for index, one in enumerate(drawn)]
     # What comes and goes is whole even where everything else is split.
-    return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4)]
+    partly = [_spread(rng, *one, index) for index, one in enumerate([*drawn[:4], ("autocast", "adam")])]
+    for recipe in partly:
+        recipe["trained"] = float(rng.choice([0.5, 0.25, 0.125]))
+    return [*(_recipe(*one) for one in plain), *spread, _recipe("autocast", "adam", zero=3, gpus=4), *partly]
 
 
 @draws("aligned_shapes")
@@ -83,7 +86,8 @@ def _asked(rng: Any, op: str, kind: str, device_type: str) -> dict[str, Any]:
 
 
 def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:
-    return {"precision": precision, "optimizer": optimizer, "zero_stage": zero, "gpus": gpus, "offload": offload}
+    whole = {"precision": precision, "optimizer": optimizer, "zero_stage": zero, "gpus": gpus, "offload": offload}
+    return {**whole, "trained": 1.0}
 
 
 def _spread(rng: Any, precision: str, optimizer: str, index: int) -> dict[str, Any]:

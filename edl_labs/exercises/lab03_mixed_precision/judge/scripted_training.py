@@ -8,6 +8,10 @@ from typing import Any
 from edl_labs.checks import draws
 from edl_labs.exercises.lab03_mixed_precision.bug_hunt import EACH, FEATURES, LOOPS, OVERFLOWING
 
+_NEARLY_INFINITE = 2e38  # fp32 ends at 3.4e38: two of these no longer have a sum
+_HUGE = 3e9  # its square times any scale of the script has no square in fp32, without the scale it has
+_LARGE_SCALE = 2.0**16  # torch's first one
+_SMALL_LOSS, _TINY_LOSS = 1e-8, 4e-4  # the size of train_static's targets, and that of some beside the others
 _STEPS = 26  # several growth intervals and several overflows
 
 
@@ -16,12 +20,16 @@ _CASES = 3  # each trains: more would take seconds
 
 @draws("dynamic_scale")
 def scripts(rng: Any) -> list[Any]:
-    return [_script(rng, i) for i in range(8)]
+    return [*(_script(rng, i) for i in range(8)), _small_script(rng)]
 
 
 @draws("bug_hunt")
 def loops(rng: Any) -> list[Any]:
-    return [_loop_case(rng, loop) for loop in LOOPS for _ in range(EACH)]
+    cases = [_loop_case(rng, loop) for loop in LOOPS for _ in range(EACH)]
+    logged = [case for case in cases if case["loop"] == "train_logged"]
+    logged[-1]["batches"][-1]["x"][0][0] = _HUGE
+    logged[-1]["init_scale"] = _LARGE_SCALE
+    return cases
 
 
 @draws("train_it")
@@ -44,13 +52,28 @@ def _script(rng: Any, index: int) -> dict[str, Any]:
         "growth_factor": float(rng.choice([2.0, 4.0])),
         "backoff_factor": float(rng.choice([0.5, 0.25])),
         "growth_interval": interval,
+        "max_scale": math.inf,
     }
     sizes = [int(size) for size in rng.integers(1, 5, size=2)]
     steps = [_scripted(rng, sizes, _kind(rng, number, interval)) for number in range(_STEPS)]
     for step in steps[:: 3 + index % 2]:
         step["unscale"] = "once"
     steps[int(rng.integers(1, _STEPS))]["unscale"] = "twice"
-    return {"settings": settings, "sizes": sizes, "steps": steps}
+    if index % 4 == 1:
+        # Half a growth step away, so that a scale that may not grow in full still grows.
+        settings |= {"growth_factor": 4.0, "max_scale": 2 * settings["init_scale"]}
+    return {"settings": settings, "sizes": sizes, "steps": steps, "through": "float16"}
+
+
+def _small_script(rng: Any) -> dict[str, Any]:
+    """Gradients as large as fp32 has them, through bf16, whose range is as wide: scales of 1 and less."""
+    settings = {"init_scale": 1.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 3}
+    kinds = ["clean", "inf", "clean", "nan", *(str(rng.choice(["clean", "clean", "inf"])) for _ in range(8))]
+    sizes = [int(rng.integers(1, 4)), int(rng.integers(2, 4))]
+    steps = [_scripted(rng, sizes, kind) for kind in kinds]
+    steps[0]["gradients"][1][:2] = [_NEARLY_INFINITE] * 2
+    steps[2]["unscale"] = "once"
+    return {"settings": {**settings, "max_scale": math.inf}, "sizes": sizes, "steps": steps, "through": "bfloat16"}
 
 
 def _kind(rng: Any, number: int, interval: int) -> str:
@@ -76,10 +99,13 @@ def _scripted(rng: Any, sizes: list[int], kind: str) -> dict[str, Any]:
 
 def _loop_case(rng: Any, loop: str) -> dict[str, Any]:
     count = 8 + 2 * int(rng.integers(3))
-    small = 1e-8 if loop == "train_static" else 1.0
+    small = _SMALL_LOSS if loop == "train_static" else 1.0
     true = [float(value) for value in rng.uniform(0.5, 2, size=FEATURES)]
     batches = [_batch(rng, true, small) for _ in range(count)]
-    if loop != "train_static":
+    if loop == "train_static":
+        for number, batch in enumerate(batches):
+            _split(batch, true, tiny=bool(number % 2))
+    else:
         for i in rng.choice(count // 2 - 1, size=2, replace=False):
             batches[2 * int(i) + 1]["x"][0][0] = OVERFLOWING
     return {
@@ -96,3 +122,11 @@ def _batch(rng: Any, true: list[float], small: float) -> dict[str, Any]:
     x = [[float(value) for value in rng.normal(size=FEATURES)] for _ in range(4)]
     y = [[small * sum(a * b for a, b in zip(row, true, strict=True))] for row in x]
     return {"x": x, "y": y}
+
+
+def _split(batch: dict[str, Any], true: list[float], *, tiny: bool) -> None:
+    """Leave a batch either the last feature alone, with tiny targets, or all the others."""
+    keep = [i for i in range(FEATURES) if (i == FEATURES - 1) is tiny]
+    size = _SMALL_LOSS * (_TINY_LOSS if tiny else 1.0)
+    batch["x"] = [[value if i in keep else 0.0 for i, value in enumerate(row)] for row in batch["x"]]
+    batch["y"] = [[size * sum(row[i] * true[i] for i in keep)] for row in batch["x"]]
