@@ -9,7 +9,7 @@ from edl_labs.virtual.errors import VirtualGPUError
 from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 
 if TYPE_CHECKING:
-    from edl_labs.virtual.gpu.buffers import Buffer
+    from edl_labs.virtual.gpu.buffers import Buffer, Region
 
 _RATE = 0.05  # the learning rate: the loss falls, and does not diverge
 
@@ -91,6 +91,7 @@ class TrainingJob:
             self._weights[name] = rng.normal(size=size) / plan.width**0.5
         self._gradients: dict[str, Any] = {}
         self._channels_last = False
+        self._memory = {kind: gpu.empty(4 * len(self.parameters), name=kind) for kind in ("weights", "gradients")}
 
     def read(self, number: int, *, pin_memory: bool = False) -> Batch:
         """Read and decode a batch into fresh memory of the host: pageable, or pinned."""
@@ -113,7 +114,8 @@ class TrainingJob:
     def to_channels_last(self) -> None:
         """Convert all weights to the layout that the fast kernels want, with a kernel for each parameter."""
         for name in self.parameters:
-            self.gpu.launch(f"convert {name}", duration_s=self.plan.convert_s)
+            weight = self._part("weights", name)
+            self.gpu.launch(f"convert {name}", duration_s=self.plan.convert_s, reads=weight, writes=weight)
         self._channels_last = True
 
     def forward(self, batch: Batch) -> Loss:
@@ -130,8 +132,9 @@ class TrainingJob:
         hidden = [self._inputs[batch.number]]
         for layer in range(self.plan.layers):
             self._convert()
-            last = loss if layer == self.plan.layers - 1 else ()
-            self.gpu.launch(f"forward {layer}", duration_s=self.plan.forward_s, reads=batch.buffer, writes=last)
+            # What flows from layer to layer stands where the loss will be.
+            read = (loss if layer else batch.buffer, *self._parts("weights", layer))
+            self.gpu.launch(f"forward {layer}", duration_s=self.plan.forward_s, reads=read, writes=loss)
             weight, bias = (self._weights[f"layer{layer}.{kind}"] for kind in ("weight", "bias"))
             hidden.append(numpy.tanh(hidden[-1] @ weight + bias))
         error = hidden[-1] - self._targets[batch.number]
@@ -143,7 +146,8 @@ class TrainingJob:
         gradient = 2 * error / error.size
         for layer in reversed(range(self.plan.layers)):
             self._convert()
-            self.gpu.launch(f"backward {layer}", duration_s=self.plan.backward_s)
+            read, written = (loss.buffer, *self._parts("weights", layer)), self._parts("gradients", layer)
+            self.gpu.launch(f"backward {layer}", duration_s=self.plan.backward_s, reads=read, writes=written)
             gradient = gradient * (1 - hidden[layer + 1] ** 2)
             self._gradients[f"layer{layer}.weight"] = hidden[layer].T @ gradient
             self._gradients[f"layer{layer}.bias"] = gradient.sum(axis=0)
@@ -151,12 +155,16 @@ class TrainingJob:
 
     def update(self, name: str) -> None:
         """A step of the optimizer for one parameter: one small kernel."""
-        self.gpu.launch(f"update {name}", duration_s=self.plan.update_s)
+        weight = self._part("weights", name)
+        read = (self._part("gradients", name), weight)
+        self.gpu.launch(f"update {name}", duration_s=self.plan.update_s, reads=read, writes=weight)
         self._move(name)
 
     def update_all(self) -> None:
         """A step of the optimizer for all parameters in one kernel, as `fused=True` asks for."""
-        self.gpu.launch("update all", duration_s=0.6 * self.plan.update_s * len(self.parameters))
+        weights, gradients = self._memory["weights"], self._memory["gradients"]
+        spent_s = 0.6 * self.plan.update_s * len(self.parameters)
+        self.gpu.launch("update all", duration_s=spent_s, reads=(gradients, weights), writes=weights)
         for name in self.parameters:
             self._move(name)
 
@@ -173,6 +181,14 @@ class TrainingJob:
     def _convert(self) -> None:
         if not self._channels_last:
             self.gpu.launch("nchwToNhwc", duration_s=self.plan.convert_s)
+
+    def _part(self, kind: str, name: str) -> Region:
+        """Where the weight or the gradient of a parameter stands."""
+        start = 4 * self.parameters.index(name)
+        return self._memory[kind][start : start + 4]
+
+    def _parts(self, kind: str, layer: int) -> tuple[Region, ...]:
+        return tuple(self._part(kind, f"layer{layer}.{which}") for which in ("weight", "bias"))
 
     def _move(self, name: str) -> None:
         if name not in self._gradients:

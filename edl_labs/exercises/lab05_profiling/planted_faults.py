@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
@@ -95,31 +94,162 @@ def _judge_losses(got: list[Any], want: list[Any]) -> None:
 
 def _judge_work(run: Replay, plan: JobPlan) -> None:
     steps = len(plan.order)
-    passes = {f"{way} {layer}": steps for way in ("forward", "backward") for layer in range(plan.layers)}
-    updates = {f"update {name}": steps for name in plan.parameters}
-    spent = Counter({name: run.launches.get(name, 0) for name in passes})
-    by_all = run.launches.get("update all", 0)
-    one_by_one = all(run.launches.get(name, 0) + by_all == steps for name in updates)
+    passes = {f"{way} {layer}" for way in ("forward", "backward") for layer in range(plan.layers)}
+    updates = {f"update {name}" for name in plan.parameters}
     known = {"nchwToNhwc", "update all", *passes, *updates, *(f"convert {name}" for name in plan.parameters)}
     costs = _durations(plan)
-    own = [
-        e for e in run.program if e["op"] == "launch" and (e["name"] not in known or e.get("duration_s") != costs(e))
-    ]
-    if dict(spent) != passes or not one_by_one or own:
+    launches = [entry for entry in run.program if entry["op"] == "launch"]
+    foreign = any(entry["name"] not in known or entry.get("duration_s") != costs(entry) for entry in launches)
+    if foreign or any(run.launches.get(name, 0) != steps for name in passes):
         raise Wrong(
             "the training itself is not in the program",
             why="each step has one forward pass, one backward pass and one update of every parameter, on the device",
             next="mend around the model's work, and call job.forward, job.backward and an update in each step",
         )
-    loaded = sum(entry["op"] == "host_work" and bool(entry.get("writes")) for entry in run.program)
-    if loaded < plan.batches or run.copied_bytes.get("copy H2D", 0) < plan.batches * plan.batch_bytes:
-        raise Wrong(
-            "some batches never reached the device",
-            why=f"the run needs {plan.batches} different ones",
-            next="read each with job.read, and bring it over with job.to_device",
-        )
+    _Followed(plan, run.program).judge()
     if run.races:
         raise Wrong("the program has a race", why=str(run.races[0]), next="wait for a copy before its memory is reused")
+
+
+class _Followed:
+    """A program's bytes: from batches through losses and gradients into weights, and from losses to the host.
+
+    Each buffer has a mark that says what stands in it: ("batch", number), ("forward", layer, batch, step) for what a
+    pass has come to, ("loss", batch, step) when it is done. Weights count their updates: the weights of step n have n.
+    """
+
+    def __init__(self, plan: JobPlan, program: Any) -> None:
+        self.plan = plan
+        self.marks: dict[int, Any] = {}
+        self.names: dict[int, tuple[str, str]] = {}
+        self.gradients: dict[str, Any] = {}
+        self.updates = dict.fromkeys(plan.parameters, 0)
+        self.read: set[int] = set()
+        self.broken = ""
+        for entry in program:
+            if entry["op"] in _FOLLOWED:
+                _FOLLOWED[entry["op"]](self, entry)
+
+    def judge(self) -> None:
+        """Wrong where a batch does not reach its update, or a loss the host."""
+        steps = len(self.plan.order)
+        if self.broken or any(count != steps for count in self.updates.values()):
+            raise Wrong(
+                "the losses are not those of this program",
+                why=self.broken or f"not every parameter has {steps} updates, each with the gradient of its step",
+                next="each step: its batch, read by job.read, to the device, forward, backward with that loss, update",
+            )
+        if len(self.read) != steps:
+            raise Wrong(
+                "losses came back that were never read from the device",
+                why=f"{len(self.read)} of {steps} losses of this program were read",
+                next="read each loss that job.forward gave you with job.item",
+            )
+
+    def alloc(self, entry: Any) -> None:
+        """A buffer, in which nothing stands yet."""
+        self.names[entry["buffer"]] = entry["name"], entry["where"]
+
+    def host_work(self, entry: Any) -> None:
+        """Reading a batch takes its time and fills the whole buffer."""
+        for buffer, start, stop in entry.get("writes", ()):
+            name, _ = self.names[buffer]
+            full = (start, stop) == (0, self.plan.batch_bytes) and entry["duration_s"] == self.plan.read_s
+            numbers = {f"batch{number}": number for number in range(self.plan.batches)}
+            self.marks[buffer] = ("batch", numbers[name]) if full and name in numbers else None
+
+    def copy(self, entry: Any) -> None:
+        """A copy takes what stands in its source, whole or not at all."""
+        (to, *into), (source, *part) = entry["dst"], entry["src"]
+        self.marks[to] = self.marks.get(source) if into == part == [0, self.plan.batch_bytes] else None
+
+    def item(self, entry: Any) -> None:
+        """The host reads what stands in a buffer."""
+        mark = self.marks.get(entry["src"][0])
+        if mark and mark[0] == "loss":
+            self.read.add(mark[2])
+
+    def launch(self, entry: Any) -> None:
+        """A kernel: the passes of a layer, and updates."""
+        what, _, which = entry["name"].partition(" ")
+        if what == "forward":
+            self._forward(entry, int(which))
+        elif what == "backward":
+            self._backward(entry, int(which))
+        elif what == "update":
+            self._update(entry, self.plan.parameters if which == "all" else (which,))
+
+    def _forward(self, entry: Any, layer: int) -> None:
+        step = self._weights(entry, layer)
+        mark = self._read_mark(entry)
+        if layer == 0 and step < len(self.plan.order):
+            right: Any = ("batch", self.plan.order[step])
+            batch = self.plan.order[step]
+        else:
+            batch = mark[2] if mark and mark[0] == "forward" else None
+            right = ("forward", layer - 1, batch, step)
+        if mark != right or batch is None:
+            self._break(
+                f"a forward pass does not read the batch of step {step}, or what the layer before it made of it"
+            )
+        done = layer == self.plan.layers - 1
+        for buffer, _, _ in entry.get("writes", ()):
+            self.marks[buffer] = ("loss", batch, step) if done else ("forward", layer, batch, step)
+
+    def _backward(self, entry: Any, layer: int) -> None:
+        step = self._weights(entry, layer)
+        mark = self._read_mark(entry)
+        if not mark or mark[0] != "loss" or mark[2] != step:
+            self._break(f"a backward pass does not begin with the loss of step {step}")
+        written = self._parameters(entry.get("writes", ()), "gradients")
+        if written != self._of_layer(layer):
+            self._break("a backward pass does not write the gradients of its layer")
+        self.gradients |= dict.fromkeys(written, step)
+
+    def _update(self, entry: Any, names: Any) -> None:
+        read, written = (self._parameters(entry.get(role, ()), kind) for role, kind in _UPDATE_TOUCHES)
+        if not set(names) <= set(read) or not set(names) <= set(written):
+            self._break("an update does not read the gradient that it takes, or does not write the weight")
+        for name in names:
+            if self.gradients.get(name) != self.updates[name]:
+                self._break(f"an update of step {self.updates[name]} takes a gradient of another step")
+            self.updates[name] += 1
+
+    def _weights(self, entry: Any, layer: int) -> int:
+        """The step whose weights a pass reads: how often they were updated."""
+        names = self._parameters(entry.get("reads", ()), "weights")
+        if names != self._of_layer(layer):
+            self._break("a pass does not read the weights of its layer")
+        counts = {self.updates[name] for name in self._of_layer(layer)}
+        if len(counts) > 1:
+            self._break("the weights of a layer were not updated alike")
+        return min(counts)
+
+    def _read_mark(self, entry: Any) -> Any:
+        """What stands in the first buffer that a kernel reads and that holds no parameters."""
+        others = [part[0] for part in entry.get("reads", ()) if self.names[part[0]][0] != "weights"]
+        return self.marks.get(others[0]) if len(others) == 1 else None
+
+    def _parameters(self, parts: Any, kind: str) -> list[str]:
+        """The parameters that stand in parts of the weights' or the gradients' buffer."""
+        ours = [part for part in parts if self.names[part[0]] == (kind, "device")]
+        return [self.plan.parameters[i // 4] for _, start, stop in ours for i in range(start, stop, 4)]
+
+    def _of_layer(self, layer: int) -> list[str]:
+        return [f"layer{layer}.{kind}" for kind in ("weight", "bias")]
+
+    def _break(self, why: str) -> None:
+        self.broken = self.broken or why
+
+
+_FOLLOWED = {
+    "alloc": _Followed.alloc,
+    "host_work": _Followed.host_work,
+    "copy": _Followed.copy,
+    "item": _Followed.item,
+    "launch": _Followed.launch,
+}
+_UPDATE_TOUCHES = (("reads", "gradients"), ("writes", "weights"))
 
 
 def _durations(plan: JobPlan) -> Any:

@@ -83,6 +83,46 @@ def test_losses_from_elsewhere_need_the_work_on_this_machine(judged):
     assert "the training itself is not in the program" == judged("planted", train=elsewhere).what
 
 
+def test_losses_of_a_rehearsal_beside_the_mended_program_are_not_its_own(judged, solution):
+    def rehearsed(job):
+        losses = script()(type(job)(type(job.gpu)(job.gpu.machine), job.plan))
+        item, job.item = job.item, lambda loss: loss
+        solution["train"](job)
+        job.item = item
+        return losses
+
+    assert "losses came back that were never read from the device" == judged("planted", train=rehearsed).what
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda name, given: {"reads": given["reads"][1:]} if name == "forward 0" else {}, "does not read the batch"),
+        (lambda name, given: {"reads": given["reads"][:1]} if name == "forward 1" else {}, "does not read the weights"),
+        (lambda name, given: {"reads": ()} if name == "update all" else {}, "does not read the gradient"),
+        (lambda name, given: {"writes": ()} if name == "backward 0" else {}, "does not write the gradients"),
+    ],
+)
+def test_bytes_are_followed_from_batches_to_updates(judged, solution, change, told):
+    def cut(job):
+        issue = job.gpu.launch
+        job.gpu.launch = lambda name, **given: issue(name, **{**given, **change(name, given)})
+        return solution["train"](job)
+
+    outcome = judged("planted", train=cut)
+
+    assert ("the losses are not those of this program", True) == (outcome.what, told in outcome.why), outcome.why
+
+
+def test_reading_that_takes_no_time_brings_no_batch(judged, solution):
+    def quick(job):
+        work = job.gpu.host_work
+        job.gpu.host_work = lambda spent_s, **touched: work(1e-9, **touched)
+        return solution["train"](job)
+
+    assert "the losses are not those of this program" == judged("planted", train=quick).what
+
+
 def test_fewer_steps_of_the_optimizer_change_the_curve(judged):
     def lazy(job):
         losses = []
