@@ -344,23 +344,20 @@ with TemporaryDirectory() as folder:
 #
 # Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
 # at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
-# ends a recording. `skip_first` steps of nothing come before the first cycle.
+# ends a recording. `skip_first` steps of nothing come before the first cycle. And one thing that `torch.profiler` does
+# not have: each cycle waits `stretch` times as long as the one before it, since a long run needs fewer traces later.
 
 
 # %% solve="schedule_states"
-def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0):
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
     """What a scheduled profiler does at each of the first `steps` steps."""
-
     ### BEGIN SOLUTION
-    def state(step):
-        turn, place = divmod(step - skip_first, wait + warmup + active)
-        if turn < 0 or (repeat and turn >= repeat) or place < wait:
-            return "none"
-        if place < wait + warmup:
-            return "warmup"
-        return "record and save" if place == wait + warmup + active - 1 else "record"
-
-    return [state(step) for step in range(steps)]
+    states, cycles = ["none"] * skip_first, 0
+    while len(states) < steps and (not repeat or cycles < repeat):
+        states += ["none"] * (wait * stretch**cycles) + ["warmup"] * warmup
+        states += ["record"] * (active - 1) + ["record and save"]
+        cycles += 1
+    return (states + ["none"] * steps)[:steps]
     ### END SOLUTION
 
 
@@ -607,6 +604,7 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 # A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
 #
 # 1. While a kernel runs, the moment belongs to `gpu`. Waiting for a busy device is not the synchronisation's fault.
+#    Kernels of two streams may overlap: the moment then belongs to the one that began first.
 # 2. While a copy runs and no kernel does, it belongs to `copy`.
 # 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
 #    `load` spans to `data`, whatever else is true. The pieces of `call` and `python` depend on how the gap began. If
@@ -619,9 +617,8 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 #
 # Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
 # sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on
-# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks only for
-# names of drawn timelines, mixtures among them; guessing earns nothing. Three helpers, the last of which does rule 3's
-# search for gaps and their waits:
+# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks for both, on
+# drawn timelines, mixtures among them. Three helpers, the last of which does rule 3's search for gaps and their waits:
 
 
 # %% given
@@ -659,8 +656,10 @@ def charges(spans):
     for span in spans:
         of.setdefault(span["kind"], []).append(span)
     ### BEGIN SOLUTION
-    pieces = [("gpu", span, span["end_s"] - span["start_s"]) for span in of.get("kernel", [])]
-    kernels = joined(of.get("kernel", []))
+    pieces, reached_s, kernels = [], 0.0, joined(of.get("kernel", []))
+    for span in sorted(of.get("kernel", []), key=lambda span: span["start_s"]):
+        pieces.append(("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s))))
+        reached_s = max(reached_s, span["end_s"])
     for span in of.get("copy", []):
         pieces.append(("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels)))
     for began_s, ended_s, wait in gaps(spans):

@@ -20,7 +20,6 @@ VERBS = (
     "doctor",
     "start",
     "check",
-    "diagnose",
     "new",
     "edit",
     "build",

@@ -144,6 +144,10 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     rate = f"{columns}, cpu_flop_per_s {peak:.3g}"
     if said not in ("cpu", "gpu"):
         return Wrong(f"{said[:30]!r} is not a device", why='there are "cpu" and "gpu"', next="return one of them")
+    apart, bound = abs(entry["cuda_s"] - entry["cpu_s"]), 0.05
+    if (apart <= bound * entry["cuda_s"]) != (apart <= bound * entry["cpu_s"]):
+        then = "compare with 0.05 * cpu_s"
+        return Wrong("the columns agree within 5 % of the other one", why=f"the 5 % are of cpu_s: {rate}", next=then)
     if right == "cpu":
         return Wrong(
             "an operator that never left the CPU was put on the GPU",

@@ -15,7 +15,7 @@ STATES = ("none", "warmup", "record", "record and save")
 class ScheduleStates:
     """What a scheduled profiler does at each step: nothing, warm up, record, or record and save.
 
-    `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=)` gives the state at each step.
+    `schedule_states(steps, wait=, warmup=, active=, repeat=, skip_first=, stretch=)` gives the state at each step.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -31,7 +31,7 @@ class ScheduleStates:
             )
         for step, (said, right) in enumerate(zip(got, want, strict=True)):
             if said != right:
-                raise _schedule_symptom(case, step, str(said), right)
+                raise _schedule_symptom(case, step, str(said), want)
 
     def show(self, case: Any) -> str:
         return ", ".join(f"{name}={value}" for name, value in case.items())
@@ -69,7 +69,8 @@ class UtilisationLies:
         return "\n".join([head, *lines, *([f"  and {more} more"] if more > 0 else [])])
 
 
-def _schedule_symptom(case: Any, step: int, said: str, right: str) -> Wrong:
+def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong:
+    right, saved = want[step], [number for number, state in enumerate(want) if state == STATES[-1]]
     place = f"step {step} is {said[:30]!r}; the steps before it are right"
     if said not in STATES:
         return Wrong(
@@ -83,16 +84,20 @@ def _schedule_symptom(case: Any, step: int, said: str, right: str) -> Wrong:
             why=place,
             next="the trace is handed over at one step of each cycle: which?",
         )
-    cycle, start = case["wait"] + case["warmup"] + case["active"], case["skip_first"]
-    if step < start or (said != "none" and case["repeat"] and step >= start + case["repeat"] * cycle):
+    start, is_over = case["skip_first"], len(saved) == case["repeat"] and step > saved[-1]
+    if step < start or (said != "none" and is_over):
         return Wrong(
             "the profiler works where it should rest",
             why=place,
             next="nothing happens in the first skip_first steps, nor after the last cycle; which step is that?",
         )
-    if said == "none" and not case["repeat"] and step >= start + cycle:
+    is_later = bool(saved) and step > saved[0]
+    if case["stretch"] > 1 and case["wait"] and is_later:
+        then = "each cycle waits `stretch` times as long as the one before it; the first waits `wait` steps"
+        return Wrong("a later cycle waits too long or not long enough", why=place, next=then)
+    if said == "none" and not case["repeat"] and is_later:
         return Wrong("the cycles end although repeat is 0", why=place, next="what does 0 stand for?")
-    if start and step >= start + cycle:
+    if start and is_later:
         return Wrong(
             "a later cycle is out of step",
             why=place,

@@ -13,31 +13,43 @@ PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
 CAUSES = ("kernels", "launch", "synchronisation", "data", "copy")
 # Of each pattern's lines, about three could be meant.
 _LINES = 3
+# Of the drawn timelines, at most four of seventeen have one pattern.
+_COMMONEST = 0.25
+# Times of spans agree to a nanosecond, and a few pieces make a charge.
+_NOTHING_S = 5e-9
 
 
 @exercise("name_the_pattern")
 class NameThePattern:
     """What a step mostly waits for, from its timeline: one of five patterns.
 
-    `name_the_pattern(spans)` gives one of PATTERNS; three timelines of each, corrected for chance.
+    `charges(spans)` gives seconds by pattern and line, `name_the_pattern(spans)` the pattern with most of them.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        return student.name_the_pattern([dict(span) for span in case["spans"]])
+        name = student.name_the_pattern([dict(span) for span in case["spans"]])
+        charged = student.charges([dict(span) for span in case["spans"]])
+        return {"name": name, "charges": sorted([*place, charged[place]] for place in charged)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        if got not in PATTERNS:
+        name, right = got["name"], want["name"]
+        if name not in PATTERNS:
             raise Wrong(
-                f"{got[:40]!r} is not one of the five patterns",
+                f"{name[:40]!r} is not one of the five patterns",
                 why=f"they are {', '.join(PATTERNS)}",
                 next="return one of them",
             )
-        if got != want:
-            raise Wrong(f"this step is not bound by {got!r}", why=_IF[got], next=_NEXT[got])
+        mine, rights = _by_place(got["charges"]), _by_place(want["charges"])
+        if name != right:
+            what = f"this step is not bound by {name!r}"
+            if mine == rights and name == max(rights, key=rights.__getitem__)[0]:
+                what += ", which has the largest charge of a single line"
+            raise Wrong(what, why=_IF[name], next=_NEXT[name])
+        _judge_charges(mine, rights)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(PATTERNS))
+        return beyond_chance(fractions, chance=_COMMONEST)
 
     def show(self, case: Any) -> str:
         return _shown(case["spans"])
@@ -120,6 +132,39 @@ def machine_of(case: Any) -> VirtualMachine:
     return VirtualMachine(**case["machine"])
 
 
+def _by_place(charges: Any) -> dict[tuple[str, str], float]:
+    """Seconds by pattern and line, without places that are charged with nothing."""
+    return {(pattern, line): spent for pattern, line, spent in charges if type(spent) is str or abs(spent) > _NOTHING_S}
+
+
+def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, str], float]) -> None:
+    """Wrong where a line is charged with more or less than it costs."""
+    places = sorted({*mine, *rights})
+    wrong = [place for place in places if not close(mine.get(place, 0.0), rights.get(place, 0.0), atol=_NOTHING_S)]
+    if not wrong:
+        return
+    pattern, line = wrong[0]
+    more = {place for place in wrong if mine.get(place, 0.0) > rights.get(place, 0.0)}
+    sums = [
+        {of: sum(spent for (one, _), spent in side.items() if one == of) for of in PATTERNS} for side in (mine, rights)
+    ]
+    why = f"{line} by {pattern}: {mine.get(wrong[0], 0.0):.3g} s came back, {rights.get(wrong[0], 0.0):.3g} s is right"
+    if all(close(sums[0][of], sums[1][of], atol=_NOTHING_S) for of in PATTERNS):
+        then = "which line belongs to each piece? What a wait is charged with goes to the wait's line"
+        raise Wrong("each pattern has its seconds, but not at the right lines", why=why, next=then)
+    if any(("copy", at) in wrong for of, at in more if of == "synchronisation"):
+        then = 'a wait whose name is "copy" is a copy that blocked'
+        raise Wrong("a copy that blocked is charged to synchronisation", why=why, next=then)
+    kinds = {of for of, _ in more}
+    if kinds == {"copy"}:
+        then = "take off what overlaps with joined(kernels)"
+        raise Wrong("a copy is charged while a kernel runs", why=why, next=then)
+    if kinds == {"gpu"}:
+        then = "go through kernels by their start, and count each from where the ones before it have ended"
+        raise Wrong("kernels that run at the same time are charged twice", why=why, next=then)
+    raise Wrong("a line is charged with something else", why=why, next="go through the three rules, one span at a time")
+
+
 def _longest(spans: Any, pattern: str) -> str:
     """The line with the single longest span of the kind that the pattern's name suggests."""
     kinds = {"gpu": "kernel", "launch": "call", "synchronisation": "wait", "data": "load", "copy": "copy"}
@@ -194,7 +239,7 @@ _WAY = {
     "copy": "copying",
 }
 _BLAME = {
-    "gpu": "the device's time belongs to the lines that launched the kernels, each kernel adding its length",
+    "gpu": "the device's time belongs to the lines that launched the kernels, each moment to the one that began first",
     "launch": "a call or Python costs the step something only while the device has nothing to do",
     "synchronisation": "a wait costs what comes after it, until the device works again",
     "data": "a load costs the step something only while the device has nothing to do",

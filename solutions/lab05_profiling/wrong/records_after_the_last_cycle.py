@@ -2,6 +2,9 @@
 # told: the profiler works where it should rest
 
 
-def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0):
-    cycle = ["none"] * wait + ["warmup"] * warmup + ["record"] * (active - 1) + ["record and save"]
-    return (["none"] * skip_first + cycle * steps)[:steps]
+_right_states = schedule_states
+
+
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
+    fixed = {"warmup": warmup, "active": active, "skip_first": skip_first, "stretch": stretch}
+    return _right_states(steps, wait=wait, repeat=0, **fixed)

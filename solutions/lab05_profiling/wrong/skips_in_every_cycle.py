@@ -2,6 +2,10 @@
 # told: a later cycle is out of step
 
 
-def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0):
-    cycle = ["none"] * (skip_first + wait) + ["warmup"] * warmup + ["record"] * (active - 1) + ["record and save"]
-    return (cycle * (repeat or steps) + ["none"] * steps)[:steps]
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
+    states, cycles = [], 0
+    while len(states) < steps and (not repeat or cycles < repeat):
+        states += ["none"] * (skip_first + wait * stretch**cycles) + ["warmup"] * warmup
+        states += ["record"] * (active - 1) + ["record and save"]
+        cycles += 1
+    return (states + ["none"] * steps)[:steps]

@@ -2,8 +2,9 @@
 # told: the cycles end although repeat is 0
 
 
-def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0):
-    states = ["none"] * skip_first
-    for _ in range(max(1, repeat)):
-        states += ["none"] * wait + ["warmup"] * warmup + ["record"] * (active - 1) + ["record and save"]
-    return (states + ["none"] * steps)[:steps]
+_right_states = schedule_states
+
+
+def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):
+    fixed = {"warmup": warmup, "active": active, "skip_first": skip_first, "stretch": stretch}
+    return _right_states(steps, wait=wait, repeat=max(1, repeat), **fixed)

@@ -113,10 +113,28 @@ def test_torch_schedules_the_same_states(seed, solution, exercises):
     names = {"NONE": "none", "WARMUP": "warmup", "RECORD": "record", "RECORD_AND_SAVE": "record and save"}
     for case in exercises["schedule_states"].draw_cases(seed):
         options = {name: value for name, value in case.items() if name != "steps"}
+        if options.pop("stretch") > 1:
+            continue
         torchs = schedule(**options)
         expected = [names[torchs(step).name] for step in range(case["steps"])]
 
         assert expected == solution["schedule_states"](case["steps"], **options)
+
+
+def test_waits_that_stretch_are_what_torchs_schedule_has_not(solution):
+    states = solution["schedule_states"](17, wait=1, warmup=0, active=2, repeat=3, skip_first=1, stretch=3)
+
+    assert "NNRSNNNRSNNNNNNNNN" == "".join(
+        {"record and save": "S", "record": "R"}.get(s, "N") for s in [*states, "none"]
+    )
+
+
+def test_the_five_per_cent_are_of_the_column_that_the_text_names(judged):
+    def ran_on(entry, *, cpu_flop_per_s):
+        fast = entry["flop"] > cpu_flop_per_s * entry["cuda_s"]
+        return "gpu" if fast or abs(entry["cuda_s"] - entry["cpu_s"]) > 0.05 * entry["cuda_s"] else "cpu"
+
+    assert "of the other one" in judged("self_times", ran_on=ran_on).what
 
 
 @pytest.mark.parametrize("state", ["", "recording", "NONE"])

@@ -81,7 +81,8 @@ def _entries(rng: Any, cpu_flop_per_s: float) -> list[dict[str, Any]]:
     """Operators whose columns say on which device they ran: large and small, on either, and a coincidence."""
     kinds = [str(kind) for kind in rng.permutation(["cpu"] * 2 + ["small cpu"] * 2 + ["gpu"] * 2 + ["small gpu"] * 2)]
     entries = [_entry(rng, kind, cpu_flop_per_s) for kind in [*kinds, "coincidence"]]
-    return [entries[i] for i in rng.permutation(len(entries))]
+    edges = [_entry(rng, kind, cpu_flop_per_s) for kind in ("just cpu", "just gpu", "below the peak", "above the peak")]
+    return [entries[i] for i in rng.permutation(len(entries))] + edges
 
 
 def _entry(rng: Any, kind: str, cpu_flop_per_s: float) -> dict[str, Any]:
@@ -92,6 +93,12 @@ def _entry(rng: Any, kind: str, cpu_flop_per_s: float) -> dict[str, Any]:
     elif kind == "small cpu":
         flop, cpu_s = 0.0, float(rng.uniform(5e-6, 2e-5))
         cuda_s = cpu_s * (1 + float(rng.uniform(-0.04, 0.04)))
+    elif kind in ("just cpu", "just gpu"):
+        # 5 % of one column and 5 % of the other decide differently.
+        flop, cpu_s = 0.0, launch_s
+        cuda_s = cpu_s * (0.951 if kind == "just cpu" else 1.0512)
+    elif kind in ("below the peak", "above the peak"):
+        cpu_s = cuda_s = flop / cpu_flop_per_s * (1.05 if kind == "below the peak" else 0.95)
     elif kind == "small gpu":
         flop, cpu_s = 0.0, launch_s
         cuda_s = launch_s * float(rng.uniform(0.05, 0.4))

@@ -17,9 +17,11 @@ def schedules(rng: Any) -> list[Any]:
             "active": int(rng.integers(2, 6)),
             "repeat": int(rng.integers(2, 4)),
             "skip_first": 0,
+            "stretch": 1,
         } | fixed
         cycle = drawn["wait"] + drawn["warmup"] + drawn["active"]
-        return {"steps": drawn["skip_first"] + 3 * cycle + int(rng.integers(3, cycle + 4)), **drawn}
+        longer = sum(drawn["wait"] * (drawn["stretch"] ** turn - 1) for turn in range(3))
+        return {"steps": drawn["skip_first"] + 3 * cycle + longer + int(rng.integers(3, cycle + 4)), **drawn}
 
     skipped = int(rng.integers(2, 9))
     return [
@@ -32,6 +34,11 @@ def schedules(rng: Any) -> list[Any]:
         case(skip_first=skipped),
         case(skip_first=skipped + 3, repeat=0),
         case(wait=0, warmup=0, active=1, repeat=0),
+        case(wait=0, skip_first=skipped),
+        case(wait=0, warmup=0, skip_first=skipped + 3, repeat=0),
+        case(stretch=2),
+        case(stretch=3, repeat=0, skip_first=skipped),
+        case(stretch=2, wait=0),
     ]
 
 

@@ -27,6 +27,7 @@ def draw_machine(rng: Any) -> dict[str, Any]:
     }
 
 
+_LINE_BEHIND = 999  # a line that no drawn script reaches
 EACH = 3  # timelines of each pattern, all but the first mixed with others
 
 
@@ -38,6 +39,10 @@ def patterns(rng: Any) -> list[Any]:
         for number in range(EACH):
             machine = draw_machine(rng)
             drawn.append(_spans(draw_step(rng, pattern, machine, mixed=number > 0), machine))
+    for draw in (draw_spread, draw_blocked):
+        machine = draw_machine(rng)
+        drawn.append(_spans(draw(rng, machine), machine))
+    drawn[0] = _with_a_second_stream(drawn[0])
     return [{"spans": drawn[i]} for i in rng.permutation(len(drawn))]
 
 
@@ -47,6 +52,8 @@ def blamed(rng: Any) -> list[Any]:
     for pattern in [*PATTERNS, *PATTERNS]:
         machine = draw_machine(rng)
         cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
+    of_gpu = cases[PATTERNS.index("gpu")]
+    of_gpu["spans"] = _with_a_second_stream(of_gpu["spans"])
     return [cases[i] for i in rng.permutation(len(cases))]
 
 
@@ -65,6 +72,17 @@ def steps(rng: Any) -> list[Any]:
 
 def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
     return step_spans(step, VirtualMachine(**machine), count=1)
+
+
+def _with_a_second_stream(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The spans, and beside each kernel one of a second stream that begins later and ends earlier, all of one line."""
+    twins = []
+    for kernel in [span for span in spans if span["kind"] == "kernel"]:
+        tenth_s = 0.1 * (kernel["end_s"] - kernel["start_s"])
+        times = {"start_s": kernel["start_s"] + tenth_s, "end_s": kernel["end_s"] - tenth_s}
+        line = f"{kernel['line'].partition(':')[0]}:{_LINE_BEHIND}"
+        twins.append({**kernel, "row": "stream 1", "name": "beside", "line": line, **times})
+    return [*spans, *twins]
 
 
 class Draw:
@@ -143,6 +161,21 @@ def _gpu(draw: Draw, mixed: bool) -> Step:
     if mixed:
         return draw.load(12, 18) + draw.copy(1, 3) + forward + backward + draw.item()
     return draw.load(2, 12) + draw.copy(1, 4) + forward + backward
+
+
+def draw_spread(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step of kernels on several lines, each of which has less than the load; a copy runs beside them."""
+    draw = Draw(rng, machine)
+    step = draw.load(40, 46) + draw.kernels(2, 7, 9) + draw.copy(6, 9, stream=1)
+    for _ in range(3):
+        step = step + draw.kernels(2, 7, 9)
+    return step + draw.item()
+
+
+def draw_blocked(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step in which the host waits for a pageable copy and then has other things to do."""
+    draw = Draw(rng, machine)
+    return draw.load(0.2, 2) + draw.copy(40, 60, pinned=False) + draw.python(12, 18) + draw.kernels(3, 2, 4)
 
 
 def _launch(draw: Draw, mixed: bool) -> Step:
