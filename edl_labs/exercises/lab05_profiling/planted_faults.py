@@ -182,13 +182,8 @@ class _Followed:
     def _forward(self, entry: Any, layer: int) -> None:
         step = self._weights(entry, layer)
         mark = self._read_mark(entry)
-        if layer == 0 and step < len(self.plan.order):
-            right: Any = ("batch", self.plan.order[step])
-            batch = self.plan.order[step]
-        else:
-            batch = mark[2] if mark and mark[0] == "forward" else None
-            right = ("forward", layer - 1, batch, step)
-        if mark != right or batch is None:
+        batch = self.plan.order[step] if step < len(self.plan.order) else None
+        if batch is None or mark != (("forward", layer - 1, batch, step) if layer else ("batch", batch)):
             self._break(
                 f"a forward pass does not read the batch of step {step}, or what the layer before it made of it"
             )

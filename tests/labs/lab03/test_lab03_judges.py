@@ -295,7 +295,7 @@ def test_cases_ask_for_every_kind_of_padding(solution, exercises, seed):
     [
         (lambda shape, bits, rates: [1, 1, 1], "padding makes nothing smaller"),
         (lambda shape, bits, rates: shape[:2], "a padded product has three whole sides"),
-        (lambda shape, bits, rates: [float(side) for side in shape], "a padded product has three whole sides"),
+        (lambda shape, bits, rates: [side + 0.5 for side in shape], "a padded product has three whole sides"),
     ],
 )
 def test_paddings_that_are_none_are_refused(judged, answer, told):

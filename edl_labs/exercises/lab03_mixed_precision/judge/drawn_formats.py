@@ -104,7 +104,7 @@ def _values(rng: Any, fmt: dict[str, Any]) -> list[tuple[str, float]]:
     found += [drawn("near", 0.5 - _HAIR), drawn("near", 0.5 + _HAIR), drawn("near", 0.25), drawn("near", 0.8)]
     found += [drawn("subnormal", part, subnormal=True) for part in (0.0, 0.0, 0.3, 0.5 + _HAIR, 0.5, 0.5)]
     found += [("flush", math.ldexp(part, low - m)) for part in (0.5, -0.5, 0.3, 0.5 + _HAIR)]
-    found += [("edge", math.ldexp(last + part, high - m)) for part in (0.5 - _HAIR, 0.5, 0.5 + _HAIR)]
+    found += [("edge", math.ldexp(last + part, high - m)) for part in (0.5 - _HAIR, 0.5, 0.5 + _HAIR, 1.0, 1.5)]
     found += [("large", math.ldexp(sign * float(rng.uniform(1, 9)), high + 2)) for sign in (1, -1)]
     return [*found, ("infinity", math.inf), ("infinity", -math.inf), ("NaN", math.nan), ("zero", 0.0), ("zero", -0.0)]
 

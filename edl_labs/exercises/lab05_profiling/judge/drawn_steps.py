@@ -48,7 +48,7 @@ def patterns(rng: Any) -> list[Any]:
 
 @draws("blame")
 def blamed(rng: Any) -> list[Any]:
-    cases = []
+    cases: list[dict[str, Any]] = []
     for pattern in [*PATTERNS, *PATTERNS]:
         machine = draw_machine(rng)
         cases.append({"pattern": pattern, "spans": _spans(draw_blamed(rng, pattern, machine), machine)})
