@@ -26,7 +26,7 @@ class DynamicScale:
         scaler = student.LossScaler(**case["settings"])
         parameters = [torch.nn.Parameter(torch.zeros(size)) for size in case["sizes"]]
         idle = torch.nn.Parameter(torch.zeros(2))
-        groups = [{"params": [parameters[0], idle]}, {"params": parameters[1:]}]
+        groups = [{"params": [idle, parameters[0]]}, {"params": parameters[1:]}]
         optimizer = torch.optim.SGD(groups, lr=_LEARNING_RATE)
         through = getattr(torch, case["through"])
         return [_step(scaler, optimizer, parameters, step, through=through) for step in case["steps"]]

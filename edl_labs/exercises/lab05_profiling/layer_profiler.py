@@ -46,6 +46,8 @@ class LayerProfiler:
         with profiler as inside:
             for _ in range(case["steps"]):
                 train()
+            for _ in range(case["evaluations"]):
+                model(torch.ones(2, requires_grad=True))
         used = profiler if inside is None else inside
         gpu.launch(_END, duration_s=0.0)
         train()
@@ -111,7 +113,9 @@ def _expected(plan: Any) -> tuple[list[tuple[str, float]], list[tuple[str, float
 def _refuse_own_work(run: Any, case: Any) -> None:
     forward, backward = _expected(case["plan"])
     step = forward + backward
-    if _launches(run.program) != step * case["steps"] + [(_END, 0.0)] + step or run.counts.get("host_work"):
+    if _launches(run.program) != step * case["steps"] + forward * case["evaluations"] + [
+        (_END, 0.0)
+    ] + step or run.counts.get("host_work"):
         raise Wrong(
             "the model's own work was not left alone",
             why="kernels were added, left out or run in another order",

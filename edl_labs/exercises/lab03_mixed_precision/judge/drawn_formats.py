@@ -60,7 +60,7 @@ def histograms(rng: Any) -> list[Any]:
     # What is asked for: "few" is a histogram that fits easily, "tight" just fits, "wide" cannot.
     kinds = ["few", "few", "large", "tight", "tight", "wide", "wide", "few", "lumps", "lumps", "at one per cent"]
     # These fill the format to its end, and empty bins lie above.
-    kinds += ["flat", "flat"]
+    kinds += ["flat", "flat", "one too wide", "one too wide", "below one per cent"]
     return [_histogram(rng, kind, dict(_TARGETS[i % 3])) for i, kind in enumerate(kinds)]
 
 
@@ -112,7 +112,7 @@ def _values(rng: Any, fmt: dict[str, Any]) -> list[tuple[str, float]]:
 def _histogram(rng: Any, kind: str, fmt: dict[str, Any]) -> dict[str, Any]:
     """Counts by bin of log2 magnitude, placed against the format's range as `kind` says."""
     width = largest_exponent(fmt) - (1 - fmt["bias"] - fmt["mantissa_bits"])
-    span = {"wide": width + int(rng.integers(3, 9)), "tight": width - 1, "flat": width}.get(
+    span = {"wide": width + int(rng.integers(3, 9)), "tight": width - 1, "flat": width, "one too wide": width + 1}.get(
         kind, int(rng.integers(5, max(6, width - 3)))
     )
     start = int(rng.integers(-60, -20)) if kind != "large" else int(rng.integers(largest_exponent(fmt) - 3, 20))
@@ -124,8 +124,11 @@ def _histogram(rng: Any, kind: str, fmt: dict[str, Any]) -> dict[str, Any]:
         # Most values in one bin, and nearly all bins hold a few: a share of bins is not a share of values.
         counts = [40 if count else 0 for count in counts]
         counts[6 + int(rng.integers(2, span - 1))] = int(rng.integers(20_000, 60_000))
-    if kind == "flat":
+    if kind in ("flat", "one too wide"):
         counts = [int(rng.integers(300, 400)) if count else 0 for count in counts]
+    if kind == "below one per cent":
+        counts = [0] * len(exponents)
+        counts[6], counts[8], counts[6 + span - 1] = 9_995, 40_000, 950_005
     if kind == "at one per cent":
         counts = [0] * len(exponents)
         counts[6], counts[8], counts[6 + span - 1] = 10, 40, 950

@@ -12,6 +12,7 @@ _CHAIN = ("aten::conv2d", "aten::convolution", "aten::_convolution")
 _NAMES = ("aten::linear", "aten::addmm", "aten::copy_", "aten::relu", "aten::to", "aten::_to_copy", "aten::add")
 
 
+_EDGES = ("just cpu", "just gpu", "below the peak", "above the peak", "at the peak")  # where a rule decides
 _THREADS = ("main", "backward")
 
 
@@ -81,7 +82,7 @@ def _entries(rng: Any, cpu_flop_per_s: float) -> list[dict[str, Any]]:
     """Operators whose columns say on which device they ran: large and small, on either, and a coincidence."""
     kinds = [str(kind) for kind in rng.permutation(["cpu"] * 2 + ["small cpu"] * 2 + ["gpu"] * 2 + ["small gpu"] * 2)]
     entries = [_entry(rng, kind, cpu_flop_per_s) for kind in [*kinds, "coincidence"]]
-    edges = [_entry(rng, kind, cpu_flop_per_s) for kind in ("just cpu", "just gpu", "below the peak", "above the peak")]
+    edges = [_entry(rng, kind, cpu_flop_per_s) for kind in _EDGES]
     return [entries[i] for i in rng.permutation(len(entries))] + edges
 
 
@@ -96,7 +97,10 @@ def _entry(rng: Any, kind: str, cpu_flop_per_s: float) -> dict[str, Any]:
     elif kind in ("just cpu", "just gpu"):
         # 5 % of one column and 5 % of the other decide differently.
         flop, cpu_s = 0.0, launch_s
-        cuda_s = cpu_s * (0.951 if kind == "just cpu" else 1.0512)
+        return {"flop": flop, "cpu_s": cpu_s, "cuda_s": cpu_s * (0.95003 if kind == "just cpu" else 1.0501)}
+    elif kind == "at the peak":
+        # Exact in binary, so that every way to compare says that neither is larger.
+        return {"flop": cpu_flop_per_s * 2.0**-14, "cpu_s": 2.0**-14, "cuda_s": 2.0**-14}
     elif kind in ("below the peak", "above the peak"):
         cpu_s = cuda_s = flop / cpu_flop_per_s * (1.05 if kind == "below the peak" else 0.95)
     elif kind == "small gpu":

@@ -69,7 +69,12 @@ def jobs(rng: Any) -> list[Any]:
 
 def _model(rng: Any, shape: Any, *, steps: int) -> dict[str, Any]:
     plan = _plan(rng, {"children": shape})
-    return {"plan": plan, "steps": steps, "launch_overhead_s": round(float(rng.uniform(3e-6, 9e-6)), 9)}
+    return {
+        "plan": plan,
+        "steps": steps,
+        "evaluations": steps % 2,
+        "launch_overhead_s": round(float(rng.uniform(3e-6, 9e-6)), 9),
+    }
 
 
 def _plan(rng: Any, node: Any) -> dict[str, Any]:
@@ -101,6 +106,11 @@ def _timeline(rng: Any, kind: str) -> dict[str, Any]:
             kernels.append(_kernel(moment + int(rng.integers(0, spent // 2)), spent, beside))
             spent = round(1e9 * kernels[-1]["end_s"]) - moment
         moment += spent + (0 if kind == "one SM" else int(rng.choice([0, 1_500, 12_000])))
+    if kind == "small":
+        # One that begins later and is over earlier than the one beside it.
+        first = kernels[0]
+        start, spent = round(1e9 * first["start_s"]), round(1e9 * (first["end_s"] - first["start_s"]))
+        kernels.append(_kernel(start + spent // 4, spent // 2, 1))
     window = moment + (0 if kind == "one SM" else int(rng.integers(1_000, 60_000)))
     order = rng.permutation(len(kernels))
     return {"kernels": [kernels[i] for i in order], "sm_count": sm_count, "window_s": window / 1e9}

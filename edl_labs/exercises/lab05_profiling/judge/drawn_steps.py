@@ -75,14 +75,25 @@ def _spans(step: Any, machine: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _with_a_second_stream(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The spans, and beside each kernel one of a second stream that begins later and ends earlier, all of one line."""
-    twins = []
-    for kernel in [span for span in spans if span["kind"] == "kernel"]:
+    """The spans, and beside each kernel one of a second stream that begins later; all have one line."""
+    twins, stops = [], _stops(spans)
+    for number, kernel in enumerate(span for span in spans if span["kind"] == "kernel"):
         tenth_s = 0.1 * (kernel["end_s"] - kernel["start_s"])
-        times = {"start_s": kernel["start_s"] + tenth_s, "end_s": kernel["end_s"] - tenth_s}
+        later_s, earlier_s = min(kernel["end_s"] + tenth_s, stops[kernel["end_s"]]), kernel["end_s"] - tenth_s
+        times = {"start_s": kernel["start_s"] + tenth_s, "end_s": later_s if number % 2 else earlier_s}
         line = f"{kernel['line'].partition(':')[0]}:{_LINE_BEHIND}"
         twins.append({**kernel, "row": "stream 1", "name": "beside", "line": line, **times})
     return [*spans, *twins]
+
+
+def _stops(spans: list[dict[str, Any]]) -> dict[float, float]:
+    """For each end of a kernel, when the kernels that follow without a gap are over."""
+    kernels = sorted((s for s in spans if s["kind"] == "kernel"), key=lambda s: s["start_s"], reverse=True)
+    stops: dict[float, float] = {}
+    for kernel in kernels:
+        follows = next((k for k in kernels if k["start_s"] == kernel["end_s"]), None)
+        stops[kernel["end_s"]] = stops[follows["end_s"]] if follows else kernel["end_s"]
+    return stops
 
 
 class Draw:
