@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.errors import UsageError
+from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.sizes import check_amount, check_rate, check_sizes
 from edl_labs.roofline.work import Work
@@ -210,6 +210,12 @@ def _check_machine_and_work(machine: Any, work: Any) -> None:
             f"a {type(work).__name__} is not a Work",
             why="a bound needs FLOPs, bytes and a dtype",
             next="use edl_labs.roofline.work, or Work(contraction_flops, other_flops, moved_bytes, dtype)",
+        )
+    if work.unknown_products:
+        raise EdlError(
+            f"contractions unknown: {', '.join(work.unknown_products[:5])}",
+            why="these operators may multiply matrices, nobody has counted them, and a bound without them is too short",
+            next="add their FLOPs by hand: dataclasses.replace(work, contraction_flops=..., unknown_products=())",
         )
 
 

@@ -29,11 +29,14 @@ class OperatorCount(Value):
     contraction_flops: int
     other_flops: float
     moved_bytes: int
+    hides_products: bool = False
 
     @property
     def work(self) -> Work:
         """The row as Work; EdlError where its dtype has no ceiling (integers, complex numbers)."""
-        return Work(self.contraction_flops, self.other_flops, self.moved_bytes, self.dtype, self.operator)
+        unknown = (self.operator if self.operator != "*" else f"operators in {self.module or 'the model'}",)
+        amounts = self.contraction_flops, self.other_flops, self.moved_bytes
+        return Work(*amounts, self.dtype, self.operator, unknown if self.hides_products else ())
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +71,11 @@ class Count(Value):
         return sum(row.moved_bytes for row in self.rows)
 
     @property
+    def unknown_products(self) -> tuple[str, ...]:
+        """Operators that may multiply matrices and are not counted: one's own, and kernels without a formula."""
+        return tuple(dict.fromkeys(row.operator for row in self.rows if row.hides_products))
+
+    @property
     def dtype(self) -> str:
         """The dtype of most contractions, or of most bytes where there are none."""
         flops: Counter[str] = Counter()
@@ -81,7 +89,7 @@ class Count(Value):
     def work(self, *, fused: bool = False) -> Work:
         """The whole run as Work in its main dtype; with `fused`, with the least bytes."""
         moved = self.fused_bytes if fused else self.moved_bytes
-        return Work(self.contraction_flops, self.other_flops, moved, self.dtype, "step")
+        return Work(self.contraction_flops, self.other_flops, moved, self.dtype, "step", self.unknown_products)
 
     def direction(self, direction: str) -> Count:
         """The 'forward' or the 'backward' rows alone."""
@@ -118,7 +126,10 @@ class Count(Value):
             f"{si(self.contraction_flops, 'FLOP')} of contractions, {si(self.other_flops, 'FLOP')} of others, "
             f"{byte_count(self.moved_bytes)} moved ({byte_count(self.fused_bytes)} if all were fused)"
         )
-        return f"{text}; other FLOPs unknown for {', '.join(self.uncounted)}" if self.uncounted else text
+        if self.unknown_products:
+            text += f"; contractions unknown for {', '.join(self.unknown_products)}"
+        others = [name for name in self.uncounted if name not in self.unknown_products]
+        return f"{text}; other FLOPs unknown for {', '.join(others)}" if others else text
 
 
 def count(model: Any, *inputs: Any, backward: bool = True, **keywords: Any) -> Count:
@@ -159,17 +170,20 @@ def _rows(calls: list[Any]) -> tuple[tuple[OperatorCount, ...], dict[str, int]]:
     from edl_labs.roofline.operators.counted_call import counted
 
     uncounted: Counter[str] = Counter()
+    hiding: set[_Key] = set()
     found: dict[_Key, list[float]] = {}
     for call in calls:
-        name, dtype, contraction, other, moved = counted(call)
+        name, dtype, contraction, other, moved, hides = counted(call)
         if other is None:
             uncounted[name] += 1
         key = (name, call.module, "backward" if call.is_backward else "forward", dtype)
+        if hides:
+            hiding.add(key)
         sums = found.setdefault(key, [0, 0, 0.0, 0])
         for place, value in enumerate((1, contraction, other or 0.0, moved)):
             sums[place] += value
     rows = tuple(
-        OperatorCount(*key, calls=int(c), contraction_flops=int(f), other_flops=o, moved_bytes=int(b))
+        OperatorCount(*key, int(c), int(f), o, int(b), hides_products=key in hiding)
         for key, (c, f, o, b) in found.items()
     )
     return rows, dict(uncounted)
@@ -189,4 +203,5 @@ def _sum(rows: list[OperatorCount], key: _Key) -> OperatorCount:
         contraction_flops=sum(row.contraction_flops for row in rows),
         other_flops=sum(row.other_flops for row in rows),
         moved_bytes=sum(row.moved_bytes for row in rows),
+        hides_products=any(row.hides_products for row in rows),
     )

@@ -30,6 +30,8 @@ INDEX_BYTES = 8  # torch's indices are int64
 class Work(Value):
     """What must be done: FLOPs of contractions, other FLOPs, bytes to and from memory, in one dtype.
 
+    `unknown_products` names operators that may multiply matrices without being counted: `bound` refuses such work.
+
     >>> Work(2e9, 0, 1e8, "fp16").intensity_flop_per_byte
     20.0
     """
@@ -39,6 +41,7 @@ class Work(Value):
     moved_bytes: float
     dtype: str = "fp32"
     name: str = ""
+    unknown_products: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for field in ("contraction_flops", "other_flops", "moved_bytes"):
@@ -76,6 +79,7 @@ class Work(Value):
             other_flops=self.other_flops + other.other_flops,
             moved_bytes=self.moved_bytes + other.moved_bytes,
             name=" + ".join(dict.fromkeys(filter(None, (self.name, other.name)))),
+            unknown_products=tuple(dict.fromkeys((*self.unknown_products, *other.unknown_products))),
         )
 
     def __mul__(self, times: float) -> Work:

@@ -8,6 +8,7 @@ formula for the backward pass of a convolution ignores `groups` (docs/upstream_c
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,73 @@ def contraction_formula(packet: Any) -> Formula | None:
     # The formula itself: torch's wrapper would look for tensors in what are shapes already.
     formula = registered.__wrapped__
     return lambda args, kwargs, out: int(formula(*args, **kwargs, out_shape=out))
+
+
+# Operators that multiply matrices by name; of those without a formula the FLOPs are unknown, and not zero.
+_PRODUCT = re.compile(
+    r"(?:^|_)\w{0,5}mm(?:_|$)|matmul|linear|bilinear|linalg|conv(?:olution|_|\d)|attention|einsum|tensordot|gemm"
+    r"|(?:^|_)(?:rnn|lstm|gru)|dist$|cholesky|solve|inverse|geqrf|ormqr"
+)
+_NO_PRODUCT = re.compile(r"upsample|reorder|vector_norm|check_errors|linalg_cross|linalg_diagonal")
+# The operators of these are many and known by name; what others hide, such as a custom kernel, nothing tells.
+_NAMED_SPACES = frozenset(
+    ("aten", "prims", "quantized", "_quantized", "mkldnn", "onednn", "torchvision", "c10d", "_c10d_functional")
+)
+
+
+def hides_products(func: Any) -> bool:
+    """Whether an operator without a formula may multiply matrices: one with such a name, or one that is not torch's."""
+    schema = getattr(func, "_schema", None)
+    space, _, name = schema.name.partition("::") if schema is not None else ("", "", str(func))
+    if space not in _NAMED_SPACES:
+        return True
+    return bool(_PRODUCT.search(name)) and not _NO_PRODUCT.search(name)
+
+
+def sparse_flops(func: Any, args: Any) -> tuple[int | None, float | None] | None:
+    """FLOPs of a product with sparse operands, from the values that are stored (None: unknown); None for no product."""
+    name = func._schema.name.partition("::")[2]
+    if name == "sparse_sampled_addmm":
+        return 2 * stored_values(args[0]) * args[1].shape[-1], None
+    pair = args[1:3] if "add" in name else args[:2]
+    if name not in _SPARSE_PRODUCTS or not all(isinstance(one, torch.Tensor) for one in pair):
+        return (None, None) if hides_products(func) else None
+    left, right = pair
+    if is_sparse(left) and is_sparse(right):
+        # Each stored value of a column meets each of the row with the same number.
+        columns, rows = left.to_sparse_coo().coalesce().indices()[1], right.to_sparse_coo().coalesce().indices()[0]
+        inner = left.shape[1]
+        return 2 * int((columns.bincount(minlength=inner) * rows.bincount(minlength=inner)).sum()), None
+    if is_sparse(left):
+        return 2 * stored_values(left) * (right.shape[-1] if right.dim() > 1 else 1), None
+    return 2 * stored_values(right) * left.shape[0], None
+
+
+_SPARSE_PRODUCTS = ("mm", "_sparse_mm", "addmm", "_sparse_addmm", "mv", "addmv", "_sparse_sparse_matmul", "sspaddmm")
+_SPARSE_LAYOUTS = (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Whether a value is a tensor that stores some of its elements, with their places."""
+    return isinstance(tensor, torch.Tensor) and tensor.layout in _SPARSE_LAYOUTS
+
+
+def stored_values(tensor: torch.Tensor) -> int:
+    """How many elements a sparse tensor stores."""
+    return (tensor._values() if tensor.layout is torch.sparse_coo else tensor.values()).numel()
+
+
+def stored_bytes(tensor: torch.Tensor) -> int:
+    """Bytes of the elements of a tensor; of a sparse one with their places."""
+    if not is_sparse(tensor):
+        return tensor.numel() * tensor.element_size()
+    if tensor.layout is torch.sparse_coo:
+        places = [tensor._indices()]
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        places = [tensor.crow_indices(), tensor.col_indices()]
+    else:
+        places = [tensor.ccol_indices(), tensor.row_indices()]
+    return stored_values(tensor) * tensor.element_size() + sum(one.numel() * one.element_size() for one in places)
 
 
 def _sdpa(args: Any, kwargs: Any, out: Any) -> int:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from edl_labs.errors import EdlError
 from edl_labs.hardware import dtype_name
-from edl_labs.roofline.operators.contractions import contraction_formula
-from edl_labs.roofline.operators.other_flops import other_flops
+from edl_labs.roofline.operators.contractions import contraction_formula, hides_products
+from edl_labs.roofline.operators.other_flops import complex_flops, other_flops
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall
 
 # Operations that overwrite their first argument without reading it.
@@ -26,28 +26,46 @@ _LOOKS_UP = {"embedding", "index", "gather", "index_select", "take", "_embedding
 _SCATTERS = {"index_put_", "_index_put_impl_", "index_add_", "scatter_", "scatter_add_", "index_copy_"}
 
 
+_COMPLEX = 4  # real multiply-adds in a complex one: (a + bi)(c + di) has four products
+
+
 class CountedCall(NamedTuple):
-    """One call: the operator's name, the dtype it counts in, FLOPs of contractions, other FLOPs (or None), bytes."""
+    """One call: the operator's name, the dtype it counts in, FLOPs of contractions, other FLOPs (or None), bytes.
+
+    `hides_products` says that it may multiply matrices and that nobody knows how much.
+    """
 
     name: str
     dtype: str
     contraction_flops: int
     other_flops: float | None
     moved_bytes: int
+    hides_products: bool = False
 
 
 def counted(call: RecordedCall) -> CountedCall:
-    """The FLOPs and bytes of one call; other FLOPs are None where no formula is known."""
-    name, formula = _operator(call.func)
+    """The FLOPs and bytes of one call; other FLOPs are None where no formula is known.
+
+    A multiply-add of complex numbers is four of real ones.
+    """
+    name, formula, hides = _operator(call.func)
     moved = moved_bytes(name, call.args, call.kwargs, call.out)
     if call.raw_flops is not None:
-        contraction, other = call.raw_flops
+        known, other = call.raw_flops
+        hides = known is None
+        other = 0.0 if known and other is None else other
     else:
-        contraction = formula(_shapes(call.args), _shapes(call.kwargs), _shapes(call.out)) if formula else 0
-        other = other_flops(name, call.func, call.args, call.out)
+        known = formula(_shapes(call.args), _shapes(call.kwargs), _shapes(call.out)) if formula else 0
+        hides = hides and formula is None
+        other = None if hides else other_flops(name, call.func, call.args, call.out)
         if other is None and formula:
             other = 0.0
-    return CountedCall(name, _dtype(call, is_contraction=contraction > 0), contraction, other, moved)
+    given = [one.dtype.is_complex for one in briefs(call.args)]
+    is_complex = any(given) or any(one.dtype.is_complex for one in briefs(call.out))
+    if is_complex and other and not formula:
+        other = complex_flops(name, other, with_real=not all(given))
+    contraction = (known or 0) * (_COMPLEX if is_complex else 1)
+    return CountedCall(name, _dtype(call, is_contraction=contraction > 0), contraction, other, moved, hides)
 
 
 def short_dtype(dtype: object, *, tf32: bool = False) -> str:
@@ -60,11 +78,11 @@ def short_dtype(dtype: object, *, tf32: bool = False) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _operator(func: Any) -> tuple[str, Any]:
+def _operator(func: Any) -> tuple[str, Any, bool]:
     packet = getattr(func, "_overloadpacket", func)
     schema = getattr(func, "_schema", None)
     name = schema.name.partition("::")[2] if schema is not None else str(func)
-    return name, contraction_formula(packet)
+    return name, contraction_formula(packet), hides_products(func)
 
 
 def _shapes(value: Any) -> Any:
@@ -79,7 +97,8 @@ def _shapes(value: Any) -> Any:
 
 def _dtype(call: RecordedCall, *, is_contraction: bool) -> str:
     found = list(briefs(call.args)) or list(briefs(call.out))
-    floats = [brief for brief in found if brief.dtype.is_floating_point] or found
+    floats = [one for one in found if one.dtype.is_complex] or [one for one in found if one.dtype.is_floating_point]
+    floats = floats or found
     if not floats:
         return "none"
     chosen = max(floats, key=lambda brief: len(brief.shape)) if is_contraction else floats[0]

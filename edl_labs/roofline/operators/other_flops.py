@@ -58,7 +58,7 @@ _NONE = frozenset(
     native_channel_shuffle nested_to_padded_tensor new_full new_ones new_zeros nonzero normal_ ones ones_like
     pixel_shuffle rand rand_like randint randn randn_like random_ randperm reflection_pad2d repeat
     repeat_interleave resize_as_ roll scalar_tensor scatter scatter_ scatter_reduce select_scatter
-    slice_scatter sort split stack to_padded_tensor topk tril tril_indices triu unbind unfold uniform_
+    slice_scatter sort sparse_mask split stack to_padded_tensor topk tril tril_indices triu unbind unfold uniform_
     upsample_nearest2d upsample_nearest2d_backward where zero_ zeros zeros_like
     """.split()  # noqa: SIM905 - one name a line would fill two pages
 )
@@ -79,6 +79,17 @@ def other_flops(name: str, func: Any, args: tuple[Any, ...], out: Any) -> float 
     if name.startswith(_ATTENTION):
         return _attention(name, args)
     return _rest(name, func, args, out)
+
+
+def complex_flops(name: str, flops: float, *, with_real: bool) -> float | None:
+    """Real FLOPs of an operation on complex numbers that takes `flops` on real ones; None where it is not known.
+
+    `with_real`: one of the operands is real.
+    """
+    plain = name.removesuffix("_")
+    if plain in ("mul", "prod"):
+        return (2 if with_real else 6) * flops  # four products and two sums
+    return 2 * flops if plain in ("add", "sub", "neg", "sum", "mean", "rsub", "conj_physical") else None
 
 
 def _rest(name: str, func: Any, args: tuple[Any, ...], out: Any) -> float | None:

@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._pytree import tree_map_only
 
 from edl_labs.errors import EdlError
+from edl_labs.roofline.operators.contractions import stored_bytes
 from edl_labs.roofline.operators.recorder import RecordedCall, Recorder
 
 
@@ -28,7 +29,7 @@ def record(
         inputs, keywords = given
         with nullcontext() if backward else torch.no_grad(), recorder:
             out = model(*inputs, **keywords)
-        results = [tensor for tensor in tensors(out) if tensor.requires_grad and tensor.dtype.is_floating_point]
+        results = [tensor for tensor in tensors(out) if tensor.requires_grad]
         gradients = [torch.ones_like(tensor) for tensor in results]
         crossing = _unique_bytes([*tensors(inputs), *tensors(dict(keywords)), *_held(model), *tensors(out)])
         if backward and results:
@@ -110,7 +111,7 @@ def _parameters(model: Any) -> list[torch.nn.Parameter]:
 
 
 def _unique_bytes(found: list[torch.Tensor]) -> int:
-    return sum({id(tensor): tensor.numel() * tensor.element_size() for tensor in found}.values())
+    return sum({id(tensor): stored_bytes(tensor) for tensor in found}.values())
 
 
 @contextmanager

@@ -15,13 +15,14 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from edl_labs.roofline.operators.contractions import RAW
+from edl_labs.roofline.operators.contractions import RAW, is_sparse, sparse_flops, stored_bytes
 
 _NO_WORK = {
     *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "resize_", "set_", "detach_"),
     *("_unsafe_view", "_reshape_alias", "lift_fresh", "alias", "is_same_size", "_local_scalar_dense", "equal"),
     *("_fused_sdp_choice", "_nested_tensor_size", "_nested_tensor_strides", "_nested_tensor_storage_offsets"),
     *("record_stream", "_has_compatible_shallow_copy_type", "_version", "is_pinned", "squeeze_", "unsqueeze_", "t_"),
+    "is_coalesced",
 }
 _NORMS = {
     *("native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit"),
@@ -49,7 +50,7 @@ class RecordedCall(NamedTuple):
     out: Any
     module: str
     is_backward: bool
-    raw_flops: tuple[int, float | None] | None
+    raw_flops: tuple[int | None, float | None] | None
     tf32: bool
 
 
@@ -109,7 +110,11 @@ class Recorder(TorchDispatchMode):
         out = func(*args, **kwargs)
         if kind == "norm":
             out = _in_true_dtypes(func, args, out)
-        raw = RAW[getattr(func, "_overloadpacket", func)](args, kwargs, out) if kind == "raw" else None
+        raw: tuple[int | None, float | None] | None = None
+        if kind == "raw":
+            raw = RAW[getattr(func, "_overloadpacket", func)](args, kwargs, out)
+        elif any(map(is_sparse, args)):
+            raw = sparse_flops(func, args)
         self.calls.append(
             RecordedCall(
                 func,
@@ -160,13 +165,16 @@ def briefed(value: Any) -> Any:
 
 def brief(tensor: torch.Tensor) -> Brief:
     """The facts of one tensor."""
+    if is_sparse(tensor):
+        # As many elements as its values and their places take: what is moved counts.
+        return Brief((stored_bytes(tensor) // tensor.element_size(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
     try:
         # A fake tensor has a storage of its own, and no address.
         address = 0 if isinstance(tensor, FakeTensor) else tensor.data_ptr()
         place = address or hash((tensor.untyped_storage()._cdata, tensor.storage_offset()))
         return Brief(tensor.shape, tensor.dtype, tensor.stride(), place, tensor.is_cuda)
     except (RuntimeError, NotImplementedError):
-        # Nested, sparse and opaque tensors have no shape or no storage of their own.
+        # Nested and opaque tensors have no shape or no storage of their own.
         return Brief((tensor.numel(),), tensor.dtype, (1,), id(tensor), tensor.is_cuda)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 
 import pytest
@@ -12,10 +13,13 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.roofline import count, work
+from edl_labs.roofline import Machine, bound, count, work
 from edl_labs.roofline.operators.recorder import Recorder
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*nested tensors.*")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*nested tensors.*"),
+    pytest.mark.filterwarnings("ignore:Sparse CS. tensor support"),
+]
 
 
 def torch_counts(model, *inputs, backward=True):
@@ -510,3 +514,107 @@ def test_counting_leaves_no_hook_on_modules_behind():
         layer(torch.randn(2, 4))
 
     assert (0, 0) == (len(hooks._global_forward_hooks), len(hooks._global_forward_pre_hooks))
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_a_complex_product_is_four_real_ones_forward_and_backward(dtype):
+    a, b = (torch.randn(5, 7, dtype=dtype, requires_grad=True), torch.randn(7, 3, dtype=dtype, requires_grad=True))
+    counted = count(torch.matmul, a, b)
+    forward = 8 * 5 * 7 * 3
+
+    assert forward == counted.direction("forward").contraction_flops
+    assert 2 * forward == counted.direction("backward").contraction_flops
+    assert str(dtype).removeprefix("torch.") == counted.dtype
+
+
+def test_arithmetic_of_complex_numbers_counts_as_real_arithmetic_or_is_uncounted():
+    a = torch.randn(10, dtype=torch.complex64)
+
+    assert 60 == count(torch.mul, a, a).other_flops
+    assert 20 == count(torch.mul, a, torch.ones(10)).other_flops
+    assert 20 == count(torch.add, a, a).other_flops
+    assert {"exp": 1} == dict(count(torch.exp, a).uncounted)
+
+
+def sparse(layout):
+    dense = torch.zeros(6, 8)
+    dense[0, 1] = dense[0, 5] = dense[3, 2] = dense[5, 7] = 2.0
+    return dense.to_sparse(layout=layout)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_a_sparse_product_counts_the_values_that_are_stored(layout):
+    dense = torch.randn(8, 5, requires_grad=True)
+    counted = count(torch.matmul, sparse(layout), dense)
+
+    # Four values meet a row of five each; the gradient of the dense matrix is the same product, transposed.
+    assert 2 * 4 * 5 == counted.direction("forward").contraction_flops
+    assert 2 * 4 * 5 == counted.direction("backward").contraction_flops
+    assert 2 * 4 == count(torch.mv, sparse(layout), torch.randn(8)).contraction_flops
+
+
+def test_the_gradient_of_a_sparse_matrix_is_counted_as_it_runs():
+    left, dense = sparse(torch.sparse_coo).requires_grad_(), torch.randn(8, 5, requires_grad=True)
+    counted = count(torch.sparse.mm, left, dense)
+
+    # torch makes the whole gradient (6 × 5 by 5 × 8) and keeps what is stored.
+    assert 2 * 4 * 5 + 2 * 6 * 5 * 8 == counted.direction("backward").contraction_flops
+
+
+def test_a_product_of_two_sparse_matrices_counts_the_pairs_that_meet():
+    left, right = sparse(torch.sparse_coo), sparse(torch.sparse_coo).t()
+    counted = count(torch.sparse.mm, left, right)
+
+    # Columns 1, 2, 5 and 7 hold one value each, and so do the rows of the transposed one.
+    assert 2 * 4 == counted.contraction_flops
+
+
+def test_a_sparse_operand_moves_its_values_and_places():
+    counted = count(torch.mv, sparse(torch.sparse_coo), torch.randn(8))
+
+    assert 4 * 4 + 4 * 2 * 8 + 8 * 4 + 6 * 4 == counted.moved_bytes
+
+
+@torch.library.custom_op("edl_labs_tests::prod", mutates_args=())
+def own_product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """A product behind the name of a reduction."""
+    return x @ y
+
+
+def grouped_mm(x, y):
+    return torch._grouped_mm(x, y, offs=torch.tensor([8, 16], dtype=torch.int32))
+
+
+HIDDEN = {
+    "prod": (own_product, (torch.randn(4, 4), torch.randn(4, 4))),
+    "_grouped_mm": (grouped_mm, (torch.randn(16, 32).bfloat16(), torch.randn(2, 32, 16).bfloat16())),
+    "linalg_inv_ex": (torch.linalg.inv, (torch.eye(4),)),
+    "_euclidean_dist": (torch.cdist, (torch.randn(64, 8), torch.randn(64, 8))),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_products_that_nobody_counts_are_unknown_and_no_bound_takes_them_for_nothing(name):
+    fn, inputs = HIDDEN[name]
+    counted = count(fn, *inputs, backward=False)
+    machine = Machine.simple("M", peak_flop_per_s={"fp32": 1e12, "bf16": 1e12}, bandwidth_byte_per_s=1e11)
+    row = next(row for row in counted.rows if row.operator == name)
+
+    assert (name,) == counted.unknown_products
+    assert f"contractions unknown for {name}" in str(counted)
+    for work_ in (counted.work(), row.work, counted.work() * 2):
+        with pytest.raises(EdlError, match="contractions unknown: " + name):
+            bound(machine, work_)
+    known = dataclasses.replace(counted.work(), contraction_flops=1e9, unknown_products=())
+
+    assert 1e-3 == bound(machine, known).time_s
+    assert counted == type(counted).from_json(counted.to_json())
+
+
+@pytest.mark.parametrize("fn", [torch.sort, torch.cumsum, torch.unique, torch.median, torch.lgamma, torch.cummax])
+def test_operators_that_multiply_nothing_hide_no_product(fn):
+    x = torch.rand(8)
+    counted = count(fn, x, *([0] if fn in (torch.cumsum, torch.cummax) else []), backward=False)
+
+    assert () == counted.unknown_products
+    assert counted.work()
