@@ -16,7 +16,7 @@ from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
 from edl_labs.device import Device, best_device, describe
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
-from edl_labs.roofline.machine_ceilings import Ceiling, Machine, MemoryLevel
+from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks import fastest_kernels
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, block_rate, link_kernels, measure_all
 
@@ -31,6 +31,8 @@ _LAUNCHES = 200  # so many that the start of the row no longer shows
 _CACHE_VERSION = 1  # counts up when the way of measuring changes, so that kept machines are measured again
 # What a ceiling depends on: another value means that it must be measured again.
 _FACTS = ("kind", "device_name", "driver", "cuda", "torch", "threads", "usable_cores", "sm_count", "memory_bytes")
+# Cards in doubt that this process has measured again: on a machine that stays busy once is enough.
+_TAKEN_AGAIN: set[Path] = set()
 Progress = Callable[[int, int, str], None]
 
 
@@ -46,8 +48,10 @@ def ceilings(
 
     Bandwidth of every memory level for reading, copying and adding two streams (triad), from a sweep of working sets;
     the peak of matrix products for each dtype, from a search over shapes on random data, dense, with TF32 only where it
-    says so; host and device links; the time of the smallest operation. `refresh` measures again. Takes `budget_s` (12
-    on a CPU, 7 on an accelerator) and a little more. UsageError where there is no such device.
+    says so; host and device links; the time of the smallest operation. `refresh` measures again. A
+    remembered card in doubt by over 15 % is measured again by itself (once in a process; the surer one is kept), as is
+    one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more. UsageError where
+    there is no such device.
     """
     name = best_device() if device is None else str(device)
     stamp = describe(name)
@@ -61,11 +65,23 @@ def ceilings(
         )
     path = _cache_path(stamp, asked=wanted)
     known = None if refresh else _remembered(path)
-    if known is not None:
+    if known is not None and (known.doubt <= DOUBTFUL or path in _TAKEN_AGAIN):
         return known
+    if known is not None:
+        _TAKEN_AGAIN.add(path)
     machine = _measured(stamp, wanted, budget_s=budget, progress=progress)
+    if known is not None and known.doubt < machine.doubt:
+        machine = known
     _remember(path, machine)
     return machine
+
+
+def forget(machine: Machine) -> bool:
+    """Drops the remembered card of `machine`, so that the next call measures again; whether there was one."""
+    found = [path for path in _cache_folder().glob("ceilings-*.json") if _remembered(path) == machine]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return bool(found)
 
 
 def _wanted(kind: str, dtypes: Iterable[object] | None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from edl_labs.errors import EdlError
 from edl_labs.roofline._bound import Bound, bound, roof
-from edl_labs.roofline.machine_ceilings import Ceiling, Machine
+from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine
 from edl_labs.roofline.sizes import check_rate
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
@@ -129,6 +129,11 @@ def _light_low_s(machine: Machine, point: Point) -> float:
 
 def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
     reason, why, step = _broken(machine, point, found)
+    if machine.origin == "measured" and reason != "wrong device":
+        from edl_labs.roofline._ceilings import forget
+
+        if forget(machine):
+            step += "; the remembered card was dropped, and the next ceilings() measures anew"
     times = found.light_s / point.time_s
     return AboveRoof(
         f"{point.name} lies {times:.3g} times above its roof: {seconds(point.time_s)}, where light needs "
@@ -141,11 +146,19 @@ def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
 
 def _broken(machine: Machine, point: Point, found: Bound) -> tuple[str, str, str]:
     """Which assumption broke: reason, why, next."""
+    limit = roof(machine, point.work) if found.compute_s >= found.memory_s else machine.level(found.level).ceiling()
+    doubt = limit.half_width
     if point.device is not None and machine.stamp is not None and point.device != machine.name:
         return (
             "wrong device",
             f"it was timed on {point.device}, the roof is that of {machine.name}",
             "measure ceilings() on the device that ran it",
+        )
+    if doubt > DOUBTFUL:
+        return (
+            "roof in doubt",
+            f"the roof itself is known to ± {percent(doubt, digits=2)} only: the machine was busy when it was measured",
+            "measure ceilings(refresh=True) on a quiet machine, and place the point again",
         )
     if found.compute_s >= found.memory_s:
         return _broken_compute(machine, point, found)

@@ -15,6 +15,7 @@ from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
 from edl_labs.values import Value, from_tree, read_tree, rebuilt
 
+DOUBTFUL = 0.15  # beyond this half-width a ceiling was taken at a busy moment: a quiet one repeats within some per cent
 PATTERNS = ("read", "copy", "triad")
 
 
@@ -161,6 +162,13 @@ class Machine(Value):
         """The highest rate of main memory."""
         return self.memory.ceiling().rate
 
+    @property
+    def doubt(self) -> float:
+        """The largest half-width of all ceilings, relative to its rate; above 0.15 the machine was busy."""
+        rates = [*(rate for level in self.levels for rate in level.bandwidth.values())]
+        rates += [*self.matmul.values(), *self.vector.values(), *self.links.values()]
+        return max(rate.half_width for rate in rates)
+
     def level(self, name: str) -> MemoryLevel:
         """The memory level with this name."""
         for level in self.levels:
@@ -218,10 +226,10 @@ class Machine(Value):
     def least_s(self, work: Work) -> float:
         """The seconds below which no code does `work`, wherever its operands lie: what a measured time is held against.
 
-        The nearest memory counts, since operands of a repeated call may stay there.
+        The nearest memory counts, since operands of a repeated call may stay there; and the upper end of each ceiling.
         """
         memory = self.level_of(work.moved_bytes)
-        return max(self.arithmetic_s(work)[0], work.moved_bytes / memory.ceiling().rate)
+        return max(self.arithmetic_s(work)[2], work.moved_bytes / memory.ceiling().high)
 
     def to_json(self) -> dict[str, Any]:
         """The machine as plain JSON data; main memory's capacity, which is infinite, is null."""

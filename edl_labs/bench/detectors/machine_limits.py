@@ -27,6 +27,7 @@ _LEAST_BYTE_PER_S = 2e9  # below what one core of any machine of the last decade
 _TIMES = 3  # the least that has a median which one burst cannot move
 # Smaller inputs lie in the first-level caches of any real program, and an emptied one costs more in code than in data.
 _LEAST_BYTES = 128 << 10
+_DOUBTFUL = 0.15  # beyond this half-width a ceiling was measured at a busy moment
 _FLOPS = ("flops", "flop", "contraction_flops")
 _BYTES = ("moved_bytes", "bytes")
 _RATE = ("peak_flop_per_s", "flop_per_s")
@@ -171,7 +172,9 @@ def excess(time_s: float, low_s: float, *, work: Any, machine: Any) -> str:
         return ""
     facts = [si(value, unit) for unit, value in _facts(work)]
     of = f" for {', '.join(facts)}" if facts else ""
-    return f"{seconds(time_s)} a call, where the machine's limit{of} is {seconds(least)}"
+    doubt = getattr(machine, "doubt", 0.0)
+    sure = f"; but the machine's ceilings are in doubt, ± {percent(doubt, digits=2)}" if doubt > _DOUBTFUL else ""
+    return f"{seconds(time_s)} a call, where the machine's limit{of} is {seconds(least)}{sure}"
 
 
 def _facts(work: Any) -> list[tuple[str, float]]:

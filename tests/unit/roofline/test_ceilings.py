@@ -8,8 +8,9 @@ import math
 import pytest
 import torch
 
+from edl_labs.device import describe
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.roofline import Machine, _ceilings, ceilings
+from edl_labs.roofline import Ceiling, Machine, MemoryLevel, _ceilings, ceilings
 from edl_labs.roofline.machine_ceilings import card
 from edl_labs.roofline.microbenchmarks import fastest_kernels
 from edl_labs.roofline.microbenchmarks.kernels import (
@@ -265,3 +266,22 @@ def test_a_dtype_that_no_real_shape_has_room_for_says_so(monkeypatch):
 
     with pytest.raises(EdlError, match="out of memory"):
         fastest_kernels.fastest_products("cuda", ("fp32",), clock)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "measured", "given", "times"), [(0.05, 0.02, 0.05, 0), (0.5, 0.02, 0.02, 1), (0.5, 0.9, 0.5, 1)]
+)
+def test_a_remembered_card_in_doubt_is_taken_again_once(tmp_path, monkeypatch, remembered, measured, given, times):
+    def busy(half_width):
+        peak = Ceiling(1e12, 1e12 * (1 - half_width), 1e12 * (1 + half_width))
+        memory = MemoryLevel("DRAM", math.inf, {"read": Ceiling(1e10)})
+        return Machine("busy", (memory,), {"fp32": peak}, origin="measured")
+
+    taken = []
+    monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path))
+    monkeypatch.setattr(_ceilings, "_measured", lambda *_, **__: taken.append(1) or busy(measured))
+    _ceilings._remember(_ceilings._cache_path(describe("cpu"), asked=("fp32",)), busy(remembered))
+    found = [ceilings("cpu", dtypes=["fp32"]) for _ in range(3)]
+
+    assert times == len(taken)
+    assert [pytest.approx(given)] * 3 == [one.doubt for one in found]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edl_labs.bench import measure
+from edl_labs.bench.detectors.machine_limits import excess
 from edl_labs.device import describe
 from edl_labs.errors import UsageError
 from edl_labs.roofline import (
@@ -20,6 +21,7 @@ from edl_labs.roofline import (
     MemoryLevel,
     Point,
     Work,
+    _ceilings,
     bound,
     place,
     place_all,
@@ -166,3 +168,35 @@ def test_a_point_is_made_of_a_measurement_and_is_plain_data():
 def test_a_time_that_is_none_is_refused(time_s):
     with pytest.raises(UsageError):
         Point("x", Work(1, 0, 1), time_s)
+
+
+BUSY = dataclasses.replace(MACHINE, matmul={"fp32": Ceiling(1e12, 0.5e12, 2e12)}, origin="measured")
+
+
+def test_a_roof_in_doubt_is_told_when_something_beats_it():
+    flops = Work(1e12, 0, 1e6, "fp32", "product")
+    with pytest.raises(AboveRoof) as caught:
+        place(BUSY, Point("product", flops, 0.3))
+
+    assert "roof in doubt" == caught.value.reason
+    assert "± 75 % only" in caught.value.why
+    assert "refresh=True" in caught.value.next
+    assert place(BUSY, Point("product", flops, 0.6))
+
+
+def test_a_card_that_was_beaten_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path))
+    other = dataclasses.replace(BUSY, name="another")
+    for name, machine in (("a", BUSY), ("b", other)):
+        _ceilings._remember(tmp_path / f"ceilings-{name}.json", machine)
+    with pytest.raises(AboveRoof, match="the next ceilings"):
+        place(BUSY, Point("product", Work(1e12, 0, 1e6), 0.3))
+
+    assert ["ceilings-b.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_time_between_a_ceiling_and_its_upper_end_is_not_faster_than_light():
+    assert 0.5 == BUSY.least_s(Work(1e12, 0, 1e6))
+    assert 0.75 == BUSY.doubt
+    assert "but the machine's ceilings are in doubt, ± 75 %" in excess(0.1, 0.1, work=Work(1e12, 0, 1e6), machine=BUSY)
+    assert "doubt" not in excess(0.1, 0.1, work=Work(1e12, 0, 1e6), machine=MACHINE)
