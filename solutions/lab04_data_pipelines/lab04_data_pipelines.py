@@ -605,6 +605,8 @@ for name, order in (("random batches", shuffled), ("sorted by length", sorted(sh
 # * **Shuffled**, by two measures: of all pairs that share a batch in epoch 0, at most 40 % share one in epoch 1 again;
 #   and the longest lengths of neighbouring batches have a rank correlation of at most 0.6.
 # * The same seed and epoch give the same batches, whatever was iterated before; another epoch or seed gives others.
+#   The generators that all code shares (`random`'s, NumPy's, PyTorch's own) stay as they are.
+# * `edl_labs.pipeline.bucket_batches` does much of this. Here the point is to write it: in the check it only raises.
 
 
 # %% solve="bucket_sampler"

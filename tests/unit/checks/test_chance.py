@@ -18,7 +18,7 @@ from edl_labs.checks.lab_exercises import load_lab
 BALANCED = {
     "broken_timers": ("lab01_gpu_basics", 21, 7),
     "diagnose": ("lab02_roofline", 18, 3),
-    "whose_fault": ("lab04_data_pipelines", 18, 3),
+    "whose_fault": ("lab04_data_pipelines", 21, 3),
     "name_the_pattern": ("lab05_profiling", 15, 5),
 }
 
