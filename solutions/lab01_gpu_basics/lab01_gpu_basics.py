@@ -478,16 +478,17 @@ right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 # %% [markdown]
 # One row more, six tiles instead of four: half as much work again for 0.4 % more result.
 #
-# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted)`: how many tiles an m × n output needs, and which
-# share of the elements that they compute is thrown away (0.0 when nothing is).
+# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
+# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
+# over an edge, so that they throw something away.
 
 
 # %% solve="tile_quantization"
 def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted): whole tiles that cover an m × n output, and the wasted share of what they compute."""
+    """(tiles, wasted, ragged): tiles that cover an m × n output, the wasted share, and the tiles that waste some."""
     ### BEGIN SOLUTION
     tiles = -(-m // tile_m) * -(-n // tile_n)
-    return tiles, 1 - m * n / (tiles * tile_m * tile_n)
+    return tiles, 1 - m * n / (tiles * tile_m * tile_n), tiles - (m // tile_m) * (n // tile_n)
     ### END SOLUTION
 
 
@@ -500,8 +501,8 @@ check("tile_quantization")
 #
 # Write two functions:
 #
-# * `wave_report(tiles, sm_count=...)` → `(waves, efficiency)`: how many waves, and which share of their places holds a
-#   tile;
+# * `wave_report(tiles, sm_count=...)` → `(waves, efficiency, spare)`: how many waves, which share of their places holds
+#   a tile, and how many tiles more would take no wave more;
 # * `best_width(m, bound=..., tile_m=..., tile_n=..., sm_count=...)` → a whole number `n` from 1 to `bound`. The layer's
 #   output is m × n and you may choose n: which one makes the most of the machine, counting both roundings (wanted
 #   elements over all elements that the waves could have computed)? If several are equally good, any of them is right.
@@ -511,10 +512,10 @@ check("tile_quantization")
 
 # %% solve="wave_quantization"
 def wave_report(tiles, *, sm_count):
-    """(waves, efficiency): rounds of `sm_count` tiles, and the share of their places that hold a tile."""
+    """(waves, efficiency, spare): rounds of `sm_count` tiles, the share of their places that hold one, and the rest."""
     ### BEGIN SOLUTION
     waves = -(-tiles // sm_count)
-    return waves, tiles / (waves * sm_count)
+    return waves, tiles / (waves * sm_count), waves * sm_count - tiles
     ### END SOLUTION
 
 
@@ -523,7 +524,7 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
 
     ### BEGIN SOLUTION
     def useful_share(n):
-        tiles, wasted = tile_report(m, n, tile_m=tile_m, tile_n=tile_n)
+        tiles, wasted, _ = tile_report(m, n, tile_m=tile_m, tile_n=tile_n)
         return (1 - wasted) * wave_report(tiles, sm_count=sm_count)[1]
 
     return max(range(1, bound + 1), key=useful_share)

@@ -14,25 +14,27 @@ from edl_labs.errors import Wrong
 class TileQuantization:
     """How many tiles cover a matrix, and which share of their work is wasted.
 
-    `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted)`.
+    `student.tile_report(m, n, tile_m=, tile_n=)` gives `(tiles, wasted, ragged)`.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.tile_report(case["m"], case["n"], tile_m=case["tile_m"], tile_n=case["tile_n"])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        _pair(got, "tiles, wasted")
+        _three(got, "tiles, wasted, ragged")
         if got[0] != want[0]:
             raise _tile_mistake(case, got[0])
         if not close(got[1], want[1], rtol=1e-6, atol=1e-12):
             raise _waste_mistake(got[1], want[1])
+        if got[2] != want[2]:
+            raise _ragged_mistake(case, got[2], want)
 
 
 @exercise("wave_quantization", uses=("tile_quantization",))
 class WaveQuantization:
     """How many waves the tiles take, how full they are, and which width below a bound fills them best.
 
-    `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency)`; `student.best_width(...)` a width.
+    `student.wave_report(tiles, sm_count=)` gives `(waves, efficiency, spare)`; `student.best_width(...)` a width.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -45,17 +47,19 @@ class WaveQuantization:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if case["ask"] == "width":
             return _judge_width(case, got, want)
-        _pair(got, "waves, efficiency")
+        _three(got, "waves, efficiency, spare")
         if got[0] != want[0]:
             raise _wave_mistake(case, got[0])
         if not close(got[1], want[1], rtol=1e-6):
             raise _fullness_mistake(case, got[1], want)
+        if got[2] != want[2]:
+            raise _spare_mistake(case, got[2])
         return None
 
 
-def _pair(got: Any, names: str) -> None:
-    if len(got) != 2:
-        raise Wrong("two numbers are asked for", why=f"{len(got)} came back", next=f"return {names}")
+def _three(got: Any, names: str) -> None:
+    if len(got) != 3:
+        raise Wrong("three numbers are asked for", why=f"{len(got)} came back", next=f"return {names}")
 
 
 def _tile_mistake(case: Any, tiles: Any) -> Wrong:
@@ -87,6 +91,29 @@ def _waste_mistake(wasted: Any, right: float) -> Wrong:
         why="every launched tile computes tile_m × tile_n elements; only m × n of all of them are wanted",
         next="compare the two areas",
     )
+
+
+def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
+    if ragged == want[0] - want[2]:
+        why = "those that hang over an edge are asked for"
+        return Wrong("those are the tiles that lie inside", why=why, next="they add up to all tiles")
+    below, right = case["m"] % case["tile_m"] > 0, case["n"] % case["tile_n"] > 0
+    rows, columns = math.ceil(case["m"] / case["tile_m"]), math.ceil(case["n"] / case["tile_n"])
+    if right and below and ragged == rows + columns:
+        what, why = "the tile in the corner was counted twice", "it hangs over two edges, and it is one tile"
+    else:
+        what, why = "the number of ragged tiles is wrong", f"{_say(ragged)} came back for {_say(want[0])} tiles"
+    return Wrong(what, why=why, next="draw the grid: which tiles hold fewer than tile_m × tile_n wanted elements?")
+
+
+def _spare_mistake(case: Any, spare: Any) -> Wrong:
+    if spare == case["tiles"] % case["sm_count"]:
+        what, why = "those are the tiles of the last wave", "its empty places are asked for"
+    elif spare == case["sm_count"]:
+        what, why = "a full wave was offered more tiles", "every place of the last wave is taken"
+    else:
+        what, why = "the number of spare places is wrong", f"{_say(spare)} came back"
+    return Wrong(what, why=why, next="how many tiles more would not take a wave more?")
 
 
 def _wave_mistake(case: Any, waves: Any) -> Wrong:

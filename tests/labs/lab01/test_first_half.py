@@ -79,7 +79,8 @@ def test_fractions_that_are_none_are_told_what_they_are(judged, answer, told):
 def test_tiles_may_be_counted_with_ceil_of_a_float(judged):
     def with_ceil(m, n, *, tile_m, tile_n):
         tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n)
-        return tiles, (tiles * tile_m * tile_n - m * n) / (tiles * tile_m * tile_n)
+        ragged = tiles - math.floor(m / tile_m) * math.floor(n / tile_n)
+        return tiles, (tiles * tile_m * tile_n - m * n) / (tiles * tile_m * tile_n), ragged
 
     assert "passed" == judged("tile_quantization", tile_report=with_ceil).state
 
@@ -88,7 +89,7 @@ def test_tiles_may_be_counted_with_ceil_of_a_float(judged):
 def test_the_smallest_of_equally_good_widths_is_as_right_as_the_largest(judged, solution, seed):
     def from_the_top(m, *, bound, tile_m, tile_n, sm_count):
         def share(n):
-            tiles, wasted = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
+            tiles, wasted, _ = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
             return (1 - wasted) * solution["wave_report"](tiles, sm_count=sm_count)[1]
 
         return max(range(bound, 0, -1), key=share)
@@ -106,7 +107,7 @@ def test_a_width_beyond_the_bound_or_no_whole_number_is_refused(judged):
 def test_a_best_width_that_forgets_the_waste_loses(judged, solution):
     def fullest_waves(m, *, bound, tile_m, tile_n, sm_count):
         def full(n):
-            tiles, _ = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
+            tiles, *_ = solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n)
             return solution["wave_report"](tiles, sm_count=sm_count)[1]
 
         return max(range(1, bound + 1), key=full)
@@ -139,3 +140,18 @@ def test_wrong_transfer_times_are_told_what_they_are(judged, solution, factor, t
         told
         == judged("petabyte", transfer_s=lambda size, rate, **k: factor * solution["transfer_s"](size, rate, **k)).what
     )
+
+
+def test_the_librarys_count_of_tiles_and_waves_is_not_the_whole_answer(judged):
+    from edl_labs.roofline.gemm import quantization
+
+    def tile_report(m, n, *, tile_m, tile_n):
+        found = quantization(m, n, 1, tile=(tile_m, tile_n), sms=1)
+        return found.tiles, 1 - found.tile_efficiency
+
+    def wave_report(tiles, *, sm_count):
+        found = quantization(tiles, 1, 1, tile=(1, 1), sms=sm_count)
+        return found.waves, found.wave_efficiency
+
+    assert 0 == judged("tile_quantization", tile_report=tile_report).points
+    assert 0 == judged("wave_quantization", wave_report=wave_report).points
