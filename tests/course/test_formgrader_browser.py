@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,26 +11,17 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
+from tests.course.browser import NEEDS_BROWSER, page_after
 from tests.course.course_fixture import LAB, Course, solve_cell
 from tests.course.formgrader import TOKEN, Formgrader, formgrader
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(BROWSER is None, reason="no chromium here: apt-get install chromium"),
-]
-_QUIET = ("gpu", "quic", "background-networking", "component-update", "sync")
+pytestmark = NEEDS_BROWSER
 
 
 def rendered(server: Formgrader, path: str, profile: Path) -> str:
     """The text of a page as the browser shows it after its scripts have run."""
-    assert BROWSER is not None
-    off = [f"--disable-{name}" for name in _QUIET]
-    options = ["--headless", "--no-sandbox", "--no-first-run", *off, f"--user-data-dir={profile}"]
-    url = f"{server.url}/formgrader/{path}?token={TOKEN}"
-    command = [BROWSER, *options, "--virtual-time-budget=20000", "--timeout=60000", "--dump-dom", url]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]+>", " ", done.stdout, flags=re.DOTALL))
+    document = page_after(f"{server.url}/formgrader/{path}?token={TOKEN}", profile)
+    return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]+>", " ", document, flags=re.DOTALL))
 
 
 def test_marks_of_a_class_run_are_listed(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -16,7 +16,11 @@ from edl_labs.course.grade.assignment import Assignment, KnownCell
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import ProbedRun
-from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
+from edl_labs.course.grade.without_scripts import (
+    outputs_without_scripts,
+    pictures_without_scripts,
+    prose_without_scripts,
+)
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
@@ -33,9 +37,10 @@ def graded_notebook(
     for index, cell in enumerate(plan.cells):
         made = _cell(index, cell)
         if cell.kind == "code":
-            outputs = _verdict(cell, run) if cell.probes else run.outputs.get(index, [])
+            outputs = run.outputs.get(index, [])
             if plan.is_secret(index) and not cell.probes:
                 outputs = [*_handed_in(cell, limits), *outputs]
+            outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs)
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
         cells.append(made)
@@ -60,11 +65,13 @@ def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _cell(index: int, cell: PlannedCell) -> dict[str, Any]:
     known = cell.known if cell.keeps_id or (cell.known and not cell.known.role) else None
-    source = cell.source if cell.kind == "code" else prose_without_scripts(cell.source)
+    pictures = pictures_without_scripts(cell.attachments) if cell.kind == "markdown" else {}
+    released = cell.known is not None and cell.source.strip() == cell.known.source.strip()
+    source = cell.source if cell.kind == "code" or released else prose_without_scripts(cell.source, pictures)
     head = {"cell_type": cell.kind, "id": known.id if known else f"student-{index}"}
     made: dict[str, Any] = {**head, "source": source, "metadata": _metadata(known)}
-    if cell.attachments and cell.kind == "markdown":
-        made["attachments"] = cell.attachments
+    if pictures:
+        made["attachments"] = pictures
     return made
 
 
@@ -117,12 +124,12 @@ def _plain_text(value: Any) -> str:
 
 
 def _kept(outputs: list[dict[str, Any]], left_bytes: int, most_lines: int) -> tuple[list[dict[str, Any]], int]:
-    """The outputs, without what browsers would run, cut to the lines and bytes that people can read."""
+    """The outputs, cut to the lines and bytes that people can read."""
     kept: list[dict[str, Any]] = []
     for output in outputs:
         if left_bytes <= 0:
             return [*kept, dict(_CUT)], left_bytes
-        shown = _cut(output_without_scripts(output), most_lines)
+        shown = _cut(output, most_lines)
         left_bytes -= len(msgspec.json.encode(shown))
         kept.append(shown if left_bytes > 0 else dict(_CUT))
     return kept, left_bytes

@@ -33,7 +33,7 @@ class PlannedCell:
     """The exercise that is probed here."""
     keeps_id: bool = False
     """Whether this one, of several copies, is the cell that nbgrader grades."""
-    attachments: dict[str, object] | None = None
+    attachments: dict[str, dict[str, str]] | None = None
     outputs: bytes = b""
     """The outputs that were handed in with it, as JSON that nobody has looked at."""
 

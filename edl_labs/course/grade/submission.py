@@ -38,7 +38,7 @@ class SubmittedCell:
     id: str
     source: str
     grade_id: str = ""
-    attachments: dict[str, Any] | None = None
+    attachments: dict[str, dict[str, str]] | None = None
     outputs: bytes = b""
 
 
@@ -229,7 +229,7 @@ def _grade_id(metadata: msgspec.Raw) -> str:
     return str(_decoded(_text, grade_id, ""))
 
 
-def _attachments(raw: msgspec.Raw) -> dict[str, Any] | None:
+def _attachments(raw: msgspec.Raw) -> dict[str, dict[str, str]] | None:
     return _decoded(_bundles, raw, None) or None
 
 

@@ -14,7 +14,11 @@ from typing import Any
 from edl_labs.checks.score import MIME
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.grade.without_scripts import output_without_scripts, prose_without_scripts
+from edl_labs.course.grade.without_scripts import (
+    outputs_without_scripts,
+    pictures_without_scripts,
+    prose_without_scripts,
+)
 from edl_labs.course.marks.collect import hand_ins
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
@@ -146,11 +150,16 @@ def _outcomes(notebook: Any) -> dict[str, dict[str, Any]]:
 
 def _harmless(notebook: Any) -> Any:
     """The notebook without what a browser would run, and without frames of the library in tracebacks."""
+    from nbformat import from_dict
+
     for cell in notebook.cells:
         if cell.cell_type != "code":
-            cell.source = prose_without_scripts(cell.source)
+            pictures = pictures_without_scripts(cell.pop("attachments", None))
+            cell.source = prose_without_scripts(cell.source, pictures)
+            if pictures:
+                cell.attachments = from_dict(pictures)
             continue
-        cell.outputs = [_without_frames(output_without_scripts(output)) for output in cell.get("outputs", ())]
+        cell.outputs = [_without_frames(output) for output in outputs_without_scripts(cell.get("outputs", ()))]
     return notebook
 
 
