@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -11,14 +12,16 @@ import sys
 import time
 from datetime import datetime
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade import classrun, grader
+from edl_labs.course.grade import classrun, grader, result
 from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
+from edl_labs.course.marks.feedback import feedback
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
-from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
 
 FULL = float(sum(POINTS[name] for name in SOLUTIONS))
@@ -272,3 +275,101 @@ def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkey
 
     assert ["graded"] == [row.state for row in run(course).rows]
     assert 2 == len(tries)
+
+
+def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(course: Course, monkeypatch: pytest.MonkeyPatch):
+    for number in range(3):
+        numbered(course, number)
+    write, full = result.write_atomically, []
+
+    def no_room(path: Path, data: bytes, **options: object) -> None:
+        full.append(path)
+        if len(full) > 2:  # two files a student
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(result, "write_atomically", no_room)
+    with pytest.raises(EdlError, match="the disk is full") as told:
+        run(course, jobs=1)
+    monkeypatch.setattr(result, "write_atomically", write)
+
+    assert "1 of 3 students are in the gradebook" in told.value.why
+    assert ["kept", "graded", "graded"] == [row.state for row in run(course, jobs=1).rows]
+
+
+def test_a_full_gradebook_is_told_and_the_run_goes_on(course: Course, monkeypatch: pytest.MonkeyPatch):
+    for number in range(2):
+        numbered(course, number)
+
+    def no_room(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    right = classrun.Writer.merge
+    monkeypatch.setattr(classrun.Writer, "merge", no_room)
+    with pytest.raises(EdlError, match="the disk is full") as told:
+        run(course, jobs=1)
+    monkeypatch.setattr(classrun.Writer, "merge", right)
+
+    assert "0 of 2 students" in told.value.why
+    assert [FULL] * 2 == [row.points for row in run(course, jobs=1).rows]
+
+
+def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+):
+    for number in range(2):
+        numbered(course, number)
+    monkeypatch.setattr(grader, "_IMPORTS", grader._IMPORTS.replace("try:", "try:\n    import no_such_module"))
+    with pytest.raises(UsageError, match="kernels cannot import edl_labs") as told:
+        run(course)
+
+    assert "no_such_module" in told.value.why
+
+
+MOMENTS = 50  # kills: between finished students, while one is entered, while one is graded
+
+
+@pytest.mark.parametrize("moments", [3, pytest.param(MOMENTS, marks=pytest.mark.slow)])
+def test_kills_between_finished_students_change_nothing(course: Course, moments: int):
+    """A run that is killed again and again ends in the gradebook and the feedback of a run that was left alone."""
+    for number in range(4):
+        numbered(course, number)
+    run(course, jobs=1, seed=5)
+    wanted = (stored_marks(course), pages_of(course))
+    random = Random(7)
+    for _ in range(moments):
+        if len(stored_marks(course)) == 4:
+            forget(course)
+        killed_run(course, done=random.randint(1, 3), later_s=random.choice((0.0, random.uniform(0.0, 0.4))))
+
+        assert stored_marks(course).items() <= wanted[0].items()
+    run(course, jobs=1)
+
+    assert wanted == (stored_marks(course), pages_of(course))
+
+
+def killed_run(course: Course, *, done: int, later_s: float) -> None:
+    """A run that is killed `later_s` after `done` more students were entered, unless it ends before."""
+    command = [sys.executable, "-c", _GRADER, str(course.root)]
+    process = subprocess.Popen(command, env=course.env, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for _ in range(done):
+        process.stdout.readline()
+    time.sleep(later_s)
+    process.kill()
+    process.wait()
+
+
+def pages_of(course: Course) -> dict[str, bytes]:
+    """Everyone's feedback page."""
+    folder = CourseFolder(course.root)
+    feedback(LAB, course=folder)
+    students = folder.students(LAB)
+    return {s: (folder.path("feedback", student=s, assignment=LAB) / f"{LAB}.html").read_bytes() for s in students}
+
+
+def forget(course: Course) -> None:
+    """Put the course back to before anything was graded, but for the seed and the solution's evidence."""
+    shutil.rmtree(course.root / "course" / "autograded")
+    shutil.rmtree(course.root / "course" / "grading" / LAB / "results")
+    (course.root / "course" / "gradebook.db").unlink()

@@ -11,14 +11,14 @@ import fnmatch
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.files import is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.probe_run import Usage
@@ -27,6 +27,7 @@ from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.sandbox import Level, Limits
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
+from edl_labs.units import counted
 from edl_labs.values import Value
 
 
@@ -119,11 +120,13 @@ def grade(
         raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
     began = time.monotonic()
     jobs = max(1, min(jobs or usable_cores(), len(students)))
-    with _alone(course.grading(assignment)):
+    rows: dict[str, StudentRow] = {}
+    with _room_told(course, rows, students), _alone(course.grading(assignment)):
         grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu)
         with grader, Writer(course, known) as writer:
-            rows = _run(grader, writer, students, jobs=jobs, progress=progress)
-    return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, tuple(rows))
+            _run(grader, writer, students, rows, jobs=jobs, progress=progress)
+    in_order = tuple(rows[student] for student in students)
+    return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, in_order)
 
 
 @dataclass(frozen=True)
@@ -143,16 +146,35 @@ class _Queues:
     done: queue.SimpleQueue[_Done | BaseException] = field(default_factory=queue.SimpleQueue)
 
 
+@contextmanager
+def _room_told(course: CourseFolder, rows: Mapping[str, StudentRow], students: Sequence[str]) -> Iterator[None]:
+    """EdlError for a disk that is full, wherever it showed: what is kept, and that the run goes on from there."""
+    try:
+        yield
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        why = f"the marks of {len(rows)} of {counted(len(students), 'student')} are in the gradebook, and stay there"
+        then = f"make room where {course.root.name}/ lies, then grade again: it goes on where it was"
+        raise EdlError("the disk is full", why=why, next=then) from None
+
+
 def _run(
-    grader: Grader, writer: Writer, students: list[str], *, jobs: int, progress: ProgressHook | None
-) -> list[StudentRow]:
+    grader: Grader,
+    writer: Writer,
+    students: list[str],
+    rows: dict[str, StudentRow],
+    *,
+    jobs: int,
+    progress: ProgressHook | None,
+) -> None:
+    """Fill `rows`, by student, in the order in which they are done."""
     work = _Queues()
     for student in students:
         work.waiting.put(student)
     threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(jobs)]
     for thread in threads:
         thread.start()
-    rows: dict[str, StudentRow] = {}
     began = time.monotonic()
     try:
         while len(rows) < len(students):
@@ -166,7 +188,6 @@ def _run(
         grader.close()
         for thread in threads:
             thread.join(timeout=10)
-    return [rows[student] for student in students]
 
 
 def _progress(done: int, total: int, student: str, elapsed_s: float) -> ClassProgress:
@@ -213,6 +234,8 @@ def _entered(grader: Grader, writer: Writer, done: _Done) -> StudentRow:
         return _merged(grader, writer, done.student, done.result, "kept" if done.kept else "graded")
     except Exception as error:
         writer.roll_back()
+        if is_disk_full(error):
+            raise
         return StudentRow(done.student, "failed", remarks=(f"the gradebook refused it: {str(error)[:300]}",))
 
 

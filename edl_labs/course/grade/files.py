@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -24,6 +25,16 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644, durable: boo
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether it came of a full disk or quota: the system's own error, or SQLite's in SQLAlchemy's words."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return True
+    if type(error).__module__.startswith(("sqlite3", "sqlalchemy")) and "disk is full" in str(error):
+        return True
+    before = error.__cause__ or error.__context__
+    return before is not None and is_disk_full(before)
 
 
 def remove_parts(folder: Path) -> None:

@@ -27,6 +27,7 @@ from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
+from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
 from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.errors import EdlError, UsageError
 
@@ -76,6 +77,19 @@ def _is_module(name: str) -> bool:
         return find_spec(top) is not None
     path = _PACKAGE.joinpath(*rest.split(".")) if rest else _PACKAGE
     return path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()
+
+
+# What a probe imports, tried before the first student; the sandbox shows less than this process sees.
+_IMPORTS = """
+try:
+    import edl_labs.checks.evidence, edl_labs.checks.plain_data, edl_labs.checks.caught_output
+    from edl_labs.checks.lab_exercises import load_lab
+    if payload:
+        load_lab(payload.decode())
+    answer(b"")
+except Exception as error:
+    answer(f"{type(error).__name__}: {error}".encode())
+"""
 
 
 class Grader:
@@ -162,8 +176,29 @@ class Grader:
         """The kernels' parent, with the usual libraries imported."""
         with self._lock:
             if self._pool is None:
-                self._pool = self._new_pool()
+                pool = self._new_pool()
+                try:
+                    self._try(pool)
+                except BaseException:
+                    pool.close()
+                    raise
+                self._pool = pool
             return self._pool
+
+    def _try(self, pool: KernelPool) -> None:
+        """UsageError, once and at the start, when kernels cannot import what probes need: nobody could be graded."""
+        lab = "" if self.assignment.own_exercises else self.assignment.name
+        try:
+            with pool.kernel() as kernel:
+                said = kernel.ask(_IMPORTS, lab.encode(), timeout_s=self.limits.cell_s).decode("utf-8", "replace")
+        except (KernelDied, Violation) as end:
+            said = str(end)
+        if said:
+            raise UsageError(
+                "students' kernels cannot import edl_labs",
+                why=said[:500],
+                next="install edl-labs and what it needs into this environment itself, then: edl-labs doctor --sandbox",
+            )
 
     def _new_pool(self) -> KernelPool:
         if self.on_gpu and self._gpu is None:

@@ -102,8 +102,9 @@ class Limits:
     """One judgement, outside the kernel; comparing takes milliseconds, replaying a long program a second."""
 
     # What is read, probed and kept of it
-    evidence_bytes: int = _bytes(32 * MIB, least=KIB, most=64 * MIB)
-    """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB."""
+    evidence_bytes: int = _bytes(8 * MIB, least=KIB, most=64 * MIB)
+    """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB; with 32 MiB, hostile
+    evidence took half a minute of the judge for each check."""
     judge_bytes: int = _bytes(GIB, least=256 * MIB)
     """Memory of the judge: evidence of full size, decoded and copied, and the library beside it."""
     submission_bytes: int = _bytes(128 * MIB, least=64 * KIB)

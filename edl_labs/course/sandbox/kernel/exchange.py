@@ -31,7 +31,7 @@ class Violation(EdlError):
 
 
 class KernelDied(EdlError):
-    """The kernel is gone. `reason` says how: "memory", "files", "processes", "cpu", "signal 11", "exit 0",
+    """The kernel is gone. `reason` says how: "memory", "files", "processes", "cpu", "stopped", "signal 11", "exit 0",
     "sandbox ended"."""
 
     def __init__(self, reason: str, *, result: CellResult | None = None) -> None:

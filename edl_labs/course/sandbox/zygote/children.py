@@ -16,6 +16,7 @@ from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.stage import become_user
 from edl_labs.course.sandbox.zygote.box import Box, Place, enter
 
+_STOPPED_S = 1.0  # no lab stops its own kernel; a moment for what stops and wakes it on purpose
 _END_S = 10.0  # SIGKILL acts at once; giving gigabytes back takes seconds on a machine that is full
 
 
@@ -34,6 +35,8 @@ class Child:
     cpu_s: float = 0.0
     peak_bytes: int = 0
     processes: int = field(default=1)
+    stopped_s: float | None = None
+    """When it was first seen stopped, by the monotonic clock; None while it runs."""
 
     def handles(self) -> list[int]:
         """Descriptors that become readable when the kernel, or its whole box, has ended."""
@@ -120,6 +123,7 @@ class Children:
         for child in self._by_pid.values():
             self._measure(child)
             self._weigh(child)
+            self._watch_stop(child)
 
     def _measure(self, child: Child) -> None:
         if child.status is not None:
@@ -142,6 +146,15 @@ class Children:
         child.scale = None
         child.peak_bytes = max(child.peak_bytes, weight_bytes if weight_bytes < UNKNOWN else 0)
         self._judge(child, "memory" if weight_bytes > self._limits.memory_bytes else "")
+
+    def _watch_stop(self, child: Child) -> None:
+        """End a kernel that stopped itself (SIGSTOP): nobody will wake it, and its time limit is long."""
+        if _state(child.pid) not in ("T", "t"):
+            child.stopped_s = None
+        elif child.stopped_s is None:
+            child.stopped_s = time.monotonic()
+        elif time.monotonic() - child.stopped_s > _STOPPED_S:
+            self._judge(child, "stopped")
 
     def _judge(self, child: Child, over: str) -> None:
         if over and not child.over:
@@ -180,10 +193,15 @@ def child_pids() -> list[int]:
 
 
 def _is_zombie(pid: str) -> bool:
+    return _state(pid) in ("Z", "")
+
+
+def _state(pid: int | str) -> str:
+    """The letter of /proc for what the process does; empty when it is gone."""
     try:
-        return Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return True
+        return ""
 
 
 def _kill_user(uid: int) -> None:
