@@ -15,7 +15,7 @@ from edl_labs.units import counted
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.mutation import LabMutation
-    from edl_labs.course.lab.proof import ExerciseProof, LabProof
+    from edl_labs.course.lab.prove import ExerciseProof, LabProof
 
 
 def add_to(app: typer.Typer) -> None:

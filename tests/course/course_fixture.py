@@ -213,8 +213,7 @@ def make_lab_course(root: Path, name: str) -> Course:
     """A course folder around a lab of this repository, built and released as the build does it."""
     from edl_labs.course.course_folder import Course as Repository
     from edl_labs.course.lab.read import read_lab
-    from edl_labs.course.lab.release import release
-    from edl_labs.course.lab.source_notebook import dumps, source_notebook
+    from edl_labs.course.lab.source_notebook import dumps, release, source_notebook
 
     course = Course(root, name, own_exercises=False)
     (root / "home").mkdir(parents=True)

@@ -13,8 +13,7 @@ from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import badges, repository
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
-from edl_labs.course.lab.release import release
-from edl_labs.course.lab.source_notebook import dumps, locked_digests, source_notebook
+from edl_labs.course.lab.source_notebook import dumps, locked_digests, release, source_notebook
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 

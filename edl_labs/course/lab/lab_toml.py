@@ -8,7 +8,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.course.lab.markers import NAME
+from edl_labs.course.lab.source import NAME
 from edl_labs.errors import SourceError
 
 DEVICES = ("any", "cuda")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.course.lab.markers import Marker
-from edl_labs.course.lab.source import parse
+from edl_labs.course.lab.source import Marker, parse
 from edl_labs.errors import SourceError
 
 BEFORE = "# %% [markdown]\n# # Title\n\n"

@@ -11,8 +11,7 @@ import pytest
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
-from edl_labs.course.lab.scaffold import new
-from edl_labs.course.lab.templates import filled
+from edl_labs.course.lab.scaffold import filled, new
 from edl_labs.errors import UsageError
 from tests.unit.course.lab import kit
 

@@ -10,8 +10,7 @@ import pytest
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.read import read_lab
-from edl_labs.course.lab.release import release
-from edl_labs.course.lab.source_notebook import NBGRADER_SCHEMA, dumps, locked_digests, source_notebook
+from edl_labs.course.lab.source_notebook import NBGRADER_SCHEMA, dumps, locked_digests, release, source_notebook
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 

@@ -287,7 +287,7 @@ def test_what_a_lab_may_import_is_what_a_students_kernel_has() -> None:
     import tomllib
     from pathlib import Path
 
-    from edl_labs.course.lab.imports import STUDENT_PACKAGES
+    from edl_labs.course.lab.rules import STUDENT_PACKAGES
 
     project = tomllib.loads((Path(__file__).resolve().parents[4] / "pyproject.toml").read_text())["project"]
     needed = {re.split(r"[<>=!~; \[]", text)[0] for text in project["dependencies"]}
