@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from edl_labs.errors import EdlError
 from edl_labs.units import counted
 from edl_labs.values import Value
 
+# No lab imports from there, and the build refuses one that does.
+_IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
 _BINS = 5  # bars that fit beside each other on a narrow page
 _PAIRS_SHOWN = 30  # as many as a person looks through; the JSON has all
@@ -83,7 +86,10 @@ def class_report(
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
     marks = class_marks(course, assignment)
-    results, solutions, unread = _read_class(course, known, [m.student for m in marks])
+    results, solutions, unread, importing = _read_class(course, known, [m.student for m in marks])
+    odd = {student: [flag for flag in result.flags if flag in _SUSPICIOUS] for student, result in results.items()}
+    for student in importing:
+        odd.setdefault(student, []).append("imports exercises")
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
     pairs = similar_pairs(solutions, staff=staff, least=least_alike)
     order = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
@@ -94,7 +100,7 @@ def class_report(
         max_points=marks[0].max_points,
         exercises=tuple(_exercise(name, marks, results) for name in order),
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
-        flags=tuple((s, odd) for s, r in results.items() if (odd := tuple(f for f in r.flags if f in _SUSPICIOUS))),
+        flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
         unread=tuple(unread),
     )
@@ -103,11 +109,13 @@ def class_report(
 
 def _read_class(
     course: CourseFolder, known: Assignment, students: Sequence[str]
-) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str]]:
-    """By student: the result that is kept, and the work by exercise; and who handed in what cannot be read."""
+) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str], list[str]]:
+    """By student: the result that is kept, and the work by exercise; who handed in what cannot be read; who imports
+    from the exercises themselves."""
     results: dict[str, Result] = {}
     solutions: dict[str, dict[str, str]] = {}
     unread: list[str] = []
+    importing: list[str] = []
     with Grader(course, known) as grader:
         for student in students:
             folder = course.path("submitted", student=student, assignment=known.name)
@@ -119,8 +127,15 @@ def _read_class(
             found = grader.stored(submission)
             if found is not None:
                 results[student] = found
-            solutions[student] = _own_work(make_plan(known, submission))
-    return results, solutions, unread
+            plan = make_plan(known, submission)
+            solutions[student] = _own_work(plan)
+            importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
+    return results, solutions, unread, importing
+
+
+def imports_exercises(source: str) -> bool:
+    """Whether a cell reaches for the exercises' own modules or the judge's part of them, however it imports them."""
+    return bool(_IMPORTS_EXERCISES.search(source))
 
 
 def _own_work(plan: MarkingPlan) -> dict[str, str]:
