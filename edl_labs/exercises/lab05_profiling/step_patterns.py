@@ -41,10 +41,10 @@ class NameThePattern:
             )
         mine, rights = _by_place(got["charges"]), _by_place(want["charges"])
         if name != right:
-            what = f"this step is not bound by {name!r}"
             if mine == rights and name == max(rights, key=rights.__getitem__)[0]:
-                what += ", which has the largest charge of a single line"
-            raise Wrong(what, why=_IF[name], next=_NEXT[name])
+                what = f"this step is not bound by {name!r}, which has the largest charge of a single line"
+                raise Wrong(what, why=_IF[name], next=_NEXT[name])
+            raise Wrong(f"this step is not bound by {name!r}", why=_IF[name], next=_NEXT[name])
         _judge_charges(mine, rights)
 
     def combine(self, fractions: list[float]) -> float:

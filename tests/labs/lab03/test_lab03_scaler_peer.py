@@ -127,11 +127,15 @@ def test_other_wrong_scalers_lose_and_are_told_why(judged, solution, methods, to
     assert told in outcome.what
 
 
+def weights_of(optimizer):
+    return [weight for group in optimizer.param_groups for weight in group["params"]]
+
+
 def unscales_out_of_place(self, optimizer):
     if self.is_unscaled:
         raise RuntimeError("twice")
     self.is_unscaled = True
-    for weight in optimizer.param_groups[0]["params"]:
+    for weight in weights_of(optimizer):
         if weight.grad is not None:
             weight.grad = weight.grad / self.current
             self.has_overflow |= not bool(torch.isfinite(weight.grad).all())
@@ -147,7 +151,7 @@ def sees_only_infinity(self, optimizer):
     if self.is_unscaled:
         raise RuntimeError("twice")
     self.is_unscaled = True
-    for weight in optimizer.param_groups[0]["params"]:
+    for weight in weights_of(optimizer):
         if weight.grad is not None:
             weight.grad.div_(self.current)
             self.has_overflow |= bool(torch.isinf(weight.grad).any())
