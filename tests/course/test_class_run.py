@@ -19,6 +19,9 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import classrun, grader, result
 from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
+from edl_labs.course.grade.grader import Grader
+from edl_labs.course.grade.secret_cases import class_draws
+from edl_labs.course.grade.submission import read_submission
 from edl_labs.course.marks.feedback import feedback
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import EdlError, NothingToDo, UsageError
@@ -376,3 +379,21 @@ def forget(course: Course) -> None:
     shutil.rmtree(course.root / "course" / "grading" / LAB / "results")
     for path in (course.root / "course").glob("gradebook.db*"):  # and the journal of a run that was killed
         path.unlink()
+
+
+def test_the_same_submission_has_the_same_draw_however_often_it_is_graded(course: Course):
+    for number in range(3):
+        numbered(course, number)
+    known = CourseFolder(course.root)
+    first, again = (run(course, fresh=fresh) for fresh in (False, True))
+    draws = class_draws(known.grading(LAB))
+
+    assert 8 == draws.count
+    assert [row.marks for row in first.rows] == [row.marks for row in again.rows]
+    for student in known.students(LAB):
+        submission = read_submission(known.path("submitted", student=student, assignment=LAB), LAB)
+        with Grader(known, known.assignment(LAB)) as one:
+            found = one.stored(submission, student)
+
+        assert found is not None
+        assert draws.number(student, submission.digest) == found.draw

@@ -23,7 +23,7 @@ from edl_labs.course.grade.probe_run import PlanRunner, Usage
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
-from edl_labs.course.grade.secret_cases import ClassSecrets, class_seed
+from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
@@ -96,7 +96,8 @@ class Grader:
     """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
 
     `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
-    graded on a GPU elsewhere, and grades nothing.
+    graded on a GPU elsewhere, and grades nothing. `seed` has one draw for everybody, or `draws` of them; without it the
+    class's own count.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Grader:
         assignment: Assignment,
         *,
         seed: int | None = None,
+        draws: int | None = None,
         level: Level | None = None,
         limits: Limits | None = None,
         fresh: bool = False,
@@ -117,11 +119,12 @@ class Grader:
         self.on_gpu = on_gpu or gpu is not None
         self.level, self.limits = level or best_level(), limits or course.limits
         self.folder = course.grading(assignment.name)
-        self.seed = class_seed(self.folder, seed=seed)
+        count = draws or (self.limits.draws if seed is None else 1)
+        self.draws = class_draws(self.folder, seed=seed, count=count)
         self.store = ResultStore(self.folder / "results")
         self._lock, self._local = threading.Lock(), threading.local()
         self._pool: KernelPool | None = None
-        self._shared: ClassSecrets | None = None
+        self._shared: dict[int, ClassSecrets] = {}
         self._judges: list[Judge | ReferenceProcess] = []
         self.stopping = threading.Event()
 
@@ -143,30 +146,36 @@ class Grader:
         """One student's result, and whether it was there already. Unreadable is all that a student can bring about."""
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
         submission = read_submission(folder, self.assignment.name, limits=self.limits)
-        key = self.key(submission)
+        key, draw = self.key(submission, student), self.draws.number(student, submission.digest)
         stored = None if self.fresh else self.store.load(key)
         if stored is not None:
             return stored, True
-        examiner = self._examiner()
+        examiner = self._examiner(draw)
         began = time.monotonic()
         plan = make_plan(self.assignment, submission)
         run = examiner.grade(plan)
         run.usage += Usage(wall_s=time.monotonic() - began)
         result = make_result(
-            key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted
+            key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted, draw=draw
         )
         if self.stopping.is_set():
             raise EdlError("the run was stopped")
         self.store.save(result, graded_notebook(self.assignment, plan, run, limits=self.limits))
         return result, False
 
-    def stored(self, submission: Submission) -> Result | None:
+    @property
+    def seed(self) -> int:
+        """What the class's draws are made from."""
+        return self.draws.seed
+
+    def stored(self, submission: Submission, student: str) -> Result | None:
         """The result of a submission, if it was graded as it would be now; nothing is graded."""
-        return self.store.load(self.key(submission))
+        return self.store.load(self.key(submission, student))
 
     def prepare(self) -> None:
         """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
-        self._secrets().wait()
+        for draw in range(self.draws.count):
+            self._secrets(draw).wait()
 
     def new_kernel(self) -> SandboxKernel:
         """A fresh kernel with what lies beside the released notebook."""
@@ -213,14 +222,14 @@ class Grader:
             # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
             return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
-    def _examiner(self) -> Examiner:
-        """This thread's own, with a judge of its own."""
+    def _examiner(self, draw: int = 0) -> Examiner:
+        """This thread's own, with a judge of its own, for the secret cases of one draw."""
         examiner: Examiner | None = getattr(self._local, "examiner", None)
-        secrets = self._secrets()
+        secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
             judge, solution = (examiner.judge, examiner.solution) if examiner else self._new_judges()
             runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
-            examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.seed)
+            examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.draws.seed_of(draw))
         return examiner
 
     def _new_judges(self) -> tuple[Judge, ReferenceProcess]:
@@ -229,20 +238,19 @@ class Grader:
             self._judges += [judge, solution]
         return judge, solution
 
-    def _secrets(self) -> ClassSecrets:
-        """The secret cases with the solution's evidence, worked out beside the first submissions."""
-        pool = self.pool()
+    def _secrets(self, draw: int) -> ClassSecrets:
+        """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""
+        pool, seed = self.pool(), self.draws.seed_of(draw)
         with self._lock:
-            if self._shared is None or self._shared.failed:
+            if draw not in self._shared or self._shared[draw].failed:
                 runner = PlanRunner(self.assignment, lambda: pool.kernel(files=self.assignment.files), self.limits)
-                self._shared = ClassSecrets(
-                    lambda: reference(runner, seed=self.seed, folder=self.folder / "references", on_gpu=self.on_gpu)
+                self._shared[draw] = ClassSecrets(
+                    lambda: reference(runner, seed=seed, folder=self.folder / "references", on_gpu=self.on_gpu)
                 )
-            return self._shared
+            return self._shared[draw]
 
-    def key(self, submission: Submission) -> str:
+    def key(self, submission: Submission, student: str) -> str:
         """The name of a submission's result."""
         limits = self.limits.key() + ("/gpu" if self.on_gpu else "")
-        return result_key(
-            submission.digest, self.assignment.digest, seed=self.seed, level=self.level.value, limits=limits
-        )
+        seed = self.draws.seed_of(self.draws.number(student, submission.digest))
+        return result_key(submission.digest, self.assignment.digest, seed=seed, level=self.level.value, limits=limits)

@@ -103,6 +103,9 @@ def _sentences(lab: str, folder: Path) -> Sentences:
     ours = [file for part in _OURS for file in (_PACKAGE / part).glob("*.py")]
     found: list[tuple[str, ...]] = []
     words = {exercise.name for exercise in load_lab(lab)}
+    for exercise in load_lab(lab):
+        named = {name: getattr(exercise.spec, name) for name in dir(type(exercise.spec)) if not name.startswith("_")}
+        words |= {value for value in named.values() if isinstance(value, str)}
     for file in (*modules, *shared, *ours):
         tree, names = ast.parse(file.read_text(encoding="utf-8")), _constants_of(file, lab)
         found += [parts for node in ast.walk(tree) if (parts := _parts(node, names))]

@@ -60,6 +60,8 @@ class Result(UsingValue):
     untouched: tuple[str, ...] = ()
     """nbgrader's ids of the cells that are as they were released."""
     usage: Usage = field(default_factory=Usage)
+    draw: int = 0
+    """Which of the class's draws of secret cases counted."""
 
     @property
     def undecided(self) -> frozenset[str]:
@@ -72,7 +74,9 @@ class Result(UsingValue):
         return {outcome.name: outcome.points for outcome in self.outcomes}
 
 
-def make_result(key: str, assignment: str, level: str, *, plan: MarkingPlan, run: ProbedRun, trusted: bool) -> Result:
+def make_result(
+    key: str, assignment: str, level: str, *, plan: MarkingPlan, run: ProbedRun, trusted: bool, draw: int = 0
+) -> Result:
     """The result of a run."""
     outcomes = tuple(cut_short(run.outcomes[name]) for name in sorted(run.outcomes))
     answers = tuple((name, hashlib.sha256(text.encode()).hexdigest()) for name, text in plan.answers().items())
@@ -87,6 +91,7 @@ def make_result(key: str, assignment: str, level: str, *, plan: MarkingPlan, run
         answers=answers,
         untouched=plan.untouched(),
         usage=run.usage,
+        draw=draw,
     )
 
 

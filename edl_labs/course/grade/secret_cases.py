@@ -1,7 +1,8 @@
-"""A class's seed, and what it makes secret: the cases of each exercise with the solution's evidence for them."""
+"""A class's draws, and what each makes secret: the cases of each exercise with the solution's evidence for them."""
 
 from __future__ import annotations
 
+import hmac
 import json
 import secrets
 import threading
@@ -21,15 +22,48 @@ class SecretCases:
     wants: bytes
 
 
-def class_seed(folder: Path, *, seed: int | None = None) -> int:
-    """The seed of the secret cases: the given one, else the recorded one, else a new one. It is recorded."""
+@dataclass(frozen=True)
+class Draws:
+    """A class's draws of secret cases: those of `seed` for everybody, or of a pool of `count` one for each submission.
+
+    >>> Draws(7).seed_of(Draws(7).number("ana", "digest"))
+    7
+    >>> pool = Draws(7, 8)
+    >>> pool.number("ana", "digest"), len({pool.seed_of(number) for number in range(8)})
+    (6, 8)
+    """
+
+    seed: int
+    count: int = 1
+
+    def number(self, student: str, digest: str) -> int:
+        """The draw that counts for a student's submission: a keyed hash, the same wherever and however often."""
+        if self.count == 1:
+            return 0
+        told = hmac.digest(str(self.seed).encode(), json.dumps([student, digest]).encode(), "sha256")
+        return int.from_bytes(told, "big") % self.count
+
+    def seed_of(self, number: int) -> int:
+        """The seed from which draw `number` is made."""
+        if self.count == 1:
+            return self.seed
+        return int.from_bytes(hmac.digest(str(self.seed).encode(), f"draw {number}".encode(), "sha256")[:6], "big")
+
+
+def class_draws(folder: Path, *, seed: int | None = None, count: int = 1) -> Draws:
+    """The class's draws: those of the given seed, else the recorded ones, else `count` new ones. They are recorded.
+
+    A record without a count is of a class that has one draw for everybody; a given seed draws once, too, unless it
+    comes with the count of its class.
+    """
     path = folder / "seed.json"
-    if seed is None:
-        if path.is_file():
-            return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
-        seed = secrets.randbelow(1 << 48)
-    write_atomically(path, json.dumps({"seed": seed}).encode(), mode=0o600)
-    return seed
+    if seed is None and path.is_file():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        return Draws(int(known["seed"]), int(known.get("draws", 1)))
+    draws = Draws(secrets.randbelow(1 << 48) if seed is None else seed, count)
+    record = {"seed": draws.seed} | ({"draws": count} if count > 1 else {})
+    write_atomically(path, json.dumps(record).encode(), mode=0o600)
+    return draws
 
 
 class ClassSecrets(Mapping[str, SecretCases]):

@@ -124,7 +124,7 @@ def _read_class(
             except EdlError:
                 unread.append(student)
                 continue
-            found = grader.stored(submission)
+            found = grader.stored(submission, student)
             if found is not None:
                 results[student] = found
             plan = make_plan(known, submission)

@@ -101,6 +101,10 @@ class Limits:
     judge_s: float = _seconds(30.0, least=1.0)
     """One judgement, outside the kernel; comparing takes milliseconds, replaying a long program a second."""
 
+    draws: int = _number(8, least=1, most=64)
+    """Draws of secret cases that a class has; which one counts hangs on student and submission. What is learned of one
+    helps one resubmission in eight, and each costs one run of the solution. A class keeps what it began with."""
+
     # What is read, probed and kept of it
     evidence_bytes: int = _bytes(8 * MIB, least=KIB, most=64 * MIB)
     """One probe's answer. All public cases and wanted evidence of a lab together take below 1 MB; with 32 MiB, hostile
@@ -128,7 +132,8 @@ class Limits:
         Limits that are settable only since later count where they are set, so that earlier results keep their names.
         """
         kernel, notebook = ({name: getattr(self, name) for name in names} for names in (_FIRST, _FIRST_OF_NOTEBOOK))
-        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in (*_FIRST, *_FIRST_OF_NOTEBOOK)}
+        apart = (*_FIRST, *_FIRST_OF_NOTEBOOK, "draws")  # the draw that counts stands in a result's name itself
+        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in apart}
         added = {name: value for name, value in others.items() if value != getattr(DEFAULTS, name)}
         return repr((kernel, notebook)) + (repr(added) if added else "")
 

@@ -41,6 +41,7 @@ class Unit:
     level: str
     exercises: str = ""
     gpu: bool = False
+    draws: int = 1
 
     def write(self, path: Path) -> None:
         """The specification as a file."""
@@ -73,7 +74,7 @@ def run_unit(path: Path) -> int:
     course = CourseFolder(Path(unit.course))
     failed = 0
     known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
-    with Grader(course, known, seed=unit.seed, level=Level(unit.level), gpu=gpu) as grader:
+    with Grader(course, known, seed=unit.seed, draws=unit.draws, level=Level(unit.level), gpu=gpu) as grader:
         for student in unit.students:
             try:
                 grader.grade(student)
@@ -158,7 +159,15 @@ def spread(
         own = str(exercises_folder()) if known.own_exercises else ""
         about = (str(course.root.resolve()), assignment)
         units = [
-            Unit(*about, tuple(missing[i : i + students_a_unit]), grader.seed, grader.level.value, own, gpu)
+            Unit(
+                *about,
+                tuple(missing[i : i + students_a_unit]),
+                grader.seed,
+                grader.level.value,
+                own,
+                gpu,
+                grader.draws.count,
+            )
             for i in range(0, len(missing), students_a_unit)
         ]
         folder = grader.folder / "units" / f"{os.getpid()}"
@@ -181,7 +190,7 @@ def spread(
 def _missing(grader: Grader, student: str) -> bool:
     folder = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     try:
-        return grader.stored(read_submission(folder, grader.assignment.name, limits=grader.limits)) is None
+        return grader.stored(read_submission(folder, grader.assignment.name, limits=grader.limits), student) is None
     except EdlError:
         return False  # grading says what is wrong with it, and needs no machine for that
 
