@@ -142,7 +142,9 @@ def test_honest_html_loses_its_styles_alone():
 
 
 def test_a_drawing_becomes_an_image():
-    html = shown(**{"image/svg+xml": '<?xml version="1.0"?><svg viewBox="0 0 1 1"><path d="M0 0"/></svg>'})["data"]
+    html = shown(**{"image/svg+xml": '<?xml version="1.0"?><svg viewBox="0 0 1 1"><!-- 0.0 --><path d="M0 0"/></svg>'})[
+        "data"
+    ]
 
     assert html["text/html"].startswith('<img alt="drawing" src="data:image/svg+xml;base64,')
     assert "" == html_without_scripts("<svg><path></svg>")
