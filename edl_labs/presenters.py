@@ -18,6 +18,14 @@ def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
     return getattr(import_module(module), name)(value, *args, **options)
 
 
+class Drawn:
+    """What a result with a picture has in common; which function draws it is one line in the table of `plots`."""
+
+    def plot(self, axes: Any = None, **options: Any) -> Any:
+        """The result's picture, on new axes unless some are given; gives the axes."""
+        return present("plot", self, axes, **options)
+
+
 def register_presenter(how: str, where: str) -> None:
     """Let `where`, as 'module:function', make `how` of values; the module is imported at the first use."""
     _PRESENTERS[how] = where

@@ -13,6 +13,7 @@ from typing import Any, cast
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
+from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 
 # What something that takes no time is taken to take: far less than anything does.
@@ -37,7 +38,7 @@ class Contention(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class LoaderModel(Value):
+class LoaderModel(Value, Drawn):
     """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
 
     `step_s` is the step's time; with `step_on_cpu` it uses a core of this machine while it runs.

@@ -6,15 +6,33 @@ from importlib import import_module
 from typing import Any
 
 # Which function draws a value of which class. A result's `plot()` ends here, by `presenters.present("plot", self, …)`.
-_DRAWN_BY: dict[str, str] = {
-    "Comparison": "timings:plot_comparison",
-    "Measurement": "timings:plot_measurement",
-    "Sweep": "timings:plot_sweep",
-    "Diagnosis": "trace_pictures:draw_diagnosis",
+_ON_AXES: dict[str, str] = {
+    "Attribution": "trace_pictures:draw_shares",
+    "Comparison": "timings:forest",
+    "DecoderRanks": "data_pipelines:draw_decoders",
+    "Frontier": "data_pipelines:draw_frontier",
+    "Ladder": "data_pipelines:draw_ladder",
+    "LoaderModel": "data_pipelines:draw_model",
+    "Measurement": "timings:strip",
+    "Sweep": "timings:sweep",
+    "Timeline": "timeline_picture:draw_timeline",
 }
+# These make a figure of their own.
+_AS_FIGURE: dict[str, str] = {"Diagnosis": "trace_pictures:draw_diagnosis"}
 
 
-def draw(value: Any, *args: Any, **options: Any) -> Any:
-    """The picture of a result: its axes, or its figure, as the function that draws values of its class returns it."""
-    module, _, name = _DRAWN_BY[type(value).__name__].partition(":")
-    return getattr(import_module(f"edl_labs.plots.{module}"), name)(value, *args, **options)
+def draw(value: Any, axes: Any = None, **options: Any) -> Any:
+    """The picture of a result, on new axes unless some are given: the axes, or the figure of what takes several."""
+    kind = type(value).__name__
+    if kind in _AS_FIGURE:
+        return _function(_AS_FIGURE[kind])(value, **options)
+    if axes is None:
+        from edl_labs.plots.style import subplots
+
+        axes = subplots()[1]
+    return _function(_ON_AXES[kind])(axes, value, **options)
+
+
+def _function(where: str) -> Any:
+    module, _, name = where.partition(":")
+    return getattr(import_module(f"edl_labs.plots.{module}"), name)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from edl_labs.pipeline._frontier import Frontier
     from edl_labs.pipeline._measure_ladder import Ladder
     from edl_labs.pipeline._rank_decoders import DecoderRanks
+    from edl_labs.pipeline.loader_model import LoaderModel
     from edl_labs.virtual import Timeline
 
 # Colour is never the only sign: waiting is hatched, reading dotted.
@@ -108,6 +109,13 @@ def draw_prediction(
     axes.legend(fontsize="small", labelcolor=TEXT)
     axes.grid(alpha=0.3)
     return axes
+
+
+def draw_model(axes: Axes, model: LoaderModel, *, most: int = 8) -> Axes:
+    """`draw_prediction` of a loader's model for 1 to `most` workers, with what each part allows."""
+    each = {workers: model.bounds(workers) for workers in range(1, most + 1)}
+    bounds = {part: {workers: found[part] for workers, found in each.items()} for part in each[1]}
+    return draw_prediction(axes, {workers: min(found.values()) for workers, found in each.items()}, bounds=bounds)
 
 
 def draw_decoders(axes: Axes, ranks: DecoderRanks) -> Axes:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, GREEN, GREY, ORANGE, RED, TEXT, subplots
+from edl_labs.plots.style import BLUE, GREEN, GREY, ORANGE, RED, TEXT
 from edl_labs.units import percent, ratio_text, seconds, time_text
 
 if TYPE_CHECKING:
@@ -96,21 +96,6 @@ def sweep(axes: Axes, result: Sweep, *, x: str, logarithmic: bool = True) -> Axe
     return axes
 
 
-def plot_measurement(measurement: Measurement, axes: Axes | None = None) -> Axes:
-    """`strip` of one measurement, on new axes unless some are given."""
-    return strip(axes or subplots()[1], measurement)
-
-
-def plot_comparison(comparison: Comparison, axes: Axes | None = None) -> Axes:
-    """`forest` of a comparison, on new axes unless some are given."""
-    return forest(axes or subplots()[1], comparison)
-
-
-def plot_sweep(result: Sweep, axes: Axes | None = None, *, x: str, logarithmic: bool = True) -> Axes:
-    """`sweep` of a sweep, on new axes unless some are given."""
-    return sweep(axes or subplots()[1], result, x=x, logarithmic=logarithmic)
-
-
 def _lines(result: Sweep, x: str) -> dict[str, list[tuple[Any, Measurement]]]:
     lines: dict[str, list[tuple[Any, Measurement]]] = {}
     for point in result.points:
@@ -135,4 +120,4 @@ def _time_tick(value: float, _: object = None) -> str:
     return seconds(value)
 
 
-__all__ = ["forest", "plot_comparison", "plot_measurement", "plot_sweep", "strip", "sweep"]
+__all__ = ["forest", "strip", "sweep"]

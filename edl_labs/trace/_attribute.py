@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from edl_labs.presenters import Drawn
 from edl_labs.trace.analysed_trace import AnalysedTrace, Blame, Places
 from edl_labs.trace.causes import CAUSES, HOLDS, LATE
 from edl_labs.trace.device_work import DeviceWork
@@ -134,7 +135,7 @@ class StepShares(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Attribution(Value):
+class Attribution(Value, Drawn):
     """By cause the share of wall time (they sum to 1), its bootstrap interval over steps, and what to blame.
 
     `intervals` are (nan, nan) with fewer than three steps. `rule` is the rule in words.

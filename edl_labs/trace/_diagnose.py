@@ -101,6 +101,8 @@ class Diagnosis(Value):
         """Timeline, shares, flame graph of self time, and the depth of the launch queue."""
         return present("plot", self)
 
+    plot = figure
+
     def __str__(self) -> str:
         return self.text()
 

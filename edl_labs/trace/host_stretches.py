@@ -67,22 +67,23 @@ def host_stretches(trace: Trace, reads: Set[int]) -> HostStretches:
 
     `reads` are the links of copies that bring one number to the host.
     """
-    causes = _causes(trace, reads)
+    places = _places_in_step(trace)
+    causes = _causes(trace, reads, places)
     main, others = _threads(trace)
     stretches = _flat(trace, main, causes)
     for row in others:
         stretches = _over(stretches, _flat(trace, row, causes))
     filled = _filled(stretches, trace.span_s)
-    return HostStretches(tuple(filled if trace.on_device else _joined(trace, filled)))
+    return HostStretches(tuple(filled if trace.on_device else _joined(trace, filled, places.tolist())))
 
 
-def _causes(trace: Trace, reads: Set[int]) -> list[str | None]:
+def _causes(trace: Trace, reads: Set[int], places: np.ndarray) -> list[str | None]:
     """By event its cause; None where the cause is that of what is around it."""
     found: list[str | None] = []
     names, kinds = [trace.names[name] for name in trace.name.tolist()], [KINDS[kind] for kind in trace.kind.tolist()]
     named = {name: named_cause(name) for name in trace.names}
     on_device, rows, links = trace.on_device, trace.row.tolist(), trace.link.tolist()
-    longest_s = [] if on_device else _longest_part_s(trace)
+    longest_s = [] if on_device else _longest_part_s(trace, places)
     calls: dict[int, int] = {}
     for i, (kind, name, around) in enumerate(zip(kinds, names, trace.parent.tolist(), strict=True)):
         above = found[around] if around >= 0 else None
@@ -146,9 +147,8 @@ def _places_in_step(trace: Trace) -> np.ndarray:
     return found
 
 
-def _longest_part_s(trace: Trace) -> list[float]:
+def _longest_part_s(trace: Trace, places: np.ndarray) -> list[float]:
     """By event the longest self time of it and of the operators inside: `aten::to` of a number is four small ones."""
-    places = _places_in_step(trace)
     least_s = np.full(int(places.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least_s, places[places >= 0], trace.self_s[places >= 0])
     found = np.where(places >= 0, np.append(least_s, 0.0)[places], trace.self_s).tolist()
@@ -206,9 +206,9 @@ def _flat(trace: Trace, row: int, causes: list[str | None]) -> list[Stretch]:
     return found
 
 
-def _joined(trace: Trace, stretches: list[Stretch]) -> list[Stretch]:
+def _joined(trace: Trace, stretches: list[Stretch], places: list[int]) -> list[Stretch]:
     """On a CPU the short way from one small operator to the next is overhead, as the operators themselves are."""
-    found, places = stretches[:], _places_in_step(trace).tolist()
+    found = stretches[:]
     between = [
         place
         for place in range(1, len(stretches) - 1)
