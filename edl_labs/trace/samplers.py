@@ -49,17 +49,17 @@ class LineSampler:
         self.lines: list[tuple[float, str]] = []
         self._watched = threading.get_ident()
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._watcher = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> LineSampler:
-        self._thread.start()
+        self._watcher.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join()
+        self._watcher.join()
 
     def _look(self) -> None:
         while not self._stop.wait(_EVERY_S):
