@@ -1,4 +1,4 @@
-"""Commands of those who work on labs: doctor, start, check."""
+"""Commands of those who work on labs, or bring a trace of their own: doctor, start, check, diagnose."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from edl_labs.course.run.checkfile import CheckReport
     from edl_labs.course.run.start import StartReport
     from edl_labs.roofline import Machine
+    from edl_labs.trace import Diagnosis
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (doctor, start, check):
+    for command in (doctor, start, check, diagnose):
         app.command()(command)
 
 
@@ -30,10 +31,10 @@ def doctor(
     """What machine is this, what will work on it, what will be skipped and why."""
     if sandbox:
         _try_escapes(as_json=as_json)
-    from edl_labs.course.run.doctor import diagnose
+    from edl_labs.course.run.doctor import diagnose as examined
 
     with ProgressLines(quiet=True) as progress:
-        report = diagnose(progress=progress)
+        report = examined(progress=progress)
     found = _ceilings(quiet=as_json) if machine and report.ok else None
     if as_json:
         emit({**report.to_json(), "machine": None if found is None else found.to_json()})
@@ -144,3 +145,47 @@ def _show_check(report: CheckReport) -> None:
         print(failure, file=sys.stderr)
     by_hand = f" (and {report.by_hand_points:g} by hand)" if report.by_hand_points else ""
     print(f"{report.points:g} of {report.max_points:g} points{by_hand}, {report.seconds:.1f} s")
+
+
+def diagnose(
+    file: Annotated[Path, typer.Argument(help="A trace: JSON of torch.profiler, plain or .gz, or nsys SQLite.")],
+    rank: Annotated[int | None, typer.Option(help="One rank only, counted from 0.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Where the report goes (FILE.diagnosis.html).")] = None,
+    open_it: Annotated[bool, typer.Option("--open/--no-open", help="Show the report in a browser.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Where the time of a traced loop goes, what mending it would gain, and which habits to drop."""
+    reports = _diagnosed(file, rank)
+    if as_json:
+        emit({"schema": 1, "ranks": [report.to_json() for report in reports]})
+        return
+    for report in reports:
+        print(report.text(), end="\n\n")
+    if len(reports) > 1:
+        slowest = max(reports, key=lambda report: report.attribution.wall_s)
+        print(f"the slowest of {len(reports)} ranks is {slowest.name}: {slowest.verdict}")
+    _show_page(reports, html or Path(f"{file.name}.diagnosis.html"), open_it=open_it)
+
+
+def _diagnosed(file: Path, rank: int | None) -> list[Diagnosis]:
+    from dataclasses import replace
+
+    from edl_labs.trace import diagnose, read_ranks, read_trace
+
+    if rank is not None:
+        return [replace(diagnose(read_trace(file, rank=rank)), name=f"{file.name}, rank {rank}")]
+    traces = read_ranks(file)
+    names = [f"{file.name}, rank {number}" if len(traces) > 1 else file.name for number in range(len(traces))]
+    return [replace(diagnose(trace), name=name) for trace, name in zip(traces, names, strict=True)]
+
+
+def _show_page(reports: list[Diagnosis], path: Path, *, open_it: bool) -> None:
+    import webbrowser
+
+    from edl_labs.course.pages.shell import render
+
+    parts = [report.html() for report in reports]
+    path.write_text(render("diagnosis.html", title=f"Diagnosis of {reports[0].name}", parts=parts), encoding="utf-8")
+    print(f"report with pictures: {path}")
+    if open_it and sys.stdout.isatty():
+        webbrowser.open(path.resolve().as_uri())

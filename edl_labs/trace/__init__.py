@@ -5,7 +5,7 @@ from __future__ import annotations
 from edl_labs.trace._antipatterns import Finding, antipatterns
 from edl_labs.trace._attribute import RULE, Attribution, StepShares, attribute
 from edl_labs.trace._diagnose import Diagnosis, diagnose
-from edl_labs.trace._read_trace import read_trace
+from edl_labs.trace._read_trace import read_ranks, read_trace
 from edl_labs.trace._what_if import Ablation, WhatIf, ablate, most_to_gain, what_if
 from edl_labs.trace.analysed_trace import AnalysedTrace, Blame
 from edl_labs.trace.causes import ABLATIONS, CAUSES, VERDICTS
@@ -53,6 +53,7 @@ __all__ = [
     "attribute",
     "diagnose",
     "most_to_gain",
+    "read_ranks",
     "read_trace",
     "side_by_side",
     "what_if",

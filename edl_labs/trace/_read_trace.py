@@ -13,7 +13,9 @@ from typing import IO, Any
 
 from edl_labs.trace.chrome_events import ChromeEvents, kind_of
 from edl_labs.trace.errors import TraceError
+from edl_labs.trace.nsys_sqlite import is_sqlite, nsys_events
 from edl_labs.trace.trace_table import Trace
+from edl_labs.units import counted
 
 # Read at a time: 4 MB, however large the file is.
 _CHUNK = 1 << 22
@@ -24,35 +26,62 @@ _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 _SPACE = " \t\r\n"
 
 
-def read_trace(source: str | os.PathLike[str] | dict[str, Any] | list[Any]) -> Trace:
-    """The table of a trace: a Chrome-trace file of torch.profiler, VirtualGPU or nsys, or its parsed form.
+_Source = str | os.PathLike[str] | dict[str, Any] | list[Any]
 
-    A file, plain or gzipped, is streamed: 500 MB take less than 2 GB of memory. Raises TraceError where it is missing,
-    truncated or foreign, saying where.
+
+def read_trace(source: _Source, *, rank: int | None = None) -> Trace:
+    """The table of a trace: a Chrome trace of torch.profiler or VirtualGPU, an nsys export to SQLite, or parsed JSON.
+
+    A file, plain or gzipped, is streamed: 500 MB take less than 2 GB of memory. `rank` chooses one of several. Raises
+    TraceError where it is missing, truncated or foreign, saying where, and where it holds several ranks.
     """
+    ranks = read_ranks(source)
+    if rank is None and len(ranks) == 1:
+        return ranks[0]
+    if rank is None or not 0 <= rank < len(ranks):
+        label = "the given value" if isinstance(source, (dict, list)) else Path(source).name
+        raise TraceError(
+            f"{label} holds {counted(len(ranks), 'rank')}" + ("" if rank is None else f", none of them {rank}"),
+            why="each has its own host and device; in one table they would hide each other",
+            next="read_trace(path, rank=0) for one of them, read_ranks(path) for all",
+        )
+    return ranks[rank]
+
+
+def read_ranks(source: _Source) -> tuple[Trace, ...]:
+    """A table for each rank of a trace, in the order of their processes; one for most files."""
     if isinstance(source, (dict, list)):
         return _collect("the given value", lambda take, note: _parsed(source, take, note))
-    with _opened(Path(source)) as stream:
-        return _collect(Path(source).name, lambda take, note: _Scanner(stream, Path(source).name).run(take, note))
+    path = Path(source)
+    with _readable(path):
+        if is_sqlite(path):
+            return _collect(path.name, lambda take, note: nsys_events(path, take), origin="Nsight Systems")
+        with _opened(path) as stream:
+            return _collect(path.name, lambda take, note: _Scanner(stream, path.name).run(take, note))
+
+
+def _opened(path: Path) -> IO[str]:
+    with path.open("rb") as raw:
+        zipped = raw.read(2) == b"\x1f\x8b"
+    # Some tools put a byte-order mark in front.
+    return gzip.open(path, "rt", encoding="utf-8-sig") if zipped else path.open(encoding="utf-8-sig")
 
 
 _Take = Callable[[dict[str, Any]], None]
 _Note = Callable[[str, Any], None]
 
 
-def _collect(label: str, run: Callable[[_Take, _Note], None]) -> Trace:
-    events, meta = ChromeEvents(kind_of), dict[str, Any]()
+def _collect(label: str, run: Callable[[_Take, _Note], None], **known: Any) -> tuple[Trace, ...]:
+    events, meta = ChromeEvents(kind_of), dict[str, Any](known)
     run(events.take, meta.__setitem__)
     return events.build(label, meta)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[str]]:
+def _readable(path: Path) -> Iterator[None]:
+    """A block in which what keeps a file from being read becomes a TraceError."""
     try:
-        with path.open("rb") as raw:
-            zipped = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rt", encoding="utf-8") if zipped else path.open(encoding="utf-8") as stream:
-            yield stream
+        yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise _truncated(path.name, f"the compressed data break off: {error}") from error
     except UnicodeDecodeError as error:
@@ -217,5 +246,5 @@ def _foreign(label: str, why: str) -> TraceError:
     return TraceError(
         f"{label} is not a trace",
         why=why,
-        next="give the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or of nsys in Chrome format",
+        next="give the JSON of torch.profiler's export_chrome_trace, of VirtualGPU, or nsys export --type sqlite",
     )

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from edl_labs.trace.errors import TraceError
+from edl_labs.trace.ranks import by_rank
 from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
+from edl_labs.units import counted
 
 # The device's own rows and what is drawn on them for orientation alone.
 _IGNORED = {"gpu_user_annotation", "cuda_sync", "overhead", "ac2g", "fwdbwd", "trace", "async_cpu_to_gpu", "issue"}
@@ -33,8 +38,11 @@ _ALLOC = re.compile(
     r"(cuda|cu|hip)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release|AddressReserve)|HostAlloc|HostRegister)"
 )
 _COMMUNICATION = re.compile(
-    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_kernel", re.IGNORECASE
+    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_kernel|cross_device_reduce|deep_ep::",
+    re.IGNORECASE,
 )
+# What torch, NCCL and its NVTX ranges call a collective on the host: what is launched inside communicates.
+_COLLECTIVE = re.compile(r"^(nccl|rccl)(:|[A-Z])|^c10d::|record_param_comms")
 _COPY = re.compile(r"\[?(CUDA |HIP )?mem(cpy|set)", re.IGNORECASE)
 
 
@@ -104,6 +112,22 @@ _FAR = 1e18
 _OTHER_DEVICES = 1 << 30
 
 
+def with_communication(trace: Trace) -> Trace:
+    """The trace with kernels launched inside a collective's annotation as communication, whatever their names."""
+    named = [bool(_COLLECTIVE.search(name)) for name in trace.names]
+    if not any(named):
+        return trace
+    inside, names = list[bool](), trace.name.tolist()
+    # What is around an event comes before it in the table.
+    for name, above in zip(names, trace.parent.tolist(), strict=True):
+        inside.append(named[name] or (above >= 0 and inside[above]))
+    calls = trace.select("launch", "runtime")
+    links = trace.link[calls[np.array(inside)[calls]]]
+    kind = trace.kind.copy()
+    kind[(kind == NUMBER["kernel"]) & (trace.link >= 0) & np.isin(trace.link, links)] = NUMBER["communication"]
+    return replace(trace, kind=kind)
+
+
 class ChromeEvents:
     """Takes the events of a trace one by one, and builds its table."""
 
@@ -116,6 +140,7 @@ class ChromeEvents:
         self._lanes: dict[tuple[Any, int], int] = {}
         self._open: dict[tuple[Any, Any], list[dict[str, Any]]] = {}
         self._row_names: dict[tuple[Any, Any], str] = {}
+        self._backwards: list[str] = []
         self.seen = 0
         self._virtual = self._torch = False
 
@@ -134,8 +159,14 @@ class ChromeEvents:
         elif phase in ("s", "f") and event.get("cat") == "issue":
             self._flow(event)
 
-    def build(self, label: str, meta: dict[str, Any]) -> Trace:
-        """The table; TraceError where there was nothing of a loop in the events."""
+    def build(self, label: str, meta: dict[str, Any]) -> tuple[Trace, ...]:
+        """A table for each rank; TraceError where the events hold nothing of a loop, or times that cannot be."""
+        if self._backwards:
+            raise TraceError(
+                f"{label} holds {counted(len(self._backwards), 'event')} of negative duration",
+                why=f"{self._backwards[0]} ends before it begins: without these times no share would be right",
+                next="record it again; clocks that were set during the run, and cut files, give such times",
+            )
         if not len(self._table):
             raise TraceError(
                 f"{label} holds nothing of a training loop",
@@ -144,7 +175,9 @@ class ChromeEvents:
             )
         origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
         kept = {key: value for key, value in meta.items() if key in ("deviceProperties", "traceName", "schemaVersion")}
-        return self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept)
+        trace = with_communication(self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept))
+        processes = {row: place[0] for place, row in self._rows.items()}
+        return by_rank(trace, [processes[row] for row in range(len(trace.rows))], label=label)
 
     def _complete(self, event: dict[str, Any]) -> None:
         category, name = event.get("cat") or "", event.get("name")
@@ -161,7 +194,10 @@ class ChromeEvents:
             start = _number(start)
         if type(duration) is not float:
             duration = _number(duration)
-        if start is None or duration is None or not (-_FAR < start < _FAR and 0 <= duration < _FAR):
+        if start is None or duration is None or not (-_FAR < start < _FAR and -_FAR < duration < _FAR):
+            return
+        if duration < 0:
+            self._backwards.append(name)
             return
         args = event.get("args")
         link, stream, moved, line = self._details(args) if args else (-1, -1, -1, -1)
@@ -180,7 +216,7 @@ class ChromeEvents:
         """The number of a stream, its own where two devices have streams of one number; the row where it has none."""
         if stream < 0:
             return row
-        device = place if place is not None else str(args.get("device"))
+        device = (place, args.get("device") if type(args) is dict else None)
         if self._streams.setdefault(stream, device) == device:
             return stream
         return self._lanes.setdefault((device, stream), _OTHER_DEVICES + len(self._lanes))

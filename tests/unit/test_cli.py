@@ -20,6 +20,7 @@ VERBS = (
     "doctor",
     "start",
     "check",
+    "diagnose",
     "new",
     "edit",
     "build",

@@ -38,11 +38,11 @@ class Region:
 class Buffer(Region):
     """A piece of memory: on the device, or pinned or pageable on the host. As a region it is the whole of itself."""
 
-    __slots__ = ("freed", "gpu", "index", "name", "versions", "where")
+    __slots__ = ("freed", "gpu", "home", "index", "name", "versions", "where")
 
-    def __init__(self, gpu: object, *, index: int, nbytes: int, where: str, name: str) -> None:
+    def __init__(self, gpu: Any, *, index: int, nbytes: int, where: str, name: str, home: int = 0) -> None:
         super().__init__(self, 0, nbytes)
-        self.gpu, self.index, self.where, self.name = gpu, index, where, name
+        self.gpu, self.index, self.where, self.name, self.home = gpu, index, where, name, home
         self.freed = False
         self.versions = 0
 
@@ -50,6 +50,10 @@ class Buffer(Region):
     def is_pinned(self) -> bool:
         """Whether a copy engine can reach this host memory by itself."""
         return self.where == PINNED
+
+    def record_stream(self, stream: Any) -> None:
+        """Say that `stream` uses this memory: once freed, it stays untouched until that stream's work on it is over."""
+        self.gpu.record_stream(self, stream)
 
 
 def regions(gpu: object, given: object, *, role: str) -> tuple[Region, ...]:

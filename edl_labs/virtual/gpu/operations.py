@@ -24,8 +24,8 @@ _Check = Callable[[object], bool]
 Accesses = tuple[list[list[int]], list[list[int]]]
 
 # What an operation does to memory and order, in the eyes of those who follow a program: it makes a buffer, works on
-# buffers, puts a mark into a stream, or makes a stream wait for a mark.
-ALLOCATES, WORKS, MARKS, AWAITS = "allocates", "works", "marks", "awaits"
+# buffers, puts a mark into a stream, makes a stream wait for a mark, gives a buffer back, or keeps it for a stream.
+ALLOCATES, WORKS, MARKS, AWAITS, FREES, KEEPS = "allocates", "works", "marks", "awaits", "frees", "keeps"
 # How the bytes that an operation writes follow from those that it reads.
 COPIED, COMPUTED = "copied", "computed"
 # For `teaches`: every stream of the device.
@@ -128,6 +128,13 @@ def _alloc(gpu: Any, entry: Entry) -> None:
     _expect(made, entry["buffer"])
 
 
+def _free(gpu: Any, entry: Entry) -> None:
+    buffer = gpu.buffers[entry["buffer"]]
+    # What was current when the buffer was made is no operation of the program; freeing tells whose memory it was.
+    buffer.home = gpu.streams[entry.get("stream", 0)].index
+    gpu.free(buffer)
+
+
 def _launch(gpu: Any, entry: Entry) -> None:
     work = {name: entry[name] for name in ("duration_s", "flops", "moved_bytes", "dtype") if name in entry}
     reads, writes = _declared(gpu, entry, "reads"), _declared(gpu, entry, "writes")
@@ -159,7 +166,12 @@ OPERATIONS: dict[str, OperationKind] = {
     "alloc": OperationKind(
         {"buffer": _INDEX, "bytes": _whole(MAX_BYTES, 1), "where": _place, "name": _text}, _alloc, effect=ALLOCATES
     ),
-    "free": OperationKind({"buffer": _INDEX}, lambda gpu, e: gpu.free(gpu.buffers[e["buffer"]])),
+    "free": OperationKind({"buffer": _INDEX}, _free, optional=_ON_STREAM, effect=FREES),
+    "record_stream": OperationKind(
+        {"buffer": _INDEX, **_ON_STREAM},
+        lambda gpu, e: gpu.buffers[e["buffer"]].record_stream(gpu.streams[e["stream"]]),
+        effect=KEEPS,
+    ),
     "stream": OperationKind(_ON_STREAM, lambda gpu, e: _expect(gpu.Stream(), e["stream"])),
     "event": OperationKind(
         {**_OF_EVENT, "timing": _flag}, lambda gpu, e: _expect(gpu.Event(enable_timing=e["timing"]), e["event"])

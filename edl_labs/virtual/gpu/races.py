@@ -1,4 +1,7 @@
-"""Data races of a program: two operations touch the same bytes, one writes, and nothing orders them."""
+"""Data races of a program: two operations touch the same bytes, one writes, and nothing orders them.
+
+Freeing device memory counts as a write by the stream for which it was made, which may use it again at once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edl_labs.virtual.errors import ReplayError
-from edl_labs.virtual.gpu.operations import ALLOCATES, AWAITS, EVERY, MARKS, OPERATIONS, WORKS, Entry, OperationKind
+from edl_labs.virtual.gpu.buffers import DEVICE
+from edl_labs.virtual.gpu.operations import (
+    ALLOCATES,
+    AWAITS,
+    EVERY,
+    FREES,
+    KEEPS,
+    MARKS,
+    OPERATIONS,
+    WORKS,
+    Entry,
+    OperationKind,
+)
 
 MAX_RACES = 100  # far more than anybody reads
 _MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
@@ -55,6 +70,7 @@ class _Memory:
         self.starts = [0]
         self.parts: list[tuple[Access | None, dict[int, Access]]] = [(None, {})]
         self.size = size
+        self.kept_for: set[int] = set()
 
     def cut(self, position: int) -> int:
         """Make a part begin at `position`, and give its number."""
@@ -89,10 +105,14 @@ class _Finder:
             self._places.append(entry["where"])
         elif kind.effect == WORKS:
             self._work(index, entry, kind)
+        elif kind.effect == FREES:
+            self._free(index, entry)
+        elif kind.effect == KEEPS:
+            self._memory[entry["buffer"]].kept_for.add(1 + entry["stream"])
         elif kind.effect == MARKS:
             self._events[entry["event"]] = list(self._lane(entry["stream"]))
         elif kind.effect == AWAITS:
-            _join(self._lane(entry["stream"]), self._events[entry["event"]])
+            _join(self._lane(entry["stream"]), self._events.get(entry["event"], []))
         for what, number in kind.teaches(entry):
             for known in self._known(what, number):
                 _join(self._clocks[_HOST], known)
@@ -101,7 +121,8 @@ class _Finder:
     def _known(self, what: str, number: int) -> Iterator[list[int]]:
         """The clocks that the host learns from a call that returned: what is over, by now."""
         if what == "event":
-            yield self._events[number]
+            # One that was never recorded has nothing to tell.
+            yield self._events.get(number, [])
         elif number == EVERY:
             # Streams that did nothing since the last time have nothing new to tell.
             yield from (self._clocks[1 + stream] for stream in self._busy)
@@ -125,6 +146,18 @@ class _Finder:
         elif kind.blocks(entry, places):
             _join(self._clocks[_HOST], clock)
             self._host_version += 1
+
+    def _free(self, index: int, entry: Entry) -> None:
+        if self._places[entry["buffer"]] != DEVICE:
+            # Pinned memory waits for the copies that use it, as torch's cache of it does.
+            return
+        memory, clock = self._memory[entry["buffer"]], self._lane(entry.get("stream", 0))
+        for at, (write, reads) in enumerate(memory.parts):
+            late = [access for access in (write, *reads.values()) if access and access[1] > clock[access[0]]]
+            for access in late:
+                if access[0] not in memory.kept_for:
+                    kind = "write, then free" if access is write else "read, then free"
+                    self._report(memory, at, access, (access[0], access[1], index), kind=kind)
 
     def _lane(self, stream: int) -> list[int]:
         """A stream's clock, with all that the host knows: an operation comes after what was over when it was issued."""

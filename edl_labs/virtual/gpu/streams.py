@@ -48,9 +48,12 @@ class Stream:
         return value
 
     def wait_event(self, event: Event) -> None:
-        """Let later work of this stream wait for the point that `event` recorded last; the host goes on."""
+        """Let later work of this stream wait for the point that `event` recorded last; the host goes on.
+
+        As in CUDA, an event that was never recorded is waited for by nothing: a mistake that only a race shows.
+        """
         core = self.gpu.core
-        mark = mark_of(self.gpu, event, use="wait for")
+        mark = own_event(self.gpu, event, use="wait for").mark
         core.keep({"op": "wait", "event": event.index, "stream": self.index})
         core.issue(Mark(self.lane, "wait_event", awaits=mark), core.costs_ps["event_overhead_s"])
 
@@ -91,20 +94,19 @@ class Event:
         own_stream(self.gpu, stream).wait_event(self)
 
     def synchronize(self) -> None:
-        """Keep the host until the mark is reached."""
+        """Keep the host until the mark is reached; an event that was never recorded keeps nobody, as in CUDA."""
         core = self.gpu.core
-        mark = mark_of(self.gpu, self, use="synchronize with")
         core.keep({"op": "sync_event", "event": self.index})
         core.spend("event.synchronize", core.costs_ps["sync_overhead_s"])
-        core.block("event.synchronize", mark)
+        if self.mark is not None:
+            core.block("event.synchronize", self.mark)
 
     def query(self) -> bool:
-        """Whether the mark is reached now."""
-        core = self.gpu.core
-        mark = mark_of(self.gpu, self, use="query")
+        """Whether the mark is reached now; True for an event that was never recorded, as in CUDA."""
+        core, mark = self.gpu.core, self.mark
         core.spend("event.query", core.costs_ps["event_overhead_s"])
         core.engines.run_until(core.host_ps)
-        value = mark.done is not None and mark.done <= core.host_ps
+        value = mark is None or (mark.done is not None and mark.done <= core.host_ps)
         core.keep({"op": "query_event", "event": self.index, "value": value})
         return value
 
@@ -112,9 +114,8 @@ class Event:
         """Milliseconds (as in torch) from this mark to that of `end_event`; the device must have reached both."""
         core = self.gpu.core
         core.engines.run_until(core.host_ps)
-        for event in (self, end_event):
-            mark_of(self.gpu, event, use="take the time of")
-        began, ended = (_reached_ps(self.gpu, event) for event in (self, end_event))
+        marks = [_mark_of(self.gpu, event) for event in (self, end_event)]
+        began, ended = (_reached_ps(event, mark) for event, mark in zip((self, end_event), marks, strict=True))
         value = (ended - began) / 10**9
         core.keep({"op": "elapsed_time", "start": self.index, "end": end_event.index, "value": value})
         return value
@@ -169,28 +170,26 @@ def own_event(gpu: Device, event: object, *, use: str) -> Event:
     return event
 
 
-def mark_of(gpu: Device, event: object, *, use: str) -> Mark:
-    """The point that an event of this device marks; VirtualGPUError if it was never recorded."""
-    mark = own_event(gpu, event, use=use).mark
+def _mark_of(gpu: Device, event: object) -> Mark:
+    """The point whose time is to be taken; VirtualGPUError if the event was never recorded."""
+    mark = own_event(gpu, event, use="take the time of").mark
     if mark is None:
         raise VirtualGPUError(
-            f"cannot {use} {event!r}: it was never recorded",
+            f"cannot take the time of {event!r}: it was never recorded",
             why="an event marks no point until event.record(stream) is called",
-            next="record it in the stream that does the work, before anything waits for it",
+            next="record it in the stream that does the work, before and behind what is to be timed",
         )
     return mark
 
 
-def _reached_ps(gpu: Device, event: object) -> int:
-    mark = mark_of(gpu, event, use="take the time of")
-    assert isinstance(event, Event)
+def _reached_ps(event: Event, mark: Mark) -> int:
     if not event.enable_timing:
         raise VirtualGPUError(
             f"cannot take the time of {event!r}: it does not keep one",
             why="only events made for timing keep a time",
             next="make it with gpu.Event(enable_timing=True)",
         )
-    if mark.done is None or mark.done > gpu.core.host_ps:
+    if mark.done is None or mark.done > event.gpu.core.host_ps:
         raise VirtualGPUError(
             f"cannot take the time of {event!r}: the device has not reached it",
             why="the host runs ahead of the device",

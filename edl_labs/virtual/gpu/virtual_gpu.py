@@ -84,12 +84,23 @@ class VirtualGPU:
         return self._alloc(whole_bytes(nbytes, "a buffer", lowest=1), PINNED if pin_memory else PAGEABLE, name)
 
     def free(self, buffer: Buffer) -> None:
-        """Give a buffer's memory back; it must not be used afterwards."""
+        """Give a buffer's memory back; it must not be used afterwards.
+
+        As with torch's allocator nobody waits: the stream that was current when the buffer was made may use its memory
+        for something else at once. Work of other streams on it that is not over by then races with that, unless
+        `buffer.record_stream(stream)` told of them.
+        """
         whole = checked(self, buffer, role="the buffer").buffer
-        self.core.keep({"op": "free", "buffer": whole.index})
+        home = {"stream": whole.home} if whole.home and whole.where == DEVICE else {}
+        self.core.keep({"op": "free", "buffer": whole.index, **home})
         whole.freed = True
         if whole.where == DEVICE:
             self._used_bytes -= whole.nbytes
+
+    def record_stream(self, buffer: Buffer, stream: streams.Stream) -> None:
+        """What `buffer.record_stream(stream)` does."""
+        whole = checked(self, buffer, role="the buffer").buffer
+        self.core.keep({"op": "record_stream", "buffer": whole.index, "stream": own_stream(self, stream).index})
 
     def launch(
         self,
@@ -267,7 +278,8 @@ class VirtualGPU:
 
     def _alloc(self, size: int, where: str, name: str) -> Buffer:
         index = len(self.buffers)
-        buffer = Buffer(self, index=index, nbytes=size, where=where, name=label(name or f"buffer{index}"))
+        name = label(name or f"buffer{index}")
+        buffer = Buffer(self, index=index, nbytes=size, where=where, name=name, home=self._current.index)
         self.core.keep({"op": "alloc", "buffer": index, "bytes": size, "where": where, "name": buffer.name})
         self.buffers.append(buffer)
         return buffer

@@ -216,3 +216,75 @@ def test_a_program_cut_into_too_many_parts_is_refused_in_bounded_time():
         again.races  # noqa: B018 - computed when asked for
 
     assert "too many parts" in caught.value.what
+
+
+ORDERS_BEFORE_FREE = {
+    "nothing": (lambda p: None, ["read, then free"]),
+    "record_stream": (lambda p: p.a.record_stream(p.side), []),
+    "record_stream of another": (lambda p: p.a.record_stream(p.gpu.Stream()), ["read, then free"]),
+    "wait_stream": (lambda p: p.gpu.current_stream().wait_stream(p.side), []),
+    "the wrong way round": (lambda p: p.side.wait_stream(p.gpu.current_stream()), ["read, then free"]),
+    "device": (lambda p: p.gpu.synchronize(), []),
+    "an event that was never recorded": (lambda p: p.gpu.Event().wait(), ["read, then free"]),
+}
+
+
+@pytest.mark.parametrize(("order", "kinds"), ORDERS_BEFORE_FREE.values(), ids=ORDERS_BEFORE_FREE)
+def test_memory_that_another_stream_still_reads_is_freed_too_early_unless_something_keeps_it(program, order, kinds):
+    program.gpu.launch("read", duration_s=1e-6, reads=program.a, stream=program.side)
+    read = len(program.gpu.program) - 1
+    order(program)
+    program.gpu.free(program.a)
+    races = program.races()
+
+    assert kinds == [race.kind for race in races]
+    assert all((read, len(program.gpu.program) - 1) == (race.first, race.second) for race in races)
+
+
+def test_memory_belongs_to_the_stream_that_was_current_when_it_was_made(program):
+    with program.gpu.stream(program.side):
+        mine = program.gpu.empty(10, name="mine")
+    program.gpu.launch("own", duration_s=1e-6, writes=mine, stream=program.side)
+    program.gpu.free(mine)
+    assert () == program.races()
+    with program.gpu.stream(program.side):
+        shared = program.gpu.empty(10, name="shared")
+    program.gpu.launch("default", duration_s=1e-6, writes=shared, stream=program.gpu.default_stream())
+    program.gpu.free(shared)
+
+    assert [("shared", "write, then free")] == [(race.buffer, race.kind) for race in program.races()]
+
+
+def test_pinned_memory_waits_for_the_copies_that_use_it(program):
+    program.upload()
+    program.gpu.free(program.x)
+
+    assert () == program.races()
+
+
+@pytest.mark.parametrize(
+    "entry", [{"op": "free", "buffer": 2, "stream": 7}, {"op": "record_stream", "buffer": 2, "stream": 7}]
+)
+def test_a_program_that_frees_for_a_stream_it_did_not_make_is_refused(program, entry):
+    with pytest.raises(ReplayError, match="did not make"):
+        replay([*program.gpu.program, entry], MACHINE)
+
+
+def test_an_event_that_was_never_recorded_is_over_and_orders_nothing(program):
+    event = program.gpu.Event()
+    event.synchronize()
+    assert event.query() is True
+    program.upload()
+    program.gpu.current_stream().wait_event(event)
+    program.kernel()
+
+    assert ["write, then read", "write, then write"] == [race.kind for race in program.races()]
+
+
+def test_waiting_for_an_event_that_was_never_recorded_delays_nothing(program):
+    program.gpu.launch("long", duration_s=1.0)
+    program.side.wait_event(program.gpu.Event())
+    program.upload()
+    (copy,) = (span for span in program.gpu.timeline.spans if span.kind == "copy")
+
+    assert 0.0 == copy.start_s
