@@ -195,12 +195,12 @@ class Runner:
         self.first: FirstCall | None = None
         self._loop_s = feed.loop_s() if feed is not None and is_processor_time(clock) else 0.0
 
-    def block_s(self, calls: int) -> float:
-        """Seconds on the clock from before the first of `calls` calls to after the last; may raise FunctionFailed."""
-        self.calls += calls
+    def block_s(self, length: int) -> float:
+        """Seconds on the clock from before the first of `length` calls to after the last; may raise FunctionFailed."""
+        self.calls += length
         try:
             with collector_off():
-                return self._timed(calls)
+                return self._timed(length)
         except EdlError:
             raise
         except Exception as error:
