@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +20,7 @@ from edl_labs.checks import plain_data
 from edl_labs.errors import EdlError, PlainDataError
 
 _APART_BYTES = 4 << 30  # as grading gives a kernel (3 GiB), with what torch maps privately
+_PR_SET_PDEATHSIG = 1  # Linux's prctl.h
 
 
 class ProbeDied(EdlError):
@@ -144,28 +148,31 @@ def _serve() -> None:
             request = _read(requests)
         except EOFError:
             return
-        _write(answers, _answer(request, namespace))
+        answer = _answer_apart(request, namespace, requests) if "apart" in request else _answer(request, namespace)
+        _write(answers, answer)
 
 
 def _answer(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     if "run" in request:
         return {"error": _run_all(request["run"], namespace, keep_going=request["keep_going"])}
-    if "apart" in request:
-        return _answer_apart(request, namespace)
     return _collected(request, namespace)
 
 
-def _answer_apart(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
-    """The answer of a fork that ran the changed cells; no records where one failed or it died."""
+def _answer_apart(request: dict[str, Any], namespace: dict[str, Any], asker: IO[bytes]) -> Any:
+    """The answer of a fork that ran the changed cells; no records where one failed, or it died or took too long.
+
+    The fork ends with this process, and when nobody is left at the other end of `asker`.
+    """
     from edl_labs.checks.lab_exercises import find
 
     find(request["collect"])  # imports the lab's exercises once, not in each fork
     reading, writing = os.pipe()
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
         try:
             os.close(reading)
-            _limit(request["apart"])
+            _limit(request["apart"], parent=parent)
             with os.fdopen(writing, "wb") as pipe:
                 _write(pipe, _collected_after(request["apart"], request, namespace))
         finally:
@@ -173,13 +180,32 @@ def _answer_apart(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         try:
-            return _read(pipe)
+            return _read_within(pipe, asker, request["apart"]["wall_s"])
         except (EOFError, PlainDataError):
             return {"records": None}
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
+            for end in (os.killpg, os.kill):  # the fork itself too, which may not lead its group yet
+                with contextlib.suppress(ProcessLookupError):
+                    end(child, signal.SIGKILL)
             os.waitpid(child, 0)
+
+
+def _read_within(pipe: IO[bytes], asker: IO[bytes], limit_s: float) -> Any:
+    """The message of a fork; EOFError where it is not whole after `limit_s`, or `asker` hangs up before."""
+    end_s = time.monotonic() + limit_s
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
+    waiting.register(asker, 0)  # POLLHUP is always told
+    message, size = bytearray(), 8
+    while len(message) < size:
+        events = dict(waiting.poll(max(0.0, 1000 * (end_s - time.monotonic()))))
+        piece = os.read(pipe.fileno(), 1 << 20) if pipe.fileno() in events and asker.fileno() not in events else b""
+        if not piece:
+            raise EOFError("the fork ended, took too long or has no one to answer")
+        message += piece
+        if size == 8 <= len(message):
+            size += int.from_bytes(message[:8], "little")
+    return _read(io.BytesIO(message))
 
 
 def _collected_after(apart: dict[str, Any], request: dict[str, Any], namespace: dict[str, Any]) -> Any:
@@ -193,15 +219,21 @@ def _collected_after(apart: dict[str, Any], request: dict[str, Any], namespace: 
     return {"records": [records([cell]) for cell in cells] if apart.get("each") else records(cells)}
 
 
-def _limit(apart: dict[str, Any]) -> None:
-    """End this process, and what it starts, when it takes too long, computes too much or fills the memory."""
+def _limit(apart: dict[str, Any], *, parent: int) -> None:
+    """End this process, and what it starts, when it computes too much or fills the memory, and with its parent.
+
+    Its time is its parent's to watch.
+    """
+    import ctypes
     import resource
 
     os.setpgid(0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before it could be tied to this process
     cpu_s = math.ceil(apart["cpu_s"])
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     resource.setrlimit(resource.RLIMIT_DATA, (_APART_BYTES, _APART_BYTES))
-    signal.setitimer(signal.ITIMER_REAL, apart["wall_s"])
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # a fork has none of the threads that its parent's pool had
 

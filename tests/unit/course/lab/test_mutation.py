@@ -76,6 +76,20 @@ def test_mutants_that_hang_or_end_their_process_are_killed_and_the_rest_is_judge
     assert one.killed > 10
 
 
+def test_the_time_of_imports_gives_no_mutant_more_time(course: Course) -> None:
+    start_s = 2.0
+    kit.replace(kit.source(course), "def half_of", f"import time\n\ntime.sleep({start_s})\n\n\ndef half_of")
+    lab = read_lab(course, kit.LAB)
+    with course.activated():
+        run = mutation._Mutating(course, lab, mutation.exercises_of(course, lab)[NAME], 3, None, 40)
+        try:
+            run._reference()
+        finally:
+            run._close()
+
+    assert mutation._MORE_S < run.wall_s < mutation._MORE_S + mutation._SLOWER * start_s
+
+
 def test_what_a_mutant_does_to_its_process_is_gone_with_it(course: Course) -> None:
     kit.replace(kit.source(course), "def half_of", "SEEN = []\n\ndef half_of")
     lines = "if duration_s < 0:\n        SEEN.append(1)\n    " + LINE.replace("4 *", "(4 + len(SEEN)) *")
