@@ -42,9 +42,9 @@ def _lengths_case(rng: Any, count: int, batch_size: int) -> dict[str, Any]:
 
 @draws("pack_sequences")
 def packings(rng: Any) -> list[Any]:
-    """Few and many sequences, and some of which one is too long."""
+    """Few and many sequences, some of which one is too long, and some of which no two share a row."""
     cases = [_packing(rng, count) for count in _COUNTS]
-    return [*cases, _too_long(_packing(rng, 20), rng)]
+    return [*cases, _too_long(_packing(rng, 20), rng), _one_to_a_row(_packing(rng, 16), rng)]
 
 
 def _packing(rng: Any, count: int) -> dict[str, Any]:
@@ -65,3 +65,9 @@ def _too_long(case: Any, rng: Any) -> dict[str, Any]:
     lengths = list(case["lengths"])
     lengths[place] = case["capacity"] + int(rng.integers(1, 50))
     return {**case, "lengths": lengths}
+
+
+def _one_to_a_row(case: Any, rng: Any) -> dict[str, Any]:
+    """As many rows as the tree has: who never looks at its second half finds no room."""
+    half = case["capacity"] // 2
+    return {**case, "lengths": [int(n) for n in rng.integers(half + 1, 2 * half + 1, size=len(case["lengths"]))]}
