@@ -170,7 +170,8 @@ def test_this_machine_holds_together(machine):
     assert "dense: no 2:4 sparsity" == machine.settings["sparsity"]
 
 
-def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine):
+def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine, monkeypatch):
+    monkeypatch.setattr(_ceilings, "DOUBTFUL", math.inf)  # a busy machine's card is measured again by itself
     again = ceilings("cpu", budget_s=0.5, dtypes=["fp32"])
 
     assert machine.to_json() == again.to_json()

@@ -46,7 +46,7 @@ def test_every_limit_can_be_set_and_changes_a_results_name(tmp_path: Path, limit
     found = course(tmp_path, f"[limits]\n{limit.name} = {value}\n").limits
 
     assert replace(DEFAULTS, **{limit.name: value}) == found
-    assert found.key() != DEFAULTS.key()
+    assert (found.key() != DEFAULTS.key()) == (limit.name != "draws")  # a result's name holds its own draw instead
     assert type(limit.default) is type(getattr(found, limit.name))
 
 

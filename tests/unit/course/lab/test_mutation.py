@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 
+import psutil
 import pytest
 
 from edl_labs.course.course_folder import Course
@@ -205,7 +205,7 @@ def test_a_list_that_is_not_right_is_refused_with_its_file(course: Course, chang
 
 
 def test_no_process_stays_behind(course: Course) -> None:
+    before = set(psutil.Process().children(recursive=True))
     mutated(course, sample=2)
 
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert not set(psutil.Process().children(recursive=True)) - before
