@@ -332,7 +332,7 @@ def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
 MOMENTS = 50  # kills: between finished students, while one is entered, while one is graded
 
 
-@pytest.mark.parametrize("moments", [3, pytest.param(MOMENTS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [1, pytest.param(MOMENTS, marks=pytest.mark.slow)])
 def test_kills_between_finished_students_change_nothing(course: Course, moments: int):
     """A run that is killed again and again ends in the gradebook and the feedback of a run that was left alone."""
     exercises = course.exercises / f"{LAB}.py"
