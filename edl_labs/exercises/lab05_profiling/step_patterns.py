@@ -11,7 +11,7 @@ from edl_labs.virtual import VirtualMachine
 
 PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
 CAUSES = ("kernels", "launch", "synchronisation", "data", "copy")
-# Of each pattern's lines, about three could be meant.
+# Four lines or more have what a pattern is made of; the one with the longest is never meant, each other as often.
 _LINES = 3
 # Of the drawn timelines, at most four of seventeen have one pattern.
 _COMMONEST = 0.25

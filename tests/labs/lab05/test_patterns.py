@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from edl_labs.exercises.lab05_profiling.judge.drawn_steps import (
+    blamed,
     draw_blamed,
     draw_blocked,
     draw_machine,
@@ -70,6 +71,39 @@ def test_the_guilty_line_is_clear_and_never_the_longest(pattern, solution):
 
         assert lines[0][0] != _longest(spans, pattern)
         assert len(lines) == 1 or lines[0][1] > MARGIN * lines[1][1]
+
+
+def rankings(spans):
+    """The lines of a timeline, ordered by all that needs no measuring: place, order, numbers, lengths, names."""
+    lines = sorted({span["line"] for span in spans}, key=lambda line: int(line.split(":")[1]))
+    of = {line: [span for span in spans if span["line"] == line] for line in lines}
+    longest_s = {line: max(span["end_s"] - span["start_s"] for span in of[line]) for line in lines}
+    return {
+        "place": lines,
+        "order": list(dict.fromkeys(span["line"] for span in spans)),
+        "time": sorted(lines, key=lambda line: min(span["start_s"] for span in of[line])),
+        "number": sorted(lines, key=lambda line: len(of[line])),
+        "length": sorted(lines, key=longest_s.__getitem__),
+        "name": sorted(lines, key=lambda line: min(span["name"] for span in of[line])),
+    }
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_no_place_order_number_length_or_name_tells_the_guilty_line(pattern, solution):
+    kinds = {"gpu": "kernel", "launch": "call", "synchronisation": "wait", "data": "load", "copy": "copy"}
+    drawn = [case for seed in range(60) for case in blamed(np.random.default_rng(seed)) if case["pattern"] == pattern]
+    right = Counter()
+    for case in drawn:
+        guilty = solution["blame"](case["spans"], pattern)
+        for among in ("all", kinds[pattern]):
+            seen = [span for span in case["spans"] if among in ("all", span["kind"])]
+            for key, lines in rankings(seen).items():
+                place = lines.index(guilty)
+                # From the front, from behind, and from the middle.
+                right.update((among, key, k) for k in (place, place - len(lines), f"middle{place - len(lines) // 2:+}"))
+
+    # The chance that is taken off is a third; three standard deviations of 120 guesses above it.
+    assert len(drawn) / 3 + 3 * (len(drawn) * 2 / 9) ** 0.5 > max(right.values())
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -64,9 +64,9 @@ def steps(rng: Any) -> list[Any]:
     for pattern, mixed in steps:
         machine = draw_machine(rng)
         cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
-    for draw in (draw_surprise, partial(draw_blamed, pattern="synchronisation")):
+    for draw in (draw_surprise, draw_two_waits):
         machine = draw_machine(rng)
-        cases.append({"step": draw(rng, machine=machine), "machine": machine})
+        cases.append({"step": draw(rng, machine), "machine": machine})
     return [cases[i] for i in rng.permutation(len(cases))]
 
 
@@ -157,7 +157,7 @@ def draw_step(rng: Any, pattern: str, machine: dict[str, Any], *, mixed: bool) -
 
 
 def draw_blamed(rng: Any, pattern: str, machine: dict[str, Any]) -> Step:
-    """A step in which one line is to blame for `pattern`, and another one looks worse."""
+    """A step in which one line is to blame for `pattern`, at any place, and another one looks worse."""
     return _BLAMED[pattern](Draw(rng, machine))
 
 
@@ -165,6 +165,13 @@ def draw_surprise(rng: Any, machine: dict[str, Any]) -> Step:
     """A step in which synchronisation has the largest share, and a smaller one is worth more."""
     draw = Draw(rng, machine)
     return draw.load(13, 15) + draw.kernels(3, 2.4, 3.0) + draw.item() + draw.python(17, 20)
+
+
+def draw_two_waits(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step whose long wait costs nothing: the next launch comes at once. Behind the short ones comes Python."""
+    draw = Draw(rng, machine)
+    long_wait = draw.kernels(3, 9, 12) + draw.sync() + draw.kernels(2, 2, 4)
+    return long_wait + draw.item() + draw.python(12, 18) + draw.kernels(3, 2, 4) + draw.item() + draw.python(3, 5)
 
 
 def _gpu(draw: Draw, mixed: bool) -> Step:
@@ -216,32 +223,84 @@ def _copy(draw: Draw, mixed: bool) -> Step:
     return step + draw.kernels(draw.count(3, 5), 2, 4) + (draw.item() if mixed else [])
 
 
+# Levels of length, in launches, a third or more apart: a wait, load or copy of one is never taken for one of another.
+_LEVELS = ((30, 34), (20, 23), (13.5, 15), (9, 10))
+_COUNTS = ((14, 15), (10, 10), (7, 7), (5, 5))  # launches of a line; of those that cost, all but the first do
+# Kernels of a line: how many, how many where the line is to blame, and how long each is. The longest one and the most
+# are never to blame; a line that is has 25 or more, all others 18 at most.
+_KERNELS = ((1, 1, (15, 17)), (1, 3, (8.5, 10)), (4, 7, (3.6, 4.2)), (8, 14, (1.8, 2.0)), (16, 16, (1.0, 1.1)))
+_WAITED = ((3, 18, 20), (2, 12, 13.5), (2, 7, 8), (1, 8, 9))  # kernels before a wait, and how long each is
+
+
+def _shuffled(draw: Draw, parts: Sequence[Callable[[], Step]]) -> Step:
+    """The parts of a step in any order, with lines that go down the script."""
+    return [operation for i in draw.rng.permutation(len(parts)) for operation in parts[i]()]
+
+
+def _guilty(draw: Draw) -> int:
+    """Which level is to blame: never the longest, each other one equally often."""
+    return draw.count(1, 3)
+
+
+def _exposed(draw: Draw, guilty: int) -> list[bool]:
+    """Which levels cost the step something: the guilty one, and shorter ones or not."""
+    return [level == guilty or (level > guilty and bool(draw.rng.random() < 0.5)) for level in range(len(_LEVELS))]
+
+
 def _blamed_gpu(draw: Draw) -> Step:
-    many, longest = draw.kernels(10, 1.2, 1.5), draw.kernels(1, 15, 18)
-    return draw.load(1, 3) + draw.copy(1, 2) + many + longest + draw.kernels(3, 8, 11) + draw.kernels(2, 3, 5)
+    guilty = _guilty(draw)
+    parts = [
+        partial(draw.kernels, more if level == guilty else few, *lasts)
+        for level, (few, more, lasts) in enumerate(_KERNELS)
+    ]
+    return draw.load(1, 3) + draw.copy(1, 2) + _shuffled(draw, parts)
 
 
 def _blamed_launch(draw: Draw) -> Step:
-    exposed = draw.kernels(draw.count(5, 7), 0.1, 0.2, gap=(0.8, 1.2))
-    # More calls, all of them behind kernels that last longer than a launch.
-    return exposed + draw.kernels(draw.count(16, 18), 1.6, 2.0) + draw.kernels(2, 3, 4) + draw.item()
+    # What costs nothing has the same kernels and as much Python, beside a kernel that lasts longer than all of it.
+    def part(count: int, exposed: bool) -> Step:
+        waited = draw.item() if not exposed else []
+        before = waited + draw.kernels(1, 2.3 * count, 2.5 * count) + (draw.item() if exposed else [])
+        return before + draw.kernels(count, 0.1, 0.2, gap=(0.8, 1.2)) + draw.item()
+
+    costs = _exposed(draw, _guilty(draw))
+    return _shuffled(draw, [partial(part, draw.count(*_COUNTS[i]), costs[i]) for i in range(len(_COUNTS))])
 
 
 def _blamed_synchronisation(draw: Draw) -> Step:
-    # The long wait costs nothing: the next launch comes at once. The short one is followed by Python.
-    long_wait = draw.kernels(3, 9, 12) + draw.sync() + draw.kernels(2, 2, 4)
-    return long_wait + draw.item() + draw.python(12, 18) + draw.kernels(3, 2, 4) + draw.item() + draw.python(3, 5)
+    # A wait is as long as the kernels before it, and costs what comes behind it.
+    guilty = _guilty(draw)
+
+    def part(level: int) -> Step:
+        waited = draw.kernels(*_WAITED[level])
+        wait = draw.item() if draw.rng.random() < 0.5 else draw.sync()
+        if not level:
+            return waited + draw.python(20, 24) + wait  # the most Python, which costs nothing
+        return waited + wait + (draw.python(14, 18) if level == guilty else draw.python(2, 8))
+
+    return _shuffled(draw, [partial(part, level) for level in range(len(_WAITED))])
 
 
 def _blamed_data(draw: Draw) -> Step:
-    # The longer load runs beside the kernels, the shorter one when everything is done.
-    busy = draw.kernels(4, 9, 12) + draw.load(22, 28) + draw.item()
-    return busy + draw.load(10, 15) + draw.copy(1, 2) + draw.kernels(2, 3, 5) + draw.load(1, 2)
+    # A load behind launches runs beside their kernels, one before them when everything is done.
+    def part(level: int, exposed: bool) -> Step:
+        if exposed:
+            return draw.load(*_LEVELS[level]) + draw.kernels(2, 3, 5) + draw.item()
+        return draw.kernels(4, 12, 14) + draw.load(*_LEVELS[level]) + draw.item()
+
+    # A window begins with a kernel: with a first load that kernels wait for, it would show that load as the last.
+    first = draw.kernels(1, 2, 3) + draw.item()
+    return first + _shuffled(draw, [partial(part, *level) for level in enumerate(_exposed(draw, _guilty(draw)))])
 
 
 def _blamed_copy(draw: Draw) -> Step:
-    # The longer copy has a stream of its own and runs beside the kernels.
-    return draw.kernels(4, 10, 13) + draw.copy(22, 28, stream=1) + draw.copy(10, 14) + draw.copy(2, 3) + draw.item()
+    # A copy with a stream of its own runs beside the kernels.
+    def part(level: int, exposed: bool) -> Step:
+        if exposed:
+            return draw.copy(*_LEVELS[level]) + draw.kernels(2, 3, 5) + draw.item()
+        return draw.kernels(4, 12, 14) + draw.copy(*_LEVELS[level], stream=1) + draw.item()
+
+    return _shuffled(draw, [partial(part, *level) for level in enumerate(_exposed(draw, _guilty(draw)))])
 
 
 _STEPS: dict[str, Callable[[Draw, bool], Step]] = {
