@@ -229,7 +229,8 @@ def test_timeouts_are_flagged_and_cost_their_own(course: Course):
     assert "timeout" in row.flags
 
 
-@pytest.mark.parametrize("after_s", [1.0, pytest.param(4.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("after_s", [1.0, 4.0])
 def test_killed_run_goes_on_where_it_was(course: Course, after_s: float):
     for number in range(6):
         numbered(course, number, sleep_s=0.1)

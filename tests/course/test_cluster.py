@@ -50,6 +50,7 @@ def merged(course: Course) -> tuple[set[str], dict[str, dict[str, float | None]]
     return {row.state for row in report.rows}, marks(course)
 
 
+@pytest.mark.slow
 def test_units_on_this_machine_leave_results_that_only_need_merging(a_class: Callable[[str, int], Course]):
     plain, course = a_class("plain", 3), a_class("units", 3)
     grade(LAB, course=CourseFolder(plain.root), seed=SEED)
