@@ -19,7 +19,9 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline import (
     BrokenSample,
     ImageDataset,
+    Ladder,
     LoaderModel,
+    Rung,
     Stage,
     TookTooLong,
     WorkerDied,
@@ -136,10 +138,21 @@ def test_the_ladder_has_every_rung_and_adds_up(data: Any, tmp_path: Path) -> Non
     assert {"pin", "copy"} == set(ladder.left_out)
     assert "open" in tar.left_out
     assert "decode" == ladder.slowest.name or ladder.slowest.alone_s > 0
-    # Stages together fight for the allocator, the caches and the cores: by how much is for no test to say.
-    assert ladder.additivity > 0
+    assert ladder.rungs[-1].cumulative_s == pytest.approx(
+        ladder.additivity * sum(rung.alone_s for rung in ladder.rungs)
+    )
     assert all(rung.low_s <= rung.alone_s <= rung.high_s for rung in ladder.rungs)
     assert ladder.to_json()["schema"] == 1
+
+
+@pytest.mark.parametrize(("together_s", "additivity"), [(6.0, 1.0), (9.0, 1.5), (3.0, 0.5)])
+def test_a_ladder_says_whether_stages_hurt_or_help_each_other(together_s: float, additivity: float) -> None:
+    """By given times: how much real stages fight for caches and cores is for no test to say."""
+    so_far_s = (1.0, 3.0, together_s)
+    rungs = tuple(Rung(str(i), i, i, i, so_far_s[i - 1], "worker") for i in (1, 2, 3))
+
+    assert additivity == Ladder(rungs, batch_size=1).additivity
+    assert 1.0 == Ladder((Rung("nothing", 0.0, 0.0, 0.0, 0.0, "worker"),), batch_size=1).additivity
 
 
 def test_a_ladder_holds_a_few_dozen_open_files_however_many_samples_there_are() -> None:
