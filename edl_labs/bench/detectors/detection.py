@@ -186,7 +186,8 @@ class Detection:
         look = self._look
 
         def call() -> Any:
-            return look.fn(*look.arguments())
+            arguments = look.arguments()
+            return look.started.watch(lambda: look.fn(*arguments))
 
         watch = look.torch
         watched = call if watch is None else lambda: watch.watch(call)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from edl_labs.bench.detectors.call_watches import TorchWatch, VirtualWatch
+from edl_labs.bench.detectors.started_work import StartedWork
 from edl_labs.bench.results import Mistake
 from edl_labs.bench.timing.blocks import ArgumentPool, Runner
 from edl_labs.bench.timing.processor_state import State
@@ -33,6 +34,7 @@ class Look:
     off: dict[str, str]
     torch: TorchWatch | None = None
     virtual: VirtualWatch | None = None
+    started: StartedWork = field(default_factory=StartedWork)
     threads: set[int] = field(default_factory=set)
     computing: set[int] = field(default_factory=set)
     calls: int = 0

@@ -86,7 +86,9 @@ class OtherStream(Detector):
             self._threads = {thread.ident or 0 for thread in threading.enumerate()}
             threads = ""
         else:
-            threads = works_on(look.threads, look.computing)
+            left = look.started.left_behind(result)
+            seen = works_on(look.threads, look.computing)
+            threads = seen or (f"the call starts {left} and returns without waiting for it" if left else "")
         return threads or self._stream() or (look.virtual.apart if look.virtual else "")
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
