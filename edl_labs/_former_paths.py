@@ -100,7 +100,7 @@ MODULES = {
     "edl_labs.grading.term.similar": "edl_labs.course.marks.similarity",
     "edl_labs.hardware.accelerator": "edl_labs.hardware._accelerator",
     "edl_labs.hardware.experiments": "edl_labs.virtual.gpu.experiments",
-    "edl_labs.hardware.peak": "edl_labs.hardware._accelerator",
+    "edl_labs.hardware.peak": "edl_labs.hardware.peaks",
     "edl_labs.hardware.real_gpu": "edl_labs.virtual.gpu.experiments",
     "edl_labs.hardware.record": "edl_labs.virtual.gpu.experiments",
     "edl_labs.hardware.table": "edl_labs.hardware._accelerator",

@@ -164,7 +164,9 @@ def _accelerator_facts(name: str, kind: str) -> dict[str, Any]:
     torch = _torch()
     index = int(name.partition(":")[2] or torch.cuda.current_device())
     properties = torch.cuda.get_device_properties(index)
-    entry = lookup(properties.name)
+    entry = lookup(
+        properties.name, sm_count=int(properties.multi_processor_count), memory_bytes=int(properties.total_memory)
+    )
     return {
         "kind": kind,
         "device": f"cuda:{index}",

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from edl_labs.hardware._accelerator import (
-    Accelerator,
-    Rate,
-    accelerator,
-    dtype_name,
-    flop_rate,
-    lookup,
-    pcie_byte_per_s,
-    table,
-)
+from edl_labs.hardware._accelerator import accelerator, lookup, table
+from edl_labs.hardware.peaks import Accelerator, Rate, dtype_name, flop_rate, pcie_byte_per_s
 
 __all__ = ["Accelerator", "Rate", "accelerator", "dtype_name", "flop_rate", "lookup", "pcie_byte_per_s", "table"]

@@ -1,34 +1,18 @@
-"""The datasheet table: accelerators that derive their own peaks, found by key or by the name that a driver reports."""
+"""The hardware table: accelerators found by key, alias, or the name that torch, a driver or a person gives them."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
+import difflib
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from edl_labs.errors import EdlError
+from edl_labs.hardware.device_names import DeviceName, taken_apart
+from edl_labs.hardware.peaks import Accelerator, Rate
 
-# Transfers per second and lane. Generations 3 to 5 encode 128 bits in 130; 6 sends 242 bytes of 256 (PCI-SIG).
-_PCIE_TRANSFER_PER_S = {1: 2.5e9, 2: 5e9, 3: 8e9, 4: 16e9, 5: 32e9, 6: 64e9}
-_PCIE_EFFICIENCY = {1: 8 / 10, 2: 8 / 10, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
-
-_DTYPE_NAMES = {
-    "float64": "fp64",
-    "double": "fp64",
-    "float32": "fp32",
-    "float": "fp32",
-    "float16": "fp16",
-    "half": "fp16",
-    "bfloat16": "bf16",
-    "float8_e4m3fn": "fp8",
-    "float8_e5m2": "fp8",
-}
-_KNOWN = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8")
-UNITS = ("tensor", "cuda")
 _FIGURES = (
     "sm_count",
     "boost_clock_hz",
@@ -43,161 +27,10 @@ _FIGURES = (
 _WHOLE = ("sm_count", "memory_bytes", "l2_bytes", "pcie_generation", "pcie_lanes")
 
 
-def flop_rate(*, sm_count: int, fma_per_clock_per_sm: float, clock_hz: float) -> float:
-    """Peak FLOP/s of a processor: SMs x multiply-adds per clock and SM x 2 x clock (deck [002]).
-
-    >>> round(flop_rate(sm_count=108, fma_per_clock_per_sm=1024, clock_hz=1.41e9) / 1e12, 2)
-    311.87
-    """
-    for name, value in (
-        ("sm_count", sm_count),
-        ("fma_per_clock_per_sm", fma_per_clock_per_sm),
-        ("clock_hz", clock_hz),
-    ):
-        if not (math.isfinite(value) and value > 0):
-            raise EdlError(
-                f"{name} is {value!r}",
-                why="a peak rate is a product of three positive numbers",
-                next="give the count per chip, per clock and SM, and the clock in Hz",
-            )
-    return sm_count * fma_per_clock_per_sm * 2 * clock_hz
-
-
-def pcie_byte_per_s(generation: int, lanes: int = 16) -> float:
-    """Peak bytes per second of a PCIe link in one direction, after line encoding.
-
-    >>> round(pcie_byte_per_s(4) / 1e9, 2)
-    31.51
-    """
-    if generation not in _PCIE_TRANSFER_PER_S or lanes not in (1, 2, 4, 8, 16, 32):
-        raise EdlError(
-            f"no PCIe generation {generation!r} with {lanes!r} lanes",
-            why="generations 1 to 6 exist, with 1, 2, 4, 8, 16 or 32 lanes",
-            next="look the link up in the datasheet of the machine, or run `nvidia-smi -q`",
-        )
-    return _PCIE_TRANSFER_PER_S[generation] * _PCIE_EFFICIENCY[generation] * lanes / 8
-
-
-def dtype_name(dtype: object) -> str:
-    """The table's short name of a dtype: 'fp16' for 'float16', 'half' or torch.float16.
-
-    >>> dtype_name("torch.bfloat16")
-    'bf16'
-    """
-    text = str(dtype).removeprefix("torch.").lower()
-    short = _DTYPE_NAMES.get(text, text)
-    if short not in _KNOWN:
-        raise EdlError(
-            f"no dtype is called {str(dtype)[:40]!r} here",
-            why=f"the hardware table knows {', '.join(_KNOWN)}",
-            next="use one of those, or a torch dtype",
-        )
-    return short
-
-
-@dataclass(frozen=True)
-class Rate:
-    """How many multiply-adds of one dtype an SM does per clock, on which unit, and at which clock."""
-
-    unit: str
-    dtype: str
-    fma_per_clock_per_sm: int
-    clock_hz: float
-    sparse_factor: float = 1.0
-
-
-@dataclass(frozen=True)
-class Accelerator:
-    """Datasheet facts of one accelerator; every peak is derived, dense unless `sparse=True` is said."""
-
-    key: str
-    name: str
-    architecture: str
-    memory_kind: str
-    reported_names: tuple[str, ...]
-    aliases: tuple[str, ...]
-    sm_count: int
-    boost_clock_hz: float
-    tensor_clock_hz: float
-    memory_bytes: int
-    memory_bandwidth_byte_per_s: float
-    l2_bytes: int
-    pcie_generation: int
-    pcie_lanes: int
-    nvlink_byte_per_s: float
-    rates: tuple[Rate, ...]
-    sources: tuple[tuple[str, str], ...]
-
-    @property
-    def link_byte_per_s(self) -> float:
-        """Peak bytes per second between host and device, in one direction."""
-        return pcie_byte_per_s(self.pcie_generation, self.pcie_lanes)
-
-    def dtypes(self, *, unit: str | None = None) -> tuple[str, ...]:
-        """The dtypes that this accelerator has a rate for, on `unit` or on any."""
-        return tuple(dict.fromkeys(rate.dtype for rate in self.rates if unit in (None, rate.unit)))
-
-    def rate(self, dtype: object, *, unit: str | None = None) -> Rate:
-        """The rate of `dtype` on `unit` ('tensor' or 'cuda'); without a unit, the faster one."""
-        if unit is not None and unit not in UNITS:
-            raise EdlError(
-                f"no unit is called {unit!r}",
-                why="an SM has CUDA cores and tensor cores",
-                next="say 'cuda' or 'tensor'",
-            )
-        short = dtype_name(dtype)
-        found = [rate for rate in self.rates if rate.dtype == short and unit in (None, rate.unit)]
-        if not found:
-            where = {"tensor": "tensor cores", "cuda": "CUDA cores", None: "units"}[unit]
-            raise EdlError(
-                f"{self.name} has no {short} rate on its {where}",
-                why=f"it has {', '.join(self.dtypes(unit=unit))} there",
-                next="choose one of these, or another accelerator",
-            )
-        return max(found, key=lambda rate: rate.fma_per_clock_per_sm)
-
-    def peak_flop_per_s(self, dtype: object, *, unit: str | None = None, sparse: bool = False) -> float:
-        """Peak FLOP/s (or OP/s) for `dtype`: SMs x multiply-adds per clock x 2 x clock.
-
-        >>> from edl_labs.hardware import accelerator
-        >>> round(accelerator("A100-80GB").peak_flop_per_s("fp16") / 1e12)
-        312
-        """
-        rate = self.rate(dtype, unit=unit)
-        if sparse and rate.sparse_factor == 1:
-            raise EdlError(
-                f"{self.name} has no sparse rate for {rate.dtype}",
-                why="2:4 sparsity came with Ampere's tensor cores, and not for every dtype",
-                next="leave out sparse=True",
-            )
-        dense = flop_rate(
-            sm_count=self.sm_count, fma_per_clock_per_sm=rate.fma_per_clock_per_sm, clock_hz=rate.clock_hz
-        )
-        return dense * rate.sparse_factor if sparse else dense
-
-    def ridge_flop_per_byte(self, dtype: object, *, unit: str | None = None) -> float:
-        """The arithmetic intensity from which `dtype` is limited by arithmetic rather than by memory."""
-        return self.peak_flop_per_s(dtype, unit=unit) / self.memory_bandwidth_byte_per_s
-
-    def source(self, figure: str) -> str:
-        """Where a figure of this entry comes from."""
-        known = dict(self.sources)
-        if figure not in known:
-            raise EdlError(
-                f"no source for {figure!r}", why="the table has no figure of that name", next=f"one of {sorted(known)}"
-            )
-        return known[figure]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The entry as plain data, with a schema number."""
-        return {"schema": 1, **dataclasses.asdict(self)}
-
-
 @cache
 def table() -> tuple[Accelerator, ...]:
     """Every accelerator of the table, in its order."""
-    text = resources.files("edl_labs.hardware").joinpath("accelerators.toml").read_text(encoding="utf-8")
-    return parse(text)
+    return parse(_text())
 
 
 def parse(text: str) -> tuple[Accelerator, ...]:
@@ -215,42 +48,164 @@ def parse(text: str) -> tuple[Accelerator, ...]:
     return found
 
 
-def lookup(reported_name: str) -> Accelerator | None:
+def lookup(reported_name: str, *, sm_count: int | None = None, memory_bytes: int | None = None) -> Accelerator | None:
     """The accelerator that a driver calls `reported_name`, or None: never a neighbour's numbers.
+
+    Where two cards share a name, what else the driver reports (`sm_count`, `memory_bytes`) tells them apart.
 
     >>> lookup("NVIDIA H100 80GB HBM3").key
     'H100-SXM'
+    >>> lookup("NVIDIA H100 80GB HBM3 MIG 1g.10gb").sm_count
+    16
     >>> lookup("NVIDIA H800") is None
     True
     """
-    return _by_reported_name().get(_normal(reported_name)) if isinstance(reported_name, str) else None
+    found = _meant(reported_name, _reported()) if isinstance(reported_name, str) else ()
+    if len(found) > 1:
+        found = tuple(one for one in found if _agrees(one, sm_count=sm_count, memory_bytes=memory_bytes))
+    return found[0] if len(found) == 1 else None
 
 
-def accelerator(key: str) -> Accelerator:
-    """The accelerator with this table key or alias, such as 'A100-80GB' or 'H100'."""
-    found = _by_key().get(key.casefold()) if isinstance(key, str) else None
-    if found is None:
+def accelerator(name: str) -> Accelerator:
+    """The accelerator with this table key, alias or name: 'A100-80GB', 'H100', or what torch and nvidia-smi print.
+
+    >>> accelerator("Tesla P100-PCIE-16GB").key
+    'P100-PCIe-16GB'
+    """
+    if not isinstance(name, str):
+        raise _unknown(repr(name))
+    found = _meant(name, _keys()) or _meant(name, _reported())
+    if not found:
+        raise _unknown(name)
+    if len(found) > 1:
+        keys = [entry.key for entry in found]
         raise EdlError(
-            f"no accelerator {str(key)[:60]!r} in the hardware table",
-            why=f"it has {', '.join(entry.key for entry in table())}",
-            next="use one of these keys, or edl_labs.hardware.lookup(...) for the name that a driver reports",
+            f"{name[:60]!r} may be {' or '.join(keys)}",
+            why="they share what the name says, and differ in their figures",
+            next=f"say which: {keys[0]!r}, or give the full name that the driver prints",
         )
-    return found
+    return found[0]
+
+
+def _unknown(name: str) -> EdlError:
+    entry, profile = _parent_of(name)
+    if entry is not None and profile:
+        listed = ", ".join(_profiles(entry)) or "none"
+        return EdlError(
+            f"no MIG profile {profile} of {entry.key} in the hardware table",
+            why=f"it lists, of this GPU: {listed}",
+            next="use one of these, or the whole GPU, scaled by the SMs that `nvidia-smi mig -lgip` prints",
+        )
+    near = _near(name)
+    return EdlError(
+        f"no accelerator {name[:60]!r} in the hardware table",
+        why=f"it has {', '.join(entry.key for entry in table())}",
+        next=f"use one of these keys or the name that the driver prints{f'; the nearest: {near}' if near else ''}",
+    )
+
+
+def _near(name: str) -> str:
+    """Keys whose names are spelt most like `name`, in words."""
+    asked = " ".join(taken_apart(name).words)
+    spelt = {" ".join(said.words): entry.key for said, entry in (*_keys(), *_reported())}
+    found = difflib.get_close_matches(asked, spelt, n=4, cutoff=0.6)
+    return ", ".join(dict.fromkeys(spelt[one] for one in found))
+
+
+def _meant(name: str, names: tuple[tuple[DeviceName, Accelerator], ...]) -> tuple[Accelerator, ...]:
+    """The entries that `name` can mean: those of exactly these words, else those that fit all that it says."""
+    asked = taken_apart(name)
+    found = [entry for said, entry in names if said.words == asked.words and asked.words]
+    if not found:
+        rivals = [entry for entry in table() if _described(entry).model == asked.model]
+        found = [entry for entry in rivals if asked.fits(_described(entry))]
+        # One that fits is not enough where the name leaves out the form that tells rivals apart: an unlisted card may.
+        if len(found) == 1 and not asked.form and len({_described(entry).form for entry in rivals}) > 1:
+            found = []
+    found = list(dict.fromkeys(found))
+    if asked.mig_profile:
+        found = [_slice(entry, asked.mig_profile) for entry in found if asked.mig_profile in _profiles(entry)]
+    return tuple(found)
+
+
+def _parent_of(name: str) -> tuple[Accelerator | None, str]:
+    """The whole GPU that the name of a slice means, where it means one, and the slice's profile."""
+    profile = taken_apart(name).mig_profile
+    whole = name.casefold().replace(profile, "").replace("mig", "").split("+")[0]
+    found = (_meant(whole, _keys()) or _meant(whole, _reported())) if profile else ()
+    return (found[0] if len(found) == 1 else None), profile
+
+
+def _agrees(entry: Accelerator, *, sm_count: int | None, memory_bytes: int | None) -> bool:
+    # A driver keeps some memory for itself: up to 12 % (GH200), never more than the card has in binary units.
+    if sm_count is not None and sm_count != entry.sm_count:
+        return False
+    return memory_bytes is None or 0.88 <= memory_bytes / entry.memory_bytes <= 1.074
+
+
+def _slice(entry: Accelerator, profile: str) -> Accelerator:
+    """A MIG slice as an accelerator of its own: its SMs, and its share of memory, bandwidth and L2."""
+    sm_count, share, source = _profiles(entry)[profile]
+    of_parent = f"{source}: {share:.4g} of {entry.key}"
+    sources = {
+        **dict(entry.sources),
+        **dict.fromkeys(("memory_bytes", "memory_bandwidth_byte_per_s", "l2_bytes"), of_parent),
+        "sm_count": source,
+        "nvlink_byte_per_s": f"{source}: slices have no link to other GPUs",
+    }
+    return dataclasses.replace(
+        entry,
+        key=f"{entry.key} MIG {profile}",
+        name=f"{entry.name} MIG {profile}",
+        reported_names=tuple(f"{name} MIG {profile}" for name in entry.reported_names),
+        aliases=(),
+        sm_count=sm_count,
+        memory_bytes=int(entry.memory_bytes * share),
+        memory_bandwidth_byte_per_s=entry.memory_bandwidth_byte_per_s * share,
+        l2_bytes=int(entry.l2_bytes * share),
+        nvlink_byte_per_s=0.0,
+        sources=tuple(sources.items()),
+    )
+
+
+def _profiles(entry: Accelerator) -> dict[str, tuple[int, float, str]]:
+    """SMs, share of memory and source of each MIG profile of an accelerator; empty where none is listed."""
+    return _mig().get(entry.key, {})
 
 
 @cache
-def _by_reported_name() -> dict[str, Accelerator]:
-    return {_normal(name): entry for entry in table() for name in entry.reported_names}
+def _mig() -> dict[str, dict[str, tuple[int, float, str]]]:
+    return {
+        parent: {
+            name: (int(sms), slices / group["memory_slices"], str(group["source"]))
+            for name, (sms, slices) in group["profiles"].items()
+        }
+        for group in tomllib.loads(_text())["mig"]
+        for parent in group["parents"]
+    }
 
 
 @cache
-def _by_key() -> dict[str, Accelerator]:
-    return {name.casefold(): entry for entry in table() for name in (entry.key, *entry.aliases)}
+def _reported() -> tuple[tuple[DeviceName, Accelerator], ...]:
+    return tuple((taken_apart(name), entry) for entry in table() for name in entry.reported_names)
 
 
-def _normal(name: str) -> str:
-    # Drivers before release 465 leave "NVIDIA" out; nothing else about a name may differ.
-    return " ".join(name.split()).casefold().removeprefix("nvidia ")
+@cache
+def _keys() -> tuple[tuple[DeviceName, Accelerator], ...]:
+    return tuple((taken_apart(name), entry) for entry in table() for name in (entry.key, *entry.aliases))
+
+
+@cache
+def _described(entry: Accelerator) -> DeviceName:
+    """The full description that a name is held against: the entry's own, with its memory."""
+    said = taken_apart(entry.name)
+    return dataclasses.replace(
+        said, memory_gb=round(entry.memory_bytes / 1e9), memory_kind=entry.memory_kind.casefold()
+    )
+
+
+def _text() -> str:
+    return resources.files("edl_labs.hardware").joinpath("accelerators.toml").read_text(encoding="utf-8")
 
 
 def _entry(entry: dict[str, Any], sm: dict[str, Any]) -> Accelerator:
@@ -289,14 +244,18 @@ def _rates(entry: dict[str, Any], sm: dict[str, Any]) -> tuple[Rate, ...]:
 
 
 def _refuse_twice_the_same_name(entries: tuple[Accelerator, ...]) -> None:
-    for kind, names in (
-        ("reported name", [_normal(name) for entry in entries for name in entry.reported_names]),
-        ("key", [name.casefold() for entry in entries for name in (entry.key, *entry.aliases)]),
-    ):
-        twice = sorted({name for name in names if names.count(name) > 1})
+    # Cards of one reported name are told apart by their memory; keys and aliases have nothing else.
+    reported = [(_plain(name), entry.memory_bytes) for entry in entries for name in entry.reported_names]
+    keys = [(name.casefold(), 0) for entry in entries for name in (entry.key, *entry.aliases)]
+    for kind, names in (("reported name", reported), ("key", keys)):
+        twice = sorted({name for name, size in names if names.count((name, size)) > 1})
         if twice:
             raise EdlError(
                 f"the hardware table has the {kind} {twice[0]!r} twice",
                 why="a name must lead to one accelerator",
                 next="remove one of the two from edl_labs/hardware/accelerators.toml",
             )
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold().removeprefix("nvidia ")

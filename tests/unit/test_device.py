@@ -111,7 +111,7 @@ def test_an_accelerator_is_described_and_found_in_the_hardware_table(hopper):
 
 
 def test_an_unlisted_accelerator_has_no_hardware_key(hopper):
-    hopper.name = "NVIDIA H200 NVL"
+    hopper.name = "NVIDIA H800"
 
     assert describe("cuda:0").hardware_key is None
 

@@ -19,6 +19,7 @@ _MAX_RATE = 1e18  # an exabyte a second, or a thousand chips in one
 # What no datasheet prints: host costs of an eager framework's calls, and the rate of staged copies. Typical values of
 # the hosts that carry these chips; tests/gpu compares them with a real machine.
 _HOSTS: dict[str, dict[str, float]] = {
+    "Pascal": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Turing": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Volta": {"launch_overhead_s": 6e-6, "copy_overhead_s": 9e-6, "pageable_byte_per_s": 5e9},
     "Ampere": {"launch_overhead_s": 5e-6, "copy_overhead_s": 8e-6, "pageable_byte_per_s": 8e9},

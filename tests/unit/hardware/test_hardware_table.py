@@ -10,6 +10,7 @@ import pytest
 from edl_labs.errors import EdlError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name, flop_rate, lookup, pcie_byte_per_s, table
 from edl_labs.hardware._accelerator import parse
+from edl_labs.roofline import Machine
 
 _ROWS = [
     ("A100-40GB-PCIe", "tensor", {"fp64": 19.5, "tf32": 156, "fp16": 312, "bf16": 312, "int8": 624}),
@@ -38,7 +39,65 @@ _ROWS = [
     ("MI300X", "cuda", {"fp64": 81.7, "fp32": 163.4}),
     ("MI300X", "tensor", {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4}),
     ("MI300X", "tensor", {"fp8": 2614.9, "int8": 2614.9}),
+    ("P100-SXM2", "cuda", {"fp64": 5.3, "fp32": 10.6, "fp16": 21.2}),
+    ("P100-PCIe-16GB", "cuda", {"fp64": 4.7, "fp32": 9.3, "fp16": 18.7}),
+    ("P100-PCIe-12GB", "cuda", {"fp64": 4.7, "fp32": 9.3, "fp16": 18.7}),
+    ("V100-PCIe-32GB", "cuda", {"fp64": 7.0, "fp32": 14.0}),
+    ("V100-PCIe-32GB", "tensor", {"fp16": 112}),
+    ("A30", "cuda", {"fp64": 5.2, "fp32": 10.3}),
+    ("A30", "tensor", {"fp64": 10.3, "tf32": 82, "fp16": 165, "bf16": 165, "int8": 330}),
+    ("A40", "cuda", {"fp32": 37.4}),
+    ("A40", "tensor", {"tf32": 74.8, "fp16": 149.7, "bf16": 149.7, "int8": 299.3}),
+    ("A10G", "cuda", {"fp32": 35}),
+    ("A10G", "tensor", {"tf32": 35, "fp16": 70, "bf16": 70, "int8": 140}),
+    ("RTX-3080-10GB", "cuda", {"fp32": 29.8}),
+    ("RTX-3080-10GB", "tensor", {"tf32": 29.8, "fp16": 59.5, "bf16": 59.5, "int8": 238}),
+    ("RTX-3080-12GB", "cuda", {"fp32": 30.6}),
+    ("RTX-3080-12GB", "tensor", {"tf32": 30.6, "fp16": 61.3, "bf16": 61.3, "int8": 245}),
+    ("L40", "cuda", {"fp32": 90.5}),
+    ("L40", "tensor", {"tf32": 90.5, "fp16": 181.05, "bf16": 181.05, "fp8": 362, "int8": 362}),
+    ("RTX-6000-Ada", "cuda", {"fp32": 91.1}),
+    ("RTX-6000-Ada", "tensor", {"tf32": 182.1, "fp16": 364.2, "bf16": 364.2, "fp8": 728.5, "int8": 728.5}),
+    ("H20", "cuda", {"fp32": 44}),
+    ("H20", "tensor", {"tf32": 74, "fp16": 148, "bf16": 148, "fp8": 296, "int8": 296}),
+    ("H100-SXM-96GB-HBM2e", "tensor", {"fp64": 66.9, "tf32": 494.7, "fp16": 989.4, "bf16": 989.4}),
+    ("H100-SXM-96GB-HBM2e", "tensor", {"fp8": 1978.9, "int8": 1978.9}),
+    ("H200-NVL", "cuda", {"fp64": 30, "fp32": 60}),
+    ("H200-NVL", "tensor", {"fp64": 60, "tf32": 417.5, "fp16": 835.5, "bf16": 835.5, "fp8": 1670.5, "int8": 1670.5}),
+    *(
+        row
+        for key in ("GH200-96GB", "GH200-144GB")
+        for row in (
+            (key, "cuda", {"fp64": 33.5, "fp32": 67}),
+            (key, "tensor", {"fp64": 67, "tf32": 494, "fp16": 990, "bf16": 990, "fp8": 1979, "int8": 1979}),
+        )
+    ),
+    ("B300", "cuda", {"fp32": 600 / 8, "fp64": 600 / 8 / 64}),
+    ("B300", "tensor", {"tf32": 18e3 / 16, "fp16": 36e3 / 16, "bf16": 36e3 / 16, "fp8": 72e3 / 16}),
+    ("MI325X", "cuda", {"fp64": 81.7, "fp32": 163.4}),
+    ("MI325X", "tensor", {"fp64": 163.4, "fp32": 163.4, "tf32": 653.7, "fp16": 1307.4, "bf16": 1307.4}),
+    ("MI325X", "tensor", {"fp8": 2614.9, "int8": 2614.9}),
 ]
+
+# Printed memory: GB, and GB/s.
+_MEMORY = {
+    "P100-SXM2": (16, 732),
+    "P100-PCIe-16GB": (16, 732),
+    "P100-PCIe-12GB": (12, 549),
+    "A30": (24, 933),
+    "A40": (48, 696),
+    "A10G": (24, 600),
+    "RTX-3080-10GB": (10, 760),
+    "RTX-3080-12GB": (12, 912),
+    "L40": (48, 864),
+    "RTX-6000-Ada": (48, 960),
+    "H20": (96, 4000),
+    "H200-NVL": (141, 4800),
+    "GH200-96GB": (96, 4000),
+    "GH200-144GB": (144, 4900),
+    "B300": (288, 8000),
+    "MI325X": (256, 6000),
+}
 
 # Printed dense peaks in TFLOP/s (TOP/s for int8), from the vendor's datasheets and white papers.
 _PRINTED = [
@@ -119,37 +178,58 @@ _NAMES = {
     "NVIDIA GB200": "GB200",
     "AMD Instinct MI250X": "MI250X-GCD",
     "AMD Instinct MI300X": "MI300X",
+    "AMD Instinct MI300X OAM": "MI300X",
+    "AMD Instinct MI325X": "MI325X",
+    "Tesla P100-SXM2-16GB": "P100-SXM2",
+    "Tesla P100-PCIE-16GB": "P100-PCIe-16GB",
+    "Tesla P100-PCIE-12GB": "P100-PCIe-12GB",
+    "Tesla V100-PCIE-32GB": "V100-PCIe-32GB",
+    "NVIDIA Tesla V100-SXM2-16GB": "V100-16GB",
+    "NVIDIA A30": "A30",
+    "NVIDIA A40": "A40",
+    "NVIDIA A10G": "A10G",
+    "NVIDIA L40": "L40",
+    "NVIDIA H20": "H20",
+    "NVIDIA H200 NVL": "H200-NVL",
+    "NVIDIA GH200 480GB": "GH200-96GB",
+    "NVIDIA GH200 144G HBM3e": "GH200-144GB",
+    "NVIDIA B300 SXM6 AC": "B300",
+    "NVIDIA RTX 6000 Ada Generation": "RTX-6000-Ada",
+    "NVIDIA RTX 6000 Ada Gene...": "RTX-6000-Ada",
+    "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-5a1b)": "H100-SXM",
+    "NVIDIA H100 80GB HBM3 MIG 3g.40gb": "H100-SXM MIG 3g.40gb",
+    "NVIDIA A100-SXM4-40GB MIG 1g.5gb": "A100-40GB MIG 1g.5gb",
+    "NVIDIA H200 MIG 3g.71gb": "H200 MIG 3g.71gb",
 }
 
 _STRANGERS = [
+    "NVIDIA GeForce RTX 3080",  # two cards have this name
+    "NVIDIA GeForce RTX 3080 Ti",
+    "NVIDIA GeForce ...",
+    "NVIDIA H20-3e",
+    "NVIDIA H20 141GB HBM3e",
+    "NVIDIA H100 80GB HBM3 MIG 9g.90gb",
+    "NVIDIA H100 PCIe MIG 1g.10gb",
+    "NVIDIA A10-24Q",
+    "AMD Instinct MI300X VF",
+    "Quadro RTX 6000",
     "NVIDIA H100",
     "NVIDIA H100 80GB HBM2e",
-    "NVIDIA H100 80GB HBM3 MIG 3g.40gb",
-    "NVIDIA H200 NVL",
-    "NVIDIA A10G",
-    "NVIDIA L40",
     "NVIDIA L20",
     "NVIDIA GeForce RTX 3090 Ti",
     "NVIDIA GeForce RTX 4090 D",
     "NVIDIA GeForce RTX 4090 Laptop GPU",
     "NVIDIA GeForce RTX 5090 D",
-    "NVIDIA RTX 6000 Ada Generation",
     "NVIDIA RTX A5000",
     "NVIDIA B100",
-    "NVIDIA B300 SXM6 AC",
     "NVIDIA GB300",
     "NVIDIA GB10",
     "AMD Instinct MI250",
     "AMD Instinct MI300A",
-    "AMD Instinct MI325X",
     "NVIDIA A100X",
-    "NVIDIA A100-SXM4-40GB MIG 1g.5gb",
-    "NVIDIA GH200 480GB",
     "NVIDIA H800",
-    "NVIDIA H20",
     "NVIDIA T400 4GB",
     "NVIDIA T4G",
-    "Tesla V100-PCIE-32GB",
     "Tesla V100-SXM3-32GB",
     "Tesla V100-SXM2-32GB-LS",
     "Tesla V100-DGXS-32GB",
@@ -162,13 +242,24 @@ _STRANGERS = [
 
 def test_the_table_holds_at_least_twenty_accelerators_each_with_a_name_that_drivers_report():
     assert 20 <= len(table())
-    assert all(entry.reported_names and lookup(entry.reported_names[0]) is entry for entry in table())
+    assert {"H100-SXM-96GB-HBM2e"} == {entry.key for entry in table() if not entry.reported_names}
+    for entry in table():
+        for name in entry.reported_names:
+            assert lookup(name, memory_bytes=entry.memory_bytes) is entry
 
 
 @pytest.mark.parametrize("entry", table(), ids=lambda entry: entry.key)
 def test_memory_capacity_and_bandwidth_are_of_one_kind(entry):
     assert entry.memory_kind.startswith(("HBM", "GDDR"))
-    assert (entry.memory_bandwidth_byte_per_s > 0.85e12) >= entry.memory_kind.startswith("HBM")
+    slowest_hbm = 0.5e12 if entry.architecture == "Pascal" else 0.85e12
+    assert (entry.memory_bandwidth_byte_per_s > slowest_hbm) >= entry.memory_kind.startswith("HBM")
+
+
+@pytest.mark.parametrize(("key", "printed"), _MEMORY.items())
+def test_memory_is_what_the_datasheet_prints(key, printed):
+    entry = accelerator(key)
+
+    assert printed == (entry.memory_bytes / 1e9, entry.memory_bandwidth_byte_per_s / 1e9)
 
 
 @pytest.mark.parametrize(("key", "dtype", "unit", "printed_tflop_per_s"), _PRINTED)
@@ -197,6 +288,101 @@ def test_a_reported_name_finds_its_accelerator(reported, key):
 @pytest.mark.parametrize("reported", [*_STRANGERS, None, 7])
 def test_an_unlisted_name_finds_nothing_rather_than_a_neighbour(reported):
     assert lookup(reported) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        *_NAMES.items(),
+        ("rtx4090", "RTX-4090"),
+        ("a100 80 gb pcie", "A100-80GB-PCIe"),
+        ("A100-80GB-330W", "A100-80GB"),
+        ("H100 SXM", "H100-SXM"),
+        ("H100-SXM-96GB-HBM2e-500W", "H100-SXM-96GB-HBM2e"),
+        ("P100", "P100-SXM2"),
+        ("GH200", "GH200-96GB"),
+        ("RTX 3080 12GB", "RTX-3080-12GB"),
+        ("RTX 6000 Ada", "RTX-6000-Ada"),
+        ("H100 1g.10gb", "H100-SXM MIG 1g.10gb"),
+        ("H100-SXM MIG 1g.10gb", "H100-SXM MIG 1g.10gb"),
+    ],
+)
+def test_an_accelerator_and_a_machine_are_found_by_what_people_and_drivers_write(name, key):
+    found = accelerator(name)
+
+    assert key == found.key == accelerator(found.key).key
+    assert key == Machine.of(name).hardware_key
+    assert found.sm_count == Machine.of(name).units
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("NVIDIA GeForce RTX 3080", "may be RTX-3080-10GB or RTX-3080-12GB"),
+        ("A100 PCIe", "may be A100-80GB-PCIe or A100-40GB-PCIe"),
+        ("H100 80GB", "may be H100-SXM or H100-PCIe"),
+    ],
+)
+def test_a_name_of_several_cards_is_told_which(name, told):
+    with pytest.raises(EdlError) as caught:
+        accelerator(name)
+
+    assert told in caught.value.what
+    assert told.split()[2] in caught.value.next
+
+
+@pytest.mark.parametrize(("name", "near"), [("NVIDIA H300", "H200"), ("MI300", "MI300X"), ("RTX 4090 D", "RTX-4090")])
+def test_a_stranger_is_told_names_like_its_own(name, near):
+    with pytest.raises(EdlError) as caught:
+        accelerator(name)
+
+    assert near in caught.value.next.partition("nearest: ")[2].split(", ")
+
+
+def test_what_else_a_driver_reports_tells_two_cards_of_one_name_apart():
+    name = "NVIDIA GeForce RTX 3080"
+
+    assert "RTX-3080-12GB" == lookup(name, sm_count=70, memory_bytes=12 << 30).key
+    assert "RTX-3080-10GB" == lookup(name, sm_count=68).key
+    assert lookup(name, sm_count=72) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "sm_count", "eighths"),
+    [
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, 1),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.20gb", 26, 2),
+        ("NVIDIA H100 80GB HBM3 MIG 3g.40gb", 60, 4),
+        ("NVIDIA A100-SXM4-80GB MIG 7g.80gb", 98, 8),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb+me", 42, 4),
+        ("NVIDIA A30 MIG 1g.6gb", 14, 2),
+    ],
+)
+def test_a_slice_has_its_sms_and_its_share_of_memory_of_its_parent(name, sm_count, eighths):
+    part, whole = accelerator(name), accelerator(name.partition(" MIG ")[0])
+
+    assert sm_count == part.sm_count
+    assert eighths / 8 == part.memory_bytes / whole.memory_bytes
+    assert eighths / 8 == part.memory_bandwidth_byte_per_s / whole.memory_bandwidth_byte_per_s
+    assert pytest.approx(sm_count / whole.sm_count) == part.peak_flop_per_s("bf16") / whole.peak_flop_per_s("bf16")
+    assert part.l2_bytes == whole.l2_bytes * eighths // 8
+    assert "MIG" in part.source("sm_count")
+
+
+def test_an_unlisted_slice_is_told_those_of_its_gpu():
+    with pytest.raises(EdlError) as caught:
+        accelerator("NVIDIA H100 80GB HBM3 MIG 9g.90gb")
+
+    assert "no MIG profile 9g.90gb of H100-SXM in the hardware table" == caught.value.what
+    assert "1g.10gb, 1g.20gb" in caught.value.why
+
+
+def test_every_card_of_the_published_steps_is_found():
+    published = """RTX-3090 B200 H100-SXM-96GB-HBM2e-500W L4 A100 A100-80GB-PCIe A100-80GB-330W V100-PCIe-32GB A10 H200
+        T4 A100-40GB-PCIe V100-16GB RTX-4090 A100-80GB V100-32GB H100-SXM A100-40GB A6000"""
+    labels = published.split()
+
+    assert labels == [*filter(accelerator, labels)]
 
 
 def test_a_key_or_alias_finds_its_entry_and_a_stranger_is_told_the_keys():
