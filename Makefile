@@ -15,7 +15,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --retries 8 --constraint constrai
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup system run test test-all test-gpu build check-build lint types clean lock
+.PHONY: help setup system run test test-all test-install test-gpu build check-build lint types clean lock
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -52,6 +52,9 @@ test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheel
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
 	@$(BIN)/edl-labs test --seeds 200
+
+test-install: setup ## Every lab from the plain student install: a fresh environment, the wheel and [lab] alone
+	@$(BIN)/python -m pytest tests/course/test_student_install.py -q
 
 test-gpu: setup ## What needs an accelerator; each skip says why
 	@$(BIN)/python -m pytest tests/gpu -q -m gpu

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import tarfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +23,19 @@ def raw(data: DataSet, folder: Path, shard_bytes: int) -> None:
 
 
 def tar(data: DataSet, folder: Path, shard_bytes: int) -> None:
-    """Shards as webdataset writes and reads them."""
-    webdataset = needed("webdataset")
-    shard, filled, writer = 0, 0, None
-    try:
+    """Shards as webdataset reads them: tar files whose members are called after sample and kind."""
+    shard, filled = -1, 0
+    with ExitStack() as stack:
         for sample, payload in enumerate(data.samples):
-            if writer is None or filled + len(payload) > shard_bytes:
-                if writer is not None:
-                    writer.close()
-                writer = webdataset.TarWriter(str(folder / f"shard-{shard:05d}.tar"), encoder=False, mtime=0.0)
+            if shard < 0 or filled + len(payload) > shard_bytes:
+                stack.close()
                 shard, filled = shard + 1, 0
-            writer.write({"__key__": f"{sample:08d}", SUFFIX[data.kind]: payload})
+                path = folder / f"shard-{shard:05d}.tar"
+                archive = stack.enter_context(tarfile.open(path, "w", format=tarfile.USTAR_FORMAT))
+            member = tarfile.TarInfo(f"{sample:08d}.{SUFFIX[data.kind]}")
+            member.size = len(payload)
+            archive.addfile(member, io.BytesIO(payload))
             filled += len(payload)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
 def parquet(data: DataSet, folder: Path, shard_bytes: int) -> None:

@@ -125,7 +125,8 @@ with once_written("read_plan"):
 # %%
 from edl_labs.pipeline import image_set, make_cold, make_warm, write
 
-scratch = tempfile.TemporaryDirectory()
+if "scratch" not in globals():  # run again, this cell keeps what later ones wrote there
+    scratch = tempfile.TemporaryDirectory()
 photos = image_set(images)
 store = write(photos, Path(scratch.name) / "tar", format="tar")
 print(f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, made here and kept in the cache folder")
@@ -249,7 +250,7 @@ for form in FORMATS:
                 rates += f" {images / timed(lambda kept=kept, read=read: read(kept)):>6.0f} {state:<7}"
             print(f"{form:>8} {len(kept.paths):>6} {units.byte_count(kept.nbytes):>8} {rates}")
     except EdlError as error:
-        print(f"{form:>8} is left out: {error.what}")
+        print(f"{form:>8} is left out: {error.what}; next: {error.next}")
 
 # %% [markdown]
 # The gap between the two columns is the price of random access, and the number of files is what a shared file system
@@ -976,7 +977,7 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # that is faster because it does less is another decoder. **Predict:** the rank alone, and in a loader of two workers.
 
 # %%
-from edl_labs.pipeline import agreement, decoders
+from edl_labs.pipeline import agreement, decoders, missing_decoders
 
 same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
 print(f"{'decoder':>12} {'same image':>11} {'alone':>8} {'2 workers':>10}   measured here, images/s")
@@ -985,6 +986,8 @@ for name, decode in decoders().items():
     data = ImageDataset(raw, decoder=name)
     run = run_loader(data, batch_size=8, workers=2, collate=collate, seconds=seconds / 2)
     print(f"{name:>12} {'yes' if same.get(name, True) else 'no':>11} {alone:>8.0f} {run.sample_per_s:>10.0f}")
+for name, why in missing_decoders().items():
+    print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
 # %% [markdown] explain="fastest_decoder"
 # **Your fastest decoder.** You time six JPEG decoders, each alone in one thread on the same files, and put the fastest

@@ -63,6 +63,14 @@ def test_every_dependency_is_pinned_to_a_version_it_allows(text: str) -> None:
     assert pins()[name(requirement.name)] in requirement.specifier
 
 
+def test_a_package_has_one_bound_however_many_extras_ask_for_it() -> None:
+    bounds: dict[str, set[str]] = {}
+    for requirement in map(Requirement, [*PROJECT["dependencies"], *(r for extra in EXTRAS.values() for r in extra)]):
+        bounds.setdefault(name(requirement.name), set()).add(str(requirement.specifier))
+
+    assert {} == {package: found for package, found in bounds.items() if len(found) > 1}
+
+
 def test_torch_has_no_bound_so_that_installing_never_replaces_it() -> None:
     core = {name(Requirement(r).name): Requirement(r) for r in PROJECT["dependencies"]}
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from edl_labs import units
@@ -50,15 +51,20 @@ class DoctorReport(Value):
         return 0 if self.ok else 2
 
 
-def diagnose(*, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:
-    """Looks at everything, one finding after the other; no finding can stop the others."""
+def diagnose(lab: str = "", *, progress: Callable[[int, int, str], None] | None = None) -> DoctorReport:
+    """Looks at everything, one finding after the other; no finding can stop the others.
+
+    With `lab`, a name or its beginning (`lab04`), at what every lab needs and at each package that this lab can use;
+    UsageError when no lab is called so.
+    """
+    looks = _looks_at(_lab_called(lab)) if lab else _LOOKS
     rows = []
-    for done, (name, look) in enumerate(_LOOKS.items()):
+    for done, (name, look) in enumerate(looks.items()):
         if progress:
-            progress(done, len(_LOOKS), name)
+            progress(done, len(looks), name)
         rows.append(_careful(name, look))
     if progress:
-        progress(len(_LOOKS), len(_LOOKS), "done")
+        progress(len(looks), len(looks), "done")
     return DoctorReport(tuple(rows))
 
 
@@ -109,6 +115,86 @@ def _torchvision() -> Row:
         step = "pip install --upgrade torch torchvision, both from the same place"
         return Row("torchvision", "warn", f"{version} does not work with this torch: {why}", step, who="some labs")
     return Row("torchvision", "ok", version, who="some labs")
+
+
+@dataclass(frozen=True)
+class LabPackage:
+    """A package that cells of a lab can use: its name, the module, what falls away without it, and the extra."""
+
+    name: str
+    module: str
+    what_for: str
+    extra: str = "lab"
+
+
+# What cells of a lab use where it is there; each of them goes on, and says so, where it is not.
+LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
+    "lab04_data_pipelines": (
+        LabPackage("h5py", "h5py", "the format hdf5"),
+        LabPackage("lmdb", "lmdb", "the format lmdb"),
+        LabPackage("msgpack", "msgpack", "the format msgpack"),
+        LabPackage("pyarrow", "pyarrow.parquet", "the formats parquet and arrow", "data"),
+        LabPackage("pillow", "PIL.Image", "every picture"),
+        LabPackage("simplejpeg", "simplejpeg", "the decoder simplejpeg"),
+        LabPackage("kornia-rs", "kornia_rs.io", "the decoder kornia-rs"),
+        LabPackage("imagecodecs", "imagecodecs", "the decoder imagecodecs", "data"),
+        LabPackage("opencv-python-headless", "cv2", "the decoder opencv", "data"),
+        LabPackage("torchvision", "torchvision.io", "the decoder torchvision", "vision"),
+    ),
+    "lab05_profiling": (
+        LabPackage("py-spy", "", "samples from outside, in section 2"),
+        LabPackage("scalene", "scalene", "one of three profilers, in section 2"),
+    ),
+}
+
+
+def _lab_called(name: str) -> str:
+    from edl_labs.checks.lab_exercises import exercises_folder
+    from edl_labs.course.run.start import one_called
+
+    return one_called(name, sorted(path.stem for path in (exercises_folder() / "goldens").glob("*.json")))
+
+
+def _lab_looks() -> dict[str, Callable[[], Row]]:
+    """One finding a lab: whether all that it can use is installed."""
+    return {lab.partition("_")[0]: partial(_lab_row, lab) for lab in LAB_PACKAGES}
+
+
+def _lab_row(lab: str) -> Row:
+    name = lab.partition("_")[0]
+    absent = [package for package in LAB_PACKAGES[lab] if _version(package.name) is None]
+    if not absent:
+        return Row(name, "ok", "all that its cells can use is here", who="some cells")
+    what = "; ".join(f"without {package.name}: {package.what_for}" for package in absent)
+    return Row(name, "warn", f"its cells work, but leave out what is not here ({what})", _install(absent), "some cells")
+
+
+def _looks_at(lab: str) -> dict[str, Callable[[], Row]]:
+    """What every lab needs, then each package that this one can use, tried."""
+    needed = ("python", "torch", "device", "kernel", "ipywidgets", "matplotlib", "jupyterlab", "disk", "memory")
+    packages = {package.name: partial(_package_tried, package) for package in LAB_PACKAGES.get(lab, ())}
+    return {**{name: _LOOKS[name] for name in needed}, **packages}
+
+
+def _package_tried(package: LabPackage) -> Row:
+    version = _version(package.name)
+    who = "some cells"
+    if version is None:
+        what = f"not installed: {package.what_for} will be left out"
+        return Row(package.name, "missing", what, _install([package]), who)
+    if package.module:
+        # In a process of its own: a library of another build can end the interpreter.
+        command = [sys.executable, "-c", f"import {package.module}"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        if run.returncode:
+            why = one_line((run.stderr.strip().splitlines() or ["it ended the interpreter"])[-1])
+            return Row(package.name, "warn", f"{version} does not work: {why}", _install([package]), who)
+    return Row(package.name, "ok", f"{version}: {package.what_for}", who=who)
+
+
+def _install(packages: list[LabPackage]) -> str:
+    extras = ",".join(dict.fromkeys(package.extra for package in packages))
+    return f'pip install "edl-labs[{extras}]"'
 
 
 def _device() -> Row:
@@ -231,6 +317,7 @@ _LOOKS: dict[str, Callable[[], Row]] = {
     "jupytext": _package("jupytext", what_for="edl-labs edit", install=_INSTRUCTOR, who="instructors"),
     "bubblewrap": _bubblewrap,
     "chromium": _chromium,
+    **_lab_looks(),
     "disk": _disk,
     "memory": _memory,
 }

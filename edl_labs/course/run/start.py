@@ -95,8 +95,11 @@ def _need_jupyterlab() -> None:
 
 def _chosen(source: Path, lab: str | None) -> list[str]:
     names = sorted(path.parent.name for path in source.glob("lab*/*.ipynb") if path.stem == path.parent.name)
-    if lab is None:
-        return names
+    return names if lab is None else [one_called(lab, names)]
+
+
+def one_called(lab: str, names: list[str]) -> str:
+    """The one of `names` that is called `lab`, or begins with it as `lab04` does; UsageError with the nearest name."""
     matching = [name for name in names if name == lab] or [name for name in names if name.startswith(f"{lab}_")]
     if len(matching) != 1:
         near = difflib.get_close_matches(lab, names, n=1, cutoff=0.3)
@@ -105,7 +108,7 @@ def _chosen(source: Path, lab: str | None) -> list[str]:
             why=f"the labs are {', '.join(names)}",
             next=f"did you mean {near[0]}?" if near else "leave the name out to get them all",
         )
-    return matching
+    return matching[0]
 
 
 def _make(folder: Path) -> None:

@@ -298,3 +298,22 @@ def test_forked_readers_do_not_disturb_each_other(format: str, cache: Path, tmp_
 
     assert [0, 0] == [os.waitpid(child, 0)[1] for child in children]
     assert data.samples[5] == store.read(5)
+
+
+def test_shards_are_what_webdataset_reads(cache: Path, tmp_path: Path) -> None:
+    webdataset = pytest.importorskip("webdataset", reason="webdataset is not installed: pip install 'edl-labs[dev]'")
+    data = image_set(10, size=(60, 80), folder=cache)
+
+    shards = write(data, tmp_path / "tar", format="tar", shard_bytes=8000).paths
+
+    assert len(shards) > 1
+    found = [sample for shard in shards for sample in webdataset.WebDataset(str(shard), shardshuffle=False)]
+    assert [f"{number:08d}" for number in range(10)] == [sample["__key__"] for sample in found]
+    assert list(data.samples) == [sample["jpg"] for sample in found]
+
+
+def test_shards_need_no_library(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "webdataset", None)  # importing it raises
+    data = token_set(20, folder=cache)
+
+    assert list(data.samples) == list(write(data, tmp_path / "tar", format="tar").scan())

@@ -11,6 +11,7 @@ import pytest
 
 from edl_labs.course.run import doctor
 from edl_labs.course.run.doctor import DoctorReport, Row, diagnose
+from edl_labs.errors import UsageError
 
 
 def looks(monkeypatch: pytest.MonkeyPatch, **named: Any) -> DoctorReport:
@@ -83,3 +84,61 @@ def test_a_sandbox_is_tried_not_assumed(
     monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: ran)
 
     assert state == doctor._bubblewrap().state
+
+
+def test_the_doctor_of_one_lab_names_each_package_that_its_cells_can_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(doctor._LOOKS, "kernel", lambda: Row("kernel", "ok", "not tried in this test"))
+    versions = {"h5py": None, "pyarrow": None}
+    monkeypatch.setattr(doctor, "_version", lambda name: versions.get(name, "9.9"))
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: SimpleNamespace(returncode=0, stdout="", stderr=""))
+
+    rows = {row.name: row for row in diagnose("lab04").rows}
+
+    assert ("missing", 'pip install "edl-labs[lab]"') == (rows["h5py"].state, rows["h5py"].next)
+    assert "the formats parquet and arrow will be left out" in rows["pyarrow"].what
+    assert 'pip install "edl-labs[data]"' == rows["pyarrow"].next
+    assert ("ok", "9.9: the decoder opencv") == (
+        rows["opencv-python-headless"].state,
+        rows["opencv-python-headless"].what,
+    )
+    assert "py-spy" not in rows
+
+
+def test_a_package_of_a_lab_that_is_installed_and_broken_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = doctor.LabPackage("numpy", "numpy.no_such_module_of_it", "everything")
+
+    row = doctor._package_tried(broken)
+
+    assert "warn" == row.state
+    assert "No module named 'numpy.no_such_module_of_it'" in row.what
+
+
+def test_the_general_doctor_says_of_a_lab_what_it_will_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = {"py-spy", "lmdb", "opencv-python-headless"}
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name in absent else "9.9")
+
+    report = looks(monkeypatch, **doctor._lab_looks())
+
+    assert ["lab04", "lab05"] == [row.name for row in report.rows]
+    assert "without lmdb: the format lmdb; without opencv-python-headless: the decoder opencv" in report.rows[0].what
+    assert 'pip install "edl-labs[lab,data]"' == report.rows[0].next
+    assert report.ok
+
+
+def test_an_unknown_lab_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UsageError) as caught:
+        diagnose("lab04_data_pipeline")
+
+    assert "did you mean lab04_data_pipelines?" == caught.value.next
+
+
+def test_each_package_of_a_lab_is_in_the_extra_that_the_doctor_names() -> None:
+    import tomllib
+    from pathlib import Path
+
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((Path(__file__).resolve().parents[4] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for package in (package for packages in doctor.LAB_PACKAGES.values() for package in packages):
+        assert package.name in {Requirement(text).name for text in extras[package.extra]}
