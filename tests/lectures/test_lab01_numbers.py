@@ -89,6 +89,14 @@ def test_the_lab_quotes_the_wave_of_109():
     assert [] == says("109 tiles: 50.5 %")
 
 
+def test_the_first_tooth_that_stays_above_nine_tenths_begins_with_tile_973():
+    lowest = {waves: (108 * (waves - 1) + 1) / (108 * waves) for waves in range(1, 100)}
+    first = min(waves for waves, efficiency in lowest.items() if efficiency >= 0.9)
+
+    assert 973 == 108 * (first - 1) + 1
+    assert [] == says("the first tooth that never falls below 90 % begins with tile 973")
+
+
 @pytest.mark.parametrize(
     ("gb_per_s", "words", "unit_s", "rounded"),
     [
