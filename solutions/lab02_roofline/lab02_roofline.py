@@ -55,7 +55,7 @@ print("memory {}, arithmetic {}:".format(*times), f"{memory_s / compute_s:.0f} t
 print("at best", units.flop_rate(flop / max(memory_s, compute_s), digits=5), "of 6 TFLOP/s")
 
 # %% [markdown]
-# The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 4.5 % on the way; unrounded it is
+# The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 5.1 % on the way; unrounded it is
 # 149.6. For the decision that does not matter: the arithmetic units idle for 97 % of the time, and no faster arithmetic
 # helps. *Even substantial change in this number is irrelevant*, the slide says of the shorter time.
 #
@@ -433,9 +433,9 @@ with once_written("count_a_model"):
 # matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and
 # wins, for the reason of section 6. (Where torch does not fuse attention, the difference is 0.)
 #
-# Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` counts 0 for fused attention on a CPU,
-# since nobody told it about that operator, and some tools count a multiply-add as one. *Check a counter on something
-# that you can count by hand*, once.
+# Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
+# when it counts the gradient of its weights: a depth-wise layer's backward pass comes out many times too large. And
+# some tools count a multiply-add as one. *Check a counter on something that you can count by hand*, once.
 
 # %% [markdown]
 # ## 8. Your operators under your roofs
@@ -563,7 +563,8 @@ with once_written("amdahl"):
 # 2. compute the layer's intensity;
 # 3. is there enough parallelism? Estimate the number of thread blocks.
 #
-# Too few blocks to give every SM one: **latency**. Otherwise **math** above the ridge and **memory** below it.
+# Too few blocks to give every SM one: **latency**. Otherwise **math** (the deck's word for what section 3 calls
+# compute) above the ridge and **memory** below it.
 #
 # **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
 # 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
@@ -608,8 +609,8 @@ with once_written("diagnose"):
 
 # %% [markdown]
 # 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
-# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same
-# operands in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
+# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same three
+# sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
 # that run side by side.)
 
 # %% [markdown]
