@@ -13,12 +13,12 @@
 # * count the bytes of a training run, and settle a dispute between two lecturers;
 # * tell in advance whether mixed precision will make a model faster, or not at all.
 #
-# **About 150 minutes**; the end of section 6 is a good place for a break. No GPU is needed: few bits behave on a laptop
-# exactly as they do on a GPU. Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that
-# say where they come from. In each section, *write your prediction down* before you run the next cell. Slides are
-# quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and
-# profiling. Stuck? `hint("encode_decode")` gives hints for that exercise, one at a time, each saying more; every
-# exercise has some.
+# **About 150 minutes**; the end of section 6 is a good place for a break. No GPU is needed: rounding one number gives
+# the same bits on a laptop and on a GPU (long sums differ, since they are added in another order). Where a cell would
+# like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
+# *write your prediction down* before you run the next cell. Slides are quoted by their deck: [000] optimizing
+# training pipelines, [002] software perspective, [003] performance and profiling. Stuck? `hint("encode_decode")`
+# gives hints for that exercise, one at a time, each saying more; every exercise has some.
 
 # %% setup
 try:
@@ -199,7 +199,8 @@ print("torch:", [float(torch.tensor(x).half()) for x in (2.0**-25, 1.0001 * 2.0*
 # %% [markdown]
 # $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
 # the next is even: infinity, while 65519 is saved. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
-# 465 is lost. Below is where the formats live. **Predict:** which part of fp32's range can fp16 not see?
+# 465 is NaN by the rules above. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.) Below is
+# where the formats live. **Predict:** which part of fp32's range can fp16 not see?
 
 # %%
 from edl_labs.plots.numerics import draw_ranges
@@ -320,7 +321,8 @@ for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bf
 # `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one
 # dtype, or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast
 # casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its
-# inputs are cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast). float64 is
+# inputs are cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast;
+# of fp16 and bf16 neither holds the other and float32 comes out, which the check does not ask). float64 is
 # never cast. The operators:
 #
 # `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
@@ -416,22 +418,28 @@ def scale_of(values):
 # %%
 
 with once_written("static_scale"):
-    print("all of the run together:", scale_of(gradients))
-    for name, values in list(gradients.items())[:8]:
-        print(f"{name:>24}: {scale_of(values)}")
+    sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
+    decades = math.log10(sizes.max() / sizes[sizes > 0].min())
+    print(f"all of the run together: {scale_of(gradients)}; largest over smallest: 10^{decades:.0f}")
+    by_scale = {}
+    for name, values in gradients.items():
+        by_scale.setdefault(scale_of(values), []).append(name)
+    for scale, names in by_scale.items():
+        print(f"{scale:>9}: {', '.join(names)}")
 
 # %% [markdown]
 # Unscaled, hardly a value lies in fp16's normal range. One scale for all is a compromise, and may not exist for 99 %:
-# the smallest gradients of this run are $10^{15}$ times smaller than the largest. The layers by themselves are easy,
-# and ask for different scales. (Training bears it that the smallest are lost: what counts is that the bulk survives.)
+# the first line says how far the smallest gradient is below the largest. Layers by themselves ask for scales that lie
+# many powers of two apart, and for some even one tensor spans too much. (Training bears it that the smallest are
+# lost: what counts is that the bulk survives.)
 
 # %% [markdown]
 # ## 6. A scaler that finds the scale itself
 #
 # Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
-# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these are slips. The number is
-# *large* (PyTorch begins at 65536); the overflow happens in the scaled *backward* pass, and unscaling only finds it;
-# and the other half of the method is missing: after a run of clean steps the scale must *grow* again.
+# number", which "can lead to overflows when unscaling", so halve on overflow. Two of these are slips: the number is
+# *large* (PyTorch begins at 65536), and the overflow happens in the scaled *backward* pass, where unscaling only finds
+# it. And half of the method is missing: after a run of clean steps the scale must *grow* again.
 #
 # **Predict:** you start at $2^{16}$, one step in 100 overflows, and the scale doubles after 2000 clean steps in a row.
 # Where does it end up?
@@ -682,7 +690,7 @@ check("bug_hunt")
 #
 # Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
 # layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
-# loss curve look like without scaling? And with your scaler, started at an absurd $2^{40}$?
+# loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
 
 
 # %% given
@@ -760,19 +768,31 @@ with once_written("train_it"):
     batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
     start = ShortNetwork(loss_weight=weight).state_dict()
     runs = {"fp32": (lambda x: x, NoScaler()), "fp16, no scaling": (Short.apply, NoScaler())}
-    runs["fp16, your scaler"] = (Short.apply, LossScaler(init_scale=2.0**40, growth_interval=30))
-    figure, axes = style.subplots(figsize=(9, 3.2))
-    for (name, (through, scaler)), line in zip(runs.items(), ("-", "-", ":"), strict=True):
+    runs["fp16, your scaler"] = (Short.apply, LossScaler(init_scale=2.0**60, growth_interval=30))
+    curves, scales = {}, []  # the losses by name; the scale before each step
+    for name, (through, scaler) in runs.items():
         network = ShortNetwork(loss_weight=weight, through=through)
         network.load_state_dict(start)
-        losses = train_in_half(network, batches, torch.optim.SGD(network.parameters(), lr=0.15 / weight), scaler)
-        axes.plot(losses, line, label=f"{name}: {losses[-1]:.3f}")
-    axes.set(xlabel="step", ylabel="loss", title="the same network, the same batches")
-    legend = axes.legend(frameon=False)
+        watched = ((scales.append(getattr(scaler, "current", 1.0)), batch)[1] for batch in batches)
+        optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / weight)
+        curves[name] = train_in_half(network, watched, optimizer, scaler)
+
+# %%
+with once_written("train_it"):
+    figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True, height_ratios=(2, 1))
+    for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
+        smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
+        axes.plot(range(len(losses) - len(smooth), len(losses)), smooth, line, label=f"{name}: {smooth[-1]:.3f}")
+    axes.set(ylabel="loss, mean of 10 steps", title="the same network, the same batches")
+    own = scales[-len(batches) :]
+    below.step(range(len(own)), [math.log2(scale) for scale in own], where="post")
+    below.set(xlabel="step", ylabel="log2(your scale)")
+    legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
 # Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
-# scaler wastes its first steps on coming down from $2^{40}$, then the dotted line follows fp32. bf16 would have needed
+# scaler wastes its first steps on coming down from $2^{60}$, and later one step now and then on probing the next power
+# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed
 # none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in section 3.
 
 # %% [markdown]
@@ -835,8 +855,9 @@ with once_written("bytes_per_parameter"):
 # %% [markdown]
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
 # in fp16. PyTorch's autocast keeps no short copy at all: it casts weights when an operator needs them and drops the
-# copies after the backward pass, so 16 are resident and up to 2 come and go. No version makes the model's state
-# *smaller*. What shrinks are the activations, and those you can count on any machine:
+# copies after the backward pass, so 16 are resident and up to 2 come and go. No *mixed* version makes the model's state
+# smaller; bf16 for everything halves it, at the price that section 3 showed. What shrinks in every version are the
+# activations, and those you can count on any machine:
 
 # %%
 from edl_labs.numerics import saved_activations
@@ -899,7 +920,9 @@ with once_written("aligned_shapes"):
 
 # %% [markdown]
 # Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 11 measures some where it
-# can.) Deck [002] lists ×16 for fp16 on one slide and ×8 on another: both are on the safe side of the one rule.
+# can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
+# batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
+# side of the 16 bytes; only the third is the 128.
 
 # %% [markdown]
 # ## 11. When it does not help

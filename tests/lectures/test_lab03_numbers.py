@@ -24,6 +24,8 @@ from edl_labs.numerics import (
 )
 from edl_labs.units import byte_count
 
+from .decks import quotation
+
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab03_mixed_precision" / "lab03_mixed_precision.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
 
@@ -63,7 +65,8 @@ def test_where_fp16_and_bf16_break():
 
 def test_e4m3fn_ends_on_an_even_neighbour():
     assert (448.0, True) == (E4M3FN.round(464.0), E4M3FN.round(465.0) != E4M3FN.round(465.0))
-    assert [] == says("448 is even, so 464 still comes back, and 465 is lost")
+    assert [] == says("448 is even, so 464 still comes back, and 465 is NaN by the rules above", "makes 448 of it")
+    assert 448.0 == float(torch.tensor(465.0).to(torch.float8_e4m3fn))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,30 @@ def test_the_lab_reconciles_the_two_lecturers():
 )
 def test_every_cell_of_the_tensor_core_tables_is_one_rule(dtype, old, new):
     assert (old, new) == (alignment_multiple(dtype, rule_bytes=16), alignment_multiple(dtype, rule_bytes=128))
+
+
+def test_of_the_decks_figures_for_fp16_two_obey_the_older_rule_and_one_the_newer():
+    sequence = int(quotation("002_shapes", r"length to be a multiple of (\d+) \(FP16\)"))
+    mini_batch = int(quotation("002_shapes", r"Mini-batch to be a multiple of (\d+)"))
+    weight_gradient = int(quotation("002_shapes", r"Weight gradient .* padding batch size to be a multiple of (\d+)"))
+    on_a100 = int(quotation("002_shapes", r"For A100: be divisible by 32 \(TF32\) / (\d+) \(FP16\)"))
+
+    assert (16, 8, 8, 64) == (sequence, mini_batch, weight_gradient, on_a100)
+    assert [True] * 3 == [n % alignment_multiple("fp16", rule_bytes=16) == 0 for n in (sequence, mini_batch, on_a100)]
+    assert [False, False, True] == [n % 64 == 0 for n in (sequence, mini_batch, on_a100)]
+    assert [] == says("×16 for the length of a sequence, ×8 for a mini-batch", "×64 on an A100")
+
+
+def test_only_uniformly_short_training_makes_the_state_smaller():
+    states = {p: bytes_per_parameter(Recipe(precision=p, optimizer="adam")).resident for p in ("fp32", "amp-000")}
+
+    assert states["amp-000"] >= states["fp32"] == 2 * (2 + 2 + 2 * 2)
+    assert [] == says("No *mixed* version makes the model's state smaller; bf16 for everything halves it")
+
+
+def test_fp16_and_bf16_together_give_float32():
+    assert torch.float32 == (torch.ones(1).half() + torch.ones(1).bfloat16()).dtype
+    assert [] == says("of fp16 and bf16 neither holds the other and float32 comes out")
 
 
 def test_the_padded_vocabulary_costs_little():
