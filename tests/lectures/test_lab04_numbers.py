@@ -11,6 +11,8 @@ from edl_labs.pipeline import fault_of_times, pad_collate, waste
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import HDD, NVME, LoaderMachine, VirtualWorkers
 
+from .decks import quotation
+
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab04_data_pipelines" / "lab04_data_pipelines.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
 
@@ -78,11 +80,16 @@ def test_eight_cores_want_ten_workers_and_a_step_on_them_takes_half():
 
 
 def test_tensor_cores_want_multiples_of_eight():
-    """Deck [002]: 16 bytes over the size of an element, so 8 numbers of FP16."""
+    """Deck [002]: 16 bytes over the size of an element, so 8 numbers of FP16; its own figures lie on the safe side."""
+    sequence, mini_batch = (
+        quotation("002_shapes", r"length to be a multiple of (\d+)"),
+        quotation("002_shapes", r"Mini-batch to be a multiple of (\d+)"),
+    )
     batch = pad_collate([[1] * 13, [1] * 5], multiple=16 // 2)
 
     assert (2, 16) == batch["tokens"].shape
-    assert [] == says("pad a sequence to a multiple of 8 or more")
+    assert [0, 0] == [int(figure) % 8 for figure in (sequence, mini_batch)]
+    assert [] == says(f"to a multiple of {sequence} in fp16 (or of 32), and the mini-batch to one of {mini_batch}")
 
 
 def test_padding_everything_wastes_most_and_sorting_least():
