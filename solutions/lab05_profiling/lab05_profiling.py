@@ -15,8 +15,8 @@
 #
 # **About 145 minutes.** No GPU is needed: timelines come from a modelled device, and the real cells profile this
 # machine, whatever it is. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
-# deck: [000] training pipelines, [002] software perspective, [003] performance and profiling. `hint("name")` gives the
-# hints of an exercise, one at a time.
+# deck: [000] training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
+# hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 
 # %% setup
 try:
@@ -190,14 +190,14 @@ with once_written("self_times"):
 # **Predict:** `tocsr` has 13 % of the samples and 0.58 s; the first `fit` has 36 % and 0.36 s. How can both be true?
 
 # %%
-own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]
-# All twelve rows of the slide: the table above shows five of them.
+own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
+# The slide has 23 rows, of which these eleven have time of their own; the table above shows five of them.
 print(f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s")
 print(f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %")
 
 # %% [markdown]
 # Shares are of the **last samples** (a window: here one second, since 0.36 s are 36 % of it), seconds are of the
-# **whole run**. `tocsr` was busy earlier. (The twelve rows hold 1.87 s of the 3.0 s: the screen ends there, and
+# **whole run**. `tocsr` was busy earlier. (The slide's 23 rows hold 1.82 s of the 3.0 s: the screen ends there, and
 # functions below its edge have the rest.) A sampler's screen answers "what is it doing now?" and "what has it done?"
 # in one row.
 #
@@ -512,9 +512,9 @@ with once_written("layer_profiler"):
 # %% [markdown]
 # ## 5. 100 % of what?
 #
-# Deck [003]: "GPU utilization should be ~100 %". What `nvidia-smi` shows is the share of the last moments in which
-# **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the time on an A100 with 108
-# SMs. What does `nvidia-smi` say? Which share of the machine works?
+# Deck [003] asks for "utilization of each GPU (should be close to 100%)". What `nvidia-smi` shows is the share of the
+# last moments in which **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the
+# time on an A100 with 108 SMs. What does `nvidia-smi` say? Which share of the machine works?
 #
 # Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with
 # `start_s`, `end_s` and `blocks`; all lie in a window of `window_s` that starts at 0. The first number is the
@@ -554,8 +554,9 @@ with once_written("utilisation_lies"):
 # %% [markdown]
 # ## 6. What does a step wait for?
 #
-# Deck [000] names typical patterns, and lost its pictures. Here they are, from a modelled machine: what a step waits
-# for shows in what the host does *while the device is idle*.
+# Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
+# synchronization, and lost its pictures. Here they are, with two more of ours (data and copies), from a modelled
+# machine: what a step waits for shows in what the host does *while the device is idle*.
 #
 # | pattern | why the device is idle |
 # |---|---|

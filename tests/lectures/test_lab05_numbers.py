@@ -12,6 +12,8 @@ from edl_labs.course.lab.source import parse
 from edl_labs.units import flop_rate
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
+from .decks import quotation, quotations
+
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab05_profiling" / "lab05_profiling.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
 # Deck [003]: name, microseconds, and the place of the row around it.
@@ -93,11 +95,25 @@ def test_tocsr_has_thirteen_per_cent_of_a_second_and_more_of_the_run(lab):
 
 
 def test_the_decks_visible_rows_are_less_than_the_run():
-    own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]
+    rows = quotations("000_py_spy", r"([\d.]+)%\t[\d.]+%\t([\d.]+)s\t")
+    own_s = [float(seconds) for _, seconds in rows if float(seconds)]
 
-    assert "1.87" == f"{sum(own_s):.2f}"
-    assert 100 == 36 + 26 + 23 + 13 + 1 + 1
-    assert [] == says("own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01, 0.05]")
+    assert (23, 11, "1.82") == (len(rows), len(own_s), f"{sum(own_s):.2f}")
+    assert 100 == sum(float(share) for share, _ in rows)
+    assert [] == says(f"own_s = {own_s}", "these eleven have time of their own", "23 rows hold 1.82 s of the 3.0 s")
+
+
+def test_the_deck_is_quoted_on_utilisation_in_its_own_words():
+    words = quotation("003_utilization", r"- (utilization of each GPU .*)")
+
+    assert [] == says(f'"{words}"')
+
+
+def test_three_patterns_are_the_decks_and_two_are_ours():
+    named = [name.strip() for name in quotations("000_patterns", r"Pattern: (.*?) Bound")]
+
+    assert ["GPU Compute", "CPU CUDA API", "Synchronization"] == named
+    assert [] == says("names three typical patterns", "two more of ours (data and copies)")
 
 
 def test_half_of_200_samples_is_known_to_three_and_a_half_per_cent():
