@@ -61,6 +61,9 @@ print("at best", units.flop_rate(flop / max(memory_s, compute_s), digits=5), "of
 #
 # What decides is the quotient FLOPs / bytes, the **arithmetic intensity**. Here it is 0.5 FLOP/B, while the machine
 # could do 6e12 / 300e9 = 20 FLOPs for every byte it moves.
+#
+# Deck [004] has three levers, other software, other hardware, another model, and one reason to pull them: experiments
+# that end sooner teach sooner. A roofline says which lever can move anything at all.
 
 # %% [markdown]
 # ## 2. Operations and bytes
@@ -303,6 +306,22 @@ legend = axes.legend(frameon=False, labelcolor="linecolor")
 # And a layer of N = 64 stays below the ridge for ever: with ever more examples its weights cost nothing, but inputs and
 # results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
 # the first to go: that is why fusing them matters.
+#
+# Throughput is not the aim, though: a larger batch always shows more of it. The aim is the *experiment*, deck [004]'s
+# wall time, which "falls, then rises again with M". Suppose that a model must see 1 + M / 200 times as many examples
+# when its batch is M (a small batch gets more out of each). **Predict** the best M for N = 1024.
+
+# %%
+with once_written("minibatch_crossover"):
+    step_floor = batch_at_ridge(1024, 1024, ridge=20, itemsize=4)  # below it a step takes as long as its weights do
+    sizes = (8, 16, 32, 43, 64, 128, 256, 512)
+    wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
+    for m in sizes:
+        print(f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} times the shortest experiment")
+
+# %% [markdown]
+# Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. With other
+# numbers in place of 200 the right side is flatter or steeper, but the left side stays.
 
 # %% [markdown]
 # ## 6. Two kernels or one?
@@ -501,7 +520,12 @@ RooflineExplorer(machine, points)
 # The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
 # small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
 # do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
-# as anything gets.
+# as anything gets. And why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
+# memory, which the system first has to find and clear; with `torch.relu_` or `out=` the same bytes move several times
+# as fast. Try it: the roof was measured on memory that was there.
+#
+# One point of deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at about
+# 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by memory.
 
 # %% [markdown] explain="why_not_on_the_roof"
 # **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of

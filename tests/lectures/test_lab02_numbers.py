@@ -10,7 +10,7 @@ import pytest
 from edl_labs.roofline import Machine, attainable_flop_per_s, bound, diagnose, gemm, network, work
 from edl_labs.units import percent
 
-from .decks import quotation
+from .decks import quotation, quotations
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab02_roofline" / "lab02_roofline.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
@@ -332,3 +332,26 @@ def test_the_smallest_minibatch_that_hides_a_link(link_byte_per_s, minibatch):
     # 3529.4 is rounded down by the deck's arithmetic, and up by whoever wants to hide it all.
     assert minibatch == round(smallest) or minibatch + 1 == smallest
     assert [] == says("a batch of 4000 hides", "24 000 hides Ethernet")
+
+
+def test_the_decks_max_pool_took_longer_than_both_convolutions():
+    rows = quotations("003_profile", r"(?m)^(\w+)\t([\d.]+)us\t")
+    pool_us = max(float(spent) for name, spent in rows if name.startswith("max_pool"))
+    convolutions_us = [float(spent) for name, spent in rows if name == "conv2d"]
+
+    assert 2 == len(convolutions_us)
+    assert sum(convolutions_us) < pool_us
+    assert "28.8" == f"{pool_us / 1e3:.1f}"
+    assert [] == says("max-pool took 28.8 ms", "longer than both convolutions of the profile")
+
+
+def test_the_experiment_is_shortest_at_the_ridge():
+    """Deck [004]: time falls, then rises again with M, here with 1 + M / 200 times the examples."""
+    floor = 43
+
+    def wall(m):
+        return (1 + m / 200) / m * max(floor, m) / floor
+
+    assert quotation("004_minibatch", r"falls, then rises again with M") in TEXT
+    assert floor == min(range(1, 2000), key=wall)
+    assert [] == says("1 + M / 200 times as many examples")
