@@ -326,9 +326,24 @@ with TemporaryDirectory() as folder:
 # run's, and its shares with the samplers'. Samplers are nearer to the truth about shares, but they do not count calls
 # (and scalene takes seconds to start, which count in its run here).
 #
+# (Deck [003] looks at such a file as a picture: `python -m cProfile -o my.cprof my.py`, then `pyprof2calltree -k -i
+# my.cprof`; `snakeviz my.cprof` needs no desktop program.)
+#
 # Deck [000] also shows nvprof and `torch.utils.bottleneck`. The first refuses GPUs since Ampere (use `nsys` and
 # `ncu`), the second has been removed from torch, and TensorBoard's profiler plugin is deprecated: traces open in
-# Perfetto.
+# Perfetto. nvprof's table is still what `nsys stats` prints, so read four rows of it:
+#
+# ```text
+# Time(%)      Time      Calls      Avg      Min      Max      Name
+# 58.73%    737.97ms    1000    737.97us  424.77us  1.1405ms  subtractPSFLoop_kernel
+# 38.39%    482.31ms    1001    481.83us  475.74us  492.16us  findPeakLoop_kernel
+#  1.87%    23.450ms       2    11.725ms  11.721ms  11.728ms  [CUDA memcpy HtoD]
+#  1.01%    12.715ms    1002    12.689us  2.1760us  10.502ms  [CUDA memcpy DtoH]
+# ```
+#
+# The times add up to 1256.4 ms, all of it on the device: nothing here says how long the program ran. And a mean of
+# 12.69 µs with a maximum of 10.502 ms is one large copy and a thousand small ones of about 2.2 µs: the mean describes
+# none of them.
 
 # %% [markdown]
 # ## 3. When to look
@@ -377,7 +392,8 @@ with once_written("schedule_states"):
 # %% [markdown]
 # Six steps in two traces. Note `prof.step()` at the end of each step: without it the profiler stays at step 0 for
 # ever and records nothing at all. The warm-up is there because switching the profiler on costs time that would be
-# seen.
+# seen. Deck [000] also sets `record_shapes=True` (which product was it?), `profile_memory=True` (who allocated?) and
+# `with_stack=True` (which line?): each makes every recorded operator slower, so ask for what you will read.
 
 # %% [markdown]
 # ## 4. Write one: every layer, forward and backward

@@ -171,3 +171,15 @@ def test_a_profiler_that_does_not_wait_times_launches(lab):
     gpu.launch("kernel", duration_s=2e-4)
 
     assert pytest.approx(5e-6) == gpu.now_s() - start_s
+
+
+def test_nvprofs_four_rows_are_device_time_and_its_mean_describes_nothing():
+    times = quotations("000_nvprof", r"%\s+([\d.]+)ms\s+(\d+)")
+    copies_ms, calls = times[-1]
+    largest_ms = float(quotation("000_nvprof", r"([\d.]+)ms\s+\[CUDA memcpy DtoH"))
+    others_us = 1e3 * (float(copies_ms) - largest_ms) / (int(calls) - 1)
+
+    assert "1256.4" == f"{sum(float(time_ms) for time_ms, _ in times):.1f}"
+    assert "12.69" == f"{1e3 * float(copies_ms) / int(calls):.2f}"
+    assert "2.2" == f"{others_us:.1f}"
+    assert [] == says("add up to 1256.4 ms", "a mean of 12.69 µs", "a thousand small ones of about 2.2 µs")
