@@ -276,6 +276,25 @@ with once_written("honest_timer"):
 
 # %% [markdown]
 # Run the cell again: do the intervals overlap? Your timer's second number may lie outside both.
+#
+# Deck [001] names two more: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
+# **Predict:** which of the two would wait for a GPU?
+
+# %%
+import timeit
+
+from torch.utils.benchmark import Timer
+
+with once_written("honest_timer"):
+    best_s = min(timeit.repeat(loop, number=1000, repeat=5)) / 1000
+    print("timeit, the best of five:", units.seconds(best_s), "a call")
+    timer = Timer("loop()", globals={"loop": loop})
+    print("torch.utils.benchmark, median:", units.seconds(timer.blocked_autorange(min_run_time=0.1).median), "a call")
+
+# %% [markdown]
+# `timeit` knows nothing of devices; torch's `Timer` waits for the GPU around each block. Both time one way at a time,
+# so whatever the machine did in between is part of the difference. The deck says that "randomization" is often
+# necessary: `compare` draws the order in which its sides take turns.
 
 # %% [markdown]
 # ## 4. Six ways to lie
@@ -288,7 +307,7 @@ with once_written("honest_timer"):
 # | `"sync per call"` | waits after every call |
 # | `"cold first call"` | never warms up |
 # | `"wrong stream"` | waits for a stream in which nothing runs |
-# | `"cache-warm"` | uses the same data in every call, so that they come from the L2 |
+# | `"cache-warm"` | uses the same data in every call, so that they come from the L2 (40 MB on an A100) |
 # | `"clock too coarse"` | has a clock whose step is longer than a call |
 # | `"none"` | is sound |
 #
@@ -359,8 +378,8 @@ def name_fault(report):
 check("broken_timers")
 
 # %% [markdown]
-# The two faults that make code look *faster* than it is, a missing wait and a warm cache, are the ones that get
-# published.
+# Three faults make code look *faster* than it is: a wait that is missing, a wait for the wrong stream, and a warm
+# cache. Those are the ones that get published.
 
 # %% [markdown]
 # ## 5. What does a measured speed-up mean?
@@ -563,7 +582,9 @@ with once_written("wave_quantization"):
 # %% [markdown]
 # Two and a half, not thirty-two. Time passes in whole waves: a half-empty tile costs nothing while its wave has empty
 # places anyway, so the tiles only decide where a wave ends. A real library picks another tile size, or splits the sum
-# over K, when a tooth is deep; a measured curve is flatter, but it has teeth.
+# over K, when a tooth is deep; a measured curve is flatter, but it has teeth. (Why not small tiles always? A tile of
+# 256 × 128 loads 384 numbers for each step of its sum and makes 32 768 multiply-adds of them, one of 64 × 64 makes 4096
+# of 128: larger tiles reuse more of what they load.)
 
 # %% [markdown]
 # ## 8. Moving a petabyte
