@@ -1011,7 +1011,7 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
 # %% [markdown]
 # TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
 # and no more, on products alone. In PyTorch it is off for products and on for convolutions unless you say otherwise
-# (deck [002] sets only the switch for cuDNN):
+# (deck [002] sets only the switch for cuDNN; in the NGC containers that it mentions it is on for both):
 
 # %%
 from edl_labs.numerics import tensor_core_kernel, tf32_state
