@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 
 import pytest
+
+from edl_labs.checks import judge
+from edl_labs.checks.evidence import collect
 
 SEEDS = (1, 2, 3)
 
@@ -222,15 +226,61 @@ def test_wrong_steps_are_told_what_they_are(judged, solution, change, told):
     assert told == judged("network_roofline", step_s=changed).what
 
 
-@pytest.mark.parametrize("overlap", [True, False])
-def test_a_wrong_step_says_with_which_overlap(judged, solution, overlap):
+@pytest.mark.parametrize("one", [True, False])
+def test_a_wrong_step_says_with_how_many_buckets(judged, exercises, solution, one):
     def wrong(batch, **job):
-        return solution["step_s"](batch, **job) * (1.3 if job["overlap"] == overlap else 1.0)
+        return solution["step_s"](batch, **job) * (1.3 if (job["buckets"] == 1) is one else 1.0)
 
+    buckets = exercises["network_roofline"].draw_cases(1)[0]["buckets"]
     outcome = judged("network_roofline", step_s=wrong)
 
-    assert f"with overlap={overlap}" in outcome.why
-    assert "overlap = True, and then False" in outcome.case_text
+    assert f"with {'1 bucket' if one else f'{buckets} buckets'}, " in outcome.why
+    assert f"step_s is asked with buckets = {buckets}, and then with 1" in outcome.case_text
+
+
+def _of_the_first_release(batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, overlap):
+    """What was right while a step was told whether its sending overlaps."""
+    forward_s = 2 * weights * batch / nodes / node_flop_per_s
+    ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
+    return forward_s + (max(2 * forward_s, ring_s) if overlap else 2 * forward_s + ring_s)
+
+
+def test_a_step_of_the_first_release_is_told_that_the_exercise_changed(judged):
+    outcome = judged("network_roofline", step_s=_of_the_first_release)
+
+    assert "step_s is written for an earlier release of this lab" == outcome.what
+    assert "there it was called with overlap, now it is called with buckets" in outcome.why
+    assert "edl-labs start" in outcome.next
+
+
+def test_a_plan_of_the_first_release_is_told_so_beside_a_step_of_this_one(solution, exercises, monkeypatch):
+    names, code = dict(solution), "def plan(job, cluster):\n    return step_s(job['batch'], nodes=1, overlap=True)\n"
+    monkeypatch.setitem(linecache.cache, "former", (len(code), None, code.splitlines(keepends=True), "former"))
+    exec(compile(code, "former", "exec"), names)
+    exercise = exercises["scaling_plan"]
+    cases = exercise.draw_cases(1)
+    want = [record["value"] for record in collect(exercise, dict(solution), cases)]
+
+    outcome = judge(exercise, cases, collect(exercise, names, cases), want, points=1)
+
+    assert "step_s is written for an earlier release of this lab" == outcome.what
+
+
+def test_a_type_error_of_ones_own_is_told_as_it_is(judged, solution):
+    def adds_text(batch, **job):
+        return solution["step_s"](batch, **job) + "s"
+
+    assert judged("network_roofline", step_s=adds_text).what.startswith("your code raised TypeError")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_neither_end_of_the_range_of_buckets_plans_right(exercises, solution, judged, seed):
+    for buckets in (1, 10**9):
+
+        def plan(job, cluster, buckets=buckets):
+            return solution["plan"]({**job, "buckets": buckets}, cluster)
+
+        assert 0 == judged("scaling_plan", seed=seed, plan=plan).points
 
 
 def test_a_single_node_sends_nothing(judged, solution):

@@ -9,11 +9,14 @@ from edl_labs.exercises.lab02_roofline.answer_forms import tidy
 from edl_labs.exercises.lab02_roofline.data_parallel_rings import HIDERS
 
 _CLEAR = 1e-3  # nearer to the wanted efficiency, a rounding would decide how many nodes
+_FEW_BUCKETS = (3, 4, 5, 6, 8)  # so few that a bucket of either row is well above the tolerance
+_BUCKETS = (*_FEW_BUCKETS, 16, 32)
+_ALL_HIDDEN = 10**9  # so many buckets that nothing is left over
 
 
 @draws("network_roofline")
 def steps(rng: Any) -> list[Any]:
-    deck = _cluster_case(rng, nodes=2, batch=4000) | {"itemsize": 4, "behind": "weight gradient"}
+    deck = _cluster_case(rng, nodes=2, batch=4000) | {"itemsize": 4, "behind": "weight gradient", "buckets": 2}
     alone = _cluster_case(rng, nodes=1, batch=int(rng.integers(64, 4000)))
     drawn = [
         _cluster_case(rng, nodes=int(rng.integers(2, 65)), batch=int(rng.integers(1, 200)) * 64, hidden=bool(i % 2))
@@ -41,14 +44,31 @@ def _cluster_case(rng: Any, *, nodes: int, batch: int, hidden: bool = True) -> d
         "node_flop_per_s": rate,
         "link_byte_per_s": tidy(sent / (longer * backward_s)) if nodes > 1 else 10e9,
         "behind": str(rng.choice(HIDERS)),
+        "buckets": int(rng.choice(_FEW_BUCKETS)),
     }
 
 
 @draws("scaling_plan")
 def jobs(rng: Any) -> list[Any]:
-    kinds = ["strong", "weak", "none"] * 3
-    drawn = [_job(rng, kind) for kind in [*kinds, "all", "equal"]]
-    return [*drawn, _full(rng), _uneven(rng)]
+    kinds = ["weak", "none"] * 3
+    others = iter([_job(rng, kind) for kind in [*kinds, "all", "equal"]])
+    drawn = [case for _ in range(3) for case in (_cut(rng), next(others), next(others))]
+    return [*drawn, *others, _full(rng), _uneven(rng)]
+
+
+def _cut(rng: Any) -> dict[str, Any]:
+    """A job for strong scaling, to fewer nodes than if all the sending was hidden, and to more than if none was."""
+    while True:
+        case = _job(rng, "strong")
+        plans = [_with_buckets(case, buckets) for buckets in (1, case["job"]["buckets"], _ALL_HIDDEN)]
+        reached = [(_most(plan, grow=False), _most(plan, grow=True)) for plan in plans]
+        (none, _), (some, _), (most, _) = reached
+        if all(0 < weak < strong for strong, weak in reached) and none < some < most:
+            return case
+
+
+def _with_buckets(case: Any, buckets: int) -> dict[str, Any]:
+    return {**case, "job": {**case["job"], "buckets": buckets}}
 
 
 def _job(rng: Any, kind: str, *, step: int = 32) -> dict[str, Any]:
@@ -63,6 +83,7 @@ def _job(rng: Any, kind: str, *, step: int = 32) -> dict[str, Any]:
             "batch": batch,
             "largest_batch": int(room * batch) + int(rng.integers(0, step)),
             "least_efficiency": float(rng.choice([0.5, 0.7, 0.8, 0.9])),
+            "buckets": int(rng.choice(_BUCKETS)),
         }
         ridge = batch * float(2 ** rng.uniform(-4, 4))
         cluster = {"nodes": nodes, "node_flop_per_s": float(rng.integers(5, 400)) * 1e12}
@@ -103,7 +124,8 @@ def _share(case: Any, nodes: int, *, grow: bool) -> float:
     job, cluster = case["job"], case["cluster"]
     examples = job["batch"] if grow else job["batch"] / nodes
     sending = 2 * (nodes - 1) / nodes * job["itemsize"] * cluster["node_flop_per_s"] / cluster["link_byte_per_s"]
-    return 6 * examples / (2 * examples + max(4 * examples, sending))
+    shorter, longer = sorted((4 * examples, sending))
+    return 6 * examples / (2 * examples + longer + shorter / job["buckets"])
 
 
 def _most(case: Any, *, grow: bool, whole: bool = False) -> int:
