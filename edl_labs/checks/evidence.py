@@ -50,8 +50,9 @@ def collect(
 
     The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"former": name}` (a function written
     for an earlier release), `{"unplain": text}` and `{"error": {"type", "message", "line"}}`. Each case
-    begins with fresh global settings and the same random numbers. `references` are names that take the place of the notebook's own while the probe runs. Stops after
-    a stub or a missing name. Nothing that student code raises gets out, except a KeyboardInterrupt's record.
+    begins with fresh global settings and the same random numbers. `references` are names that take the place of the
+    notebook's own while the probe runs. Stops after a stub or a missing name. Nothing that student code raises gets
+    out, except a KeyboardInterrupt's record.
     """
     records: list[dict[str, Any]] = []
     with _standing_in(namespace, references or {}):

@@ -85,16 +85,18 @@ print("at best", units.flop_rate(flop / max(memory_s, compute_s), digits=5), "of
 # | `"relu"` | `elements` | input, result | 1 an element |
 # | `"layer_norm"` | `rows`, `features` | input, result, weights and biases (one of each a feature) | 8 an element |
 #
-# All have `itemsize`, the bytes of an element. Images are `size` × `size`, with `padding` (which is not in memory) on
-# all four sides, and along a side there are `(size + 2 * padding - kernel) // stride + 1` windows. A filter of a
-# convolution looks at all channels, and every place of a window counts, padding or not.
+# All have `itemsize`, the bytes of an element. Weights and biases may be stored in fewer, as models that only answer
+# often do: then `weight_itemsize` says so, and where it is missing they have `itemsize` too. Images are `size` ×
+# `size`, with `padding` (which is not in memory) on all four sides, and along a side there are `(size + 2 * padding -
+# kernel) // stride + 1` windows. A filter of a convolution looks at all channels, and every place of a window counts,
+# padding or not.
 
 
 # %% solve="intensity"
 def work_of(op):
     """(flop, moved_bytes) of one operation whose operands and result each move once."""
     ### BEGIN SOLUTION
-    kind = op["kind"]
+    kind, narrow = op["kind"], op.get("weight_itemsize", op["itemsize"])
     if kind in ("conv", "pool"):
         side = (op["size"] + 2 * op["padding"] - op["kernel"]) // op["stride"] + 1
         taps, image = op["kernel"] ** 2, op["batch"] * op["channels"] * op["size"] ** 2
@@ -102,15 +104,15 @@ def work_of(op):
             spots = op["batch"] * op["channels"] * side**2
             return taps * spots, op["itemsize"] * (image + spots)
         m, k, n = op["batch"] * side**2, op["channels"] * taps, op["filters"]
-        return 2 * m * k * n, op["itemsize"] * (image + k * n + m * n)
+        return 2 * m * k * n, op["itemsize"] * (image + m * n) + narrow * k * n
     if kind == "relu":
         return op["elements"], op["itemsize"] * 2 * op["elements"]
     if kind == "layer_norm":
         count = op["rows"] * op["features"]
-        return 8 * count, op["itemsize"] * (2 * count + 2 * op["features"])
+        return 8 * count, op["itemsize"] * 2 * count + narrow * 2 * op["features"]
     sides = {"gemm": ("m", "k", "n"), "matvec": ("m", "n", None), "linear": ("batch", "inputs", "outputs")}[kind]
     m, k, n = (op[name] if name else 1 for name in sides)
-    return 2 * m * k * n, op["itemsize"] * (m * k + k * n + m * n)
+    return 2 * m * k * n, op["itemsize"] * (m * k + m * n) + narrow * k * n
     ### END SOLUTION
 
 
@@ -123,6 +125,7 @@ image = {"batch": 1, "channels": 64, "size": 56, "kernel": 3, "stride": 1, "padd
 table = {
     "linear, batch 512": layer | {"batch": 512},
     "linear, batch 1": layer | {"batch": 1},
+    "… weights of 1 byte": layer | {"batch": 1, "weight_itemsize": 1},
     "max-pool 3×3": image | {"kind": "pool"},
     "ReLU": {"kind": "relu", "elements": 1 << 20, "itemsize": 2},
     "layer norm": {"kind": "layer_norm", "rows": 512, "features": 1024, "itemsize": 2},
@@ -135,8 +138,9 @@ with once_written("intensity"):
 
 # %% [markdown]
 # The slide has 315, 1, 2.25, 0.25 and "< 10". The batch of 512 and the batch of 1 are the same layer with the same
-# weights: what differs is how often each weight is used once it has been fetched. A ReLU moves four bytes for one
-# operation, and no GPU ever built is balanced for that.
+# weights: what differs is how often each weight is used once it has been fetched. Weights of one byte double the
+# intensity of a batch of 1, and hardly change that of 512: that is why a model that answers one person at a time gets
+# its weights rounded. A ReLU moves four bytes for one operation, and no GPU ever built is balanced for that.
 #
 # One trap: the table's max-pool counts nine operations a window. A maximum of nine numbers takes eight comparisons, 2.0
 # FLOP/B. Nobody's decision depends on it; but say what you count.

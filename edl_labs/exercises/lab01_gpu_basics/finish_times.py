@@ -13,6 +13,9 @@ class FinishTimes:
     """When the host returns and when the device is done, for a program of asynchronous operations.
 
     `student.finish_times(program, launch_s=)` gives `(host_s, device_s)`; asked for every prefix of a program.
+
+    Driving a VirtualGPU is allowed: which of its calls each kind of operation is, what each of them costs and who waits
+    for whom must be said operation by operation, and that is the exercise. No single call of it is an answer.
     """
 
     def probe(self, student: Any, case: Any) -> Any:

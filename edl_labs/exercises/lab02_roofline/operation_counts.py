@@ -45,22 +45,29 @@ def left_over(case: Any) -> int:
 def _parts(case: Any, total: float) -> dict[str, float]:
     """Elements of each operand: what an answer that leaves one out, or reads one twice, differs by.
 
-    What is read follows from the shapes; the result is what remains of the `total` that the reference counted.
+    What is read follows from the shapes; the result is what remains of the `total` that the reference counted. All are
+    in elements of `itemsize`, so narrow weights count for less.
     """
-    kind = case["kind"]
+    kind, narrow = case["kind"], _narrow(case)
     if kind == "gemm":
         read = {"A": case["m"] * case["k"], "B": case["k"] * case["n"]}
     elif kind == "matvec":
         read = {"matrix": case["m"] * case["n"], "vector": case["n"]}
     elif kind == "linear":
-        read = {"input": case["batch"] * case["inputs"], "weights": case["inputs"] * case["outputs"]}
+        read = {"input": case["batch"] * case["inputs"], "weights": narrow * case["inputs"] * case["outputs"]}
     elif kind in ("conv", "pool"):
-        weights = {"weights": case["filters"] * case["channels"] * case["kernel"] ** 2} if kind == "conv" else {}
+        taps = case["channels"] * case["kernel"] ** 2
+        weights = {"weights": narrow * case["filters"] * taps} if kind == "conv" else {}
         read = {"input": case["batch"] * case["channels"] * case["size"] ** 2, **weights}
     else:
-        read = {"weights": 2 * case["features"]} if kind == "layer_norm" else {}
+        read = {"weights": narrow * 2 * case["features"]} if kind == "layer_norm" else {}
         read["input"] = (total - sum(read.values())) / 2
     return {**read, "result": total - sum(read.values())}
+
+
+def _narrow(case: Any) -> float:
+    """Bytes of a weight over those of other elements."""
+    return float(case.get("weight_itemsize", case["itemsize"]) / case["itemsize"])
 
 
 def _places(case: Any, total: float) -> float:
@@ -116,9 +123,13 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
 
 def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     parts, size = _parts(case, total), case["itemsize"]
-    if close(got, total, rtol=1e-9):
+    elements = total + parts.get("weights", 0) * (1 / _narrow(case) - 1)
+    if close(got, elements, rtol=1e-9):
         return Wrong("elements were counted, not bytes", why=f"an element has {size} bytes here", next="use itemsize")
-    if close(got, 4 * total, rtol=1e-9):
+    if close(got, elements * size, rtol=1e-9):
+        why = f"they have {case['weight_itemsize']} bytes here, other elements {size}"
+        return Wrong("weights were given the bytes of other elements", why=why, next="is there a weight_itemsize?")
+    if close(got, 4 * elements, rtol=1e-9):
         return Wrong("every element was given 4 bytes", why=f"it has {size} here", next="use itemsize")
     forgotten = [name for name, count in parts.items() if close(got, (total - count) * size, rtol=1e-9)]
     if forgotten:

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
-from edl_labs.errors import Wrong
+from edl_labs.checks.evidence_form import Misfit, plain_lists
+from edl_labs.checks.plain_data import plain_copy
+from edl_labs.errors import PlainDataError, Wrong
 
 _STEPS = 160  # batches: enough to tell a network that learns from one that does not
 _NOISE = 0.7  # of the targets, so that the loss stays well above zero and a ratio of losses means something
@@ -44,13 +46,13 @@ class TrainIt:
         scaler = _Watched(own)
         model, optimizer = _model(case, short=True)
         with _one_thread():
-            returned = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
+            kind, losses = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
         return {
             "weights": _weights(model),
             "scale": _scale(scaler),
             "zeroed": model.zeroed + optimizer.zeroed,
-            "returned": type(returned).__name__,
-            "losses": _plain_losses(returned),
+            "returned": kind,
+            "losses": losses,
             "seen": model.seen,
             "calls": "".join(scaler.calls),
         }
@@ -104,10 +106,10 @@ class _Watched:
         return found
 
 
-def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> Any:
-    """What the student's loop returns; an error of a scaler that was never updated says so."""
+def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> tuple[str, list[float]]:
+    """What the student's loop returns, as a kind and losses; an error of a scaler that was never updated says so."""
     try:
-        return train(model, batches, optimizer, scaler)
+        return _plain_losses(train(model, batches, optimizer, scaler))
     except NotImplementedError:
         raise
     except RuntimeError as error:
@@ -122,11 +124,15 @@ def _scale(scaler: Any) -> float:
     return float(scaler.scale(torch.tensor(1.0)))
 
 
-def _plain_losses(returned: Any) -> list[float]:
-    """The returned losses: NaN for what is not a plain number, and an empty list for what is not a list."""
-    if type(returned) not in (list, tuple):
-        return []
-    return [float(one) if isinstance(one, (int, float)) else math.nan for one in returned]
+def _plain_losses(returned: Any) -> tuple[str, list[float]]:
+    """ "list" and the losses, NaN for what is not a number; of what is not a list in any form, its type and nothing."""
+    try:
+        plain = plain_lists(plain_copy(returned))
+    except (PlainDataError, Misfit):
+        plain = None
+    if not isinstance(plain, list):
+        return type(returned).__name__, []
+    return "list", [float(one) if type(one) in (int, float) else math.nan for one in plain]
 
 
 def _left_out(case: Any, got: Any) -> str:
@@ -142,8 +148,8 @@ def _left_out(case: Any, got: Any) -> str:
 def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     """What is wrong with the returned losses, why, and what to look at; None when they are right."""
     then = "append loss.item() / model.loss_weight for every batch, and return the list"
-    if got["returned"] not in ("list", "tuple") or len(got["losses"]) != _STEPS:
-        came = f"{len(got['losses'])} losses" if got["returned"] in ("list", "tuple") else got["returned"]
+    if got["returned"] != "list" or len(got["losses"]) != _STEPS:
+        came = f"{len(got['losses'])} losses" if got["returned"] == "list" else got["returned"]
         return (
             "the network learned, but what came back is not a list of one loss per batch",
             f"{came} for {_STEPS} batches",

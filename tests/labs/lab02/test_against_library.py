@@ -32,9 +32,28 @@ def _priced(op):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_work_of_agrees_with_the_library(solution, exercises, seed):
     for op in exercises["intensity"].draw_cases(seed):
+        if "weight_itemsize" in op:
+            continue  # the library's work has one dtype
         right = _priced(op)
 
         assert (right.total_flops, right.moved_bytes) == pytest.approx(solution["work_of"](op), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_narrow_weights_take_their_own_bytes_and_no_flops(solution, exercises, seed):
+    narrow = [op for op in exercises["intensity"].draw_cases(seed) if "weight_itemsize" in op]
+    weights = {
+        "linear": lambda op: op["inputs"] * op["outputs"],
+        "conv": lambda op: op["filters"] * op["channels"] * op["kernel"] ** 2,
+        "layer_norm": lambda op: 2 * op["features"],
+    }
+    for op in narrow:
+        wide = _priced(op)
+        saved = (op["itemsize"] - op["weight_itemsize"]) * weights[op["kind"]](op)
+
+        assert (wide.total_flops, wide.moved_bytes - saved) == pytest.approx(solution["work_of"](op), rel=1e-12)
+
+    assert set(weights) == {op["kind"] for op in narrow}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import deque
+from random import Random
 
+import numpy as np
 import pytest
+
+from edl_labs.exercises.lab03_mixed_precision import train_it
+from edl_labs.exercises.lab03_mixed_precision.bug_hunt import most_rounded, rounded_gradients
+from edl_labs.exercises.lab03_mixed_precision.judge.scripted_training import trained_static
 
 
 def pairs(values):
@@ -164,6 +171,115 @@ def test_any_scale_with_some_bits_to_spare_mends_the_last_loop(judged, solution,
             optimizer.step()
 
     assert "passed" == judged("bug_hunt", train_static=static).state
+
+
+def test_ten_thousand_sound_scales_mend_the_last_loop_and_one_for_the_large_gradients_never_does(exercises):
+    random, cases, sound = Random(3), static_cases(exercises, draws=250), 0
+    for case in cases:
+        want, most = trained_static(case, 2.0**28), most_rounded(case)
+        for _ in range(20):
+            mine = trained_static(case, 2.0 ** random.uniform(22, 38))
+            sound += all(abs(a - b) <= 2 * room for a, b, room in zip(mine, want, most, strict=True))
+        lost = trained_static(case, 2.0**14)
+
+        assert any(abs(a - b) > 2 * room for a, b, room in zip(lost, want, most, strict=True))
+
+    assert 10_000 == sound
+
+
+@pytest.mark.parametrize("scale", [2.0**14, 3e7, 2.0**28, 1e9])
+def test_the_rounded_training_of_the_draws_is_what_a_real_loop_does(exercises, solution, scale):
+    for case in static_cases(exercises, draws=2):
+        model, batches, optimizer = static_parts(case)
+        static_loop(solution["mse"], scale)(model, batches, optimizer, rounded_gradients())
+        came = [float(weight) for weight in model.weight.detach().flatten()]
+
+        assert came == pytest.approx(trained_static(case, scale), rel=2e-6, abs=1e-5 * max(map(abs, came)))
+
+
+def static_cases(exercises, *, draws):
+    drawn = [case for seed in range(draws) for case in exercises["bug_hunt"].draw_cases(seed)]
+    return [case for case in drawn if case["loop"] == "train_static"]
+
+
+def static_parts(case):
+    import torch
+
+    model = torch.nn.Linear(len(case["weights"]), 1, bias=False)
+    model.load_state_dict({"weight": torch.tensor([case["weights"]])})
+    batches = [(torch.tensor(one["x"]), torch.tensor(one["y"])) for one in case["batches"]]
+    return model, batches, torch.optim.SGD(model.parameters(), lr=case["lr"])
+
+
+def static_loop(mse, scale):
+    def static(model, batches, optimizer, half_gradients):
+        for x, y in batches:
+            optimizer.zero_grad()
+            (scale * mse(half_gradients(model(x)), y)).backward()
+            for p in model.parameters():
+                p.grad /= scale
+            optimizer.step()
+
+    return static
+
+
+@pytest.mark.parametrize("scale", [3e7, 1e8, 5e9])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_static_scale_need_not_be_a_power_of_two(judged, solution, seed, scale):
+    assert "passed" == judged("bug_hunt", seed=seed, train_static=static_loop(solution["mse"], scale)).state
+
+
+def tensors(values):
+    import torch
+
+    return [torch.tensor(value) for value in values]
+
+
+def yielded(values):
+    yield from values
+
+
+@pytest.mark.parametrize("form", [tuple, np.array, tensors, yielded, deque])
+def test_norms_may_come_in_any_form_of_a_list(judged, solution, form):
+    def logged(*given):
+        return form(solution["train_logged"](*given))
+
+    assert "passed" == judged("bug_hunt", train_logged=logged).state
+
+
+def test_norms_may_be_yielded_while_training(judged, solution):
+    def logged(model, batches, optimizer, scaler):
+        for batch in batches:
+            yield from solution["train_logged"](model, [batch], optimizer, scaler)
+
+    assert "passed" == judged("bug_hunt", train_logged=logged).state
+
+
+@pytest.mark.parametrize(("came", "told"), [(None, "train_logged does not return one norm"), (1.5, "wrong form")])
+def test_norms_that_are_no_list_are_told_so(judged, solution, came, told):
+    def logged(*given):
+        solution["train_logged"](*given)
+        return came
+
+    assert told in judged("bug_hunt", train_logged=logged).what
+
+
+@pytest.mark.parametrize("form", [tuple, np.array, tensors, yielded, deque])
+def test_losses_may_come_in_any_form_of_a_list(form):
+    assert ("list", [1.5, 2.0]) == train_it._plain_losses(form([1.5, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("came", "kind"), [(None, "NoneType"), (2.0, "float"), ({"a": 1.0}, "dict"), (object(), "object")]
+)
+def test_losses_that_are_no_list_are_told_by_their_kind(came, kind):
+    assert (kind, []) == train_it._plain_losses(came)
+
+
+def test_losses_that_are_no_numbers_are_kept_as_such():
+    kind, losses = train_it._plain_losses([1.0, "2", None, True])
+
+    assert ("list", [False, True, True, True]) == (kind, list(map(math.isnan, losses)))
 
 
 def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged, solution):

@@ -20,7 +20,15 @@ def operations(rng: Any) -> list[Any]:
     # Two of each kind, with elements of two sizes; windows of the first leave pixels over and lie on padding.
     sizes = {kind: rng.permutation([1, 2, 4, 8])[:2].tolist() for kind in OPERATIONS}
     first = [_operation(rng, kind, sizes[kind][0], window=_ragged_window) for kind in OPERATIONS]
-    return [*deck, *first, *(_operation(rng, kind, sizes[kind][1], window=_window) for kind in OPERATIONS)]
+    second = [_operation(rng, kind, sizes[kind][1], window=_window) for kind in OPERATIONS]
+    return [*deck, *first, *second, *(_narrow(rng, kind) for kind in _WITH_WEIGHTS)]
+
+
+def _narrow(rng: Any, kind: str) -> dict[str, Any]:
+    """An operation whose weights have fewer bytes than its other elements."""
+    itemsize = int(rng.choice([2, 4, 8]))
+    case = _operation(rng, kind, itemsize, window=_window)
+    return {**case, "weight_itemsize": int(rng.choice([size for size in (1, 2, 4) if size < itemsize]))}
 
 
 def _operation(rng: Any, kind: str, itemsize: int, *, window: Callable[[Any], dict[str, int]]) -> dict[str, Any]:
@@ -47,6 +55,7 @@ def _ragged_window(rng: Any) -> dict[str, int]:
             return case
 
 
+_WITH_WEIGHTS = ("linear", "conv", "layer_norm")
 OPERATIONS: dict[str, Any] = {
     "gemm": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n", "k")},
     "matvec": lambda rng: {name: _whole(rng, 16, 5000) for name in ("m", "n")},

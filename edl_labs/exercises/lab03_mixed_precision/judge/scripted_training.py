@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab03_mixed_precision.bug_hunt import EACH, FEATURES, LOOPS, OVERFLOWING
+from edl_labs.exercises.lab03_mixed_precision.bug_hunt import (
+    EACH,
+    FEATURES,
+    LOOPS,
+    OVERFLOWING,
+    SOUND,
+    most_rounded,
+)
 
 _NEARLY_INFINITE = 2e38  # fp32 ends at 3.4e38: two of these no longer have a sum
 _HUGE = 3e9  # its square times any scale of the script has no square in fp32, without the scale it has
 _LARGE_SCALE = 2.0**16  # torch's first one
 _SMALL_LOSS, _TINY_LOSS = 1e-8, 4e-4  # the size of train_static's targets, and that of some beside the others
+_TOO_SMALL_SCALE = 2.0**14  # 1e-8 becomes 1.6e-4, as it should; 1e-12 a quarter of fp16's smallest number
+_PLAIN = 4.0  # twice what is allowed
 _STEPS = 26  # several growth intervals and several overflows
 
 
@@ -25,7 +35,8 @@ def scripts(rng: Any) -> list[Any]:
 
 @draws("bug_hunt")
 def loops(rng: Any) -> list[Any]:
-    cases = [_loop_case(rng, loop) for loop in LOOPS for _ in range(EACH)]
+    drawn = {loop: partial(_loop_case, loop=loop) for loop in LOOPS} | {"train_static": _static_case}
+    cases = [drawn[loop](rng) for loop in LOOPS for _ in range(EACH)]
     logged = [case for case in cases if case["loop"] == "train_logged"]
     logged[-1]["batches"][-1]["x"][0][0] = _HUGE
     logged[-1]["init_scale"] = _LARGE_SCALE
@@ -95,6 +106,28 @@ def _scripted(rng: Any, sizes: list[int], kind: str) -> dict[str, Any]:
     if kind in bad:
         part[int(rng.integers(len(part)))] = bad[kind] * (1 if kind == "nan" else float(rng.choice([-1, 1])))
     return {"gradients": gradients, "unscale": ""}
+
+
+def _static_case(rng: Any) -> dict[str, Any]:
+    """A case of train_static in which a scale for the large gradients alone is seen in the weights."""
+    while True:
+        case = _loop_case(rng, "train_static")
+        off = zip(trained_static(case, _TOO_SMALL_SCALE), trained_static(case, SOUND), most_rounded(case), strict=True)
+        if max(abs(mine - right) / most for mine, right, most in off) > _PLAIN:
+            return case
+
+
+def trained_static(case: Any, scale: float) -> list[float]:
+    """The weights that train_static leaves with this scale, in fp32 with gradients that are rounded to fp16."""
+    import numpy
+
+    short, full = numpy.float16, numpy.float32
+    weights = numpy.array(case["weights"], dtype=full)
+    for batch in case["batches"]:
+        x, y = numpy.array(batch["x"], dtype=full), numpy.array(batch["y"], dtype=full).ravel()
+        scaled = (full(2 / len(y) * scale) * (x @ weights - y)).astype(short).astype(full)
+        weights = weights - full(case["lr"]) * ((x.T @ scaled) / full(scale))
+    return [float(weight) for weight in weights]
 
 
 def _loop_case(rng: Any, loop: str) -> dict[str, Any]:
