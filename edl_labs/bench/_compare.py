@@ -26,7 +26,7 @@ from edl_labs.bench.timing.warmup import (
     overrun_note,
     warm_up,
 )
-from edl_labs.clock import Clock
+from edl_labs.clock import Clock, is_processor_time
 from edl_labs.device import stamp_for
 from edl_labs.errors import UsageError
 from edl_labs.units import counted, seconds
@@ -92,7 +92,7 @@ def compare(
     stopped = rounds.run(until_s=begin + budget_s, goal=goal, level=level)
     blocked = blocked_order(samplers, until_s=begin + budget_s, spent_s=rounds.spent_s)
     rows = tuple(_row(rounds, blocked, index, band=band, level=level) for index in range(1, len(runners)))
-    wall_s = clock.now_s() - started if runners[0].asynchronous else time.perf_counter() - wall
+    wall_s = time.perf_counter() - wall if is_processor_time(clock) else clock.now_s() - started
     return Comparison(
         sides=tuple(
             _side(plan, runner, rounds.calm_times(i))

@@ -87,7 +87,7 @@ def measure(
     estimate = stats.median_interval(stretches, level=level)
     step = step_s(runner, plan)
     low, high = (estimate.low - step, estimate.high + step) if run.timed > 1 else (0.0, math.inf)
-    wall_s = clock.now_s() - begin if runner.asynchronous else time.perf_counter() - wall
+    wall_s = time.perf_counter() - wall if is_processor_time(clock) else clock.now_s() - begin
     return Measurement(
         name=runner.name,
         times_s=tuple(times),

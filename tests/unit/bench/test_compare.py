@@ -6,12 +6,13 @@ import json
 import math
 import random
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scripted_clock import DeviceClock, Noise, ScriptedClock, payload, ticked
 
-from edl_labs.bench import Comparison, DifferentOutputs, FunctionFailed, State, compare
+from edl_labs.bench import Comparison, DifferentOutputs, FunctionFailed, State, compare, measure
 from edl_labs.bench.results import verdict
 from edl_labs.errors import UsageError
 
@@ -310,6 +311,19 @@ def test_sides_that_disturb_each_other_are_told():
 
     assert c.rows[0].interleaving_changed
     assert "interleaving changed the answer" in c.notes[0]
+
+
+def test_a_busy_machine_is_no_matter_to_a_clock_whose_time_is_modelled(monkeypatch):
+    """Real time that runs away beside scripted time: another program has the processor."""
+    real = SimpleNamespace(perf_counter=map(float, range(0, 10**9, 3600)).__next__)
+    for module in ("_compare", "_measure"):
+        monkeypatch.setattr(f"edl_labs.bench.{module}.time", real)
+    clock = ScriptedClock(cost_s=5e-8)
+    compared = compare({"a": payload(clock, 1e-3), "b": payload(clock, 2e-3)}, clock=clock, equal=False, seed=1)
+    measured = measure(payload(clock, 1e-3), clock=clock, detect=False)
+
+    assert compared.wall_s + measured.wall_s <= clock.t
+    assert not [note for note in (*compared.notes, *measured.notes) if "instead of" in note]
 
 
 def test_sides_that_leave_each_other_alone_raise_no_note():
