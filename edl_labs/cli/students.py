@@ -12,7 +12,7 @@ from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 
 if TYPE_CHECKING:
     from edl_labs.course.run.checkfile import CheckReport
-    from edl_labs.course.run.start import StartReport
+    from edl_labs.course.start import StartReport
     from edl_labs.roofline import Machine
     from edl_labs.trace import Diagnosis
 
@@ -97,8 +97,8 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Copy the labs into a folder, never over your work, and open JupyterLab there."""
-    from edl_labs.course.run.start import open_jupyterlab
-    from edl_labs.course.run.start import start as start_labs
+    from edl_labs.course.start import open_jupyterlab
+    from edl_labs.course.start import start as start_labs
 
     report = start_labs(folder, lab, open=False)
     if as_json:

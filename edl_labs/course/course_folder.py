@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks.lab_exercises import module_path
-from edl_labs.course.grade.assignment import Assignment, load_assignment
+from edl_labs.course.assignment import Assignment, load_assignment
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import SourceError, UsageError
 

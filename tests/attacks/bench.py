@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.mark import Examiner
 from tests.course.course_fixture import Course
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import lean

@@ -71,6 +71,26 @@ def cycles(modules: dict[str, Module]) -> list[frozenset[str]]:
     return [group for group in _components({m.name: m.imports for m in modules.values()}) if len(group) > 1]
 
 
+def mutual_parts(modules: dict[str, Module]) -> list[frozenset[str]]:
+    """Groups of neighbours in one folder, files or folders, that import each other through whatever they hold."""
+    edges: dict[str, set[str]] = defaultdict(set)
+    for module in modules.values():
+        for other in module.imports:
+            ours, theirs = _neighbours(module.name, other)
+            if ours and theirs:
+                edges[ours].add(theirs)
+                edges[theirs] |= set()
+    found = _components({name: frozenset(others) for name, others in sorted(edges.items())})
+    return [group for group in found if len(group) > 1]
+
+
+def _neighbours(one: str, other: str) -> tuple[str, str]:
+    """What of two modules lies side by side in the folder that holds both; "" where one of them is that folder."""
+    ours, theirs = one.split("."), other.split(".")
+    shared = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
+    return ("", "") if shared is None else (".".join(ours[: shared + 1]), ".".join(theirs[: shared + 1]))
+
+
 def _is_plug_in(module: Module) -> bool:
     return module.path.name == "__main__.py" or module.name.startswith(PLUG_INS)
 

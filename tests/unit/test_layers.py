@@ -34,7 +34,7 @@ SAME_STEM: dict[str, str] = {
     "errors": "each part's own messages",
     "judge": "each lab's own draws of hidden cases",
 }
-# A group of modules that import each other, with the reason.
+# A group of modules, or of neighbours in one folder, that import each other, with the reason.
 CYCLES: dict[frozenset[str], str] = {}
 CYCLES_AT_MOST = 2
 
@@ -112,7 +112,9 @@ def test_the_check_of_single_users_can_fail(tmp_path: Path) -> None:
 
 
 def test_imports_have_no_cycle_without_a_reason() -> None:
-    assert set(CYCLES) == set(house.cycles(MODULES)), "a cycle that is not listed, or a listed one that is gone"
+    found = {*house.cycles(MODULES), *house.mutual_parts(MODULES)}
+
+    assert set(CYCLES) == found, "a cycle that is not listed, or a listed one that is gone"
     assert len(CYCLES) <= CYCLES_AT_MOST
 
 
@@ -121,6 +123,28 @@ def test_the_check_of_cycles_sees_late_imports(tmp_path: Path) -> None:
     modules = package_of(tmp_path, a="import edl_labs.b", b=late, c="import edl_labs.a")
 
     assert [frozenset({"edl_labs.a", "edl_labs.b", "edl_labs.c"})] == house.cycles(modules)
+
+
+def test_the_check_of_cycles_sees_folders_and_files_that_import_each_other(tmp_path: Path) -> None:
+    """No two modules import each other, and yet neither `a` nor `b` can be read, or moved, without the other."""
+    down, up = "import edl_labs.course.b.low", "def f():\n    from edl_labs.course.a import low"
+    modules = package_of(tmp_path, course__a__high=down, course__a__low="", course__b__high=up, course__b__low="")
+
+    assert [] == house.cycles(modules)
+    assert [frozenset({"edl_labs.course.a", "edl_labs.course.b"})] == house.mutual_parts(modules)
+
+
+def test_parts_of_one_level_may_not_import_each_other_either(tmp_path: Path) -> None:
+    modules = package_of(
+        tmp_path,
+        trace__a="import edl_labs.numerics.b",
+        numerics__b="",
+        numerics__c="import edl_labs.trace.d",
+        trace__d="",
+    )
+
+    assert set() == uphill(modules)
+    assert [frozenset({"edl_labs.trace", "edl_labs.numerics"})] == house.mutual_parts(modules)
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))

@@ -13,11 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from edl_labs.course.assignment import CHECK_PREFIX, Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import CHECK_PREFIX, Assignment
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.result import Result
-from edl_labs.course.marks.policy import CoursePolicy, enter_dates, enter_extension, read_policy
+from edl_labs.course.policy import CoursePolicy, enter_dates, enter_extension, read_policy
 from edl_labs.errors import EdlError
 
 MAX_TIMESTAMP_BYTES = 200  # a date with its zone takes 40

@@ -12,7 +12,7 @@ from edl_labs.checks import Outcome
 from edl_labs.checks._judge import STATES
 from edl_labs.checks.outcome_display import outcome_html, outcome_text, points_text
 from edl_labs.checks.score import MIME
-from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import ProbedRun

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner

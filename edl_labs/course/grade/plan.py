@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 

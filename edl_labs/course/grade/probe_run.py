@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from edl_labs.checks import Exercise, Outcome, plain_data
-from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Serve, Violation

@@ -20,7 +20,7 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.reference_calls import answered, stopped
-from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.judge_process import received, send
 from edl_labs.course.grade.plan import solution_plan
 from edl_labs.course.grade.reference import lean

@@ -19,7 +19,7 @@ from edl_labs.course.lab.rules import check_cells
 from edl_labs.course.lab.source import parse
 from edl_labs.course.lab.source_notebook import METADATA, dumps
 from edl_labs.course.lab.source_notebook import text as source_text
-from edl_labs.course.run.start import jupyterlab_command
+from edl_labs.course.start import jupyterlab_command
 from edl_labs.errors import EdlError, SourceError, UsageError
 from edl_labs.values import Value
 

@@ -15,7 +15,7 @@ from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
-from edl_labs.course.run.start import PUBLISHED
+from edl_labs.course.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 

@@ -12,8 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import Assignment
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import MarkingPlan, make_plan

@@ -15,9 +15,9 @@ from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
 from edl_labs.course.marks.lms import collects_as
 from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
-from edl_labs.course.marks.policy import CoursePolicy, read_policy
 from edl_labs.course.marks.roster import Roster, anonymous, read_roster, read_times, stamp
 from edl_labs.course.marks.student_marks import open_book
+from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.values import Value
 

@@ -15,8 +15,8 @@ from traitlets.config import Config
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.lms.folder import plain_table
-from edl_labs.course.marks.policy import read_policy
 from edl_labs.course.marks.student_marks import class_marks
+from edl_labs.course.policy import read_policy
 
 
 class CourseLatePolicy(LateSubmissionPlugin):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edl_labs.course.assignment import CHECK_PREFIX
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import CHECK_PREFIX
 from edl_labs.course.grade.classrun import put_autograded
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.grader import Grader

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from edl_labs.course.marks.lms import SYSTEMS, class_list_of
 from edl_labs.course.marks.lms.learning_system import ClassMember
-from edl_labs.course.marks.policy import CoursePolicy
 from edl_labs.course.marks.tables import Table, read_table, same_name
+from edl_labs.course.policy import CoursePolicy
 from edl_labs.errors import UsageError
 
 _SAFE = re.compile(r"[^\W_](?:[\w.@-]{0,62}[\w@-])?", re.UNICODE)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from edl_labs.course.assignment import CHECK_PREFIX
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.assignment import CHECK_PREFIX
 from edl_labs.course.grade.gradebook import own_programs, quiet, settle_penalties
-from edl_labs.course.marks.policy import enter_dates, read_policy
+from edl_labs.course.policy import enter_dates, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 
 

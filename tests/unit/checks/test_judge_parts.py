@@ -10,7 +10,7 @@ import pytest
 
 from edl_labs.checks import draws
 from edl_labs.checks.lab_exercises import forget, load_lab
-from edl_labs.course.grade.assignment import _exercise_files
+from edl_labs.course.assignment import _exercise_files
 from edl_labs.course.grade.grader import Grader
 from edl_labs.errors import EdlError
 from tests.unit import house

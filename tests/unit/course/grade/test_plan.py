@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from edl_labs.course.grade.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.grader import ALWAYS, imported, preload_of
 
 
@@ -46,7 +46,7 @@ def test_text_that_is_no_python_imports_nothing(code: str):
 def test_finding_out_imports_nothing():
     code = (
         "import sys\nfrom edl_labs.course.grade.grader import preload_of\n"
-        "from edl_labs.course.grade.assignment import Assignment, KnownCell\n"
+        "from edl_labs.course.assignment import Assignment, KnownCell\n"
         "text = 'import torchvision.ops\\nfrom edl_labs.plots import style'\n"
         "preload_of(Assignment('x', (KnownCell('code', 'a', text, text, {}),), (), {}, {}, True))\n"
         "print([n for n in ('torch', 'torchvision', 'matplotlib', 'edl_labs.plots') if n in sys.modules])"

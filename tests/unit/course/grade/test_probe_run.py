@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from edl_labs.checks import Exercise, Outcome
-from edl_labs.course.grade.assignment import Assignment
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.mark import timed_outcome
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner

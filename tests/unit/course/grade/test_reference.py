@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from edl_labs.course.grade.assignment import KnownCell
+from edl_labs.course.assignment import KnownCell
 from edl_labs.course.grade.plan import PlannedCell
 from edl_labs.course.grade.reference import _shows
 from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases

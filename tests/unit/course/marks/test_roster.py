@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.marks.policy import CoursePolicy
 from edl_labs.course.marks.roster import Roster, anonymous, read_roster, read_times
+from edl_labs.course.policy import CoursePolicy
 from edl_labs.errors import UsageError
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)

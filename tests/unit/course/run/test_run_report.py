@@ -22,7 +22,7 @@ from edl_labs.course.run.run_report import (
     one_line,
     plain_text,
 )
-from edl_labs.course.run.start import StartReport
+from edl_labs.course.start import StartReport
 from edl_labs.values import Value
 
 CELL = RanCell(0, "c-1", "x = 1", state="ran", seconds=0.5, max_points=2.0)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.run import start as starting
-from edl_labs.course.run.start import labs_folder, start
+from edl_labs.course import start as starting
+from edl_labs.course.start import labs_folder, start
 from edl_labs.errors import UsageError
 
 LAB, OTHER = "lab01_one", "lab02_two"

@@ -15,8 +15,8 @@ from edl_labs.checks.lab_exercises import exercises_folder, load_lab
 from edl_labs.errors import UsageError
 
 CHECK_PREFIX = "check_"
-_PACKAGE = Path(__file__).resolve().parents[2]
-_THAT_MARK = ("grade", "sandbox", "marks")  # the parts of the course whose code a mark depends on
+_PACKAGE = Path(__file__).resolve().parents[1]
+_THAT_MARK = ("assignment.py", "grade", "sandbox", "marks")  # the parts of the course whose code a mark depends on
 
 
 @dataclass(frozen=True)
@@ -162,5 +162,5 @@ def _exercise_files() -> dict[str, bytes]:
     }
 
 
-def _modules(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.py"))
+def _modules(part: Path) -> list[Path]:
+    return [part] if part.is_file() else sorted(part.rglob("*.py"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.marks.policy import DAY_S, CoursePolicy, LatePolicy, read_policy
+from edl_labs.course.policy import DAY_S, CoursePolicy, LatePolicy, read_policy
 from edl_labs.errors import UsageError
 
 GOOD = """

@@ -16,7 +16,7 @@ from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
 PUBLISHED = ".edl-labs-published.json"
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True, repr=False)
