@@ -330,6 +330,11 @@ def move_offline(chain):
 check("decode_once")
 
 # %% [markdown]
+# What stays may still run elsewhere: in the workers, in the main process (where it holds up every step), on the device
+# (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the device has time to
+# spare, which a training that is bound by computing has not), or on another node, which then sends pixels instead of
+# files over the network that gradients use, too.
+#
 # May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
 # four times as large again: what the processor saves, the disk must now deliver. *Resize* is the usual winner: it
 # makes the data smaller and the decoder's work too. But look what a random crop before it does: it keeps the resize,
@@ -974,8 +979,11 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # %% [markdown]
 # ## 11. The decoder
 #
-# Deck [000] says that `PIL.Image.open` can be highly inefficient. Before speeds are compared, pictures are: a decoder
-# that is faster because it does less is another decoder. **Predict:** the rank alone, and in a loader of two workers.
+# Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of
+# Pillow with vector instructions for resizing, of old versions only; DALI and nvJPEG decode on the GPU, and need one
+# (`torchvision.io.decode_jpeg(..., device="cuda")` calls nvJPEG). libjpeg-turbo is what nearly all of those below
+# stand on. Before speeds are compared, pictures are: a decoder that is faster because it does less is another
+# decoder. **Predict:** the rank alone, and in a loader of two workers.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
