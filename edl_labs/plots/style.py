@@ -5,6 +5,7 @@ Backgrounds are transparent, text is one grey, and every colour lies between the
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [  # plots and labs take their colours from here
     "BLUE", "COLOURS", "GREEN", "GREY", "ON_COLOUR", "ORANGE", "PURPLE", "RED", "TEXT",
-    "dress", "look", "parameters", "subplots",
+    "alt_text", "dress", "look", "parameters", "subplots",
 ]  # fmt: skip
 COLOURS = SERIES
 
@@ -63,7 +64,77 @@ def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, A
     import matplotlib.pyplot as plt
 
     with look():
-        return plt.subplots(rows, columns, **options)
+        figure, axes = plt.subplots(rows, columns, **options)
+    figure.reads_on_any_page = True
+    _speak_in_notebooks()
+    return figure, axes
+
+
+def alt_text(figure: Figure) -> str:
+    """What a figure shows, in words, for readers who hear it: per axes its title, its axes and its series' ranges."""
+    return " ".join(_in_words(axes) for axes in figure.axes if axes.has_data()) or "An empty figure."
+
+
+def _in_words(axes: Axes) -> str:
+    title = axes.get_title()
+    sides = [
+        f"{name}: {label}" + (" (logarithmic)" if scale == "log" else "")
+        for name, label, scale in (
+            ("x", axes.get_xlabel(), axes.get_xscale()),
+            ("y", axes.get_ylabel(), axes.get_yscale()),
+        )
+        if label
+    ]
+    series = [
+        f"{label} {_span(handle)}".strip() for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    ]
+    parts = [title and f"“{title}”", ", ".join(sides), series and "series: " + "; ".join(series)]
+    return f"Plot {'. '.join(part for part in parts if part)}."
+
+
+def _span(handle: Any) -> str:
+    """From where to where a line goes."""
+    values = [float(y) for y in handle.get_ydata()] if hasattr(handle, "get_ydata") else []
+    return f"from {values[0]:.3g} to {values[-1]:.3g}" if len(values) > 1 else ""
+
+
+def _speak_in_notebooks() -> None:
+    """Where a notebook shows figures, give their pictures an alternative text and the page's own background."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None:
+        return
+    from matplotlib.figure import Figure
+
+    formatter = shell.display_formatter.formatters["image/png"]
+    try:
+        draw = formatter.lookup_by_type(Figure)
+    except KeyError:  # nothing shows figures as PNG here
+        return
+    if getattr(draw, "speaks", False):
+        return
+
+    def spoken(figure: Figure) -> Any:
+        picture = draw(figure)
+        data, metadata = picture if isinstance(picture, tuple) else (picture, {})
+        return data, {**metadata, "alt": alt_text(figure)}
+
+    spoken.speaks = True  # type: ignore[attr-defined]
+    formatter.for_type(Figure, spoken)
+    _keep_the_pages_background()
+
+
+def _keep_the_pages_background() -> None:
+    """JupyterLab puts white behind clear figures with dark ticks. The look's grey is made for either page."""
+    backend: Any = sys.modules.get("matplotlib_inline.backend_inline")
+    asks = getattr(backend, "_fetch_figure_metadata", None)
+    if asks is None:
+        return
+
+    def metadata_of(figure: Figure) -> Any:
+        return None if getattr(figure, "reads_on_any_page", False) else asks(figure)
+
+    backend._fetch_figure_metadata = metadata_of
 
 
 def dress(axes: Axes) -> Axes:

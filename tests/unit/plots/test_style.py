@@ -29,3 +29,24 @@ def test_interactive_mode_that_began_inside_goes_on_so_that_later_pictures_appea
         mpl.interactive(True)
 
     assert mpl.is_interactive()
+
+
+def test_a_figure_is_told_in_words():
+    figure, axes = style.subplots()
+    axes.plot([1, 2, 3], [8.0, 4.0, 2.0], label="fp16")
+    axes.set(xlabel="step", ylabel="loss", yscale="log", title="Training")
+    axes.legend()
+
+    assert "Plot “Training”. x: step, y: loss (logarithmic). series: fp16 from 8 to 2." == style.alt_text(figure)
+    assert "An empty figure." == style.alt_text(style.subplots()[0])
+
+
+def test_in_a_notebook_a_picture_speaks_and_keeps_the_pages_background():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    lines = ("from edl_labs.plots import style", "figure, axes = style.subplots()", "axes.plot([1, 2])")
+    cell = nbformat.v4.new_code_cell("\n".join((*lines, 'title = axes.set_title("Two points")')))
+    notebook = nbformat.v4.new_notebook(cells=[cell])
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    shown = [output.metadata for output in cell.outputs if "image/png" in output.get("data", {})]
+
+    assert [{"image/png": {"alt": "Plot “Two points”."}}] == shown
