@@ -807,6 +807,10 @@ with once_written("scaling_plan"):
 # at 73 %, and it loses a little more with each node: the share of a node shrinks while what it sends grows. With one
 # bucket, a third is lost with four nodes already.
 #
+# Two levers of deck [004] are one number each here. A second link into every node (*dual rail*: 12 GB/s) takes strong
+# scaling from seven nodes to thirteen. And a node that reaches half of its peak ("prorate" it, says the deck, where its
+# own roofline says so) can share with thirteen, too: what computes slowly is easily kept busy, which is no praise.
+#
 # One thing this plan leaves out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
 # 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
 # deck's order is right: first each node's own roofline, then the network's.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.lab.source import parse
 from edl_labs.roofline import Machine, attainable_flop_per_s, bound, diagnose, gemm, network, work
 from edl_labs.units import percent
 
@@ -355,3 +356,22 @@ def test_the_experiment_is_shortest_at_the_ridge():
     assert quotation("004_minibatch", r"falls, then rises again with M") in TEXT
     assert floor == min(range(1, 2000), key=wall)
     assert [] == says("1 + M / 200 times as many examples")
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """The names of the solution notebook."""
+    names: dict[str, object] = {}
+    for cell in parse(LAB.read_text(encoding="utf-8"), file=LAB.name):
+        if cell.role in ("setup", "parameters", "given", "solve"):
+            exec(compile(cell.source, cell.label, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(("rails", "of_peak", "nodes"), [(1, 1.0, 7), (2, 1.0, 13), (1, 0.5, 13)])
+def test_a_second_rail_and_a_slower_node_each_take_strong_scaling_to_thirteen(lab, rails, of_peak, nodes):
+    job = {"weights": 10**8, "itemsize": 4, "buckets": 16, "batch": 8000, "largest_batch": 8000}
+    cluster = {"nodes": 64, "node_flop_per_s": of_peak * 6e12, "link_byte_per_s": rails * 6e9}
+
+    assert ("strong", nodes) == lab["plan"](job | {"least_efficiency": 0.7}, cluster)
+    assert [] == says("scaling from seven nodes to thirteen", "can share with thirteen, too")
