@@ -16,7 +16,7 @@ from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.probe_run import ProbedRun
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import Submission, Unreadable, parse, read_submission
 from edl_labs.course.sandbox import Limits
 from tests.attacks.attack_case import FULL

@@ -21,8 +21,8 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.grader import Grader
-from edl_labs.course.grade.probe_run import Usage
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
+from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.sandbox import Level, Limits
 from edl_labs.device import usable_cores

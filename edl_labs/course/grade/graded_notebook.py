@@ -15,7 +15,7 @@ from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.judge_process import public
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.probe_run import ProbedRun
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.without_scripts import (
     outputs_without_scripts,
     pictures_without_scripts,

@@ -19,10 +19,11 @@ from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.probe_run import PlanRunner, Usage
+from edl_labs.course.grade.probe_run import PlanRunner
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
+from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level

@@ -18,8 +18,9 @@ from typing import Any
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, Mishap, PlanRunner, ProbedRun
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
+from edl_labs.course.grade.run_record import Mishap, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.course.sandbox.kernel.client import Answer
 from edl_labs.stats import sign_flip_interval

@@ -22,8 +22,8 @@ from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import make_plan
-from edl_labs.course.grade.probe_run import ProbedRun
 from edl_labs.course.grade.result import Result
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import read_submission
 from edl_labs.errors import EdlError
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.plan import MarkingPlan
+from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Serve, Violation
+from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -66,58 +68,6 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True)
-class Usage:
-    """What one submission took; two are added where it took several runs."""
-
-    own_s: float = 0.0
-    """Seconds spent in the notebook's own cells and probes."""
-    wall_s: float = 0.0
-    """Seconds from reading the plan to the last mark, new kernels and waiting included."""
-    cpu_s: float = 0.0
-    """CPU seconds of all its kernels."""
-    own_cpu_s: float = 0.0
-    """The same without the kernels' start."""
-    peak_bytes: int = 0
-    """The most memory that one of its kernels had."""
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            own_s=self.own_s + other.own_s,
-            wall_s=self.wall_s + other.wall_s,
-            cpu_s=self.cpu_s + other.cpu_s,
-            own_cpu_s=self.own_cpu_s + other.own_cpu_s,
-            peak_bytes=max(self.peak_bytes, other.peak_bytes),
-        )
-
-
-@dataclass(frozen=True)
-class Mishap:
-    """Something that happened: `kind` is timeout, killed or skipped; `where` the exercise or cell."""
-
-    kind: str
-    where: str
-    why: str = ""
-
-
-@dataclass
-class ProbedRun:
-    """What came of a run. `outputs` and `counts` are by the index of the plan's cell, up to the first probe."""
-
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    counts: dict[int, int] = field(default_factory=dict)
-    events: list[Mishap] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-
-    def keep(self, outcome: Outcome | None) -> None:
-        """Keep the better of two outcomes of one exercise; the later one when they are equal."""
-        if outcome is not None:
-            before = self.outcomes.get(outcome.name)
-            if before is None or outcome.points >= before.points:
-                self.outcomes[outcome.name] = outcome
-
-
-@dataclass(frozen=True)
 class PlanRunner:
     """Runs plans of one assignment, in kernels from `new_kernel` that hold its files."""
 
@@ -160,8 +110,14 @@ class AtCheck:
             self._walk.deadline += self._asked_s - self._came_s
         limits = self._walk.runner.limits
         own_s = self._exercise.timeout_s + (0.0 if serve is None else limits.calls_s)
-        timeout_s = min(own_s, limits.probe_s, self._walk.left_s())
-        return self._kernel.answer(_PROBE, request, timeout_s=timeout_s, max_bytes=limits.evidence_bytes, serve=serve)
+        wall_s = min(OUTER_BOUND * own_s, limits.probe_s, self._walk.left_s())
+        return self._kernel.answer(
+            *(_PROBE, request),
+            timeout_s=min(own_s, wall_s),
+            wall_s=wall_s,
+            max_bytes=limits.evidence_bytes,
+            serve=serve,
+        )
 
     def empty_s(self) -> float:
         """Seconds from a request that asks for nothing to its answer."""

@@ -14,7 +14,8 @@ from typing import Any
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner, ProbedRun
+from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
 

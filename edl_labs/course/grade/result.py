@@ -16,7 +16,7 @@ from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.judge_process import cut_short
 from edl_labs.course.grade.mark import INCONCLUSIVE
 from edl_labs.course.grade.plan import MarkingPlan
-from edl_labs.course.grade.probe_run import Mishap, ProbedRun, Usage
+from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 

@@ -74,6 +74,13 @@ class Gauge:
             inodes=inodes,
         )
 
+    def waited_s(self) -> float:
+        """Seconds that the threads there now have waited for a core while they could have run, together.
+
+        Linux counts them for each thread in /proc/PID/task/TID/schedstat; 0 where the kernel keeps no such account.
+        """
+        return sum(self._waited_ns(pid) for pid in self.pids()) / 1e9
+
     def weigh(self) -> int:
         """Memory, with shared pages shared out. May wait as long as a process that forks or maps memory likes."""
         return self.files()[0] + sum(self._proportional_bytes(pid) for pid in self.pids())
@@ -94,6 +101,19 @@ class Gauge:
     def _stat(self, pid: int) -> list[str]:
         """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
         return self._text(pid, "stat").rpartition(")")[2].split()
+
+    def _waited_ns(self, pid: int) -> int:
+        try:
+            tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
+        except OSError:
+            return 0
+        try:
+            fields = [self._text(pid, f"task/{name}/schedstat").split() for name in os.listdir(tasks)]
+        except OSError:
+            return 0
+        finally:
+            os.close(tasks)
+        return sum(int(field[1]) for field in fields if len(field) > 1)
 
     def _held_bytes(self, pid: int) -> int:
         return _kilobytes(self._text(pid, "status"), "RssAnon", "RssShmem", "VmSwap")

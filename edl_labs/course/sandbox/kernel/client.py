@@ -9,15 +9,15 @@ import select
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.course.sandbox.kernel.cell_outputs import CellResult, execute_content, read_message
-from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, CallLine, Exchange, KernelDied, Serve, Violation
+from edl_labs.course.sandbox.kernel.exchange import ANSWER_KIND, Exchange, KernelDied, Serve, Violation
+from edl_labs.course.sandbox.kernel.spawned import Allowance, Spawned
 from edl_labs.course.sandbox.kernel.zmtp import Wire, WireError
 from edl_labs.course.sandbox.limits import MIB, Limits
-from edl_labs.errors import EdlError
 
 if TYPE_CHECKING:
     from jupyter_client.session import Session
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _DYING_S = 2.0  # a connection closes first; the end of its process is seen milliseconds later
 _ENVELOPE_BYTES = 1 << 16  # the headers around an answer take below 2 kB
+_LOOK_S = 0.05  # between two looks at what a kernel that is late has taken
 _HELLO_S = 0.2  # a kernel answers in milliseconds, but what it says before our subscription reached it is lost
 # Runs in the kernel, in a namespace of its own; `code` finds the payload, the student's names, and where to answer.
 _ASK = """
@@ -56,45 +57,6 @@ class KernelStats:
     cpu_s: float
     max_rss_bytes: int
     processes: int
-
-
-@dataclass
-class Spawned:
-    """A kernel process with its connections, held by the judge."""
-
-    pid: int
-    handles: tuple[int, ...]
-    shell: Wire
-    iopub: Wire
-    calls: CallLine
-    gate: int
-    call: Callable[[dict[str, Any]], tuple[dict[str, Any], list[int]]]
-    """Asks the zygote."""
-    closed: bool = field(default=False)
-
-    @property
-    def kernel_handle(self) -> int:
-        """The kernel's pidfd."""
-        return self.handles[0]
-
-    def report(self) -> dict[str, Any]:
-        """What the zygote knows of the kernel."""
-        return self.call({"do": "usage", "pid": self.pid})[0]
-
-    def stop(self) -> dict[str, Any]:
-        """End it, close everything; its last report."""
-        self.closed = True
-        try:
-            return self.call({"do": "stop", "pid": self.pid})[0]
-        except EdlError:
-            return {}
-        finally:
-            # The sandbox also ends when its gate closes, should the zygote be gone.
-            for fd in (self.gate, *self.handles):
-                os.close(fd)
-            self.shell.close()
-            self.iopub.close()
-            self.calls.close()
 
 
 class SandboxKernel:
@@ -144,6 +106,7 @@ class SandboxKernel:
         payload: bytes = b"",
         *,
         timeout_s: float,
+        wall_s: float | None = None,
         max_bytes: int = 64 * MIB,
         serve: Serve | None = None,
     ) -> Answer:
@@ -152,13 +115,14 @@ class SandboxKernel:
         `code` runs beside the student's code as an ordinary request, in a namespace of its own with `payload` (bytes),
         `student` (the notebook's names), `shell`, and `answer(data)`, to be called once with bytes. It leaves no name
         and no history. `serve` answers calls that come meanwhile on the kernel's third channel, the descriptor
-        `shell.kernel.edl_calls`. Violation when there is not exactly one answer with this request's nonce, or a limit
-        is broken.
+        `shell.kernel.edl_calls`. With `wall_s`, time spent waiting for a core does not count towards `timeout_s`, up to
+        `wall_s`. Violation when there is not exactly one answer with this request's nonce, or a limit is broken.
         """
         nonce = secrets.token_hex(16)
         exchange = self._request(
             _asking(code, nonce),
             timeout_s=timeout_s,
+            wall_s=wall_s,
             buffers=[payload],
             nonce=nonce,
             answer_bytes=max_bytes,
@@ -205,6 +169,7 @@ class SandboxKernel:
         code: str,
         *,
         timeout_s: float,
+        wall_s: float | None = None,
         buffers: Sequence[bytes] = (),
         nonce: str = "",
         answer_bytes: int = 0,
@@ -218,8 +183,9 @@ class SandboxKernel:
         )
         self._read_at_most(answer_bytes)
         try:
+            allowance = self._spawned.allowance(timeout_s, wall_s)
             self._send(message, buffers)
-            self._finish(exchange, timeout_s)
+            self._finish(exchange, allowance)
         except Violation as broken:
             broken.result = exchange.result()
             if not broken.alive:
@@ -235,10 +201,23 @@ class SandboxKernel:
         for wire in (self._shell, self._iopub):
             wire.message_bytes = max(self._limits.message_bytes, answer_bytes + _ENVELOPE_BYTES)
 
-    def _finish(self, exchange: Exchange, timeout_s: float) -> None:
-        """Wait for the end of the request; interrupt it at its deadline; give up on it after the grace."""
-        deadline = time.monotonic() + timeout_s
-        if self._pump(exchange, deadline, until=lambda: exchange.finished or exchange.broken is not None):
+    def _ended(self, exchange: Exchange, allowance: Allowance) -> bool:
+        """Whether the request came to its end, or broke a rule, in its own time."""
+        left_s = allowance.own_s
+        while not self._pump(
+            exchange, time.monotonic() + left_s, until=lambda: exchange.finished or exchange.broken is not None
+        ):
+            if allowance.wall_s <= allowance.own_s:
+                return False
+            left_s = allowance.left_s(self._spawned.taken())
+            if left_s <= 0:
+                return False
+            left_s = max(left_s, _LOOK_S)
+        return True
+
+    def _finish(self, exchange: Exchange, allowance: Allowance) -> None:
+        """Wait for the end of the request; interrupt it when its time is over; give up on it after the grace."""
+        if self._ended(exchange, allowance):
             if exchange.broken is None:
                 return
         else:
@@ -246,7 +225,7 @@ class SandboxKernel:
         self.interrupt()
         if not self._pump(exchange, time.monotonic() + self._limits.grace_s, until=lambda: exchange.finished):
             raise exchange.broken or Violation(
-                "deadline", why=f"not done after {timeout_s} s, and not to be interrupted"
+                "deadline", why=f"not done after {allowance.own_s} s, and not to be interrupted"
             )
         if exchange.broken is not None:
             exchange.broken.alive = True

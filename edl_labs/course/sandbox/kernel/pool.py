@@ -20,8 +20,9 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any
 
-from edl_labs.course.sandbox.kernel.client import SandboxKernel, Spawned
+from edl_labs.course.sandbox.kernel.client import SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import CallLine, KernelDied
+from edl_labs.course.sandbox.kernel.spawned import Spawned
 from edl_labs.course.sandbox.kernel.zmtp import Wire
 from edl_labs.course.sandbox.level import Level, best_level, level_problem
 from edl_labs.course.sandbox.limits import Limits

@@ -42,6 +42,12 @@ class Child:
         """Descriptors that become readable when the kernel, or its whole box, has ended."""
         return [self.pidfd] if self.box is None else [self.pidfd, self.box.pidfd]
 
+    def waited_s(self) -> float:
+        """Seconds that its processes have waited for a core; 0 when it has ended."""
+        with contextlib.suppress(OSError):
+            return self.gauge.waited_s() if self.status is None else 0.0
+        return 0.0
+
     def report(self) -> dict[str, Any]:
         """What the judge is told: how it ended, if it did, and what it took."""
         taken = {"cpu_s": self.cpu_s, "peak_bytes": self.peak_bytes, "processes": self.processes}

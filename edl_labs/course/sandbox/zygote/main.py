@@ -123,7 +123,8 @@ class Zygote:
         child = self.children.find(request["pid"])
         if request["do"] == "stop":
             self.children.stop(child)
-        return child.report(), []
+            return child.report(), []
+        return {**child.report(), "waited_s": child.waited_s()}, []
 
     def _spawn(self, request: dict[str, Any], fds: list[int]) -> Child:
         arguments = self.box_arguments if self.level is Level.NAMESPACES else None

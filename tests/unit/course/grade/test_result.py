@@ -8,8 +8,8 @@ import pytest
 
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.classrun import ClassReport, StudentRow
-from edl_labs.course.grade.probe_run import Mishap, Usage
 from edl_labs.course.grade.result import Result, result_key
+from edl_labs.course.grade.run_record import Mishap, Usage
 from edl_labs.errors import UsageError
 
 TOOK = {"own_s": 1.5, "wall_s": 2.5, "cpu_s": 3.0, "own_cpu_s": 1.0, "peak_bytes": 1024}

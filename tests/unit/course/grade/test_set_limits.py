@@ -13,7 +13,7 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder, set_limits
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.probe_run import ProbedRun
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import Unreadable, read_submission
 from edl_labs.course.policy import read_policy
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -57,12 +58,30 @@ def test_orphans_of_the_session_are_counted(holder):
     assert 2 == len(FamilyGauge(holder(code).pid).pids())
 
 
+def test_who_shares_a_core_waits_for_it(holder):
+    core = min(os.sched_getaffinity(0))
+    pinned = f"import os\nos.sched_setaffinity(0, {{{core}}})\nprint('ready', flush=True)\n"
+    spinning = [holder(pinned + "while True: pass") for _ in range(3)]
+    asleep = FamilyGauge(holder("print('ready', flush=True); input()").pid)
+    gauges = [FamilyGauge(process.pid) for process in spinning]
+    while sum(gauge.read().cpu_s for gauge in gauges) < 0.6:
+        time.sleep(0.01)
+    waited_s = [gauge.waited_s() for gauge in gauges]
+    for process in spinning:
+        process.kill()
+
+    assert all(seconds > asleep.waited_s() for seconds in waited_s)
+    assert sum(waited_s) > 0.6  # two of three wait at any time
+
+
 def test_a_process_that_is_gone_takes_nothing():
     process = subprocess.Popen(["true"])
     process.wait()
-    usage = FamilyGauge(process.pid).read()
+    gauge = FamilyGauge(process.pid)
+    usage = gauge.read()
 
     assert (0, 0, 0) == (usage.least_bytes, usage.most_bytes, usage.processes)
+    assert 0 == gauge.waited_s()
 
 
 @pytest.mark.parametrize(

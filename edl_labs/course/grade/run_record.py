@@ -1,0 +1,60 @@
+"""What came of a run: outcomes, outputs, what happened, and what it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.checks import Outcome
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one submission took; two are added where it took several runs."""
+
+    own_s: float = 0.0
+    """Seconds spent in the notebook's own cells and probes."""
+    wall_s: float = 0.0
+    """Seconds from reading the plan to the last mark, new kernels and waiting included."""
+    cpu_s: float = 0.0
+    """CPU seconds of all its kernels."""
+    own_cpu_s: float = 0.0
+    """The same without the kernels' start."""
+    peak_bytes: int = 0
+    """The most memory that one of its kernels had."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            own_s=self.own_s + other.own_s,
+            wall_s=self.wall_s + other.wall_s,
+            cpu_s=self.cpu_s + other.cpu_s,
+            own_cpu_s=self.own_cpu_s + other.own_cpu_s,
+            peak_bytes=max(self.peak_bytes, other.peak_bytes),
+        )
+
+
+@dataclass(frozen=True)
+class Mishap:
+    """Something that happened: `kind` is timeout, killed or skipped; `where` the exercise or cell."""
+
+    kind: str
+    where: str
+    why: str = ""
+
+
+@dataclass
+class ProbedRun:
+    """What came of a run. `outputs` and `counts` are by the index of the plan's cell, up to the first probe."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    events: list[Mishap] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+
+    def keep(self, outcome: Outcome | None) -> None:
+        """Keep the better of two outcomes of one exercise; the later one when they are equal."""
+        if outcome is not None:
+            before = self.outcomes.get(outcome.name)
+            if before is None or outcome.points >= before.points:
+                self.outcomes[outcome.name] = outcome

@@ -1,0 +1,101 @@
+"""A kernel's process as the judge holds it, and how much time a request to it may take."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.course.sandbox.kernel.exchange import CallLine
+from edl_labs.course.sandbox.kernel.zmtp import Wire
+from edl_labs.device import usable_cores
+from edl_labs.errors import EdlError
+
+OUTER_BOUND = 10.0  # times a request's own time: a machine ten times oversubscribed is no place to grade
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a kernel's processes had taken at a moment: the clock on the wall, CPU time, time waited for a core."""
+
+    wall_s: float
+    cpu_s: float = 0.0
+    waited_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """A request's time, `own_s`, from `began` on: computing and sleeping count, waiting for a core does not.
+
+    Its processes together get no more CPU time than `cores` give in `own_s`, and `wall_s` bounds all of it: whoever
+    makes many threads wait for one another gains nothing.
+    """
+
+    own_s: float
+    wall_s: float
+    began: Taken
+    cores: int = 1
+
+    def left_s(self, now: Taken) -> float:
+        """Seconds that are left, at least; 0 or less when the time is over.
+
+        >>> Allowance(2.0, 20.0, Taken(100.0)).left_s(Taken(102.0, cpu_s=0.5, waited_s=1.5))
+        1.5
+        """
+        wall_s = now.wall_s - self.began.wall_s
+        delayed_s = max(0.0, now.waited_s - self.began.waited_s)
+        cpu_s = max(0.0, now.cpu_s - self.began.cpu_s)
+        counted_s = max(0.0, wall_s - delayed_s)
+        return min(self.own_s - counted_s, self.own_s - cpu_s / self.cores, self.wall_s - wall_s)
+
+
+@dataclass
+class Spawned:
+    """A kernel process with its connections, held by the judge."""
+
+    pid: int
+    handles: tuple[int, ...]
+    shell: Wire
+    iopub: Wire
+    calls: CallLine
+    gate: int
+    call: Callable[[dict[str, Any]], tuple[dict[str, Any], list[int]]]
+    """Asks the zygote."""
+    closed: bool = field(default=False)
+
+    @property
+    def kernel_handle(self) -> int:
+        """The kernel's pidfd."""
+        return self.handles[0]
+
+    def report(self) -> dict[str, Any]:
+        """What the zygote knows of the kernel."""
+        return self.call({"do": "usage", "pid": self.pid})[0]
+
+    def taken(self) -> Taken:
+        """What its processes have taken by now."""
+        report = self.report()
+        return Taken(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0))
+
+    def allowance(self, own_s: float, wall_s: float | None) -> Allowance:
+        """The time of a request that begins now. What it takes is asked for only where waiting is forgiven."""
+        if wall_s is None or wall_s <= own_s:
+            return Allowance(own_s, own_s, Taken(time.monotonic()))
+        return Allowance(own_s, wall_s, self.taken(), usable_cores())
+
+    def stop(self) -> dict[str, Any]:
+        """End it, close everything; its last report."""
+        self.closed = True
+        try:
+            return self.call({"do": "stop", "pid": self.pid})[0]
+        except EdlError:
+            return {}
+        finally:
+            # The sandbox also ends when its gate closes, should the zygote be gone.
+            for fd in (self.gate, *self.handles):
+                os.close(fd)
+            self.shell.close()
+            self.iopub.close()
+            self.calls.close()
