@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -54,6 +55,35 @@ def test_an_honest_submission_has_full_marks_and_no_flag_but_trust(bench: Bench)
 
     assert FULL == result.points
     assert ("trusting marks",) == result.flags
+
+
+RESTS_ON_IT = "def box_area(side):\n    return 6 * area(side, side)"
+BREAKS = "import sys\nsys.modules['edl_labs.checks'] = None\ndef area(width, height):\n    return 0.0"
+
+
+@pytest.mark.parametrize(
+    ("area", "box_area", "kernels", "points"),
+    [
+        ("def area(width, height):\n    return 0.0", RESTS_ON_IT, 2, 2.0),
+        ("def area(width, height):\n    raise NotImplementedError", "def box_area(side):\n    return 0.0", 2, 0.0),
+        (BREAKS, RESTS_ON_IT, 3, 2.0),
+    ],
+    ids=["earns with a stand-in", "rests on a stub", "earns without the cell that breaks"],
+)
+def test_what_builds_on_a_wrong_exercise_is_tried_no_oftener_than_it_needs(
+    bench: Bench, area: str, box_area: str, kernels: int, points: float
+):
+    notebook = bench.course.answered({"area": area, "box_area": box_area})
+    started = []
+
+    def new_kernel():
+        started.append(bench.examiner.runner.new_kernel())
+        return started[-1]
+
+    examiner = replace(bench.examiner, runner=replace(bench.examiner.runner, new_kernel=new_kernel))
+    run = examiner.grade(make_plan(bench.assignment, parse(json.dumps(notebook).encode())))
+
+    assert (kernels, points) == (len(started), run.outcomes["box_area"].points)
 
 
 def test_there_are_enough_attacks_and_accidents():

@@ -212,7 +212,7 @@ class Examiner:
         The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
         is kept but state and points.
         """
-        assignment, untouched = self.runner.assignment, plan.untouched()
+        assignment, untouched = self.runner.assignment, set(plan.untouched())
         for exercise in assignment.exercises:
             wrong = {n for n in assignment.built_on(exercise.name) if run.outcomes[n].state != "passed"}
             if run.outcomes[exercise.name].state == "passed" or not wrong or exercise.name in untouched:
@@ -221,13 +221,21 @@ class Examiner:
             if found is None:
                 continue
             self.solution.start()
-            again = self.runner.probe_run(plan.until(exercise.name), _StoodIn(self, found, tuple(sorted(wrong))))
-            run.usage += again.usage
-            better = again.outcomes.get(exercise.name)
-            if better is not None and better.points > run.outcomes[exercise.name].points:
-                run.outcomes[exercise.name] = better
-            events = [event for event in again.events if event.where == exercise.name]
-            run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
+            sink = _StoodIn(self, found, tuple(sorted(wrong)))
+            if not self._stood_in(plan.until(exercise.name), exercise, sink, run) and wrong - untouched:
+                # What is wrong may have broken the kernel for what comes after it: once more, without its cells.
+                self._stood_in(plan.until(exercise.name).without(wrong), exercise, sink, run)
+
+    def _stood_in(self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> bool:
+        """Whether the exercise earned something in a run with the reference's help; what is better goes into `run`."""
+        again = self.runner.probe_run(plan, sink)
+        run.usage += again.usage
+        better = again.outcomes.get(exercise.name)
+        if better is not None and better.points > run.outcomes[exercise.name].points:
+            run.outcomes[exercise.name] = better
+        events = [event for event in again.events if event.where == exercise.name]
+        run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
+        return better is not None and better.points > 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ of a cell the one with work in it counts.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import Assignment, KnownCell
@@ -61,6 +62,14 @@ class MarkingPlan:
         cells = self.cells[: checks[-1] + 1] if checks else ()
         kept = (replace(cell, probes=cell.probes if index in probed else "") for index, cell in enumerate(cells))
         return replace(self, cells=tuple(kept))
+
+    def without(self, exercises: Collection[str]) -> MarkingPlan:
+        """The same cells, of which those that answer `exercises` do not run."""
+        cells = (
+            replace(c, runs=False) if c.known and c.known.role == "solve" and c.known.exercise in exercises else c
+            for c in self.cells
+        )
+        return replace(self, cells=tuple(cells))
 
     def untouched(self) -> tuple[str, ...]:
         """nbgrader's ids of the solve and answer cells that are as they were released."""

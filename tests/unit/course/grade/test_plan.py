@@ -55,6 +55,15 @@ def test_check_cells_never_run_and_are_where_probes_are(assignment: Assignment):
     assert ["area"] == [cell.probes for cell in plan.cells if cell.probes]
 
 
+def test_without_an_exercise_none_of_its_cells_runs_and_all_others_do(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): mine")
+    plan = planned(assignment, [*cells, SubmittedCell("code", "copy", "def area(): too", "area")])
+
+    assert ["import edl_labs", "def area(): mine", "def area(): too"] == running(plan)
+    assert ["import edl_labs"] == running(plan.without({"area"}))
+    assert plan.cells == plan.without({"another"}).cells
+
+
 def test_of_several_copies_of_a_check_the_last_alone_is_probed(assignment: Assignment):
     cells = handed_in(assignment, solve_area="def area(): first guess")
     guesses = [SubmittedCell("code", f"g{i}", f"def area(): guess {i}") for i in range(2)]
