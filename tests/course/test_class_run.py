@@ -10,6 +10,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -316,6 +318,56 @@ def test_a_full_gradebook_is_told_and_the_run_goes_on(course: Course, monkeypatc
 
     assert "0 of 2 students" in told.value.why
     assert [FULL] * 2 == [row.points for row in run(course, jobs=1).rows]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own with room for a small class."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(place)], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Leave not a byte free, in a file of its own."""
+    ballast = folder / "ballast"
+    for size in (1 << 20, 1 << 12):
+        with suppress(OSError), ballast.open("ab", buffering=0) as file:
+            while file.write(bytes(size)) == size:
+                pass
+    return ballast
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_a_file_system_without_room_is_told_and_the_run_goes_on(
+    released: Course, small_disk: Path, monkeypatch: pytest.MonkeyPatch, done: int
+):
+    """Full before the first student, and after one and two: nothing of ours is faked."""
+    shutil.copytree(released.root, small_disk / "course")
+    course = Course(small_disk / "course")
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
+    for number in range(3):
+        numbered(course, number)
+    if not done:
+        fill(small_disk)
+    with pytest.raises(EdlError, match="the disk is full") as told:
+        run(course, jobs=1, progress=lambda now: fill(small_disk) if now.done == done else None)
+    kept = stored_marks(course) if done else {}
+    (small_disk / "ballast").unlink()
+    report = run(course, jobs=1)
+
+    assert f"the marks of {done} of 3 students are in the gradebook" in told.value.why
+    assert "make room" in told.value.next
+    assert done == len(kept)
+    assert [FULL] * 3 == [row.points for row in report.rows]
+    assert [row.state for row in report.rows].count("kept") >= done
+    assert kept.items() <= stored_marks(course).items()
 
 
 def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
