@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -64,8 +65,10 @@ def _url(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
     while time.monotonic() < deadline and process.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
             try:
-                return str(json.loads(path.read_text())["url"])
-            except ValueError:
+                told = json.loads(path.read_text())
+                socket.create_connection(("127.0.0.1", told["port"])).close()  # the file is there before the server
+                return str(told["url"])
+            except (ValueError, OSError):
                 pass
         time.sleep(0.1)
     raise AssertionError(f"the server did not start:\n{log.read_text()}")
