@@ -49,6 +49,16 @@ def test_a_kernel_that_dies_says_how(pool, name):
     assert works(pool.kernel())
 
 
+@pytest.mark.parametrize("wall_s", [None, 10 * LATE_S])
+def test_a_kernel_that_stops_itself_is_not_waited_for(pool, wall_s):
+    """Its cost to the class is the watch's second, not its time: a probe's is minutes."""
+    with pool.kernel() as kernel, pytest.raises(KernelDied) as died:
+        kernel.answer("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", timeout_s=LATE_S, wall_s=wall_s)
+
+    assert "stopped" == died.value.reason
+    assert works(pool.kernel())
+
+
 def test_a_kernel_that_kills_everything_harms_itself_alone(pool):
     with pool.kernel() as kernel, contextlib.suppress(KernelDied):
         kernel.run("import os; os.kill(-1, 9)", timeout_s=LATE_S)
