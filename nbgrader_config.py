@@ -36,5 +36,8 @@ c.Autograde.autograde_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
+# A student's own name, and the folder's, are text in formgrader's page, whatever is in them.
+c.HTMLExporter.preprocessors = ["edl_labs.course.grade.student_names.EscapedNames"]
+
 # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
 c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"

@@ -176,4 +176,21 @@ EVASIONS: dict[str, tuple[str, ...]] = {
         f"\\begin{{equation}}\\href{{javascript:{RAN}}}{{x}}\\end{{equation}}",
     ),
 }
+# Names of a student's folder, or of a student as a learning system has them.
+NAMES = (
+    f"<img src=x onerror={RAN}>",
+    f'"><img src=x onerror={RAN}>',
+    f'";{RAN};//',
+    "ada\\",
+    "`${document.title}`",
+    "ada&lt;b&gt;",
+    "ada\u202e>b/<",
+    "ada\u2066lovelace",
+    "ada\nlovelace",
+    "ada\u2028lovelace",
+    "ada\x1b[2Jlovelace",
+    "ada\x00lovelace",
+    "ada\udcfflovelace",
+    " ada",
+)
 ALL = [payload for payloads in EVASIONS.values() for payload in payloads]

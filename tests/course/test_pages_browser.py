@@ -6,6 +6,7 @@ import http.server
 import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks.class_report import class_report, write_report
 from edl_labs.course.marks.feedback import feedback
-from tests.attacks.page_evasions import ALL, BEACON, RAN
+from tests.attacks.page_evasions import ALL, BEACON, NAMES, RAN
 from tests.course.browser import NEEDS_BROWSER, page_after
 from tests.course.course_fixture import LAB, Course, cell_of, solve_cell
 from tests.course.formgrader import TOKEN, formgrader
@@ -72,6 +73,39 @@ def test_the_browser_runs_and_loads_what_is_not_cleaned(tmp_path: Path, beacon: 
 
     assert ran(page_after(page.as_uri(), tmp_path / "profile"))
     assert ["/beacon"] == asked
+
+
+def test_no_name_in_a_page_runs(released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shutil.copytree(released.root, tmp_path / "course")
+    course = Course(tmp_path / "course")
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(course.exercises))
+    monkeypatch.setattr(grader, "ALWAYS", ("edl_labs", "numpy"))
+    called = "".join(name for name in NAMES if name.isprintable())
+    course.nbgrader("db", "student", "add", "ada", f"--first-name=Ada{called}", f"--last-name=Lovelace{called}")
+    # Zero and slash are in no file's name; what is no UTF-8 makes nbgrader's own lists fail.
+    folders = [name for name in NAMES if not {"\0", "/", "\udcff"} & set(name)]
+    for name in ("ada", *folders):
+        course.submit(name, course.answered(prose="So."))
+    folder = CourseFolder(course.root)
+    rows = grade(LAB, course=folder, jobs=1).rows
+    feedback(LAB, course=folder)
+    report, solutions = class_report(LAB, course=folder)
+    write_report(report, solutions, tmp_path / "report.html")
+    page = folder.path("feedback", student="ada", assignment=LAB) / f"{LAB}.html"
+    documents = {
+        path.stem: page_after(path.as_uri(), tmp_path / "profile") for path in (page, tmp_path / "report.html")
+    }
+    with formgrader(course) as server:
+        (shown,) = server.api(f"submitted_notebooks/{LAB}/{LAB}")
+        for path in (f"submissions/{shown['id']}/", f"manage_submissions/{LAB}", "manage_students"):
+            url = f"{server.url}/formgrader/{path}?token={TOKEN}"
+            documents[path] = page_after(url, tmp_path / "profile")
+
+    assert {"graded": 1, "unreadable": len(folders)} == Counter(row.state for row in rows)
+    assert all("rename it to the student's id" in row.remarks[0] for row in rows if row.state == "unreadable")
+    assert [] == [name for name, document in documents.items() if ran(document)]
+    named = (LAB, f"submissions/{shown['id']}/", "manage_students")
+    assert [] == [name for name in named if "Lovelace" not in documents[name]]
 
 
 def test_nothing_in_a_page_runs(

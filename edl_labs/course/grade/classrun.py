@@ -23,6 +23,7 @@ from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
+from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.sandbox import Level, Limits
 from edl_labs.device import usable_cores
@@ -183,7 +184,7 @@ def _run(
                 raise done
             rows[done.student] = _entered(grader, writer, done)
             if progress is not None:
-                progress(_progress(len(rows), len(students), done.student, time.monotonic() - began))
+                progress(_progress(len(rows), len(students), plain_name(done.student), time.monotonic() - began))
     finally:
         grader.close()
         for thread in threads:
@@ -227,9 +228,10 @@ def _graded(grader: Grader, student: str) -> _Done:
 def _entered(grader: Grader, writer: Writer, done: _Done) -> StudentRow:
     if isinstance(done.result, Unreadable):
         told = done.result
-        return StudentRow(done.student, "unreadable", remarks=(f"{told.what}: {told.why}" if told.why else told.what,))
+        remark = f"{told.what}: {told.why}" if told.why else told.what
+        return StudentRow(plain_name(done.student), "unreadable", remarks=(f"{remark}; {told.next}".rstrip("; "),))
     if isinstance(done.result, EdlError):
-        return StudentRow(done.student, "failed", remarks=(str(done.result),))
+        return StudentRow(plain_name(done.student), "failed", remarks=(str(done.result),))
     try:
         return _merged(grader, writer, done.student, done.result, "kept" if done.kept else "graded")
     except Exception as error:

@@ -25,6 +25,7 @@ from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
+from edl_labs.course.grade.student_names import check_folder
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
@@ -145,6 +146,7 @@ class Grader:
 
     def grade(self, student: str) -> tuple[Result, bool]:
         """One student's result, and whether it was there already. Unreadable is all that a student can bring about."""
+        check_folder(student)
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
         submission = read_submission(folder, self.assignment.name, limits=self.limits)
         key, draw = self.key(submission, student), self.draws.number(student, submission.digest)

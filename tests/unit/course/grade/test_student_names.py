@@ -1,0 +1,60 @@
+"""Names of folders and of people are text: they turn, end and run nothing."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+import pytest
+from nbformat.v4 import new_notebook
+
+from edl_labs.course.grade.student_names import EscapedNames, check_folder, plain_name
+from edl_labs.course.grade.submission import Unreadable
+from edl_labs.course.marks.class_report import ClassOverview, write_report
+from edl_labs.course.marks.feedback import page_of
+from edl_labs.course.marks.similarity import Pair
+from edl_labs.course.marks.student_marks import StudentMarks
+from tests.attacks.page_evasions import NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_with_such_a_name_names_no_student(name: str):
+    with pytest.raises(Unreadable, match="cannot name a student") as refused:
+        check_folder(name)
+
+    assert "student's id" in refused.value.next
+    assert str(refused.value).isascii()
+
+
+@pytest.mark.parametrize("name", ["s1234", "José Álvarez", "o'brien@uni.example", "محمد", "張 偉", "a+b_c-d.e", "नेहा"])
+def test_an_honest_name_stays_as_it_is(name: str):
+    check_folder(name)
+
+    assert name == plain_name(name)
+
+
+def test_what_acts_on_the_text_around_it_is_not_shown():
+    assert "a�b�c�d" == plain_name("a\nb\u202ec\x1bd")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_formgrader_gets_names_as_text(name: str):
+    given = {"student": name, "first_name": name, "last_name": None, "notebook_path": f"a/{name}/b", "index": 3}
+    _, found = EscapedNames().preprocess({}, dict(given))
+    told = [found[key] for key in ("student", "first_name", "notebook_path")]
+
+    assert not any(set('<>"\n\u202e\u2028') & set(text) for text in told)
+    assert (None, 3) == (found["last_name"], found["index"])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if set('<>"&') & set(name)])
+def test_our_pages_hold_names_as_text(name: str, tmp_path: Path):
+    marks = StudentMarks(name, name, "", "", (), 1.0, 2.0)
+    pairs = (Pair(name, name, 1.0, 9, ()),)
+    report = ClassOverview("lab", 2, (1.0, 2.0), 2.0, (), (), ((name, ("killed",)),), pairs, (name,))
+    write_report(report, {name: {}}, tmp_path / "report.html")
+    page = page_of(marks, new_notebook(), assignment="lab", order=[])
+
+    for text in ((tmp_path / "report.html").read_text(), page):
+        assert name not in text
+        assert escape(name, quote=False).replace('"', "&#34;") in text
