@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks import Exercise, judge, plain_data
 from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.probe_process import Worker
 from edl_labs.course.course_folder import Course
@@ -165,8 +165,23 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
             cases = [case for case in drawn if exercise.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
             wants = rounded(exercise.public_wants(cases, values(records, exercise=name, lab=lab.name)), exercise.digits)
+            _check_solution_passes(lab, exercise, cases, records, wants)
             found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
     return found
+
+
+def _check_solution_passes(
+    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
+) -> None:
+    """EdlError when students who hand in the solution would lose marks, since `compare` is stricter than the golden."""
+    outcome = judge(exercise, cases, records, wants, points=1.0)
+    if outcome.state == "passed":
+        return
+    raise EdlError(
+        f"{lab.name}: the golden of {exercise.name} fails its own solution, case {outcome.case_index}: {outcome.what}",
+        why=f"a golden keeps {exercise.digits} digits of a float, and compare sees more than that",
+        next=f"give compare a tolerance of 1e-{exercise.digits - 2} or more (close has 1e-6), or the exercise digits=",
+    )
 
 
 def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:

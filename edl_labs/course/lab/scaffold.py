@@ -137,7 +137,7 @@ class @class@:
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         """Full marks for the median; a mean and a middle of unsorted durations are told apart."""
-        if close(got, want, rtol=1e-9):
+        if close(got, want):
             return
         half = len(case) // 2
         if close(got, sum(case) / len(case)):

@@ -257,6 +257,25 @@ def test_a_probe_that_fails_on_the_solution_is_named(course: Course) -> None:
         build(course)
 
 
+def test_a_comparison_stricter_than_the_goldens_digits_is_refused(course: Course) -> None:
+    kit.replace(course.exercises / f"{kit.LAB}.py", "if not close(got, want):", "if not close(got, want, rtol=1e-12):")
+
+    with pytest.raises(EdlError, match="the golden of doubled_time fails its own solution, case 0") as caught:
+        build(course)
+
+    assert "keeps 9 digits" in caught.value.why
+    assert "1e-7 or more" in caught.value.next
+    assert {} == generated(course)
+
+
+def test_with_as_many_digits_as_it_compares_it_builds(course: Course) -> None:
+    module = course.exercises / f"{kit.LAB}.py"
+    kit.replace(module, "if not close(got, want):", "if not close(got, want, rtol=1e-12):")
+    kit.replace(module, '@exercise("doubled_time")', '@exercise("doubled_time", digits=15)')
+
+    assert build(course).changed
+
+
 def test_the_sources_of_a_lab_that_is_gone_are_removed(built: Course) -> None:
     old = built.source / "lab99_gone" / "lab99_gone.ipynb"
     old.parent.mkdir()
