@@ -18,6 +18,7 @@ from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
 from edl_labs.roofline.microbenchmarks import fastest_kernels
+from edl_labs.roofline.microbenchmarks.compiled_streams import cache_folder, compiled_streams
 from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, block_rate, link_kernels, measure_all
 
 # A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
@@ -27,8 +28,11 @@ DTYPES = {
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
 }
 _UNKNOWN_LLC_BYTES = 32 << 20  # the last cache of a common server, where the system does not tell
+_NEEDS_COMPILED = ("L1", "L2")  # a call of numpy costs as much as going over what they hold
+_UNTOLD_NEAREST_BYTES = 4 << 20  # a core's: more than the L2 of any common one
+_NO_COMPILER = "not measured: no C compiler here (on Debian and Ubuntu: apt-get install g++)"
 _LAUNCHES = 200  # so many that the start of the row no longer shows
-_CACHE_VERSION = 1  # counts up when the way of measuring changes, so that kept machines are measured again
+_CACHE_VERSION = 2  # counts up when the way of measuring changes, so that kept machines are measured again
 # What a ceiling depends on: another value means that it must be measured again.
 _FACTS = ("kind", "device_name", "driver", "cuda", "torch", "threads", "usable_cores", "sm_count", "memory_bytes")
 # Cards in doubt that this process has measured again: on a machine that stays busy once is enough.
@@ -48,7 +52,8 @@ def ceilings(
 
     Bandwidth of every memory level for reading, copying and adding two streams (triad), from a sweep of working sets;
     the peak of matrix products for each dtype, from a search over shapes on random data, dense, with TF32 only where it
-    says so; host and device links; the time of the smallest operation. `refresh` measures again. A
+    says so; host and device links; the time of the smallest operation. What a core's own caches give, only compiled
+    loops show (built once, by the system's C compiler): without one they are `unmeasured`. `refresh` measures again. A
     remembered card in doubt by over 15 % is measured again by itself (once in a process; the surer one is kept), as is
     one that a point has beaten. Takes `budget_s` (12 on a CPU, 7 on an accelerator) and a little more. UsageError where
     there is no such device.
@@ -65,6 +70,8 @@ def ceilings(
         )
     path = _cache_path(stamp, asked=wanted)
     known = None if refresh else _remembered(path)
+    if known is not None and known.unmeasured and compiled_streams() is not None:
+        known = None  # a compiler came since
     if known is not None and (known.doubt <= DOUBTFUL or path in _TAKEN_AGAIN):
         return known
     if known is not None:
@@ -78,7 +85,7 @@ def ceilings(
 
 def forget(machine: Machine) -> bool:
     """Drops the remembered card of `machine`, so that the next call measures again; whether there was one."""
-    found = [path for path in _cache_folder().glob("ceilings-*.json") if _remembered(path) == machine]
+    found = [path for path in cache_folder().glob("ceilings-*.json") if _remembered(path) == machine]
     for path in found:
         path.unlink(missing_ok=True)
     return bool(found)
@@ -101,14 +108,22 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
     chip = accelerator(stamp.hardware_key) if stamp.hardware_key else None
     is_cpu = stamp.kind == "cpu"
     clock: Clock = HostClock() if is_cpu else _device_clock(stamp)
-    workers = Workers(stamp.threads or stamp.usable_cores) if is_cpu else None
+    streams = compiled_streams() if is_cpu else None
+    workers = Workers(stamp.threads or stamp.usable_cores, streams=streams) if is_cpu else None
     try:
         say(0, 4, "working sets")
-        told = _told_levels(stamp, workers)
-        sweep = fastest_kernels.sweep(stamp, clock, workers, largest_bytes=_largest_bytes(told))
+        told, unmeasured = _reachable(_told_levels(stamp, workers), workers)
+        smallest_bytes = _smallest_bytes(workers, unmeasured)
+        looked_at = fastest_kernels.working_sets(
+            told if is_cpu else [], smallest_bytes=smallest_bytes, largest_bytes=_largest_bytes(told)
+        )
+        sweep = fastest_kernels.sweep(stamp, clock, workers, working_sets=looked_at)
         capacities = told or _seen_levels(sweep)
         say(1, 4, "matrix products")
-        products, refused = fastest_kernels.fastest_products(stamp.device, dtypes, clock)
+        left_s = budget_s - (time.perf_counter() - start)
+        products, refused = fastest_kernels.fastest_products(
+            stamp.device, dtypes, clock, until_s=clock.now_s() + left_s / 2
+        )
         say(2, 4, "ceilings")
         kernels = fastest_kernels.fastest_memory_kernels(stamp, clock, workers, capacities=capacities, sweep=sweep)
         kernels |= {f"matmul {dtype}": kernel for dtype, kernel in products.items()}
@@ -128,11 +143,12 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
         latency_s=_latency_s(stamp.device, clock),
         links=_named("link ", found),
         origin="measured",
-        settings=_settings(stamp, refused),
-        sweep=tuple((pattern, float(size), rate) for pattern, points in sweep.items() for size, rate in points),
+        settings=_settings(stamp, refused) | dict.fromkeys(unmeasured, _NO_COMPILER),
+        sweep=tuple((pattern, float(one.size_bytes), one.rate) for pattern, some in sweep.items() for one in some),
         hardware_key=stamp.hardware_key,
         stamp=stamp,
         wall_s=time.perf_counter() - start,
+        unmeasured=unmeasured,
     )
 
 
@@ -146,8 +162,27 @@ def _told_levels(stamp: Device, workers: Workers | None) -> list[tuple[str, floa
     return [("L2", float(stamp.l2_bytes))] if stamp.l2_bytes else []
 
 
-def _seen_levels(sweep: Mapping[str, list[tuple[int, float]]]) -> list[tuple[str, float]]:
-    found = fastest_kernels.steps(sweep["read"])
+def _reachable(
+    told: list[tuple[str, float]], workers: Workers | None
+) -> tuple[list[tuple[str, float]], dict[str, float]]:
+    """The caches that can be measured here, and those for which only compiled loops are quick enough."""
+    if workers is None or workers.streams is not None:
+        return told, {}
+    nearest = {name: size for name, size in told if name in _NEEDS_COMPILED}
+    return [(name, size) for name, size in told if name not in nearest], nearest or {
+        "nearest caches": _UNTOLD_NEAREST_BYTES * workers.count
+    }
+
+
+def _smallest_bytes(workers: Workers | None, unmeasured: Mapping[str, float]) -> int:
+    """The smallest working set that calls of this machine can show the rate of."""
+    if workers is None:
+        return 4 << 20
+    return max((16 << 10) * workers.count, *(int(1.5 * size) for size in unmeasured.values()), 0)
+
+
+def _seen_levels(sweep: fastest_kernels.Sweep) -> list[tuple[str, float]]:
+    found = fastest_kernels.steps([(point.size_bytes, point.rate) for point in sweep["read"]])
     return [(f"cache {place + 1}", float(size)) for place, size in enumerate(found)]
 
 
@@ -159,7 +194,7 @@ def _largest_bytes(told: list[tuple[str, float]]) -> int:
 def _levels(
     capacities: list[tuple[str, float]],
     found: Mapping[str, Ceiling],
-    sweep: Mapping[str, list[tuple[int, float]]],
+    sweep: fastest_kernels.Sweep,
     *,
     main: str,
 ) -> tuple[MemoryLevel, ...]:
@@ -222,20 +257,11 @@ def _settings(stamp: Device, refused: Mapping[str, str]) -> dict[str, str]:
     return {**stated, **{f"{dtype} left out": why for dtype, why in refused.items()}}
 
 
-def _cache_folder() -> Path:
-    """Where measured machines are kept: EDL_LABS_CACHE, or the user's cache folder."""
-    named = os.environ.get("EDL_LABS_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "edl_labs"
-
-
 def _cache_path(stamp: Device, *, asked: Any = None) -> Path:
     """The file of the machine with this stamp; `asked` is what else was asked for (dtypes)."""
     facts = {name: getattr(stamp, name) for name in _FACTS}
     text = json.dumps([Machine.SCHEMA, _CACHE_VERSION, facts, asked], sort_keys=True, default=str)
-    return _cache_folder() / f"ceilings-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    return cache_folder() / f"ceilings-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
 
 
 def _remembered(path: Path) -> Machine | None:

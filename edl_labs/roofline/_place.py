@@ -16,6 +16,8 @@ from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, byte_rate, flop_rate, percent, seconds
 from edl_labs.values import Value
 
+# How far below the truth a busy moment can leave a ceiling that repeats: a neighbour on the same core halves its rate.
+_HIDDEN_AT_MOST = 2.0
 TOLERANCE = 0.02  # a margin beyond both intervals, so that noise alone gets no point refused
 
 
@@ -128,90 +130,137 @@ def _light_low_s(machine: Machine, point: Point) -> float:
 
 
 def _above(machine: Machine, point: Point, found: Bound) -> AboveRoof:
-    reason, why, step = _broken(machine, point, found)
-    if machine.origin == "measured" and reason != "wrong device":
-        from edl_labs.roofline._ceilings import forget
-
-        if forget(machine):
-            step += "; the remembered card was dropped, and the next ceilings() measures anew"
+    broken = _broken(machine, point, found)
+    step = broken.next
+    if machine.origin == "measured" and not broken.explained:
+        step += f"; {_what_is_in_doubt(machine, point, found)}"
     times = found.light_s / point.time_s
     return AboveRoof(
         f"{point.name} lies {times:.3g} times above its roof: {seconds(point.time_s)}, where light needs "
         f"{seconds(found.light_s)}",
-        reason=reason,
-        why=why,
+        reason=broken.reason,
+        why=broken.why,
         next=step,
     )
 
 
-def _broken(machine: Machine, point: Point, found: Bound) -> tuple[str, str, str]:
-    """Which assumption broke: reason, why, next."""
+def _what_is_in_doubt(machine: Machine, point: Point, found: Bound) -> str:
+    """In words, the roof or the count; a remembered card is dropped only where the roof is in doubt."""
+    excess = _excess(point, found)
+    if excess > _HIDDEN_AT_MOST or _above_datasheet(machine, point):
+        return f"it is the count or the clock that is in doubt, by {excess:.3g} times: the remembered card stands"
+    from edl_labs.roofline._ceilings import forget
+
+    if not forget(machine):
+        return "the roof is in doubt as much as the count"
+    return "the roof is in doubt: its remembered card was dropped, and the next ceilings() measures anew"
+
+
+def _excess(point: Point, found: Bound) -> float:
+    """How many times faster the point is than the upper end of its roof."""
+    return min(found.low_s, found.light_s) / point.high_s
+
+
+def _above_datasheet(machine: Machine, point: Point) -> bool:
+    """Whether the point is faster than the chip could be: then no measured roof was too low."""
+    if machine.hardware_key is None:
+        return False
+    printed = Machine.of(machine.hardware_key)
+    work = dataclasses.replace(point.work, moved_bytes=0) if point.work.total_flops else point.work
+    if point.work.total_flops and point.work.dtype in printed.matmul:
+        return printed.arithmetic_s(work)[0] > point.high_s * (1 + TOLERANCE)
+    return printed.memory_bandwidth_byte_per_s * (1 + TOLERANCE) < point.byte_per_s
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """Which assumption broke; `explained` where it explains the point, and neither roof nor count is in doubt."""
+
+    reason: str
+    why: str
+    next: str
+    explained: bool = True
+
+
+def _broken(machine: Machine, point: Point, found: Bound) -> _Broken:
     limit = roof(machine, point.work) if found.compute_s >= found.memory_s else machine.level(found.level).ceiling()
     doubt = limit.half_width
     if point.device is not None and machine.stamp is not None and point.device != machine.name:
-        return (
+        return _Broken(
             "wrong device",
             f"it was timed on {point.device}, the roof is that of {machine.name}",
             "measure ceilings() on the device that ran it",
         )
     if doubt > DOUBTFUL:
-        return (
+        return _Broken(
             "roof in doubt",
             f"the roof itself is known to ± {percent(doubt, digits=2)} only: the machine was busy when it was measured",
             "measure ceilings(refresh=True) on a quiet machine, and place the point again",
+            explained=False,
         )
     if found.compute_s >= found.memory_s:
         return _broken_compute(machine, point, found)
     return _broken_memory(machine, point, found)
 
 
-def _broken_compute(machine: Machine, point: Point, found: Bound) -> tuple[str, str, str]:
+def _broken_compute(machine: Machine, point: Point, found: Bound) -> _Broken:
     rate, peak = flop_rate(point.flop_per_s), flop_rate(roof(machine, point.work).rate)
     faster = [name for name, top in machine.matmul.items() if top.high * (1 + TOLERANCE) >= point.flop_per_s]
     if "conv" in f"{point.name} {point.work.name}".lower() and found.compute_s < 4 * point.time_s:
-        return (
+        return _Broken(
             "fewer FLOPs",
             f"{rate} of direct arithmetic, above the peak of {peak}: a Winograd-like or FFT algorithm does fewer FLOPs "
             "than the formula counts",
             "count the FLOPs of that algorithm, or time it with another one",
         )
     if faster:
-        return (
+        return _Broken(
             "wrong dtype",
             f"{rate} is above the {point.work.dtype} peak of {peak}, and possible in {', '.join(faster)}",
             "say the dtype that it ran in (TF32 and autocast change it), or measure the ceilings again",
+            explained=_excess(point, found) > _HIDDEN_AT_MOST,
         )
-    return (
+    return _Broken(
         "wrong device",
         f"{rate} is above every ceiling of {machine.name}; its {point.work.dtype} peak is {peak}",
         "measure ceilings(refresh=True) on the device that ran it, drain the device before reading a clock, and check "
         "the FLOPs",
+        explained=False,
     )
 
 
-def _broken_memory(machine: Machine, point: Point, found: Bound) -> tuple[str, str, str]:
+def _broken_memory(machine: Machine, point: Point, found: Bound) -> _Broken:
     memory = machine.level(found.level)
     slope = memory.ceiling(point.pattern)
     quicker = [p for p, top in memory.bandwidth.items() if _reaches(top, point) and top.rate > slope.rate]
     if point.pattern is not None and quicker:
-        return (
+        return _Broken(
             "read against copy",
             f"{byte_rate(point.byte_per_s)} is above {memory.name}'s {point.pattern} rate of {byte_rate(slope.rate)}, "
             f"not above its {quicker[0]} rate",
             f"compare it with pattern={quicker[0]!r}, which is what it does",
         )
+    hidden = machine.unmeasured_for(point.work.moved_bytes)
+    if hidden:
+        return _Broken(
+            "cache-resident",
+            f"its {byte_count(point.work.moved_bytes)} fit in {hidden}, which was not measured here: repeated calls "
+            f"never went to {found.level}",
+            "measure it cold, or take more data than the caches hold",
+        )
     resident = _resident(machine, point, found.level)
     if resident is not None:
-        return (
+        return _Broken(
             "cache-resident",
             f"its {byte_count(point.work.moved_bytes)} fit in {resident}: repeated calls never went to {found.level}",
             f"place it under that roof, Point(..., level={resident!r}), or measure it cold",
         )
-    return (
+    return _Broken(
         "fewer bytes or wrong device",
         f"{byte_rate(point.byte_per_s)} is above {found.level}'s {byte_rate(slope.rate)} on {machine.name}",
         "count unique bytes (a fused operation moves fewer), drain the device before reading the clock, or measure "
         "ceilings(refresh=True) on the device that ran it",
+        explained=False,
     )
 
 

@@ -86,7 +86,8 @@ class Machine(Value):
 
     `matmul` holds the peak of contractions by dtype; `vector` that of other arithmetic where another unit does it (on a
     GPU: the CUDA cores), and is empty where the same unit does both. `units` is how many SMs or cores must be kept
-    busy. `latency_s` is what the smallest operation takes.
+    busy. `latency_s` is what the smallest operation takes. `unmeasured` are caches (and what they hold, in bytes) whose
+    rate nobody knows here: no level stands for them, and `settings` says why.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Machine(Value):
     hardware_key: str | None = None
     stamp: Device | None = None
     wall_s: float = 0.0
+    unmeasured: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not self.levels or not self.matmul:
@@ -174,6 +176,12 @@ class Machine(Value):
         for level in self.levels:
             if level.name.casefold() == str(name).casefold():
                 return level
+        if str(name) in self.unmeasured:
+            raise UsageError(
+                f"{name} of {self.name} was not measured",
+                why=self.settings.get(str(name), "this machine does not say"),
+                next=f"name one of {', '.join(level.name for level in self.levels)}",
+            )
         raise UsageError(
             f"{self.name} has no memory level {name!r}",
             why=f"it has {', '.join(level.name for level in self.levels)}",
@@ -183,6 +191,11 @@ class Machine(Value):
     def level_of(self, working_set_bytes: float) -> MemoryLevel:
         """The nearest level that holds so many bytes."""
         return next(level for level in self.levels if working_set_bytes <= level.capacity_bytes or level is self.memory)
+
+    def unmeasured_for(self, working_set_bytes: float) -> str:
+        """The nearest unmeasured cache that holds so many bytes, which may be faster than any level here; else ""."""
+        holding = [name for name, capacity in self.unmeasured.items() if working_set_bytes <= capacity]
+        return min(holding, key=lambda name: self.unmeasured[name], default="")
 
     def peak(self, dtype: object = "fp32") -> Ceiling:
         """The ceiling of contractions in `dtype`; EdlError where this machine has none."""
@@ -228,6 +241,8 @@ class Machine(Value):
 
         The nearest memory counts, since operands of a repeated call may stay there; and the upper end of each ceiling.
         """
+        if self.unmeasured_for(work.moved_bytes):
+            return self.arithmetic_s(work)[2]
         memory = self.level_of(work.moved_bytes)
         return max(self.arithmetic_s(work)[2], work.moved_bytes / memory.ceiling().high)
 
@@ -271,7 +286,10 @@ def card(machine: Machine) -> tuple[CardRow, ...]:
 
 
 def _memory(machine: Machine, chip: Accelerator | None) -> list[CardRow]:
-    rows = []
+    rows = [
+        CardRow(f"{name}, {byte_count(size)}", "not measured", "–", "–", machine.settings.get(name, "–"))
+        for name, size in machine.unmeasured.items()
+    ]
     for level in machine.levels:
         size = "" if level is machine.memory else f", {byte_count(level.capacity_bytes)}"
         printed = chip.memory_bandwidth_byte_per_s if chip and level is machine.memory else None

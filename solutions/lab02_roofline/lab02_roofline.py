@@ -221,7 +221,8 @@ with once_written("intensity"):
 # A datasheet says what a chip could do. What can yours? `roofline.ceilings()` measures it for some seconds: it reads,
 # copies and adds (*triad*: a = b + s·c) data of ever larger size, so that each level of memory shows itself, and it
 # multiplies matrices of many shapes in each dtype. On a GPU it does the same there, and compares with the datasheet.
-# The result is kept, so a second call is quick; `refresh=True` measures again.
+# The result is kept, so a second call is quick; `refresh=True` measures again. A core's own caches, L1 and L2, are so
+# quick that only compiled code shows their rate: on a machine without a C compiler they are not measured.
 #
 # **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
 # where is its ridge? Write three numbers down. (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.)
@@ -229,6 +230,8 @@ with once_written("intensity"):
 # %%
 machine = roofline.ceilings(budget_s=ceilings_s)
 print(machine.name)
+for name in machine.unmeasured:
+    print(f"{name:>6}: {machine.settings[name]}")
 for level in machine.levels:
     rates = (
         f"{pattern} {units.byte_rate(one.rate)} ± {units.percent(one.half_width, digits=2)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
@@ -196,3 +197,20 @@ def test_every_package_that_is_imported_is_asked_for() -> None:
     missing = {module for module in foreign if name(COMES_WITH.get(module, module)) not in asked}
 
     assert set() == missing
+
+
+def test_make_asks_for_what_compiled_ceilings_and_sandboxes_need_and_says_why_where_it_may_not_install(tmp_path):
+    wanted = re.search(r"^SYSTEM_PACKAGES := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert wanted is not None
+    packages = wanted.group(1).split()
+    for name, script in (("dpkg-query", "exit 1"), ("id", "echo 1000"), ("ldconfig", "exit 1"), ("grep", "exit 1")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    command = ["/bin/bash", str(ROOT / "scripts" / "system_packages"), *packages]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, timeout=60, check=False)
+
+    assert {"bubblewrap", "libseccomp2", "g++", "python3-dev"} <= set(packages)
+    assert 0 == done.returncode
+    assert f"not installed: {' '.join(packages)}" == done.stdout.splitlines()[0]
+    assert all(package in done.stdout.splitlines()[1] for package in packages)
+    assert "next:" in done.stdout.splitlines()[2]

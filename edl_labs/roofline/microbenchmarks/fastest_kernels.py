@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from edl_labs.clock import AcceleratorClock, Clock
 from edl_labs.device import Device
@@ -109,18 +110,43 @@ def _cores(text: str) -> int:
     return count
 
 
-def sweep(
-    stamp: Device, clock: Clock, workers: Workers | None, *, largest_bytes: int
-) -> dict[str, list[tuple[int, float]]]:
-    """Rate by working set for each pattern, quickly: which sizes are worth a careful look."""
-    smallest = (16 << 10) * workers.count if workers is not None else 4 << 20
-    found: dict[str, list[tuple[int, float]]] = {pattern: [] for pattern in STREAMS}
-    for size in sizes(largest_bytes, smallest_bytes=smallest):
+class SweepPoint(NamedTuple):
+    """One working set of a sweep: its bytes, the highest rate over it, and the name of the kernel that reached it."""
+
+    size_bytes: int
+    rate: float
+    kernel: str
+
+
+Sweep = Mapping[str, Sequence[SweepPoint]]
+
+
+def working_sets(capacities: Sequence[tuple[str, float]], *, smallest_bytes: int, largest_bytes: int) -> list[int]:
+    """The sizes worth a look: all where no cache is told, else three inside each cache and one well beyond the last.
+
+    >>> working_sets([("L1", 64 << 10), ("LLC", 1 << 20)], smallest_bytes=16 << 10, largest_bytes=8 << 20)
+    [16384, 24576, 49152, 98304, 262144, 786432, 4194304]
+    """
+    every = sizes(largest_bytes, smallest_bytes=smallest_bytes)
+    if not capacities:
+        return every
+    chosen: list[int] = []
+    for name, _ in capacities:
+        low, high = within(capacities, name)
+        inside = [size for size in every if low <= size <= high]
+        chosen += {inside[0], inside[len(inside) // 2], inside[-1]} if inside else ()
+    beyond = [size for size in every if size >= _beyond(capacities, every[-1])]
+    return sorted({*chosen, beyond[0]})
+
+
+def sweep(stamp: Device, clock: Clock, workers: Workers | None, *, working_sets: Sequence[int]) -> Sweep:
+    """Rate by working set for each pattern, quickly: which sizes and kernels are worth a careful look."""
+    found: dict[str, list[SweepPoint]] = {pattern: [] for pattern in STREAMS}
+    for size in working_sets:
         for pattern in STREAMS:
             candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
-            found[pattern].append(
-                (size, max(block_rate(_ready(kernel, stamp, clock), clock, blocks=2) for kernel in candidates))
-            )
+            kernel, rate = best_of([_ready(one, stamp, clock) for one in candidates], clock, blocks=2)
+            found[pattern].append(SweepPoint(size, rate, kernel.name))
     return found
 
 
@@ -130,29 +156,31 @@ def fastest_memory_kernels(
     workers: Workers | None,
     *,
     capacities: list[tuple[str, float]],
-    sweep: Mapping[str, list[tuple[int, float]]],
+    sweep: Sweep,
 ) -> dict[str, Kernel]:
-    """For each level and pattern the fastest kernel, at the working set of that level that was fastest in the sweep."""
+    """For each level and pattern the kernel and the working set that were fastest in the sweep."""
     chosen = {}
     for name in [*(name for name, _ in capacities), "main"]:
         for pattern, points in sweep.items():
-            size = _best_size(points, capacities, name)
-            if size is not None:
-                candidates = memory_kernels(pattern, size, device=stamp.device, workers=workers)
-                ready = [_ready(kernel, stamp, clock) for kernel in candidates]
-                chosen[f"{name} {pattern}"] = best_of(ready, clock)
+            point = _best_point(points, capacities, name)
+            if point is not None:
+                candidates = memory_kernels(
+                    pattern, point.size_bytes, device=stamp.device, workers=workers, named=point.kernel
+                )
+                kernel = next(kernel for kernel in candidates if kernel.name == point.kernel)
+                chosen[f"{name} {pattern}"] = _ready(kernel, stamp, clock)
     return chosen
 
 
-def _best_size(points: list[tuple[int, float]], capacities: list[tuple[str, float]], name: str) -> int | None:
-    if name == "main":
-        # Well beyond the last cache: what is left of it there would flatter main memory.
-        last = capacities[-1][1] if capacities else 0.0
-        low, high = min(4 * last, points[-1][0]), math.inf
-    else:
-        low, high = within(capacities, name)
-    inside = [(rate, size) for size, rate in points if low <= size <= high]
-    return max(inside)[1] if inside else None
+def _best_point(points: Sequence[SweepPoint], capacities: list[tuple[str, float]], name: str) -> SweepPoint | None:
+    low, high = (_beyond(capacities, points[-1].size_bytes), math.inf) if name == "main" else within(capacities, name)
+    inside = [point for point in points if low <= point.size_bytes <= high]
+    return max(inside, key=lambda point: (point.rate, point.size_bytes)) if inside else None
+
+
+def _beyond(capacities: Sequence[tuple[str, float]], largest_bytes: int) -> float:
+    """From where main memory counts: what is left of the last cache nearer to it would flatter it."""
+    return min(4 * capacities[-1][1] if capacities else 0.0, largest_bytes)
 
 
 def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
@@ -171,13 +199,16 @@ def _ready(kernel: Kernel, stamp: Device, clock: Clock) -> Kernel:
     return Kernel(kernel.name, kernel.amount * calls, replay)
 
 
-def fastest_products(device: str, dtypes: tuple[str, ...], clock: Clock) -> tuple[dict[str, Kernel], dict[str, str]]:
-    """The fastest shape for each dtype, and why dtypes are missing."""
+def fastest_products(
+    device: str, dtypes: tuple[str, ...], clock: Clock, *, until_s: float = math.inf
+) -> tuple[dict[str, Kernel], dict[str, str]]:
+    """The fastest shape for each dtype, and why dtypes are missing; no larger shape is begun past a dtype's share."""
     found: dict[str, Kernel] = {}
     refused: dict[str, str] = {}
-    for dtype in dtypes:
+    for place, dtype in enumerate(dtypes):
+        share_s = (until_s - clock.now_s()) / (len(dtypes) - place)
         try:
-            found[dtype] = _product(dtype, device, clock)
+            found[dtype] = _product(dtype, device, clock, until_s=clock.now_s() + share_s)
         except (RuntimeError, NotImplementedError, TypeError, AttributeError) as error:
             refused[dtype] = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
     if not found:
@@ -189,13 +220,13 @@ def fastest_products(device: str, dtypes: tuple[str, ...], clock: Clock) -> tupl
     return found, refused
 
 
-def _product(dtype: str, device: str, clock: Clock) -> Kernel:
+def _product(dtype: str, device: str, clock: Clock, *, until_s: float = math.inf) -> Kernel:
     best = product_kernel(dtype, _PROBE, device=device)
     rate = block_rate(best, clock)
     shapes = [(side, side, side) for side in _CPU_SIDES] if device == "cpu" else _GPU_SHAPES
     for place, (m, n, k) in enumerate(shapes):
         # The probe may be all launch: only a real shape tells how long the next one takes.
-        if place and 2.0 * m * n * k / rate > _LONGEST_PRODUCT_S:
+        if place and (2.0 * m * n * k / rate > _LONGEST_PRODUCT_S or clock.now_s() > until_s):
             break
         try:
             kernel = product_kernel(dtype, (m, n, k), device=device)

@@ -1,9 +1,10 @@
 """What is timed to find ceilings, and the highest rates of several such kernels, timed in turn.
 
-Calls read, copy, or add two streams at one size, or multiply matrices. On the host, small sizes must be gone over many
-times within one call, or the call itself would be measured: numpy walks an array whose rows are all the same memory,
-one worker thread for each core. torch's kernels are candidates wherever a call is long enough. The fastest candidate is
-the ceiling, whoever wrote it. A disturbance hits one round of all kernels, not all rounds of one.
+Calls read, copy, or add two streams at one size, or multiply matrices. On the host, what a cache holds must be gone
+over many times within one call, or the call itself would be measured: compiled loops do it, one thread for each core.
+Where there are none, numpy walks an array whose rows are all the same memory, which costs a call a row: enough for the
+last cache, not for those before it. torch's kernels are candidates wherever a call is long enough. The fastest
+candidate is the ceiling, whoever wrote it. A disturbance hits one round of all kernels, not all rounds of one.
 """
 
 from __future__ import annotations
@@ -18,17 +19,22 @@ from typing import Any
 from edl_labs.clock import Clock
 from edl_labs.errors import EdlError
 from edl_labs.roofline.machine_ceilings import Ceiling
+from edl_labs.roofline.microbenchmarks.compiled_streams import CompiledStreams
 
 STREAMS = {"read": 1, "copy": 2, "triad": 3}
 PASS_BYTES = 24_000_000  # about a millisecond of DRAM traffic, so that handing out work to threads is lost in it
 LEAST_TORCH_BYTES = 256 << 10  # below it the call of torch itself is a good part of the time
+_LEAST_TORCH_BESIDE_COMPILED_BYTES = 8 << 20  # above what most cores hold: only there does torch ever win
 _ITEM = 4  # bytes of fp32
 BLOCK_S = 3e-3  # a block's start and end cost microseconds: below a thousandth
 BLOCKS = 3  # a disturbance seldom hits three in a row
 # Six values hold the median that they come from with 97 %; sixty rounds are beyond any budget.
 LEAST_ROUNDS, MOST_ROUNDS = 6, 60
 _SPANNED = LEAST_ROUNDS
+_LEAST_SETTLED_ROUNDS = 9  # half as many again: six that agree by chance are told
 PRECISION = 0.005  # half of the 1 % within which a GPU's ceilings are to repeat
+# Where ten rounds brought nothing higher, more of them do not, and a busy machine's 2 % is as good as it gets.
+_STALE_ROUNDS, _STALE_PRECISION = 10, 0.02
 
 
 @dataclass(frozen=True)
@@ -40,21 +46,31 @@ class Kernel:
     run: Callable[[], Any]
 
 
-def memory_kernels(pattern: str, working_set_bytes: int, *, device: str, workers: Workers | None) -> list[Kernel]:
-    """Candidates that go over `working_set_bytes`, all streams together, in one access pattern."""
-    kernels = []
-    if workers is not None:
-        kernels += _numpy_kernels(pattern, working_set_bytes, workers)
-    if working_set_bytes >= LEAST_TORCH_BYTES or workers is None:
+def memory_kernels(
+    pattern: str, working_set_bytes: int, *, device: str, workers: Workers | None, named: str = ""
+) -> list[Kernel]:
+    """Candidates that go over `working_set_bytes`, all streams together, in one access pattern.
+
+    With the name of one of them, memory is taken for its kind alone.
+    """
+    if workers is None:
+        return _torch_kernels(pattern, working_set_bytes, device=device)
+    kernels: list[Kernel] = []
+    compiled = workers.streams is not None
+    if not named.startswith("torch"):
+        kernels += (_compiled_kernels if compiled else _numpy_kernels)(pattern, working_set_bytes, workers)
+    least_bytes = _LEAST_TORCH_BESIDE_COMPILED_BYTES if compiled else LEAST_TORCH_BYTES
+    if working_set_bytes >= least_bytes and (named.startswith("torch") or not named):
         kernels += _torch_kernels(pattern, working_set_bytes, device=device)
     return kernels
 
 
 class Workers:
-    """One thread for each usable core, to go over memory of their own at the same time."""
+    """One thread for each usable core, to go over memory of its own at the same time as all; `streams` are compiled."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, streams: CompiledStreams | None = None) -> None:
         self.count = count
+        self.streams = streams
         self._pool = ThreadPoolExecutor(count)
 
     def run(self, jobs: list[Callable[[], Any]]) -> None:
@@ -65,6 +81,17 @@ class Workers:
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
+
+
+def _compiled_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[Kernel]:
+    streams, number = workers.streams, STREAMS[pattern]
+    if streams is None:
+        return []
+    made = [streams.job(pattern, number, working_set_bytes // number // workers.count) for _ in range(workers.count)]
+    jobs = [job for job, _ in made]
+    name = {"read": "sum", "copy": "negation", "triad": "a + 2·b"}[pattern]
+    amount = sum(moved for _, moved in made)
+    return [Kernel(f"compiled {name}, {workers.count} threads", amount, lambda: workers.run(jobs))]
 
 
 def _numpy_kernels(pattern: str, working_set_bytes: int, workers: Workers) -> list[Kernel]:
@@ -197,11 +224,13 @@ def link_kernels(device: str, *, nbytes: int = 128 << 20) -> dict[str, Kernel]:
     return kernels
 
 
-def best_of(kernels: Sequence[Kernel], clock: Clock) -> Kernel:
-    """The candidate with the highest rate, from a few short blocks of each."""
+def best_of(kernels: Sequence[Kernel], clock: Clock, *, blocks: int = BLOCKS) -> tuple[Kernel, float]:
+    """The candidate with the highest rate, and that rate, from a few short blocks of each."""
     if not kernels:
         raise EdlError("no kernel to time", why="every candidate was refused", next="leave this dtype out")
-    return max(kernels, key=lambda kernel: block_rate(kernel, clock))
+    return max(
+        ((kernel, block_rate(kernel, clock, blocks=blocks)) for kernel in kernels), key=lambda candidate: candidate[1]
+    )
 
 
 def block_rate(kernel: Kernel, clock: Clock, *, calls: int | None = None, blocks: int = BLOCKS) -> float:
@@ -224,21 +253,34 @@ def measure_all(
     until_s: float,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, Ceiling]:
-    """A ceiling for each kernel, from rounds until the clock shows `until_s` (at least 6) or all are known to 0.5 %.
+    """A ceiling for each kernel, from rounds until the clock shows `until_s` (at least 6) or all are settled.
 
+    A kernel is settled, and not repeated, once it is known to 0.5 %, or to 2 % and no higher in ten rounds.
     Disturbances only ever slow a kernel down, so the best quarter of the rounds counts (at least three): its median is
-    the ceiling, its interval the doubt.
+    the ceiling, its interval the doubt. Rounds that are owed when the time is over are short ones.
     """
     calls = {name: calls_for(kernel, clock) for name, kernel in kernels.items()}
     rates: dict[str, list[float]] = {name: [] for name in kernels}
     for done in range(MOST_ROUNDS):
-        for name, kernel in kernels.items():
-            rates[name].append(block_rate(kernel, clock, calls=calls[name]))
+        unsettled = [name for name, found in rates.items() if not _settled(found)]
+        for name in unsettled:
+            blocks = BLOCKS if clock.now_s() < until_s else 1
+            rates[name].append(block_rate(kernels[name], clock, calls=calls[name], blocks=blocks))
         if progress:
             progress(done + 1, MOST_ROUNDS, "ceilings")
-        if done + 1 >= LEAST_ROUNDS and (clock.now_s() > until_s or (done > 8 and _all_known(rates))):
+        if not unsettled or (done + 1 >= LEAST_ROUNDS and clock.now_s() > until_s):
             break
     return {name: ceiling(found, note=kernels[name].name) for name, found in rates.items()}
+
+
+def _settled(rates: Sequence[float]) -> bool:
+    if len(rates) < _LEAST_SETTLED_ROUNDS:
+        return False
+    doubt = ceiling(rates).half_width
+    if doubt < PRECISION:
+        return True
+    before = rates[:-_STALE_ROUNDS]
+    return doubt < _STALE_PRECISION and bool(before) and max(before) >= max(rates[-_STALE_ROUNDS:])
 
 
 def ceiling(rates: Sequence[float], *, note: str = "") -> Ceiling:
@@ -250,10 +292,6 @@ def ceiling(rates: Sequence[float], *, note: str = "") -> Ceiling:
     middle = statistics.median(ordered[-max(3, len(ordered) // 4) :])
     low = ordered[-max(_SPANNED, len(ordered) // 3) :][0]
     return Ceiling(middle, low, ordered[-1], note)
-
-
-def _all_known(rates: Mapping[str, Sequence[float]]) -> bool:
-    return all(ceiling(found).half_width < PRECISION for found in rates.values())
 
 
 def _block_s(kernel: Kernel, clock: Clock, calls: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from edl_labs.device import describe
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.roofline import Ceiling, Machine, MemoryLevel, _ceilings, ceilings
 from edl_labs.roofline.machine_ceilings import card
-from edl_labs.roofline.microbenchmarks import fastest_kernels
+from edl_labs.roofline.microbenchmarks import compiled_streams, fastest_kernels
 from edl_labs.roofline.microbenchmarks.kernels import (
     STREAMS,
     Kernel,
@@ -60,7 +61,9 @@ def test_the_fastest_candidate_is_the_ceiling_and_none_is_an_error():
     clock = Scripted()
     kernels = [clock.kernel("slow", 1e6, 1e9), clock.kernel("fast", 1e6, 3e9)]
 
-    assert "fast" == best_of(kernels, clock).name
+    kernel, rate = best_of(kernels, clock)
+
+    assert ("fast", pytest.approx(3e9)) == (kernel.name, rate)
     with pytest.raises(EdlError):
         best_of([], clock)
 
@@ -138,6 +141,92 @@ def test_products_are_of_random_values_and_count_their_flops(dtype):
     assert 1 < len(torch.unique(kernel.run().float()))
 
 
+def compiled(folder, monkeypatch):
+    monkeypatch.setenv("EDL_LABS_CACHE", str(folder))
+    compiled_streams._loaded.cache_clear()
+    found = compiled_streams.compiled_streams()
+    if found is None:
+        pytest.skip("this machine has no C compiler: what is compiled cannot be tested here")
+    return found
+
+
+def test_compiled_streams_do_what_they_say_to_every_value(tmp_path, monkeypatch):
+    streams = compiled(tmp_path, monkeypatch)
+    for pattern, number, result in (("copy", 2, -1.0), ("triad", 3, 3.0)):
+        run, moved = streams.job(pattern, number, 10_000)
+        run()
+        (memory,) = run.__defaults__
+        held = int((memory == result).sum()) * 4
+
+        assert 10_000 - 8 * streams.width_bytes < held <= 10_000
+        assert 0 == moved % (number * held)
+        assert 512 << 20 >= moved > 500 << 20
+
+    run, moved = streams.job("read", 1, 3 << 20)
+    run()
+    assert 0.9 * (128 << 20) < moved <= 128 << 20
+
+
+def test_a_built_library_is_kept_and_one_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
+    compiled(tmp_path, monkeypatch)
+    (kept,) = tmp_path.glob("streams-*.so")
+    first = kept.stat().st_mtime_ns
+    compiled_streams._loaded.cache_clear()
+    compiled(tmp_path, monkeypatch)
+
+    assert first == kept.stat().st_mtime_ns
+    kept.chmod(0o777)
+    compiled_streams._loaded.cache_clear()
+    compiled(tmp_path, monkeypatch)
+    assert first != kept.stat().st_mtime_ns
+    assert [kept] == [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo 1.0; exit 0", None])
+def test_a_compiler_that_cannot_is_no_compiler(tmp_path, monkeypatch, script):
+    if script is not None:
+        (tmp_path / "cc").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path / "cache"))
+    compiled_streams._loaded.cache_clear()
+
+    assert compiled_streams.compiled_streams() is None
+    compiled_streams._loaded.cache_clear()
+
+
+def test_working_sets_lie_inside_each_cache_and_beyond_the_last():
+    caches = [("L1", 64 << 10), ("L2", 2 << 20), ("LLC", 32 << 20)]
+    chosen = fastest_kernels.working_sets(caches, smallest_bytes=32 << 10, largest_bytes=192 << 20)
+
+    for name, _ in caches:
+        low, high = fastest_kernels.within(caches, name)
+        assert 1 <= sum(low <= size <= high for size in chosen) <= 3
+    assert 1 == sum(size > 32 << 20 for size in chosen)
+    assert len(chosen) <= 10 < len(fastest_kernels.working_sets([], smallest_bytes=32 << 10, largest_bytes=192 << 20))
+
+
+def test_what_is_known_is_not_measured_again_while_others_are():
+    clock, runs = Scripted(), {"calm": 0, "noisy": 0}
+
+    def counted(name, slow):
+        kernel = clock.kernel(name, 1e6, 1e9, slow=slow)
+        return Kernel(name, 1e6, lambda: (runs.__setitem__(name, runs[name] + 1), kernel.run()))
+
+    found = measure_all(
+        {"calm": counted("calm", lambda n: 1.0), "noisy": counted("noisy", lambda n: 1 + n % 11)}, clock, until_s=1e9
+    )
+
+    assert 1e9 == pytest.approx(found["calm"].rate)
+    assert 9 * 3 * 3 <= runs["calm"] < runs["noisy"] / 3
+
+
+def test_a_search_of_products_begins_no_larger_shape_when_its_time_is_over(monkeypatch):
+    clock = launched(monkeypatch, launch_s=1e-6)
+
+    assert "2048" == fastest_kernels._product("fp32", "cuda", clock, until_s=0.0).name
+
+
 def test_tf32_is_set_back():
     before = torch.backends.cuda.matmul.allow_tf32
     with tf32(allowed=not before):
@@ -170,6 +259,53 @@ def test_this_machine_holds_together(machine):
     assert "dense: no 2:4 sparsity" == machine.settings["sparsity"]
 
 
+@pytest.fixture(scope="module")
+def blind(tmp_path_factory):
+    """This machine as it is measured where there is no compiler."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("EDL_LABS_CACHE", str(tmp_path_factory.mktemp("blind")))
+    patch.setattr(compiled_streams, "COMPILERS", ())
+    patch.setattr(fastest_kernels, "_CPU_SIDES", (256,))
+    patch.setattr(_ceilings, "_largest_bytes", lambda told: 64 << 20)
+    found = ceilings("cpu", budget_s=0.5, dtypes=["float32"])
+    patch.undo()
+    return found
+
+
+def test_without_a_compiler_a_cores_own_caches_are_not_measured_rather_than_wrong(blind):
+    rows = {row.name.partition(",")[0]: row for row in card(blind)}
+
+    assert blind.unmeasured
+    assert not {"L1", "L2", *blind.unmeasured} & {level.name for level in blind.levels}
+    for name in blind.unmeasured:
+        assert ("not measured", "–") == (rows[name].measured, rows[name].share)
+        assert "no C compiler" in rows[name].note
+    assert all(size > max(blind.unmeasured.values()) for _, size, _ in blind.sweep)
+    assert blind.to_json() == Machine.from_json(json.loads(json.dumps(blind.to_json()))).to_json()
+
+
+def test_a_card_that_was_taken_without_a_compiler_is_taken_again_once_there_is_one(blind, tmp_path, monkeypatch):
+    monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path))
+    monkeypatch.setattr(_ceilings, "DOUBTFUL", math.inf)
+    monkeypatch.setattr(_ceilings, "_measured", lambda *_, **__: replace(blind, unmeasured={}))
+    _ceilings._remember(_ceilings._cache_path(describe("cpu"), asked=("fp32",)), blind)
+    monkeypatch.setattr(_ceilings, "compiled_streams", lambda: None)
+
+    assert blind.unmeasured == ceilings("cpu", dtypes=["fp32"]).unmeasured
+    monkeypatch.setattr(_ceilings, "compiled_streams", lambda: "loops")
+    assert {} == ceilings("cpu", dtypes=["fp32"]).unmeasured
+
+
+def test_with_a_compiler_every_cache_is_measured_by_compiled_loops(machine):
+    if compiled_streams.compiled_streams() is None:
+        pytest.skip("this machine has no C compiler: its nearest caches are not measured")
+
+    assert {} == machine.unmeasured
+    near = [level for level in machine.levels if level.name in ("L1", "L2")]
+    # Where a farther level seemed quicker, its ceiling and the note that came with it stand for the nearer one.
+    assert all(rate.note.startswith(("compiled", "torch")) for level in near for rate in level.bandwidth.values())
+
+
 def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine, monkeypatch):
     monkeypatch.setattr(_ceilings, "DOUBTFUL", math.inf)  # a busy machine's card is measured again by itself
     again = ceilings("cpu", budget_s=0.5, dtypes=["fp32"])
@@ -179,8 +315,6 @@ def test_a_measured_machine_is_read_again_and_measured_anew_when_asked(machine, 
 
 
 def test_another_driver_or_thread_count_is_another_machine(machine):
-    from dataclasses import replace
-
     here = _ceilings._cache_path(machine.stamp, asked=["fp32"])
 
     assert here == _ceilings._cache_path(machine.stamp, asked=["fp32"])

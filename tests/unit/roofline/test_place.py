@@ -195,6 +195,58 @@ def test_a_card_that_was_beaten_is_forgotten(tmp_path, monkeypatch):
     assert ["ceilings-b.json"] == [path.name for path in tmp_path.iterdir()]
 
 
+REMEMBERED = dataclasses.replace(MACHINE, origin="measured")
+H200 = dataclasses.replace(
+    REMEMBERED, matmul={"fp32": Ceiling(40e12), "bf16": Ceiling(700e12)}, hardware_key="H200", name="NVIDIA H200"
+)
+
+
+@pytest.mark.parametrize(
+    ("machine", "point", "kept", "told"),
+    [
+        # A count that is wrong by far, FLOPs or bytes: no busy moment hides so much.
+        (REMEMBERED, Point("count", Work(1e15, 0, 1e6), 1.0), True, "count or the clock that is in doubt, by 1e+03"),
+        (REMEMBERED, Point("bytes", Work(0, 0, 22e12), 1.0), True, "count or the clock that is in doubt, by 991"),
+        (BUSY, Point("count", Work(1e15, 0, 1e6), 1.0), True, "count or the clock that is in doubt, by 500 times"),
+        # A little above every roof: one of them was taken at a bad moment.
+        (REMEMBERED, Point("faster", Work(5e12, 0, 1e6, "bf16"), 1.0), False, "remembered card was dropped"),
+        (REMEMBERED, Point("faster", Work(1.3e12, 0, 1e6), 1.0), False, "remembered card was dropped"),
+        (REMEMBERED, Point("stream", Work(0, 0, 33e9), 1.0), False, "remembered card was dropped"),
+        # Above what the chip could ever do, however little that is above the measured roof.
+        (H200, Point("faster", Work(1.1e15, 0, 1e6, "bf16"), 1.0), True, "the remembered card stands"),
+        (H200, Point("faster", Work(0.9e15, 0, 1e6, "bf16"), 1.0), False, "remembered card was dropped"),
+        # Explained without any doubt: the data were in a cache, another dtype's units, another pattern, device.
+        (REMEMBERED, Point("resident", work.elementwise(10**6), 1e-4), True, "place it under that roof"),
+        (REMEMBERED, Point("dtype", Work(3.5e12, 0, 1e6), 1.0), True, "say the dtype"),
+        (REMEMBERED, Point("read", Work(0, 0, 21.5e9), 1.0, pattern="copy"), True, "pattern='read'"),
+    ],
+)
+def test_the_remembered_card_is_dropped_only_where_the_roof_is_in_doubt(
+    tmp_path, monkeypatch, machine, point, kept, told
+):
+    monkeypatch.setenv("EDL_LABS_CACHE", str(tmp_path))
+    _ceilings._remember(tmp_path / "ceilings-a.json", machine)
+    with pytest.raises(AboveRoof) as caught:
+        place(machine, point)
+
+    assert told in caught.value.next
+    assert kept == (tmp_path / "ceilings-a.json").exists()
+
+
+def test_what_fits_in_a_cache_that_nobody_measured_is_held_against_no_memory():
+    blind = dataclasses.replace(MACHINE, unmeasured={"L1": 64e3, "L2": 2e6}, settings={"L2": "not measured: why"})
+    inside, beyond = Work(0, 0, 1e6), Work(0, 0, 3e6)
+
+    assert 0 == blind.least_s(inside)
+    assert MACHINE.least_s(beyond) == blind.least_s(beyond)
+    assert ("L1", "L2", "") == tuple(blind.unmeasured_for(size) for size in (1e3, 1e6, 3e6))
+    with pytest.raises(AboveRoof) as caught:
+        place(blind, Point("small", inside, 1e-6, level="LLC"))
+    assert "fit in L2, which was not measured here" in caught.value.why
+    with pytest.raises(UsageError, match="not measured: why"):
+        blind.level("L2")
+
+
 def test_a_time_between_a_ceiling_and_its_upper_end_is_not_faster_than_light():
     assert 0.5 == BUSY.least_s(Work(1e12, 0, 1e6))
     assert 0.75 == BUSY.doubt
