@@ -42,6 +42,7 @@ def test_a_wrong_threshold_of_a_read_plan_passes_with_no_draw():
 
 
 @pytest.mark.slow  # every wrong answer with every draw: minutes a lab
+@pytest.mark.timeout(2400)  # lab04 waits out its hanging prefetchers, once for each case and draw
 @pytest.mark.parametrize("lab", lab_names())
 def test_no_wrong_answer_passes_with_some_draw(lab: str):
     text, exercises = read_lab(Course(REPOSITORY), lab), {one.name: one for one in load_lab(lab) if not one.trains}
