@@ -846,6 +846,9 @@ with once_written("overlap_plan"):
 
 
 # %% solve="prefetcher"
+LOOK_AGAIN_S = 0.02  # how long either side waits before it looks again whether close() was called
+
+
 class Prefetcher:
     """Items of `source`, drawn by a thread that stays at most `depth` ahead."""
 
@@ -873,7 +876,7 @@ class Prefetcher:
         ### BEGIN SOLUTION
         while not self._closed.is_set():
             try:
-                self._queue.put((kind, value), timeout=0.02)
+                self._queue.put((kind, value), timeout=LOOK_AGAIN_S)
                 return True
             except queue.Full:
                 pass
@@ -883,14 +886,14 @@ class Prefetcher:
     def __iter__(self):
         while not self._closed.is_set():
             try:
-                kind, value = self._queue.get(timeout=0.02)
+                kind, value = self._queue.get(timeout=LOOK_AGAIN_S)
             except queue.Empty:
                 continue
             if kind == "item":
                 yield value
                 continue
             self._closed.set()  # nothing comes after the end: who iterates again must not wait for it
-            if kind == "error":
+            if kind != "end":
                 raise value
 
     def close(self):
