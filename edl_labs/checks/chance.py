@@ -11,21 +11,23 @@ LUCK = Fraction(1, 100)  # how often a guesser may get anything: in a class of a
 _COUNTED = 30  # above it, all ways to spread answers are too many to go through, and independent guesses are as good
 
 
-def beyond_chance(fractions: Sequence[float], *, answers: int = 0, chance: float = 0.0) -> float:
+def beyond_chance(fractions: Sequence[float], *, answers: int = 0, chance: float = 0.0, shown: int = 0) -> float:
     """The share of right answers beyond those that guessing brings: 0 for what luck can do, 1 for all right.
 
     With `answers`, each of that many answers is right equally often; with `chance`, each question is guessed right
     with that probability, whatever the others are. What passes for luck is what a guesser who never looks at a question
-    gets with a probability of LUCK or more, however the guesses are spread; exact, from the numbers alone.
+    gets with a probability of LUCK or more, however the guesses are spread; exact, from the numbers alone. `shown`
+    questions have answers that are known from the public ones, whenever more than those are asked.
 
     >>> beyond_chance([1.0] * 6 + [0.0] * 12, answers=3), beyond_chance([1.0] * 18, answers=3)
     (0.0, 1.0)
     """
     right, total = sum(fraction >= 1 for fraction in fractions), len(fractions)
-    lucky = (
-        luckily_right(total, answers)
+    known = shown if total > shown else 0
+    lucky = known + (
+        luckily_right(total - known, answers)
         if answers
-        else independently_right(total, Fraction(chance).limit_denominator(1000))
+        else independently_right(total - known, Fraction(chance).limit_denominator(1000))
     )
     return max(0, right - lucky) / (total - lucky) if total > lucky else 0.0
 

@@ -17,6 +17,8 @@ FAULTS = (
     "clock too coarse",
     "none",
 )
+KERNEL, CHECK = "kernel", "check"  # what is timed, and what compares the results afterwards
+_SHOWN_ROW = "stream 0"  # where the kernels of plain reports run, one of each fault
 SHOWN_CALLS = 4  # their names fit on a line
 
 
@@ -24,7 +26,8 @@ SHOWN_CALLS = 4  # their names fit on a line
 class BrokenTimers:
     """Name what is wrong with a timer from what it reported, the truth and the timeline.
 
-    `student.name_fault(report)` gives one of FAULTS; three timers of each, corrected for chance.
+    `student.name_fault(report)` gives one of FAULTS; a plain timer and three odd ones of each, corrected for chance and
+    for what the plain ones give away, whose answers goldens hold.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -40,9 +43,13 @@ class BrokenTimers:
         if got != want:
             raise Wrong(f"this timer's fault is not {got!r}", why=_IF[got], next=_NEXT[got])
 
+    def is_public(self, case: Any) -> bool:
+        """The plain reports: with as many as are asked, whoever names the most similar one would need no reason."""
+        return any(span["row"] == _SHOWN_ROW for span in case["timeline"])
+
     def combine(self, fractions: list[float]) -> float:
-        """The share of right answers beyond those that luck can bring."""
-        return beyond_chance(fractions, answers=len(FAULTS))
+        """The share of right answers beyond the plain ones and those that luck can bring."""
+        return beyond_chance(fractions, answers=len(FAULTS), shown=len(FAULTS))
 
     def show(self, case: Any) -> str:
         rows = [
@@ -54,26 +61,31 @@ class BrokenTimers:
                 f"truth {seconds(case['true_seconds_per_call'])} a call; a launch takes {seconds(case['launch_s'])}; "
                 f"the clock's step is {seconds(case['clock_resolution_s'])}",
                 *rows,
-                f"  timeline of {SHOWN_CALLS} calls: " + ", ".join(span["name"] for span in case["timeline"]),
+                f"  timeline of {SHOWN_CALLS} calls, on the host: " + _host(case["timeline"]),
             ]
         )
 
 
+def _host(timeline: Any) -> str:
+    spans = sorted((span for span in timeline if span["row"] == "host"), key=lambda span: span["start_s"])
+    return ", ".join(f"{span['kind']} {span['name']}" for span in spans)
+
+
 _IF = {
-    "no sync": "a timer without a sync sees the launches alone, and its timeline has no synchronisation",
-    "sync per call": "with a sync after each call, launch and kernel add up in every call, however many there are",
-    "cold first call": "a cost paid once shrinks with the number of calls, and is large for a single one",
-    "wrong stream": "a sync on a stream without work returns at once: it is in the timeline, and waits for nothing",
-    "cache-warm": "data from the cache make the kernels themselves shorter than the truth, yet longer than a launch",
+    "no sync": "a timer without a sync sees the launches alone: there is no synchronisation before its last reading",
+    "sync per call": "with a sync after each call, launch and kernel add up, and the host waits once a call",
+    "cold first call": "a cold first call loads its kernel between the readings; that is paid once, however many calls follow",
+    "wrong stream": "a sync on another stream returns when that one is done: kernels still run at the last reading",
+    "cache-warm": "data from the cache make the kernels themselves shorter than the truth",
     "clock too coarse": "a coarse clock's step is as long as a call or longer, and its reports come in such steps",
     "none": "a sound timer comes close to the truth, and closer with more calls",
 }
 _NEXT = {
-    "no sync": "compare the longest run with launch_s, and look for a synchronisation in the timeline",
-    "sync per call": "count the synchronisations in the timeline",
-    "cold first call": "multiply what is reported too much by the number of calls: is it the same for each run?",
-    "wrong stream": "look in the timeline for a synchronisation, and for when the last kernel ends",
+    "no sync": "compare the longest run with launch_s, and look for a synchronisation before the last reading",
+    "sync per call": "count the waits before the last reading of the clock",
+    "cold first call": "multiply what is reported too much by the number of calls: is it the same for each run? What was loaded when?",
+    "wrong stream": "when does the last of the timed kernels end, and when was the clock read?",
     "cache-warm": "compare the kernels in the timeline with the truth",
     "clock too coarse": "compare clock_resolution_s with the truth",
-    "none": "compare every report with the truth, not only the last one",
+    "none": "compare every report with the truth, and what ran before the last reading with what a sound timer does",
 }

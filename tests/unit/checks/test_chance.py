@@ -15,8 +15,9 @@ from edl_labs.checks.chance import LUCK, _matches, _spreads, independently_right
 from edl_labs.checks.lab_exercises import load_lab
 
 # The exercises whose marks are corrected for chance: lab, questions, answers that are right equally often.
+SHOWN = {"broken_timers": 7}  # of which so many have answers that public cases give away
 BALANCED = {
-    "broken_timers": ("lab01_gpu_basics", 21, 7),
+    "broken_timers": ("lab01_gpu_basics", 28, 7),
     "diagnose": ("lab02_roofline", 18, 3),
     "whose_fault": ("lab04_data_pipelines", 21, 3),
     "name_the_pattern": ("lab05_profiling", 15, 5),
@@ -52,8 +53,10 @@ def test_a_guesser_hardly_ever_earns_anything(name: str, guesser: str) -> None:
 @pytest.mark.parametrize("name", BALANCED)
 def test_each_right_answer_beyond_luck_is_worth_the_same(name: str) -> None:
     _, total, answers = BALANCED[name]
-    lucky = luckily_right(total, answers)
-    shares = [beyond_chance([1.0] * right + [0.0] * (total - right), answers=answers) for right in range(total + 1)]
+    shown = SHOWN.get(name, 0)
+    lucky = shown + luckily_right(total - shown, answers)
+    lots = [[1.0] * right + [0.0] * (total - right) for right in range(total + 1)]
+    shares = [beyond_chance(fractions, answers=answers, shown=shown) for fractions in lots]
 
     assert [0.0] * (lucky + 1) == shares[: lucky + 1]
     assert [pytest.approx(1 / (total - lucky))] * (total - lucky) == list(np.diff(shares[lucky:]))
@@ -92,3 +95,16 @@ def test_questions_too_few_to_tell_knowledge_from_luck_are_worth_nothing(fractio
 
 def test_partly_right_is_not_right() -> None:
     assert 0.0 == beyond_chance([0.99] * 18, answers=3)
+
+
+def test_what_public_cases_give_away_earns_nothing_beside_luck() -> None:
+    lucky = 7 + luckily_right(21, 7)
+    none, one = ([1.0] * right + [0.0] * (28 - right) for right in (lucky, lucky + 1))
+
+    assert 0 == beyond_chance(none, answers=7, shown=7)
+    assert pytest.approx(1 / (28 - lucky)) == beyond_chance(one, answers=7, shown=7)
+
+
+def test_the_public_cases_alone_are_worth_what_luck_leaves() -> None:
+    assert 0 == beyond_chance([1.0] * luckily_right(7, 7) + [0.0] * (7 - luckily_right(7, 7)), answers=7, shown=7)
+    assert 1 == beyond_chance([1.0] * 7, answers=7, shown=7)
