@@ -1,5 +1,5 @@
 # exercise: broken_timers
-# told: this timer's fault is not 'no sync'
+# told: this timer's fault is not
 
 
 def name_fault(report):
