@@ -74,7 +74,7 @@ def _host(timeline: Any) -> str:
 _IF = {
     "no sync": "a timer without a sync sees the launches alone: there is no synchronisation before its last reading",
     "sync per call": "with a sync after each call, launch and kernel add up, and the host waits once a call",
-    "cold first call": "a cold first call loads its kernel between the readings; that is paid once, however many calls follow",
+    "cold first call": "a cold first call loads its kernel between the readings, once, however many calls follow",
     "wrong stream": "a sync on another stream returns when that one is done: kernels still run at the last reading",
     "cache-warm": "data from the cache make the kernels themselves shorter than the truth",
     "clock too coarse": "a coarse clock's step is as long as a call or longer, and its reports come in such steps",
@@ -83,7 +83,7 @@ _IF = {
 _NEXT = {
     "no sync": "compare the longest run with launch_s, and look for a synchronisation before the last reading",
     "sync per call": "count the waits before the last reading of the clock",
-    "cold first call": "multiply what is reported too much by the number of calls: is it the same for each run? What was loaded when?",
+    "cold first call": "is what is reported too much, times the calls, the same for each run? What was loaded when?",
     "wrong stream": "when does the last of the timed kernels end, and when was the clock read?",
     "cache-warm": "compare the kernels in the timeline with the truth",
     "clock too coarse": "compare clock_resolution_s with the truth",
