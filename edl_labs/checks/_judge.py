@@ -18,7 +18,10 @@ _INCOMPARABLE = "the result could not be compared"
 
 @dataclass(frozen=True, repr=False)
 class Outcome(Value):
-    """What one exercise came to. `case_index` and `case_text` are of the first case that was not right."""
+    """What one exercise came to. `case_index` and `case_text` are of the first case that was not right.
+
+    Optional practice has 0 of 0 points, and its state says all.
+    """
 
     name: str
     lab: str
@@ -34,6 +37,11 @@ class Outcome(Value):
     cases_total: int = 0
     trusting: bool = False
     printed: str = ""
+
+    @property
+    def is_practice(self) -> bool:
+        """Whether it is of an exercise that gives no points."""
+        return bool(self.lab) and not self.max_points
 
 
 def close(got: Any, want: Any, *, rtol: float = 1e-6, atol: float = 0.0) -> bool:
@@ -157,6 +165,12 @@ def _value(exercise: Exercise, record: Any) -> Any:
             why="it was stopped while your code ran",
             next="look for a loop that never ends, then check again",
         )
+    if isinstance(record, dict) and "too_long" in record:
+        raise Wrong(
+            f"your code was still running after {exercise.timeout_s:g} s, and was stopped",
+            why="that is the limit for one case; the cases after this one were not run",
+            next="look for a loop that never ends, or for waiting that nothing ends; try it on the inputs shown",
+        )
     raise Wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
 
 
@@ -195,8 +209,9 @@ def _outcome(
     points: float,
 ) -> Outcome:
     fraction = exercise.combine(fractions)
-    earned = round(points * (fraction if math.isfinite(fraction) else 0.0), 4)
-    state = "passed" if earned >= points else "partly" if earned > 0 else "wrong"
+    most = points or 1.0  # practice has no points, and is judged all the same
+    earned = round(most * (fraction if math.isfinite(fraction) else 0.0), 4)
+    state = "passed" if earned >= most else "partly" if earned > 0 else "wrong"
     if wrong is None and state != "passed":
         wrong = Wrong(
             "part of the credit is missing",
@@ -210,7 +225,7 @@ def _outcome(
         name=exercise.name,
         lab=exercise.lab,
         state=state,
-        points=earned,
+        points=earned if points else 0.0,
         max_points=points,
         what=told.what,
         why=told.why,

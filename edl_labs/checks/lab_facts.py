@@ -25,6 +25,8 @@ class ExerciseFacts:
     hints: tuple[str, ...]
     uses: tuple[str, ...] = ()
     trusting: bool = False
+    optional: bool = False
+    """Practice: it gives no points."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def _read(path: Path, _changed: int) -> LabFacts:
             hints=tuple(e["hints"]),
             uses=tuple(e["uses"]),
             trusting=e["trusting"],
+            optional=e.get("optional", False),
         )
         for e in data["exercises"]
     )

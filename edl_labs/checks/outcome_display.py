@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -31,10 +32,17 @@ def points_text(points: float, most: float) -> str:
     return f"{ratio_text(points, most)} point{'' if most == 1 else 's'}"
 
 
+def worth_text(outcome: Outcome) -> str:
+    """What an outcome is worth: points, or the word for what gives none; empty where nothing was judged."""
+    if outcome.is_practice:
+        return "practice, no points"
+    return points_text(outcome.points, outcome.max_points) if outcome.max_points else ""
+
+
 def outcome_text(outcome: Outcome) -> str:
     """The report as plain text."""
-    head = f"{SIGNS[outcome.state]} {outcome.name}: {outcome.state}"
-    lines = [f"{head}, {points_text(outcome.points, outcome.max_points)}" if outcome.max_points else head]
+    worth = worth_text(outcome)
+    lines = [f"{SIGNS[outcome.state]} {outcome.name}: {outcome.state}{f', {worth}' if worth else ''}"]
     if outcome.state != "passed":
         for word in ("what", "why", "next"):
             text = getattr(outcome, word)
@@ -52,7 +60,8 @@ def outcome_text(outcome: Outcome) -> str:
 def outcome_html(outcome: Outcome) -> str:
     """The report as HTML: colours carry no meaning alone, and text keeps the page's own colour."""
     colour = COLOURS[outcome.state]
-    points = f" · {points_text(outcome.points, outcome.max_points)}" if outcome.max_points else ""
+    worth = worth_text(outcome)
+    points = f" · {worth}" if worth else ""
     rows = [
         f'<div style="font-weight:600"><span style="color:{colour}">{SIGNS[outcome.state]}</span> '
         f"{escape(outcome.name)}: {outcome.state}{points}</div>"
@@ -78,7 +87,8 @@ def progress_text(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> st
     for known, outcome, ratio in _each(facts, outcomes):
         sign, state = (SIGNS[outcome.state], outcome.state) if outcome else ("·", _unchecked(known))
         lines.append(f"  {sign} {known.name}: {ratio} ({state})")
-    return "\n".join(lines)
+    practice = _practice(facts, outcomes)
+    return "\n".join([*lines, *([_PRACTICE, *(f"  {line}" for line in practice)] if practice else [])])
 
 
 def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
@@ -93,7 +103,10 @@ def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> st
             f'border:1px solid {IDLE};box-sizing:border-box"></span>'
         )
     head = f"<b>{escape(facts.title)}</b> {_so_far(facts, outcomes)} points so far"
-    return f'<div>{head}<div style="max-width:40em;line-height:0;margin-top:.3em">{"".join(fields)}</div></div>'
+    bar = f'<div style="max-width:40em;line-height:0;margin-top:.3em">{"".join(fields)}</div>'
+    practice = " · ".join(map(escape, _practice(facts, outcomes)))
+    below = f'<div style="margin-top:.3em">{_PRACTICE} {practice}</div>' if practice else ""
+    return f"<div>{head}{bar}{below}</div>"
 
 
 def score_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
@@ -143,6 +156,21 @@ def show_outcome(outcome: Outcome) -> None:
     print(outcome_text(outcome))
 
 
+def show_running(name: str, after_s: float) -> None:
+    """In a notebook, a line that says how to stop a check that takes long; from any thread, past caught output."""
+    try:
+        from IPython import get_ipython
+
+        publish = get_ipython().display_pub.publish
+    except Exception:
+        return
+    text = (
+        f"{name}: still running after {after_s:g} s; press ■ (interrupt) to stop it. It stops by itself at its limit."
+    )
+    with suppress(Exception):
+        publish({"text/plain": text, "text/html": f'<div style="opacity:.75">{escape(text)}</div>'})
+
+
 def earned_points(outcomes: Mapping[str, Outcome | None]) -> float:
     """The points of the outcomes that there are."""
     return sum(outcome.points for outcome in outcomes.values() if outcome is not None)
@@ -156,8 +184,22 @@ def _each(
     facts: LabFacts, outcomes: Mapping[str, Outcome | None]
 ) -> Iterator[tuple[ExerciseFacts, Outcome | None, str]]:
     for known in facts.exercises:
+        if known.optional:
+            continue
         outcome = outcomes[known.name]
         yield known, outcome, ratio_text(outcome.points if outcome else 0.0, known.points)
+
+
+_PRACTICE = "practice, without points:"
+
+
+def _practice(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> list[str]:
+    """One line for each exercise that gives no points: they are a part of their own at the end."""
+    found = [(known, outcomes[known.name]) for known in facts.exercises if known.optional]
+    return [
+        f"{SIGNS[outcome.state]} {known.name} ({outcome.state})" if outcome else f"· {known.name} (not checked yet)"
+        for known, outcome in found
+    ]
 
 
 def _unchecked(known: ExerciseFacts) -> str:

@@ -240,7 +240,7 @@ def _proof_row(exercise: ExerciseProof) -> list[str]:
     told = sum(one.ok for one in exercise.wrong)
     return [
         exercise.name,
-        f"{exercise.points:g}",
+        f"{exercise.points:g}" if exercise.points else "",
         "by hand" if by_hand else sign(exercise.stub.ok),
         "by hand" if by_hand else sign(exercise.solution.ok),
         "" if by_hand else f"{told}/{len(exercise.wrong)} told",

@@ -12,6 +12,7 @@ from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 
 if TYPE_CHECKING:
     from edl_labs.course.run.checkfile import CheckReport
+    from edl_labs.course.run.run_report import ExerciseResult
     from edl_labs.course.start import StartReport
     from edl_labs.roofline import Machine
     from edl_labs.trace import Diagnosis
@@ -119,7 +120,7 @@ def _say_started(report: StartReport) -> None:
 
 def check(
     file: Annotated[Path, typer.Argument(help="A notebook of one of the labs.")],
-    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 600.0,
+    cell_timeout: Annotated[float, typer.Option(help="Seconds that one cell may take.")] = 180.0,
     as_json: AsJson = False,
 ) -> None:
     """Run a notebook's public checks in a fresh kernel; the file itself is not changed."""
@@ -135,10 +136,16 @@ def check(
     stop(report.exit_code)
 
 
+def _points(exercise: ExerciseResult) -> str:
+    if exercise.by_hand:
+        return ""
+    return "practice" if exercise.is_practice else f"{exercise.points:g}/{exercise.max_points:g}"
+
+
 def _show_check(report: CheckReport) -> None:
     rows = [
-        [e.name, e.state, "" if e.by_hand else f"{e.points:g}/{e.max_points:g}", e.what if not e.full else ""]
-        for e in report.exercises
+        [e.name, e.state, _points(e), e.what if not e.full else ""]
+        for e in sorted(report.exercises, key=lambda e: e.is_practice)
     ]
     table(report.title, ["exercise", "state", "points", "what to look at"], rows)
     for exercise in report.exercises:

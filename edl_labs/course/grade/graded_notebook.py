@@ -10,7 +10,7 @@ import msgspec
 
 from edl_labs.checks import Outcome
 from edl_labs.checks._judge import STATES
-from edl_labs.checks.outcome_display import outcome_html, outcome_text, points_text
+from edl_labs.checks.outcome_display import outcome_html, outcome_text, worth_text
 from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.judge_process import public
@@ -56,7 +56,7 @@ def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
         told = replace(told, state="partly")
     report = {"text/plain": outcome_text(told), "text/html": outcome_html(told)}
     score = {"text/plain": repr(float(told.points)), MIME: told.to_json()}
-    score["text/html"] = f'<span style="opacity:.75">{points_text(told.points, told.max_points)}</span>'
+    score["text/html"] = f'<span style="opacity:.75">{worth_text(told)}</span>'
     return [
         {"output_type": "display_data", "data": report, "metadata": {}},
         {"output_type": "execute_result", "data": score, "metadata": {}, "execution_count": None},

@@ -231,11 +231,16 @@ class Examiner:
         again = self.runner.probe_run(plan, sink)
         run.usage += again.usage
         better = again.outcomes.get(exercise.name)
-        if better is not None and better.points > run.outcomes[exercise.name].points:
+        if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
             run.outcomes[exercise.name] = better
         events = [event for event in again.events if event.where == exercise.name]
         run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
-        return better is not None and better.points > 0
+        return better is not None and _rank(better) > (0.0, False)
+
+
+def _rank(outcome: Outcome) -> tuple[float, bool]:
+    """What is better: more points; for practice, which has none, being right."""
+    return outcome.points, outcome.is_practice and outcome.state == "passed"
 
 
 @dataclass(frozen=True)

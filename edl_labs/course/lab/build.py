@@ -122,7 +122,8 @@ def _table(labs: list[Lab], *, repository: str = "") -> str:
 
 
 def _table_row(lab: Lab, repository: str) -> str:
-    names = ", ".join(f"`{e.name}`" for e in lab.exercises)
+    graded, practice = (", ".join(f"`{e.name}`" for e in lab.exercises if e.optional is yes) for yes in (False, True))
+    names = f"{graded}; practice without points: {practice}" if practice else graded
     link = " ".join(filter(None, (f"[{lab.name}]({lab.name}/{lab.name}.ipynb)", badges(lab.name, repository))))
     title = lab.title.replace("|", "\\|")
     return f"| {link} | {title} | {lab.minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"

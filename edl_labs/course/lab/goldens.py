@@ -193,4 +193,5 @@ def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:
         "hints": list(one.hints),
         "uses": list(registered.uses) if registered else [],
         "trusting": registered.trusting if registered else False,
+        **({"optional": True} if one.optional else {}),
     }

@@ -15,7 +15,7 @@ DEVICES = ("any", "cuda")
 KINDS = ("code", "explain")
 _TOP = ("title", "minutes", "device", "data", "public_lines", "parameters", "exercise")
 _COMMON = ("name", "kind", "points", "hints")
-_CODE = ("library",)
+_CODE = ("library", "optional")
 _EXPLAIN = ("rubric", "model_answer")
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
 _Path = tuple["str | int", ...]
@@ -44,7 +44,14 @@ class LabExercise:
     model_answer: str = ""
     library: tuple[tuple[str, str], ...] = ()
     """Library functions that are an allowed answer, each with a sentence that says why."""
+    optional: bool = False
+    """Practice: it is checked, proved and shown as every other, and gives no points."""
     line: int = 1
+
+    @property
+    def weight(self) -> float:
+        """What proofs count it as: its points, or 1 where it has none."""
+        return self.points or 1.0
 
 
 @dataclass(frozen=True)
@@ -174,9 +181,7 @@ class _Reader:
         if not NAME.fullmatch(name):
             why = "names are lower-case letters, digits and underscores, at most 40, a letter first"
             raise self.error(f"{name!r} is not an exercise's name", *at, "name", why=why)
-        points = table.get("points")
-        if type(points) not in (int, float) or not 0 < points < 1000:  # type: ignore[operator]
-            raise self.error(f"{name}: points is not a number above 0", *at, "points", next="write points = 2")
+        points = self.points(table, name, *at)
         hints = self.texts(table, "hints", *at)
         if len(hints) < 2:
             raise self.error(
@@ -189,8 +194,23 @@ class _Reader:
         if len(set(said)) < len(said):
             why = "an exercise has two or more, each saying more than the one before"
             raise self.error(f"{name} gives the same hint twice", *(*at, "hints"), why=why, next="write another one")
-        explain = self.explain(table, name, points, *at) if kind == "explain" else self.allowed(table, name, *at)  # type: ignore[arg-type]
-        return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], **explain)  # type: ignore[arg-type]
+        explain = self.explain(table, name, points, *at) if kind == "explain" else self.allowed(table, name, *at)
+        return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], **explain)
+
+    def points(self, table: dict[str, Any], name: str, *at: str | int) -> float:
+        """The points of an exercise; none where it is optional practice."""
+        optional, points = table.get("optional", False), table.get("points")
+        if type(optional) is not bool:
+            raise self.error(f"{name}: optional is not true or false", *at, "optional", next="write optional = true")
+        if optional:
+            if points is not None:
+                why = "optional practice gives no points"
+                raise self.error(f"{name}: it is optional and has points", *at, "points", why=why, next="remove one")
+            return 0.0
+        if isinstance(points, bool) or not isinstance(points, (int, float)) or not 0 < points < 1000:
+            need = "write points = 2, or optional = true for practice without points"
+            raise self.error(f"{name}: points is not a number above 0", *at, "points", next=need)
+        return points
 
     def allowed(self, table: dict[str, Any], name: str, *at: str | int) -> dict[str, Any]:
         library = table.get("library", {})
@@ -198,7 +218,7 @@ class _Reader:
         if not said:
             need = 'write library = { "torch.profiler.schedule" = "why it is an answer" }'
             raise self.error(f"{name}: library is not a table of functions and sentences", *at, "library", next=need)
-        return {"library": tuple(library.items())}
+        return {"library": tuple(library.items()), "optional": table.get("optional", False)}
 
     def explain(self, table: dict[str, Any], name: str, points: float, *at: str | int) -> dict[str, Any]:
         rubric = self.texts(table, "rubric", *at)

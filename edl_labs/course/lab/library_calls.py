@@ -110,7 +110,7 @@ class _Trials:
             self.worker = None
 
     def earned(self, exercise: Exercise, cell: Cell, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
-        most = self.lab.exercise(exercise.name).points
+        most = self.lab.exercise(exercise.name).weight
         for asked in (node for node in cell.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)):
             tried = [path for path, signature in library_functions().items() if fits(signature, asked)]
             answers = self._try(exercise, asked.name, tried, seeds[0][0][:1])

@@ -160,7 +160,7 @@ class _Mutating:
         self, course: Course, lab: Lab, exercise: Exercise, seeds: int, sample: int | None, inputs: int
     ) -> None:
         self.course, self.lab, self.exercise, self.inputs = course, lab, exercise, inputs
-        self.name, self.points = exercise.name, lab.exercise(exercise.name).points
+        self.name, self.points = exercise.name, lab.exercise(exercise.name).weight
         self.all = mutants_of(lab.cell("solve", self.name))
         self.mutants = sampled(self.all, sample)
         seeds = 1 if exercise.trains else seeds

@@ -212,7 +212,7 @@ class _Proving:
         """The judge's outcome, remembered: most wrong answers leave the other exercises' evidence as it is."""
         key = (name, seed, plain_data.encode(records))
         if key not in self.judged:
-            cases, wants, points = self.cases[name, seed], self.wants[name, seed], self.lab.exercise(name).points
+            cases, wants, points = self.cases[name, seed], self.wants[name, seed], self.lab.exercise(name).weight
             self.judged[key] = judge(self.registered[name], cases, records, wants, points=points)
         return self.judged[key]
 

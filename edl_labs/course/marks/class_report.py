@@ -218,6 +218,7 @@ def _summary(report: ClassOverview) -> str:
 
 def _facts(exercise: ExerciseOverview) -> str:
     facts = [f"{exercise.mean:.0%} of {exercise.max_points:g} points on average"] if exercise.shares else []
+    facts += ["practice, no points"] if not exercise.max_points else []
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
     facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
     return f"{'; '.join(facts)}."

@@ -13,6 +13,7 @@ from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
 FAILED, CRASHED = 1, 4  # the exit codes that README promises
+INTERRUPTED = "interrupted at its limit"  # `error_name` of a cell after which the run went on
 _OF_EXERCISES = ("full-marks", "unreadable", "missing")
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|[ -/][0-~])|\x9b[0-?]*[ -/]*[@-~]"
@@ -59,7 +60,7 @@ class RunLimits:
 class RanCell(Value):
     """One code cell after the run. `state` is 'ran', 'raised', 'exited', 'stopped' (in it the run ended) or 'never'."""
 
-    OMITTED = ("scores",)
+    OMITTED = ("scores", "number")
 
     index: int
     id: str
@@ -73,11 +74,12 @@ class RanCell(Value):
     max_points: float | None = None
     scores: tuple[Mapping[str, Any], ...] = ()
     plain_result: str = ""
+    number: int = 0
 
     @property
     def title(self) -> str:
-        """How a message names this cell: its place, and its id or first line."""
-        return f"cell {self.index + 1} ({self.line or self.id})"
+        """How a message names this cell: the number that JupyterLab shows after Run All, and its first line or id."""
+        return f"cell {self.number or self.index + 1} ({self.line or self.id})"
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,11 @@ class ExerciseResult:
     def by_hand(self) -> bool:
         """Whether a person marks it."""
         return self.state == "marked by hand"
+
+    @property
+    def is_practice(self) -> bool:
+        """Whether it gives no points, whatever comes of it."""
+        return not self.by_hand and not self.max_points
 
     @property
     def full(self) -> bool:

@@ -64,7 +64,8 @@ def marks_file(
 
 def plain_table(marks: Sequence[StudentMarks], assignment: str) -> bytes:
     """A table with one row a student and one column an exercise, as UTF-8 that spreadsheets recognise."""
-    exercises = sorted({mark.exercise for m in marks for mark in m.marks})
+    # Practice gives no points, and is no column.
+    exercises = sorted({mark.exercise for m in marks for mark in m.marks if mark.max_points})
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow([*_HEAD, *exercises])

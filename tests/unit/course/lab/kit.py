@@ -169,3 +169,39 @@ def replace(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
+
+
+SECOND = '''
+
+@exercise("quadrupled_time"{uses})
+class Quadrupled(DoubledTime):
+    """Four times a duration, by what doubles it."""
+
+    def probe(self, student, case):
+        return student.quadrupled_time(case)
+'''
+SECOND_CELLS = """
+# %% solve="quadrupled_time"
+def quadrupled_time(duration_s):
+    ### BEGIN SOLUTION
+    return doubled_time(doubled_time(duration_s))
+    ### END SOLUTION
+
+# %% check="quadrupled_time"
+check("quadrupled_time")
+"""
+SECOND_TABLE = '\n[[exercise]]\nname = "quadrupled_time"\npoints = 1\nhints = ["Once more.", "Double it twice."]\n'
+
+
+def add_second(course: Course, *, uses: str = "", worth: str = "points = 1") -> None:
+    """A second exercise that calls the first."""
+    module = course.exercises / f"{LAB}.py"
+    module.write_text(module.read_text() + SECOND.replace("{uses}", uses))
+    source(course).write_text(source(course).read_text() + SECOND_CELLS)
+    toml(course).write_text(toml(course).read_text() + SECOND_TABLE.replace("points = 1", worth))
+    for name, told, code in (
+        ("a", "came back as it was", "duration_s"),
+        ("b", "another value came back", "-duration_s"),
+    ):
+        text = f"# exercise: quadrupled_time\n# told: {told}\ndef quadrupled_time(duration_s):\n    return {code}\n"
+        (source(course).parent / "wrong" / f"quadrupled_{name}.py").write_text(text)

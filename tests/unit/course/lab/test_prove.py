@@ -138,45 +138,9 @@ def test_a_wrong_answer_that_is_a_stub_is_found(course: Course) -> None:
     assert proved(course).problems[0].endswith("seed 1: it counts as not attempted")
 
 
-SECOND = '''
-
-@exercise("quadrupled_time"{uses})
-class Quadrupled(DoubledTime):
-    """Four times a duration, by what doubles it."""
-
-    def probe(self, student, case):
-        return student.quadrupled_time(case)
-'''
-SECOND_CELLS = """
-# %% solve="quadrupled_time"
-def quadrupled_time(duration_s):
-    ### BEGIN SOLUTION
-    return doubled_time(doubled_time(duration_s))
-    ### END SOLUTION
-
-# %% check="quadrupled_time"
-check("quadrupled_time")
-"""
-SECOND_TABLE = '\n[[exercise]]\nname = "quadrupled_time"\npoints = 1\nhints = ["Once more.", "Double it twice."]\n'
-
-
-def add_second(course: Course, *, uses: str) -> None:
-    """A second exercise that calls the first."""
-    module = course.exercises / f"{kit.LAB}.py"
-    module.write_text(module.read_text() + SECOND.replace("{uses}", uses))
-    kit.source(course).write_text(kit.source(course).read_text() + SECOND_CELLS)
-    kit.toml(course).write_text(kit.toml(course).read_text() + SECOND_TABLE)
-    for name, told, code in (
-        ("a", "came back as it was", "duration_s"),
-        ("b", "another value came back", "-duration_s"),
-    ):
-        text = f"# exercise: quadrupled_time\n# told: {told}\ndef quadrupled_time(duration_s):\n    return {code}\n"
-        (kit.source(course).parent / "wrong" / f"quadrupled_{name}.py").write_text(text)
-
-
 @pytest.mark.usefixtures("without_hostile")
 def test_a_mistake_that_costs_another_exercise_too_is_found(course: Course) -> None:
-    add_second(course, uses="")
+    kit.add_second(course, uses="")
 
     problems = proved(course).problems
 
@@ -186,7 +150,7 @@ def test_a_mistake_that_costs_another_exercise_too_is_found(course: Course) -> N
 
 @pytest.mark.usefixtures("without_hostile")
 def test_an_exercise_whose_solution_fails_is_said_once_and_not_for_each_wrong_answer(course: Course) -> None:
-    add_second(course, uses=', uses=("doubled_time",)')
+    kit.add_second(course, uses=', uses=("doubled_time",)')
     random = "    import os\n    return os.urandom(1)[0] + doubled_time(doubled_time(duration_s))"
     kit.replace(kit.source(course), "    return doubled_time(doubled_time(duration_s))", random)
 
@@ -198,7 +162,7 @@ def test_an_exercise_whose_solution_fails_is_said_once_and_not_for_each_wrong_an
 
 @pytest.mark.usefixtures("without_hostile")
 def test_a_mistake_costs_once_where_the_other_exercise_says_what_it_uses(course: Course) -> None:
-    add_second(course, uses=', uses=("doubled_time",)')
+    kit.add_second(course, uses=', uses=("doubled_time",)')
 
     assert [] == proved(course).problems
 
