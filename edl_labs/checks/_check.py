@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,18 @@ from edl_labs.checks._exercise import Exercise
 from edl_labs.checks._judge import Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
+from edl_labs.checks.lab_cells import RUN_ABOVE, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
-from edl_labs.checks.outcome_display import Hint, show_outcome
+from edl_labs.checks.outcome_display import Hint, show_outcome, show_running
 from edl_labs.checks.progress import latest_lab, remember
 from edl_labs.checks.score import Score
+from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError
 
+_UNDEFINED = re.compile(r"name '(\w+)' is not defined.*", re.DOTALL)
 _HINTS_SHOWN: dict[str, int] = {}
+_SLOW_S = 10.0  # most checks take less than 1 s; after so long people wonder
 _MAX_LINES = 20  # half a screen
 
 
@@ -27,7 +32,7 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
     Never raises and never stops a notebook. `namespace` is the calling notebook's own unless given.
     """
     names = namespace if namespace is not None else _callers_names()
-    with caught_output() as printed:
+    with caught_output() as printed, told_when_slow(_SLOW_S, lambda: show_running(name, _SLOW_S)):
         outcome = _outcome(name, names, printed)
     remember(outcome)
     show_outcome(outcome)
@@ -80,6 +85,10 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed) -
     exercise = next(e for e in load_lab(lab.lab) if e.name == name)
     cases, wants = lab.golden(name)
     records, texts = _collected(exercise, names, cases, printed)
+    above = _cell_above(lab, records, names)
+    if above:
+        what, why, then = above
+        return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
     outcome = judge(exercise, cases, records, wants, points=known.points)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     if outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
@@ -96,11 +105,34 @@ def _collected(
     texts: list[str] = []
     printed.take()
     for case in cases:
-        records += collect(exercise, names, [case])
+        records += _collected_in_time(exercise, names, case)
         texts.append(printed.take())
         if records[-1].keys() & LAST:
             break
     return records, texts
+
+
+def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, Any]) -> tuple[str, str, str] | None:
+    """What, why and next where the code needs a name that another cell of the lab defines, and that is not there."""
+    error: dict[str, str] = next((record["error"] for record in records if "error" in record), {})
+    found = _UNDEFINED.fullmatch(error.get("message", "")) if error.get("type") == "NameError" else None
+    if found is None or found[1] in names:
+        return None
+    cell = defining_cell(lab.lab, found[1])
+    what = f"{found[1]} is not there: {cell} defines it, and it has not run"
+    why = "the kernel was started again, or a cell was left out; that is no mistake in your code"
+    return (what, why, RUN_ABOVE) if cell else None
+
+
+def _collected_in_time(exercise: Exercise, names: dict[str, Any], case: Any) -> list[dict[str, Any]]:
+    """The record of one case; of one that has reached the limit, and was stopped, only that."""
+    found: list[dict[str, Any]] = []
+    try:
+        with time_limit(exercise.timeout_s) as limit:
+            found = collect(exercise, names, [case])
+    except TookTooLong:
+        pass
+    return [{"too_long": True}] if limit.reached else found
 
 
 def _printed(texts: list[str], failing: int | None) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks.global_state import fresh_global_state
+from edl_labs.checks.time_limit import TookTooLong
 from edl_labs.errors import PlainDataError
 
 MAX_TEXT = 2000  # characters: a long exception's message, a screen of text
 # Records after which no further case is run.
-LAST = frozenset({"stub", "missing", "interrupted"})
+LAST = frozenset({"stub", "missing", "interrupted", "too_long"})
 
 
 class Missing(Exception):
@@ -76,6 +77,8 @@ def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, 
         return {"unplain": _text(error.what)}
     except KeyboardInterrupt:
         return {"interrupted": True}
+    except TookTooLong:
+        return {"too_long": True}
     except BaseException as error:
         described, former = _describe(error, namespace), _former(exercise, namespace, error)
         return {"former": former} if former else {"error": described}

@@ -5,19 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from edl_labs.checks.lab_cells import missing_name
+from edl_labs.checks.time_limit import TookTooLong, time_limit
+
+_LIMIT_S = 120.0  # the slowest such cell of the labs takes some 20 s on a busy laptop
+
 
 @contextmanager
 def once_written(name: str) -> Iterator[None]:
     """Runs the block; when the exercise `name` is not written yet or breaks, one line says so and the notebook goes on.
+
+    A block that is still running after two minutes is stopped. A name that an earlier cell of the lab defines, and
+    that is not there, is no mistake of the function: the line says to run the cells above.
 
     >>> with once_written("finish_times"):
     ...     raise NotImplementedError
     This cell shows something once finish_times is written.
     """
     try:
-        yield
+        with time_limit(_LIMIT_S):
+            yield
     except NotImplementedError:
         print(f"This cell shows something once {name} is written.")
+    except TookTooLong:
+        print(f"This cell was stopped after {_LIMIT_S:g} s: look for a loop in {name} that never ends.")
+    except NameError as error:
+        above = missing_name(error, name)
+        print(above or _broken(name, error))
     except Exception as error:
-        problem = f"{type(error).__name__}: {error}"
-        print(f'This cell needs a working {name}, which raised {problem}; check("{name}") says more.')
+        print(_broken(name, error))
+
+
+def _broken(name: str, error: Exception) -> str:
+    problem = f"{type(error).__name__}: {error}"
+    return f'This cell needs a working {name}, which raised {problem}; check("{name}") says more.'

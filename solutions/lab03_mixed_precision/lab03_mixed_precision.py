@@ -1058,8 +1058,8 @@ ways["delayed by 8 steps"] = [448 / max(largest[max(0, i - 8) : i] or [largest[0
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3))
-for name, scales in ways.items():
-    axes.plot([fp8_error(t, scale) for t, scale in zip(tensors, scales, strict=True)], label=name)
+for name, chosen in ways.items():
+    axes.plot([fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)], label=name)
 axes.set(xlabel="step", ylabel="relative error", title="e4m3fn; the tensor grows tenfold at step 30", ylim=(0, 1.05))
 legend = axes.legend(frameon=False)
 

@@ -1041,11 +1041,12 @@ for (name, kept, decoder, workers), predicted in zip(versions, my_predictions, s
     story.append((name, predicted, run.sample_per_s))
     said = "-" if predicted is None else f"{predicted:.0f}"
     print(f"{name:>14}: predicted {said:>6}, measured here {run.sample_per_s:>7.0f} samples/s")
-alone = [
+loader_alone = [
     run_loader(data, batch_size=8, workers=workers, collate=collate, seconds=seconds).sample_per_s for _ in range(3)
 ]
 print(
-    f"the last loader alone, three runs: {min(alone):.0f} to {max(alone):.0f}; the step alone: {8 / 5e-3:.0f} samples/s"
+    f"the last loader alone, three runs: {min(loader_alone):.0f} to {max(loader_alone):.0f}; "
+    f"the step alone: {8 / 5e-3:.0f} samples/s"
 )
 
 # %%
@@ -1056,7 +1057,7 @@ told = [(row, value) for row, value in enumerate(predicted) if value is not None
 if told:
     axes.plot([value for _, value in told], [row for row, _ in told], "D", color=style.ORANGE, label="predicted")
 axes.axvline(8 / 5e-3, color=style.GREY, ls="--", label="the step alone")
-axes.axvspan(min(alone), max(alone), color=style.GREY, alpha=0.3, label="the last loader alone")
+axes.axvspan(min(loader_alone), max(loader_alone), color=style.GREY, alpha=0.3, label="the last loader alone")
 axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
 axes.invert_yaxis()
 axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")

@@ -729,8 +729,8 @@ with once_written("name_the_pattern"):
 two_waits = [*[work("launch", 60, 20)] * 3, {"op": "sync", "line": "train.py:21"}, work("launch", 15, 22)]
 two_waits += [{"op": "item", "line": "train.py:23"}, work("python", 80, 24), work("launch", 20, 25)]
 figure, axes = style.subplots(figsize=(9, 2.6))
-spans = step_spans(two_waits, MACHINE, count=1)
-axes = draw_timeline(axes, as_timeline(spans), title="Two waits (modelled A100)")
+waiting = step_spans(two_waits, MACHINE, count=1)
+axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100)")
 
 # %% [markdown]
 # The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
@@ -755,8 +755,8 @@ check("blame")
 
 # %%
 with once_written("blame"):
-    print("two waits, synchronisation:", blame(spans, "synchronisation"))
-    for (pattern, line), charged_s in sorted(charges(spans).items(), key=lambda item: -item[1])[:5]:
+    print("two waits, synchronisation:", blame(waiting, "synchronisation"))
+    for (pattern, line), charged_s in sorted(charges(waiting).items(), key=lambda item: -item[1])[:5]:
         print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
 
 # %% [markdown]

@@ -150,7 +150,7 @@ LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
 
 def _lab_called(name: str) -> str:
     from edl_labs.checks.lab_exercises import exercises_folder
-    from edl_labs.course.run.start import one_called
+    from edl_labs.course.start import one_called
 
     return one_called(name, sorted(path.stem for path in (exercises_folder() / "goldens").glob("*.json")))
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from edl_labs.course.run.process import Finished
-from edl_labs.course.run.run_report import FAILED, ExerciseResult, RanCell, RunFailure, RunLimits, one_line
+from edl_labs.course.run.run_report import FAILED, INTERRUPTED, ExerciseResult, RanCell, RunFailure, RunLimits, one_line
 from edl_labs.units import counted
 
 _STATES = ("not attempted", "wrong", "partly", "passed")
 _SCHEMA = 1
+_NOT_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def run_failures(
 
 def crashes(finished: Finished, *, limits: RunLimits) -> tuple[RunFailure, ...]:
     """Why a notebook did not run from its first cell to its last: broke off, exited, raised, or left cells out."""
-    found = [*_broke_off(finished, limits), *_exits(finished.cells), *_raised(finished.cells)]
+    found = [*_broke_off(finished, limits), *_exits(finished.cells), *_raised(finished.cells, limits)]
     left_out = [c for c in finished.cells if c.state == "never"]
     if left_out and not found:
         found.append(_left_out(left_out))
@@ -90,17 +91,31 @@ def _exits(cells: Sequence[RanCell]) -> list[RunFailure]:
     ]
 
 
-def _raised(cells: Sequence[RanCell]) -> list[RunFailure]:
-    return [_one_raised(cell, cells) for cell in cells if cell.state == "raised"]
+def _raised(cells: Sequence[RanCell], limits: RunLimits) -> list[RunFailure]:
+    return [_one_raised(cell, cells, limits) for cell in cells if cell.state == "raised"]
 
 
-def _one_raised(cell: RanCell, cells: Sequence[RanCell]) -> RunFailure:
+def _one_raised(cell: RanCell, cells: Sequence[RanCell], limits: RunLimits) -> RunFailure:
+    if cell.error_name == INTERRUPTED:
+        return RunFailure(
+            "cell-timeout",
+            f"{cell.title} was still running after {limits.cell_s:g} s, and was interrupted",
+            "each cell has a time limit; the cells after it ran",
+            "look for an endless loop, or raise the limit with --cell-timeout",
+        )
     if cell.error_name == "StdinNotImplementedError":
         return RunFailure(
             "error",
             f"{cell.title} asks for input(){_after(cells)}",
             "nobody is there to answer in a headless run",
             "write the value into the cell",
+        )
+    if cell.error_name in _NOT_PYTHON:
+        return RunFailure(
+            "error",
+            f"{cell.title} is not Python: {one_line(cell.error, limit=200)}{_after(cells)}",
+            "Python reads a whole cell before it runs any of it: nothing of this cell ran",
+            "mend that line, or the end of the one before it: a bracket, a quote, a colon, an indentation",
         )
     return RunFailure(
         "error",

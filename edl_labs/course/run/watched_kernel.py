@@ -14,12 +14,13 @@ from typing import Any
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import ensure_async
 from nbclient import NotebookClient
 from nbclient.exceptions import CellControlSignal, CellTimeoutError, DeadKernelError
 
 from edl_labs.checks.score import MIME
 from edl_labs.course.run.notebook_file import cell_points, check_name, code_cells, first_line, grade_id, read_notebook
-from edl_labs.course.run.run_report import RanCell, RunLimits, one_line
+from edl_labs.course.run.run_report import INTERRUPTED, RanCell, RunLimits, one_line
 
 Emit = Callable[[Mapping[str, Any]], None]
 _OUTPUTS = ("stream", "display_data", "execute_result", "error", "update_display_data")
@@ -103,9 +104,11 @@ class CellRecorder:
     """Keeps one record a code cell up to date while the kernel answers, and reports each change."""
 
     def __init__(self, notebook: Any, *, limits: RunLimits, report: Callable[[RanCell], None]) -> None:
-        self.cells = {index: _record(index, cell) for index, cell in code_cells(notebook)}
+        numbered = enumerate(code_cells(notebook), start=1)
+        self.cells = {index: _record(index, cell, number) for number, (index, cell) in numbered}
         self.limits, self.report = limits, report
         self.open: int | None = None
+        self.interrupted: set[int] = set()
         self.flooded = False
         self._printed_bytes = 0
         self._began_s = self._started_s = time.monotonic()
@@ -119,6 +122,8 @@ class CellRecorder:
         content = (execute_reply or {}).get("content", {})
         status, name = content.get("status"), str(content.get("ename", ""))
         state = {"ok": "ran", "error": "exited" if name == "SystemExit" else "raised"}.get(str(status), "never")
+        if cell_index in self.interrupted and state == "raised":
+            name = INTERRUPTED
         if any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in content.get("payload") or ()):
             state, name = "exited", "exit"
         self.open = None
@@ -200,6 +205,15 @@ class PatientClient(WatchedClient):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, allow_errors=True, **settings)
 
+    async def _async_handle_timeout(self, timeout: int, cell: Any = None) -> None:
+        """A cell at its limit is interrupted, so that the next ones still run; once: what goes on ends the run."""
+        open_cell, recorder = self.recorder.open, self.recorder
+        if open_cell is None or open_cell in recorder.interrupted or recorder.left_s() <= 0:
+            await super()._async_handle_timeout(timeout, cell)
+        else:
+            recorder.interrupted.add(open_cell)
+            await ensure_async(self.km.interrupt_kernel())  # type: ignore[union-attr]
+
     def execute(self, **kwargs: Any) -> Any:
         """Runs all cells of the notebook; errors of cells are recorded, a dead kernel or a limit is raised."""
         self.reset_execution_trackers()
@@ -227,8 +241,9 @@ def ending(recorder: CellRecorder, error: BaseException | None) -> dict[str, str
     return {"kind": kind, "text": one_line(f"{type(error).__name__}: {error}", limit=400)}
 
 
-def _record(index: int, cell: Any) -> RanCell:
+def _record(index: int, cell: Any, number: int) -> RanCell:
     return RanCell(
+        number=number,
         index=index,
         id=str(cell.get("id", "")),
         line=first_line(cell),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -264,3 +265,30 @@ def test_in_a_real_kernel_no_noise_reaches_the_check_cell_and_stderr_works_again
     assert ["display_data", "execute_result"] == [output.output_type for output in checked]
     assert "2.0" == checked[1]["data"]["text/plain"]
     assert ["after\n"] == [output.text for output in after]
+
+
+def test_a_name_that_an_earlier_cell_of_the_lab_defines_is_no_mistake(numbers: Path, capsys) -> None:
+    cells = [{"cell_type": "code", "source": ["import torch\n", "y = 1"]}]
+    notebook = numbers.parent / "labs" / course.LAB / f"{course.LAB}.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(json.dumps({"cells": cells}))
+    names: dict[str, Any] = {}
+    exec("def double(x): return torch.tensor(2) * x", names)
+
+    score = check("double", names)
+
+    assert "not attempted" == score.outcome.state
+    assert (
+        "what: torch is not there: an earlier cell (it begins with `import torch`) defines it, and it has not run\n"
+        in capsys.readouterr().out
+    )
+    assert "run the cells above (Run, Run All Above Selected Cell)" in score.outcome.next
+
+
+def test_a_name_that_nobody_defines_is_the_codes_own(numbers: Path) -> None:
+    names: dict[str, Any] = {}
+    exec("def double(x): return torhc.tensor(2) * x", names)
+
+    outcome = check("double", names).outcome
+
+    assert ("wrong", "your code raised NameError: name 'torhc' is not defined") == (outcome.state, outcome.what)

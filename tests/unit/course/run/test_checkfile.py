@@ -75,12 +75,49 @@ def test_a_cell_that_raises_costs_only_itself_but_is_4(tmp_path: Path) -> None:
     report = check_notebook(submission(tmp_path, code("1 / 0"), passed(*NAMES)), limits=QUICK)
 
     assert (4, 4.0) == (report.exit_code, report.points)
-    assert ["cell 3 (1 / 0) raised ZeroDivisionError: division by zero"] == [f.what for f in report.failures]
+    assert ["cell 2 (1 / 0) raised ZeroDivisionError: division by zero"] == [f.what for f in report.failures]
+
+
+# A loop that no interrupt gets out of.
+STUBBORN = """\
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass
+"""
+
+
+def test_an_endless_cell_is_interrupted_and_costs_itself_alone(tmp_path: Path) -> None:
+    path = submission(tmp_path, passed(*NAMES))
+    made = nbformat.read(path, as_version=4)
+    made.cells.insert(4, code("while True: pass", "trap"))
+    nbformat.write(made, path)
+
+    report = check_notebook(path, limits=RunLimits(cell_s=6, notebook_s=240))
+
+    assert {"sums": "passed", "tiles": "passed", "why_so": "marked by hand"} == states(report)
+    assert (4, 4.0) == (report.exit_code, report.points)
+    (failure,) = report.failures
+    assert "cell 4 (while True: pass) was still running after 6 s, and was interrupted" == failure.what
+
+
+def test_a_cell_that_is_not_python_is_told_by_its_number_in_jupyterlab(tmp_path: Path) -> None:
+    words = [nbformat.v4.new_markdown_cell("Words, which JupyterLab gives no number.") for _ in range(2)]
+    broken = solve("sums", "def sums(:\n    return 1")
+
+    report = check_notebook(submission(tmp_path, *words, broken, passed("tiles")), limits=QUICK)
+
+    (failure,) = report.failures
+    assert failure.what.startswith("cell 2 (def sums(:) is not Python: SyntaxError: invalid syntax")
+    assert "nothing of this cell ran" in failure.why
+    assert "passed" == states(report)["tiles"]
 
 
 @pytest.mark.parametrize(
     ("source", "kind"),
-    [("while True: pass", "cell-timeout"), ("import os; os._exit(0)", "dead"), ("exit()", "exit")],
+    [(STUBBORN, "cell-timeout"), ("import os; os._exit(0)", "dead"), ("exit()", "exit")],
 )
 def test_a_notebook_that_does_not_end_is_4_with_the_points_before_it(tmp_path: Path, source: str, kind: str) -> None:
     path = submission(tmp_path, passed(*NAMES))

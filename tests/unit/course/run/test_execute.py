@@ -76,14 +76,14 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
 @pytest.mark.parametrize(
     ("source", "tags", "kind", "what"),
     [
-        ("import sys; sys.exit(0)", (), "exit", "cell 3 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran"),
-        ("exit()", (), "exit", "cell 3 (exit()) called exit(); 2 cells never ran"),
-        ("import sys; sys.exit()", ("raises-exception",), "exit", "cell 3 (import sys; sys.exit()) called sys.exit"),
-        ("import os; os._exit(0)", (), "dead", "the kernel died in cell 3 (import os; os._exit(0)); 2 cells never ran"),
-        ("1 / 0", (), "error", "cell 3 (1 / 0) raised ZeroDivisionError: division by zero; 2 cells never ran"),
-        ("1 / 0", ("raises-exception",), "error", "cell 3 (1 / 0) raised ZeroDivisionError: division by zero"),
-        ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 3 (1)"),
-        ("input('?')", (), "error", "cell 3 (input('?')) asks for input(); 2 cells never ran"),
+        ("import sys; sys.exit(0)", (), "exit", "cell 2 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran"),
+        ("exit()", (), "exit", "cell 2 (exit()) called exit(); 2 cells never ran"),
+        ("import sys; sys.exit()", ("raises-exception",), "exit", "cell 2 (import sys; sys.exit()) called sys.exit"),
+        ("import os; os._exit(0)", (), "dead", "the kernel died in cell 2 (import os; os._exit(0)); 2 cells never ran"),
+        ("1 / 0", (), "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero; 2 cells never ran"),
+        ("1 / 0", ("raises-exception",), "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero"),
+        ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 2 (1)"),
+        ("input('?')", (), "error", "cell 2 (input('?')) asks for input(); 2 cells never ran"),
     ],
 )
 def test_a_notebook_that_does_not_run_through_fails(
@@ -104,7 +104,7 @@ def test_a_loop_without_end_is_ended_even_if_it_swallows_interrupts(tmp_path: Pa
     source = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass"
 
     report = run_one(tmp_path, code(source), passed("sums"), check("sums"), limits=SHORT)
-    assert ["cell 3 (while True:) was still running after 6 s; 2 cells never ran"] == whats(report)
+    assert ["cell 2 (while True:) was still running after 6 s; 2 cells never ran"] == whats(report)
     assert "not reached" == report.notebooks[0].exercises[0].state
 
 
@@ -120,7 +120,7 @@ def test_a_flood_of_output_is_stopped(tmp_path: Path) -> None:
     limits = RunLimits(cell_s=20, notebook_s=60, output_bytes=1_000_000)
 
     report = run_one(tmp_path, code("while True: print('x' * 10_000)"), limits=limits)
-    assert ["cell 3 (while True: print('x' * 10_000)) put out more than 1 MB"] == whats(report)
+    assert ["cell 2 (while True: print('x' * 10_000)) put out more than 1 MB"] == whats(report)
 
 
 def test_a_cell_that_kills_the_process_around_it_costs_no_finished_work(tmp_path: Path) -> None:

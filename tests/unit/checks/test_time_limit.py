@@ -1,0 +1,135 @@
+"""A limit ends what a student's code does in a check, and tells; what is quick never notices."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edl_labs.checks import _check, check, lab_exercises, outcome_display
+from edl_labs.checks._exercise import REGISTERED
+from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
+from tests.unit.checks import course
+
+
+def endless() -> None:
+    while True:
+        pass
+
+
+def stubborn() -> None:
+    """Catches what ends it, once."""
+    try:
+        endless()
+    except BaseException:
+        endless()
+
+
+def deadlock() -> None:
+    lock = threading.Lock()
+    for _ in range(2):
+        lock.acquire()
+
+
+@pytest.mark.parametrize("code", [endless, stubborn, deadlock, lambda: time.sleep(600)])
+def test_what_does_not_end_is_ended(code) -> None:
+    with pytest.raises(TookTooLong), time_limit(0.2) as limit:
+        code()
+
+    assert limit.reached
+
+
+def test_a_thread_that_is_not_the_main_one_is_ended_too() -> None:
+    seen = []
+
+    def work() -> None:
+        try:
+            with time_limit(0.2):
+                stubborn()
+        except TookTooLong:
+            seen.append("ended")
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(60)
+
+    assert ["ended"] == seen
+
+
+def test_what_ends_in_time_leaves_the_alarm_as_it_was() -> None:
+    handler, (left_s, every_s) = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+
+    with time_limit(60) as limit:
+        pass
+
+    after_s, after_every_s = signal.getitimer(signal.ITIMER_REAL)
+    assert not limit.reached
+    assert (handler, every_s) == (signal.getsignal(signal.SIGALRM), after_every_s)
+    assert (left_s > 0) == (after_s > 0)
+    assert after_s <= left_s
+
+
+def test_switched_off_there_is_no_limit() -> None:
+    with time_limit(0.01, on=False) as limit:
+        time.sleep(0.1)
+
+    assert not limit.reached
+
+
+def test_who_waits_long_is_told_once_and_others_never() -> None:
+    told = threading.Event()
+    with told_when_slow(0.01, told.set):
+        assert told.wait(60)
+
+    late = threading.Event()
+    with told_when_slow(600, late.set):
+        pass
+    assert not late.is_set()
+
+
+@pytest.fixture
+def quick_limit(numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The course whose `double` may take 0.3 s a case."""
+    lab_exercises.load_lab(course.LAB)
+    monkeypatch.setitem(REGISTERED, "double", replace(REGISTERED["double"], timeout_s=0.3))
+
+
+@pytest.mark.usefixtures("quick_limit")
+@pytest.mark.parametrize("code", [endless, stubborn])
+def test_a_check_stops_by_itself_after_the_first_case_that_hits_the_limit(code, capsys) -> None:
+    calls = []
+
+    score = check("double", {"double": lambda x: calls.append(x) or code()})
+
+    assert (0.0, 1) == (score, len(calls))
+    assert "wrong" == score.outcome.state
+    assert "your code was still running after 0.3 s, and was stopped" == score.outcome.what
+    assert 0 == score.outcome.case_index
+    out = capsys.readouterr().out
+    assert "look for a loop that never ends" in out
+    assert 2.0 == check("double", {"double": lambda x: 2 * x}), "the next check works as ever"
+
+
+@pytest.mark.usefixtures("quick_limit")
+def test_a_slow_check_says_that_it_runs_and_how_to_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = threading.Event()
+    monkeypatch.setattr(_check, "_SLOW_S", 0.01)
+    monkeypatch.setattr(_check, "show_running", lambda name, after_s: said.set())
+
+    check("double", {"double": lambda x: said.wait(60) and 2 * x})
+
+    assert said.is_set()
+
+
+def test_the_line_goes_past_what_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+    shell = type("Shell", (), {"display_pub": type("Publisher", (), {"publish": staticmethod(shown.append)})})
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+
+    outcome_display.show_running("double", 10.0)
+
+    assert shown[0]["text/plain"].startswith("double: still running after 10 s; press ■ (interrupt) to stop it.")
