@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class EdlError(Exception):
     """An error a user sees: `what` happened, `why`, and what to do `next`.
@@ -61,3 +63,13 @@ class Wrong(EdlError):
       why:  2 clean steps, interval 3
       next: hint("dynamic_scale")
     """
+
+
+def place_of(error: BaseException) -> str:
+    """Where an exception was raised, as text: `draws.py, line 12`; without a traceback, what kind it is."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None:
+        return type(error).__name__
+    return f"{os.path.basename(at.tb_frame.f_code.co_filename)}, line {at.tb_lineno}"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.errors import EdlError
+from edl_labs.errors import EdlError, place_of
 
 KINDS = ("code", "explain")
 
@@ -43,7 +43,17 @@ class Exercise:
 
         digest = hashlib.sha256(f"{self.lab}/{self.name}/{seed}".encode()).digest()
         rng = numpy.random.Generator(numpy.random.PCG64(int.from_bytes(digest[:16], "little")))
-        cases = self.drawing()(rng)
+        draw = self.drawing()
+        try:
+            cases = draw(rng)
+        except EdlError:
+            raise
+        except Exception as error:
+            raise EdlError(
+                f"exercise {self.name}: cases() raised {type(error).__name__}",
+                why=f"{error or 'it gave no message'} ({place_of(error)})",
+                next="mend that line; cases() gets a numpy Generator and returns a list of plain data",
+            ) from error
         if not isinstance(cases, list) or not cases:
             raise EdlError(f"exercise {self.name}: cases() gave no list of cases", next="return a list of plain data")
         return cases

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from edl_labs.checks.lab_exercises import forget, load_lab
 from edl_labs.checks.probe_process import Worker
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
-from edl_labs.errors import EdlError, PlainDataError
+from edl_labs.errors import EdlError, PlainDataError, Wrong, place_of
 
 PUBLIC_SEED = 1  # known to all; class runs draw from secret ones
 SCHEMA = 1  # of the file that students' checks read
@@ -161,13 +162,30 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
         if worker.error:
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():
-            drawn = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+            drawn = _drawn(lab, exercise)
             cases = [case for case in drawn if exercise.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
             wants = rounded(exercise.public_wants(cases, values(records, exercise=name, lab=lab.name)), exercise.digits)
             _check_solution_passes(lab, exercise, cases, records, wants)
             found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
     return found
+
+
+def _drawn(lab: Lab, exercise: Exercise) -> list[Any]:
+    """The public cases; EdlError when they hang on anything but the seed, so that no two builds would agree."""
+    import numpy
+
+    first = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+    random.random()  # what all code shares moves on between two builds, as the clock does
+    numpy.random.random()
+    again = plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED))
+    if json.dumps(plain_data.to_json(first)) != json.dumps(plain_data.to_json(again)):
+        raise EdlError(
+            f"{lab.name}: cases() of {exercise.name} gives other cases for the same seed",
+            why="something in it draws from a clock, a global generator, a set's order or what an earlier call left",
+            next="draw everything from the rng that it gets",
+        )
+    return first
 
 
 def _check_solution_passes(
@@ -177,11 +195,29 @@ def _check_solution_passes(
     outcome = judge(exercise, cases, records, wants, points=1.0)
     if outcome.state == "passed":
         return
+    _check_compares(lab, exercise, cases, records, wants)
     raise EdlError(
         f"{lab.name}: the golden of {exercise.name} fails its own solution, case {outcome.case_index}: {outcome.what}",
         why=f"a golden keeps {exercise.digits} digits of a float, and compare sees more than that",
         next=f"give compare a tolerance of 1e-{exercise.digits - 2} or more (close has 1e-6), or the exercise digits=",
     )
+
+
+def _check_compares(
+    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
+) -> None:
+    """EdlError with type and line when `compare` itself raises something on the solution."""
+    for index, (case, record, want) in enumerate(zip(cases, records, wants, strict=True)):
+        try:
+            exercise.spec.compare(case, record["value"], want)
+        except Wrong:
+            continue
+        except Exception as error:
+            raise EdlError(
+                f"{lab.name}: compare of {exercise.name} raised {type(error).__name__} on the solution, case {index}",
+                why=f"{error or 'it gave no message'} ({place_of(error)})",
+                next="mend that line; compare(case, got, want) gets what the probe returned, for the solution twice",
+            ) from error
 
 
 def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:

@@ -276,6 +276,35 @@ def test_with_as_many_digits_as_it_compares_it_builds(course: Course) -> None:
     assert build(course).changed
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "what", "why"),
+    [
+        (
+            "float(x) for x",
+            "1 / 0 for x",
+            "cases() raised ZeroDivisionError",
+            "division by zero (lab80_doubling.py, line",
+        ),
+        ("if close(got, case)", 'if case["s"]', "compare of doubled_time raised TypeError", "lab80_doubling.py, line"),
+        ("float(x) for x", "float(x) + numpy.random.random() for x", "gives other cases for the same seed", "global"),
+        ("float(x) for x", "float(x) + time.perf_counter() for x", "gives other cases for the same seed", "a clock"),
+    ],
+)
+def test_what_an_author_forgot_in_a_module_is_told_with_its_line(
+    course: Course, old: str, new: str, what: str, why: str
+) -> None:
+    module = course.exercises / f"{kit.LAB}.py"
+    kit.replace(module, old, new)
+    kit.replace(module, "from edl_labs.checks", "import time\n\nimport numpy\n\nfrom edl_labs.checks")
+
+    with pytest.raises(EdlError) as caught:
+        build(course)
+
+    assert what in caught.value.what
+    assert why in caught.value.why
+    assert {} == generated(course)
+
+
 def test_the_sources_of_a_lab_that_is_gone_are_removed(built: Course) -> None:
     old = built.source / "lab99_gone" / "lab99_gone.ipynb"
     old.parent.mkdir()
