@@ -9,6 +9,7 @@ from typing import Any
 _ON_AXES: dict[str, str] = {
     "Attribution": "trace_pictures:draw_shares",
     "Comparison": "timings:forest",
+    "Count": "roofs:draw_count",
     "DecoderRanks": "data_pipelines:draw_decoders",
     "Frontier": "data_pipelines:draw_frontier",
     "Ladder": "data_pipelines:draw_ladder",

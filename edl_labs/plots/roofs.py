@@ -10,10 +10,12 @@ from edl_labs.errors import UsageError
 from edl_labs.plots.style import BLUE, COLOURS, GREY, ORANGE, TEXT, dress
 from edl_labs.roofline._place import Placed, Point, place_all, you_are_here
 from edl_labs.roofline.machine_ceilings import Machine
-from edl_labs.units import byte_rate, flop_rate, si
+from edl_labs.units import byte_count, byte_rate, counted, flop_rate, si
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from edl_labs.roofline._count import Count
 
 _MOST_NAMES = 8  # more would lie on one another
 # Slopes are blue and flat roofs orange; what repeats a colour has another shape.
@@ -53,6 +55,28 @@ def roofline(
     if placed:
         _say_where(axes, placed)
     _legend(axes, colours)
+    return dress(axes)
+
+
+def draw_count(axes: Axes, count: Count) -> Axes:
+    """The bytes that each operator moves as bars, the most first, with its FLOPs and its share of all in words."""
+    rows = count.by_operator()
+    shown, rest = rows[:_MOST_NAMES], rows[_MOST_NAMES:]
+    bars = [(f"{row.operator}, {row.dtype}", row.moved_bytes, row.contraction_flops + row.other_flops) for row in shown]
+    if rest:
+        flops = sum(row.contraction_flops + row.other_flops for row in rest)
+        bars.append((f"{counted(len(rest), 'other')}", sum(row.moved_bytes for row in rest), flops))
+    longest = max((moved for _, moved, _ in bars), default=1) or 1
+    axes.barh(range(len(bars)), [moved for _, moved, _ in bars], color=BLUE, height=0.62)
+    for place, (_, moved, flops) in enumerate(bars):
+        text = f" {byte_count(moved)} · {si(flops, 'FLOP')}"
+        axes.text(moved + 0.01 * longest, place, text, color=TEXT, va="center", fontsize="small")
+    axes.set_yticks(range(len(bars)), [name for name, _, _ in bars])
+    axes.set(xlim=(0, 1.45 * longest), ylim=(len(bars) - 0.5, -0.5), xlabel="bytes moved, operation by operation")
+    axes.xaxis.set_major_formatter(lambda value, _: byte_count(value))
+    axes.locator_params(axis="x", nbins=4)
+    flops = si(count.contraction_flops + count.other_flops, "FLOP")
+    axes.set_title(f"{flops}, {byte_count(count.moved_bytes)} moved, {byte_count(count.fused_bytes)} if all were fused")
     return dress(axes)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.errors import UsageError
+from edl_labs.presenters import Drawn
 from edl_labs.roofline.work import Work
 from edl_labs.units import byte_count, si
 from edl_labs.values import Value
@@ -40,7 +41,7 @@ class OperatorCount(Value):
 
 
 @dataclass(frozen=True, repr=False)
-class Count(Value):
+class Count(Value, Drawn):
     """FLOPs and bytes of one run. `moved_bytes` is the sum over operations as they ran (each reads and writes memory).
 
     `fused_bytes` is the least for the whole run: parameters, buffers and inputs once, results and gradients once.

@@ -9,7 +9,8 @@ import pytest
 from edl_labs.errors import UsageError
 from edl_labs.plots import style
 from edl_labs.plots.roofs import roofline
-from edl_labs.roofline import AboveRoof, Ceiling, Machine, MemoryLevel, Point, bound, work
+from edl_labs.roofline import AboveRoof, Ceiling, Count, Machine, MemoryLevel, Point, bound, work
+from edl_labs.roofline._count import OperatorCount
 
 MACHINE = Machine(
     "bench",
@@ -140,3 +141,13 @@ def test_a_dtype_that_only_other_arithmetic_has_draws_the_roofs_of_products():
     axes = roofline(style.subplots()[1], machine, [Point("add", done, 2 * bound(machine, done).light_s)])
 
     assert any("fp32 1 TFLOP/s" in text for text in texts(axes))
+
+
+def test_a_count_draws_its_operators_by_bytes_and_sums_up_the_rest():
+    rows = [OperatorCount(f"op{i}", "", "forward", "fp32", 1, 0, 10.0 * i, 1000 * i) for i in range(12)]
+    axes = Count(tuple(rows), 5000, ()).plot()
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+
+    assert ("op11, fp32", "4 others") == (labels[0], labels[-1])
+    assert [11000, 10000, 9000, 8000, 7000, 6000, 5000, 4000, 6000] == [bar.get_width() for bar in axes.patches]
+    assert "660 FLOP, 66" in axes.get_title()
