@@ -59,7 +59,8 @@ class Fate(Value):
 
     def __str__(self) -> str:
         shares = (f"{percent(getattr(self, what))} {what}" for what in ("flushed", "subnormal", "normal", "overflowed"))
-        return f"{self.name}: {', '.join(shares)}"
+        broken = f"; {self.nonfinite} of {self.count} were inf or NaN before" if self.nonfinite else ""
+        return f"{self.name}: {', '.join(shares)}{broken}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +101,7 @@ class UnderflowReport(Value):
 
     def __repr__(self) -> str:
         head = f"{self.fmt.name}, values times {self.scale:g} ({self.total.judged} of {self.total.count} not zero)"
-        worst = sorted(self.tensors, key=lambda fate: -fate.flushed - fate.overflowed)[:5]
+        worst = sorted(self.tensors, key=lambda fate: (-fate.nonfinite, -fate.flushed - fate.overflowed))[:5]
         rows = [f"  {fate}" for fate in worst if len(self.tensors) > 1]
         return "\n".join([head, str(self.total), *rows])
 

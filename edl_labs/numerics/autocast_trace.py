@@ -231,7 +231,9 @@ def _briefs_of(*values: Any) -> tuple[Brief, ...]:
 
 
 def _floating(found: Iterable[Brief]) -> tuple[str, ...]:
-    return tuple(short_dtype(brief.dtype) for brief in found if brief.dtype.is_floating_point)
+    """The dtypes of real and complex numbers among them: a transform gives complex ones."""
+    numbers = (brief.dtype for brief in found if brief.dtype.is_floating_point or brief.dtype.is_complex)
+    return tuple(map(short_dtype, numbers))
 
 
 def _spelled(func: Any) -> str:

@@ -195,3 +195,24 @@ def test_after_a_refusal_hooks_and_autocast_are_gone() -> None:
 
     assert not model[0]._forward_hooks
     assert not torch.is_autocast_enabled("cuda")
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+def test_fourier_transforms_have_rows_and_complex_numbers_their_names() -> None:
+    class Spectral(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.fft.irfft(torch.fft.rfft(self.linear(x)) * 2)
+
+    on_cuda, on_cpu = (autocast_table(Spectral(), torch.zeros(2, 8), device_type=kind) for kind in ("cuda", "cpu"))
+
+    assert ("fp16", "complex32") == (on_cuda["fft_rfft"].given, on_cuda["fft_rfft"].out)
+    assert ("bf16", "fp32", "complex64") == (
+        on_cpu["fft_rfft"].given,
+        on_cpu["fft_rfft"].ran_in,
+        on_cpu["fft_rfft"].out,
+    )
+    assert "fp32" == on_cpu["fft_irfft"].out

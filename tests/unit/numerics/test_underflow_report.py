@@ -96,3 +96,12 @@ def test_a_scale_that_is_none_is_refused(scale) -> None:
 def test_nothing_to_report_is_refused() -> None:
     with pytest.raises(UsageError, match="no tensors"):
         underflow_report({}, "fp16")
+
+
+def test_what_was_broken_before_is_told_in_words_and_first() -> None:
+    grads = {f"layer {i}": [1e-9, 1e-9] for i in range(6)} | {"head": [math.nan, math.inf, 1.0, 2.0]}
+    text = repr(underflow_report(grads, "fp16"))
+
+    assert "2 of 4 were inf or NaN before" in text
+    assert "head" in text.splitlines()[2]
+    assert "NaN" not in repr(underflow_report([1.0, 2.0], "fp16"))
