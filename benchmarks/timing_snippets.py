@@ -12,28 +12,17 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import clean_functions
 import numpy as np
+import subtle_mistakes
 import torch
+from snippet_register import CLEAN, MISTAKES, clean, mistaken
 
 from edl_labs.bench.timing.processor_state import State
 from edl_labs.clock import HostClock
 from edl_labs.virtual import VirtualGPU
 
-MISTAKES: list[tuple[str, Any]] = []
-CLEAN: list[Any] = []
-
-
-def mistaken(kind: str) -> Any:
-    def register(maker: Any) -> Any:
-        MISTAKES.append((kind, maker))
-        return maker
-
-    return register
-
-
-def clean(maker: Any) -> Any:
-    CLEAN.append(maker)
-    return maker
+__all__ = ["CLEAN", "MISTAKES", "clean_functions", "subtle_mistakes"]
 
 
 def gpu() -> VirtualGPU:
@@ -373,7 +362,7 @@ def pool_not_waited_for() -> dict[str, Any]:
 
     def fn() -> None:
         pool.submit(busy)
-        time.sleep(0.001)
+        busy(20_000)
 
     return {"fn": fn, "budget_s": 0.2}
 
@@ -408,7 +397,7 @@ _plain(lambda: None)
 _plain(lambda: sum(range(100)))
 _plain(lambda: sorted(range(500), key=lambda i: -i))
 _plain(lambda: [i * i for i in range(200)])
-_plain(lambda: time.sleep(0.001))
+_plain(lambda: time.sleep(0))
 _plain(lambda: "".join(map(str, range(100))))
 _plain(lambda: {i: str(i) for i in range(100)})
 _plain(np.sort, inputs=lambda: (np.random.default_rng().standard_normal(1000),))
@@ -505,7 +494,8 @@ def compiled_before() -> dict[str, Any]:
 
 @clean
 def bounded_history() -> dict[str, Any]:
-    x, history = torch.randn(100), deque(maxlen=2)
+    x = torch.randn(100)
+    history: deque[torch.Tensor] = deque(maxlen=2)
     return {"fn": lambda: history.append(x + 1)}
 
 

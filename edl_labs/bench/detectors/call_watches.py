@@ -11,21 +11,9 @@ from typing import Any
 
 _READS = {"item": ".item()", "tolist": ".tolist()", "cpu": ".cpu()", "numpy": ".numpy()", "__float__": "float(tensor)"}
 _READS |= {"__int__": "int(tensor)", "__bool__": "if tensor: ...", "__index__": "int(tensor)"}
-_VIEWS = {
-    "detach",
-    "view",
-    "t",
-    "transpose",
-    "expand",
-    "alias",
-    "select",
-    "slice",
-    "_unsafe_view",
-    "as_strided",
-    "unsqueeze",
-}
+_VIEWS = {"detach", "_unsafe_view", "alias"}  # beside those that torch itself calls views
 _WATCHED = (
-    (("autograd",), "backward"),
+    *((("autograd",), name) for name in ("backward", "grad")),
     *(((module,), "synchronize") for module in ("cuda", "accelerator", "cpu", "mps", "xpu")),
     *((("cuda", kind), "synchronize") for kind in ("Stream", "Event")),
     *((("cuda", "Stream"), name) for name in ("wait_stream", "wait_event")),
@@ -47,6 +35,7 @@ class TorchWatch:
         self.waits: list[str] = []
         self.computed = 0
         self.changed = self.backward = self.piled_up = False
+        self.graph = self.gives_graph = self.gives_result = False
         self.streams: set[Any] = set()
         self.joined = False
 
@@ -58,7 +47,10 @@ class TorchWatch:
             stack.enter_context(_counting_waits(self._torch, self))
             stack.enter_context(function_mode)
             stack.enter_context(dispatch_mode)
-            return call()
+            result = call()
+        self.gives_result = result is not None
+        self.gives_graph = any(getattr(one, "requires_grad", False) is True for one in _tensors(self._torch, result))
+        return result
 
     def survivors(self) -> list[Any]:
         """Tensors made in watched calls that are still alive."""
@@ -92,7 +84,7 @@ class TorchWatch:
             return
         if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
             self.streams.add(self._torch.cuda.current_stream())
-        if name not in _VIEWS:
+        if not (func.is_view or name in _VIEWS):
             self.computed += 1
         self.changed = self.changed or (name.endswith("_") and not name.endswith("__")) or "out" in kwargs
         if name.endswith("_") or "out" in kwargs:
@@ -125,7 +117,9 @@ def _modes(torch: Any, eye: TorchWatch) -> tuple[Any, Any]:
             self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
         ) -> Any:
             eye.see_function(getattr(func, "__name__", ""), args)
-            return func(*args, **(kwargs or {}))
+            out = func(*args, **(kwargs or {}))
+            eye.graph = eye.graph or (isinstance(out, torch.Tensor) and out.grad_fn is not None)
+            return out
 
     class Operators(TorchDispatchMode):
         @classmethod
@@ -175,11 +169,23 @@ def _noting(function: Callable[..., Any], name: str, eye: TorchWatch) -> Callabl
             eye.waits.append("it calls synchronize()")
         elif name == "backward":
             eye.see_backward(args[0] if args else kwargs.get("tensors", ()))
+        elif name == "grad":
+            eye.backward = True
         else:
             eye.joined = True
         return function(*args, **kwargs)
 
     return noting
+
+
+def _tensors(torch: Any, result: Any) -> list[Any]:
+    """The tensors of a result, in lists, tuples, dicts and what a model gives."""
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)):
+        return [tensor for item in result for tensor in _tensors(torch, item)]
+    parts = result if isinstance(result, dict) else getattr(result, "__dict__", {})
+    return [item for item in parts.values() if isinstance(item, torch.Tensor)]
 
 
 def _asked_by_caller() -> bool:

@@ -9,16 +9,36 @@ from functools import cache
 from typing import Any
 
 from edl_labs import stats
+from edl_labs.bench.detectors.array_values import Denormals, Diverged
 from edl_labs.bench.detectors.call_watches import TorchWatch, VirtualWatch, is_compiled
 from edl_labs.bench.detectors.changing_calls import AllocatorGrowing, CompileInside, GradientsAccumulate, GraphKept
 from edl_labs.bench.detectors.detector import Detector, Look
-from edl_labs.bench.detectors.inputs_and_results import ConstantInputs, LazyResult, ResultUnused, dispose, used_up
+from edl_labs.bench.detectors.effect_watch import SideEffects
+from edl_labs.bench.detectors.inputs_and_results import (
+    ConstantInputs,
+    GraphUnused,
+    LazyResult,
+    NothingComputed,
+    ResultUnused,
+    dispose,
+    used_up,
+)
 from edl_labs.bench.detectors.machine_limits import CacheResident, ClockLow, FasterThanLight, Oversubscribed, excess
+from edl_labs.bench.detectors.results_and_state import Remembered, SortedAlready, UsedUp
+from edl_labs.bench.detectors.side_effects import (
+    Housekeeping,
+    Instrumented,
+    LoadsCode,
+    PageCache,
+    Prints,
+    SettingsChanged,
+    Sleeps,
+)
 from edl_labs.bench.detectors.waiting import ItemInside, NoSync, OtherStream, SyncEachCall, computing_threads, queued_s
 from edl_labs.bench.results import Mistake
 from edl_labs.bench.timing.blocks import ArgumentPool, FirstCall, Runner, done_once, failed, label
 from edl_labs.bench.timing.processor_state import State
-from edl_labs.bench.timing.reachable_objects import reachable, virtual_gpu
+from edl_labs.bench.timing.reachable_objects import own_functions, reachable, virtual_gpu
 from edl_labs.bench.timing.warmup import BlockPlan
 from edl_labs.clock import Clock, HostClock, is_processor_time
 from edl_labs.device import stamp_for
@@ -30,12 +50,26 @@ DETECTORS: dict[str, type[Detector]] = {
     for one in (
         ConstantInputs,
         LazyResult,
+        UsedUp,
+        Remembered,
+        NothingComputed,
+        SortedAlready,
+        Denormals,
+        Diverged,
         NoSync,
         SyncEachCall,
         ItemInside,
         OtherStream,
+        Sleeps,
+        Prints,
+        Housekeeping,
+        LoadsCode,
+        Instrumented,
+        SettingsChanged,
         ResultUnused,
+        GraphUnused,
         CacheResident,
+        PageCache,
         CompileInside,
         GraphKept,
         GradientsAccumulate,
@@ -102,7 +136,9 @@ class Detection:
         if not self._detectors:
             return
         look = self._look
-        items = list(reachable(look.fn, look.feed.pool[:1] if look.feed else None))
+        items = look.items = list(reachable(look.fn, look.feed.pool[:1] if look.feed else None))
+        look.repeat = self._repeat
+        look.effects = SideEffects(own_functions(items))
         gpu, torch = virtual_gpu([*items, look.clock]), sys.modules.get("torch")
         look.virtual = VirtualWatch(gpu) if gpu is not None else None
         look.torch = TorchWatch(torch) if torch is not None and not is_compiled(items) else None
@@ -187,7 +223,7 @@ class Detection:
 
         def call() -> Any:
             arguments = look.arguments()
-            return look.started.watch(lambda: look.fn(*arguments))
+            return look.effects.watch(lambda: look.started.watch(lambda: look.fn(*arguments)))
 
         watch = look.torch
         watched = call if watch is None else lambda: watch.watch(call)
@@ -197,6 +233,13 @@ class Detection:
 
     def _once(self) -> None:
         self._guarded(lambda: dispose(self._look.fn(*self._look.arguments())))
+
+    def _repeat(self) -> Any:
+        look = self._look
+        arguments = look.feed.pool[0] if look.feed else ()
+        result = self._guarded(lambda: look.fn(*arguments))
+        dispose(result)
+        return result
 
     def _guarded(self, call: Callable[[], Any]) -> Any:
         try:

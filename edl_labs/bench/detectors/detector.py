@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from edl_labs.bench.detectors.call_watches import TorchWatch, VirtualWatch
+from edl_labs.bench.detectors.effect_watch import SideEffects
 from edl_labs.bench.detectors.started_work import StartedWork
 from edl_labs.bench.results import Mistake
 from edl_labs.bench.timing.blocks import ArgumentPool, Runner
@@ -23,7 +24,8 @@ class Look:
     """What the detectors of one measurement share: the function, its arguments, and what was seen of its calls so far.
 
     `off` says of each kind that cannot be looked for why. `tensors_alive` counts after each call the tensors of all
-    calls that are still alive.
+    calls that are still alive. `items` are the objects that the function and its inputs reached before the first call;
+    `repeat` makes one more call with the arguments of the first, and gives its result.
     """
 
     fn: Callable[..., Any]
@@ -34,6 +36,9 @@ class Look:
     off: dict[str, str]
     torch: TorchWatch | None = None
     virtual: VirtualWatch | None = None
+    items: list[Any] = field(default_factory=list)
+    repeat: Callable[[], Any] = lambda: None
+    effects: SideEffects = field(default_factory=SideEffects)
     started: StartedWork = field(default_factory=StartedWork)
     threads: set[int] = field(default_factory=set)
     computing: set[int] = field(default_factory=set)

@@ -9,12 +9,12 @@ import io
 import operator
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from edl_labs.bench.detectors.detector import Detector
 from edl_labs.bench.timing.blocks import ArgumentPool
-from edl_labs.bench.timing.reachable_objects import drops_a_value
+from edl_labs.bench.timing.reachable_objects import drops_a_value, only_views
 
 _ENOUGH = 16  # smaller arrays (scalars, shapes, small weights) are constant by right
 _NOTHING = object()
@@ -54,10 +54,11 @@ def used_up(sets: list[tuple[Any, ...]]) -> str:
 
     Only where Python does not tell is an item asked for; iterators of other kinds may start anew and are left alone.
     """
-    return next((type(item).__name__ for item in _leaves(sets) if _is_used_up(item)), "")
+    return next((type(item).__name__ for item in _leaves(sets) if is_used_up(item)), "")
 
 
-def _is_used_up(value: Any) -> bool:
+def is_used_up(value: Any, *, ask: bool = True) -> bool:
+    """Whether a builtin iterator has nothing left; without `ask`, only where that is told without taking an item."""
     if not isinstance(value, Iterator) or type(value).__module__ not in ("builtins", "itertools"):
         return False
     if isinstance(value, types.GeneratorType):
@@ -65,6 +66,8 @@ def _is_used_up(value: Any) -> bool:
     left = operator.length_hint(value, -1)
     if left >= 0 or type(value).__name__ == "callable_iterator":
         return left == 0  # to ask iter(queue.get, None) for an item may take for ever
+    if not ask:
+        return False
     try:
         return next(value, _NOTHING) is _NOTHING
     except Exception:
@@ -138,6 +141,73 @@ class ResultUnused(Detector):
         pure = watch is not None and watch.computed and not (watch.changed or watch.backward or watch.reads)
         dropped = pure and watch is not None and not watch.survivors()
         return drops_a_value(self.look.fn) or ("tensors were computed, and dropped at once" if dropped else "")
+
+
+class NothingComputed(Detector):
+    """The result is the input itself, or another view of it."""
+
+    kind = "nothing_computed"
+    what = "the call computes nothing"
+    why = "{detail}: what was timed is the making of a shape and strides, and the data is read by whoever comes next"
+    next = "ask for the data inside the function (.clone(), .contiguous(), np.ascontiguousarray, bytes(...))"
+
+    def after_call(self, result: Any) -> str:
+        look = self.look
+        values = [value for value in _leaves(result) if value is not None]
+        if look.calls == 1 or not values:
+            return ""
+        known = list(_leaves([*look.items, *(look.feed.pool if look.feed else [])]))
+        watch = look.torch
+        if watch is not None and all(isinstance(value, sys.modules["torch"].Tensor) for value in values):
+            places = set(map(_storage, known))
+            cut = not (watch.computed or watch.changed or watch.backward) and set(map(_storage, values)) <= places
+        else:
+            cut = all(_shares(value, known) for value in values)
+        # A kernel of one's own may write into what is given back, unseen: the code must show that none is called.
+        return self._text(values) if cut and only_views((look.fn,)) else ""
+
+    def _text(self, values: list[Any]) -> str:
+        same = any(value is item for value in values for item in self.look.items)
+        return "it gives back the input itself" if same else "its result is a view of data that was there before"
+
+
+def _storage(value: Any) -> int:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return 0
+    try:
+        return int(value.untyped_storage()._cdata)
+    except (RuntimeError, NotImplementedError):  # sparse and modelled tensors have none
+        return 0
+
+
+def _shares(value: Any, known: list[Any]) -> bool:
+    numpy = sys.modules.get("numpy")
+    if isinstance(value, memoryview):
+        return True
+    if numpy is None or not isinstance(value, numpy.ndarray):
+        return False
+    return any(isinstance(one, numpy.ndarray) and numpy.may_share_memory(value, one) for one in known)
+
+
+class GraphUnused(Detector):
+    """An autograd graph is built that no backward pass will use."""
+
+    kind = "graph_unused"
+    what = "each call builds an autograd graph that nothing uses"
+    why = "{detail}: activations are kept for a backward pass that never comes, in time and in memory"
+    next = "run it under torch.inference_mode() or torch.no_grad()"
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        look = self.look
+        watch, torch = look.torch, sys.modules.get("torch")
+        if torch is None or watch is None or not watch.graph or watch.backward or look.tensors_kept():
+            return ""
+        if not watch.gives_graph:
+            return "the result is cut off from it" if watch.gives_result else ""
+        modules = [item for item in look.items if isinstance(item, torch.nn.Module)]
+        inference = bool(modules) and not any(module.training for module in modules)
+        return "the model is in eval mode, and gradients are on" if inference else ""
 
 
 def lazy(result: Any) -> str:

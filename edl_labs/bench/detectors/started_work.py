@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+
+from edl_labs.bench.detectors.wrapped_methods import all_wrapped
 
 # Looked up in modules that are loaded: a function cannot have used the others. (module, class, method), what it starts.
 _STARTS = {
@@ -35,7 +36,6 @@ _WAITS = (
     ("queue", "Queue", "join"),
     ("concurrent.futures._base", "_AcquireFutures", "__init__"),  # futures.wait and as_completed
 )
-_Path = tuple[str, str, str]
 
 
 class StartedWork:
@@ -49,17 +49,17 @@ class StartedWork:
         self._open: dict[int, tuple[Any, str]] = {}
         self._caller = 0
         self._inside = False
+        self.processes = 0
 
     def watch(self, call: Callable[[], Any]) -> Any:
         """The result of `call()`; every method is put back afterwards, whatever happens."""
         self._open, self._caller, self._inside = {}, threading.get_ident(), False
+        self.processes = 0
         with ExitStack() as stack:
             for path, what in _STARTS.items():
-                stack.enter_context(_wrapped(path, functools.partial(self._starting, what=what)))
-            for path in _ASKS:
-                stack.enter_context(_wrapped(path, self._asking))
-            for path in _WAITS:
-                stack.enter_context(_wrapped(path, self._waiting))
+                stack.enter_context(all_wrapped([path], functools.partial(self._starting, what=what)))
+            stack.enter_context(all_wrapped(_ASKS, self._asking))
+            stack.enter_context(all_wrapped(_WAITS, self._waiting))
             return call()
 
     def left_behind(self, result: Any) -> str:
@@ -76,6 +76,7 @@ class StartedWork:
         finally:
             self._inside = False
         started = result if what == "a task of a pool" else args[0]
+        self.processes += what == "a process"
         self._open[id(started)] = (started, what)
         return result
 
@@ -88,23 +89,3 @@ class StartedWork:
         if threading.get_ident() == self._caller and not self._inside:
             self._open.clear()
         return method(*args, **kwargs)
-
-
-@contextmanager
-def _wrapped(path: _Path, through: Callable[..., Any]) -> Iterator[None]:
-    module, kind, name = path
-    owner = getattr(sys.modules.get(module), kind, None)
-    method = vars(owner).get(name) if owner is not None else None
-    if owner is None or method is None:
-        yield
-        return
-
-    @functools.wraps(method)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return through(method, *args, **kwargs)
-
-    setattr(owner, name, wrapper)
-    try:
-        yield
-    finally:
-        setattr(owner, name, method)

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from types import MemberDescriptorType
 from typing import Any
@@ -17,6 +17,17 @@ from edl_labs.clock import AcceleratorClock, Clock, HostClock, is_modelled
 _DEPTH = 4  # function, closure, object, its parts, theirs
 _MOST = 5000  # looked through in some milliseconds
 _DROPPED = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "UNARY_NEGATIVE", "BINARY_SLICE"}
+_LOADS_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+_COMPUTES = ("BINARY_OP", "UNARY", "COMPARE", "CONTAINS", "STORE_SUBSCR")
+# Functions and attributes of numpy, torch and Python that give other shapes and strides, or what has the type already.
+_VIEWS = """
+T mT H real imag view reshape transpose permute swapaxes swapdims moveaxis movedim ravel flatten squeeze unsqueeze
+expand_dims expand expand_as broadcast_to broadcast_arrays sliding_window_view as_strided diagonal unfold split
+array_split hsplit vsplit dsplit chunk unbind narrow select detach data asarray ascontiguousarray atleast_1d
+atleast_2d fliplr flipud flip rot90 rollaxis memoryview cast toreadonly slice shape size ndim dtype len lib
+stride_tricks newaxis numpy from_numpy as_tensor contiguous float double half to type_as frombuffer view_as
+"""
+_VIEW_NAMES = set(_VIEWS.split())
 _COMPILERS = {("torch", "compile"), ("jit", "script"), ("jit", "trace")}
 
 
@@ -58,16 +69,21 @@ def _children(item: Any) -> list[Any]:
 
 
 def _of_function(fn: types.FunctionType) -> list[Any]:
+    found = _closed_over(fn)
+    found += [fn.__globals__[name] for name in _names(fn.__code__) if name in fn.__globals__]
+    found += list(fn.__defaults__ or ()) + list((fn.__kwdefaults__ or {}).values())
+    wrapped = getattr(fn, "__wrapped__", None)
+    return [*found, wrapped] if wrapped is not None else found
+
+
+def _closed_over(fn: types.FunctionType) -> list[Any]:
     found: list[Any] = []
     for cell in fn.__closure__ or ():
         try:
             found.append(cell.cell_contents)
         except ValueError:  # a cell that is not filled yet
             continue
-    found += [fn.__globals__[name] for name in _names(fn.__code__) if name in fn.__globals__]
-    found += list(fn.__defaults__ or ()) + list((fn.__kwdefaults__ or {}).values())
-    wrapped = getattr(fn, "__wrapped__", None)
-    return [*found, wrapped] if wrapped is not None else found
+    return found
 
 
 def _of_object(item: Any) -> list[Any]:
@@ -167,6 +183,41 @@ def _steps(code: types.CodeType) -> list[tuple[dis.Instruction, dis.Instruction]
         if isinstance(constant, types.CodeType):
             pairs += _steps(constant)
     return pairs
+
+
+def own_functions(items: Iterable[Any]) -> list[types.FunctionType]:
+    """The functions of the user's own among `items`, and behind what wraps them (a cache, a decorator)."""
+    plain = (getattr(item, "__wrapped__", item) if callable(item) else item for item in items)
+    return [item for item in plain if isinstance(item, types.FunctionType) and not _foreign(item)]
+
+
+def constants(code: types.CodeType) -> Iterator[Any]:
+    """The values that stand in a function's code, and in the functions and tuples in it."""
+    for constant in code.co_consts:
+        yield constant
+        if isinstance(constant, types.CodeType):
+            yield from constants(constant)
+        elif isinstance(constant, tuple):
+            yield from constant
+
+
+def only_views(roots: tuple[Any, ...]) -> bool:
+    """Whether code that `roots` can reach does no more than cut and turn data: no arithmetic, no other function."""
+    own = own_functions(reachable(*roots))
+    builtin = [root for root in roots if not isinstance(root, types.FunctionType)]
+    named = all(str(getattr(root, "__name__", "")) in _VIEW_NAMES for root in builtin)
+    return named and bool(own or builtin) and all(map(_cuts, own))
+
+
+def _cuts(fn: types.FunctionType) -> bool:
+    loaded = {str(step.argval) for step in dis.get_instructions(fn.__code__) if step.opname in _LOADS_ATTRIBUTE}
+    called = {name for name in fn.__code__.co_names if name not in loaded}
+    known = {name for name in called if isinstance(fn.__globals__.get(name), (types.ModuleType, types.FunctionType))}
+    computes = any(step.opname.startswith(_COMPUTES) for step in dis.get_instructions(fn.__code__))
+    inner = any(isinstance(constant, types.CodeType) for constant in fn.__code__.co_consts)
+    kernels = any(callable(value) and not isinstance(value, types.FunctionType) for value in _closed_over(fn))
+    plain = {name for name in called - known if name in fn.__globals__ and not callable(fn.__globals__[name])}
+    return not (computes or inner or kernels) and loaded | (called - known - plain) <= _VIEW_NAMES
 
 
 def _foreign(fn: types.FunctionType) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import sys
@@ -23,8 +24,9 @@ from edl_labs.errors import UsageError
 # What only the timed blocks can show. The rest is seen in the calls before them, on a clock that does not move.
 NEED_BLOCKS = {"new_shapes_each_call", "one_small_input", "slow_clock", "impossible_rate", "possible_rate"}
 NEED_BLOCKS |= {"kernel_on_a_device_found_by_itself"}
-# How long the compiler takes hangs on the machine: on its own time the first call may fill any budget.
-COMPILING = {"new_shapes_each_call"}
+# On scripted time, as many calls as it takes: how long the compiler takes hangs on the machine, and its first call may
+# fill any budget; values grow, and inputs come round, after some hundred calls.
+SCRIPTED_CALL_S = {"new_shapes_each_call": 0.05, "grows_to_infinity": 1e-4, "cache_that_inputs_rotate_through": 1e-4}
 
 
 def kinds_of(maker):
@@ -37,10 +39,11 @@ def kinds_of(maker):
         _let_threads_end()
 
 
-def on_scripted_time(fn, *, call_s=0.05):
+def on_scripted_time(fn, *, call_s):
     """`fn` and a clock on which each of its calls takes as long as that, however busy the machine is."""
     clock = ScriptedClock(cost_s=1e-7)
 
+    @functools.wraps(fn)
     def timed(*args):
         clock.t += call_s
         return fn(*args)
@@ -49,8 +52,8 @@ def on_scripted_time(fn, *, call_s=0.05):
 
 
 def _look(name, *, fn, inputs=None, clock=None, **options):
-    if name in COMPILING:
-        fn, clock = on_scripted_time(fn)
+    if name in SCRIPTED_CALL_S:
+        fn, clock = on_scripted_time(fn, call_s=SCRIPTED_CALL_S[name])
     if clock is not None or name in NEED_BLOCKS:
         return measure(fn, inputs=inputs, clock=clock, **{"budget_s": 0.4, **options}).warnings
     feed = None if inputs is None else ArgumentPool(inputs)
@@ -103,8 +106,8 @@ def test_a_clean_function_raises_no_alarm(maker):
     assert [] == kinds_of(maker)
 
 
-def test_there_are_thirty_clean_functions_and_every_kind_of_mistake_has_one():
-    assert len(snippets.CLEAN) >= 30
+def test_there_are_sixty_clean_functions_and_every_kind_of_mistake_has_one():
+    assert len(snippets.CLEAN) >= 60
     assert set(KINDS) == {kind for kind, _ in snippets.MISTAKES}
 
 
@@ -122,6 +125,20 @@ def test_without_inputs_the_detectors_that_need_them_are_reported_as_off():
 
     assert {"constant_inputs", "cache_resident"} <= m.off.keys()
     assert "constant_inputs" not in measure(abs, inputs=(3,), budget_s=0.01).off
+
+
+def test_a_kernel_that_no_watch_sees_may_give_back_its_input():
+    class Kernel:
+        def __call__(self, x):
+            return None
+
+    kernel, x = Kernel(), torch.randn(64)
+
+    def fn():
+        kernel(x)
+        return x
+
+    assert [] == [item.kind for item in _look("kernel", fn=fn)]
 
 
 def test_with_the_detector_off_nothing_is_looked_at():

@@ -1,0 +1,21 @@
+"""Where functions to be timed are registered: with the mistake that they make, or as clean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MISTAKES: list[tuple[str, Any]] = []
+CLEAN: list[Any] = []
+
+
+def mistaken(kind: str) -> Any:
+    def register(maker: Any) -> Any:
+        MISTAKES.append((kind, maker))
+        return maker
+
+    return register
+
+
+def clean(maker: Any) -> Any:
+    CLEAN.append(maker)
+    return maker

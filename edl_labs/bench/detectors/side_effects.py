@@ -1,0 +1,128 @@
+"""What a call does beside its work: it sleeps, prints, cleans up, loads code, watches itself, changes settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.bench.detectors.detector import TOO_LONG, Detector, Look
+from edl_labs.units import byte_count
+
+
+class _SideEffect(Detector):
+    """Told from what calls did; what a first call does alone may be done once."""
+
+    once_is_enough = False
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(look)
+        self._first = ""
+
+    def after_call(self, result: Any) -> str:
+        effects = self.look.effects
+        seen = effects.seen.get(self.kind, "")
+        if self.look.calls == 1:
+            self._first = seen
+            return seen if self.once_is_enough else ""
+        return seen if self.kind in effects.seen_before else ""
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        if not finished and self.look.calls == 1 and not self.once_is_enough:
+            self.look.off[self.kind] = TOO_LONG
+        return ""
+
+
+class Sleeps(_SideEffect):
+    """The function waits for time to pass."""
+
+    kind = "sleeps"
+    what = "each call sleeps"
+    why = "{detail}: the time is what was asked for, rounded up by the system's timer, and tells nothing of the work"
+    next = "take the sleep out of the function, or replace it by the work or the wait that it stands for"
+
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        # A sleep makes a call too long for a second look, and nothing that is done once sleeps.
+        return self._first if self.look.calls == 1 else ""
+
+
+class Housekeeping(_SideEffect):
+    """The function collects garbage or empties an allocator's cache."""
+
+    kind = "housekeeping"
+    what = "each call cleans up behind itself"
+    why = "{detail}: that takes as long as the whole process has objects, and the next call pays for new memory"
+    next = "take it out of the function; between measurements it does no harm"
+
+
+class Prints(_SideEffect):
+    """The function writes to the terminal or the notebook."""
+
+    kind = "prints"
+    what = "each call prints"
+    why = "{detail}: a terminal, a notebook or a log takes longer than much work, and its time is not the function's"
+    next = "return what should be seen, and print it once, after the timing; raise the logger's level while it is timed"
+
+
+class LoadsCode(_SideEffect):
+    """The function loads a module anew."""
+
+    kind = "loads_code"
+    what = "each call loads code"
+    why = "{detail}: reading, compiling and running a module is paid once in a process, not in each call"
+    next = "import it once, outside the function"
+
+
+class Instrumented(_SideEffect):
+    """A profiler, a tracer or a debugging mode is on while the clock runs."""
+
+    kind = "instrumented"
+    what = "a tool that slows calls down is on while they are timed"
+    why = "{detail}: it adds its own time to each operator or each line, more to small ones than to large ones"
+    next = "time without it, and use it in a run of its own"
+
+    def before(self) -> str:
+        torch, traces = sys.modules.get("torch"), sys.modules.get("tracemalloc")
+        if torch is not None and torch.is_anomaly_enabled():
+            return "torch's anomaly mode is on"
+        if torch is not None and torch._C._autograd._profiler_enabled():
+            return "torch's profiler is on"
+        if traces is not None and traces.is_tracing():
+            return "tracemalloc is on"
+        return "a profiler of Python calls is on" if sys.getprofile() is not None else ""
+
+
+class SettingsChanged(_SideEffect):
+    """The function changes how the process computes."""
+
+    kind = "settings_changed"
+    what = "the function changes settings of the process"
+    why = "{detail}: later calls, and whatever is timed after them, run in another state than the first one"
+    next = "set it once before the timing, and put it back afterwards"
+    once_is_enough = True
+
+
+class PageCache(Detector):
+    """Files are read anew in each call, from memory."""
+
+    kind = "page_cache"
+    what = "each call reads a file that the page cache holds"
+    why = "{detail}: only the first read comes from the disk; real data is read once, and cold"
+    next = "read other files in each call, or drop the file from the cache before it, if real reads will be cold"
+
+    def after_call(self, result: Any) -> str:
+        look = self.look
+        if look.calls == 1 or look.started.processes:
+            return ""
+        through, from_device = look.effects.file_bytes
+        if through >= _LEAST_READ and not from_device:
+            return f"{byte_count(through)} came through the system, and none of it from a device"
+        return "the data is a memory-mapped file" if any(map(_is_mapped, (*look.items, result))) else ""
+
+
+_LEAST_READ = 8 << 10  # less is what a small file of settings holds, or what other threads read
+
+
+def _is_mapped(item: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(item, numpy.memmap) and item.nbytes >= _LEAST_READ
