@@ -75,8 +75,8 @@ def draw_count(axes: Axes, count: Count) -> Axes:
     axes.set(xlim=(0, 1.45 * longest), ylim=(len(bars) - 0.5, -0.5), xlabel="bytes moved, operation by operation")
     axes.xaxis.set_major_formatter(lambda value, _: byte_count(value))
     axes.locator_params(axis="x", nbins=4)
-    flops = si(count.contraction_flops + count.other_flops, "FLOP")
-    axes.set_title(f"{flops}, {byte_count(count.moved_bytes)} moved, {byte_count(count.fused_bytes)} if all were fused")
+    total = si(count.contraction_flops + count.other_flops, "FLOP")
+    axes.set_title(f"{total}, {byte_count(count.moved_bytes)} moved, {byte_count(count.fused_bytes)} if all were fused")
     return dress(axes)
 
 
