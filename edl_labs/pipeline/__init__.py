@@ -64,6 +64,7 @@ _MODULES = {
         "fit_contention",
         "measure_contention",
         "measure_handoff",
+        "sharing_rate",
     ),
     "edl_labs.pipeline.overlap": (
         "Overlap",
@@ -84,6 +85,7 @@ _MODULES = {
         "too_many_workers",
     ),
     "edl_labs.pipeline.stores": ("FORMATS", "Store", "write"),
+    "edl_labs.pipeline.processor_time": ("TimeSplit", "measure_waiting"),
     "edl_labs.pipeline.synthetic_data": ("DataSet", "as_array", "image_set", "table_set", "token_set"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -12,6 +12,7 @@ from edl_labs.errors import UsageError
 from edl_labs.pipeline.errors import BrokenSample
 from edl_labs.pipeline.format_writers import SUFFIX
 from edl_labs.pipeline.jpeg import Decoder, decoder
+from edl_labs.pipeline.processor_time import measure_waiting
 from edl_labs.pipeline.stores import Store
 from edl_labs.presenters import Drawn
 from edl_labs.units import seconds
@@ -174,7 +175,10 @@ _HELD = 48
 
 @dataclass(frozen=True, repr=False)
 class Rung(Value):
-    """One stage: seconds a sample alone with its interval, and seconds a sample of everything up to it."""
+    """One stage: seconds a sample alone with its interval, and seconds a sample of everything up to it.
+
+    `waited_s` of `alone_s` is waiting (for a disk, a network), which needs no core.
+    """
 
     name: str
     alone_s: float
@@ -182,6 +186,7 @@ class Rung(Value):
     high_s: float
     cumulative_s: float
     where: str
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,6 +210,11 @@ class Ladder(Value, Drawn):
     def worker_s(self) -> float:
         """What a worker does for a sample, added up from the stages alone."""
         return sum(rung.alone_s for rung in self.rungs if rung.where == "worker")
+
+    @property
+    def waited_s(self) -> float:
+        """What of `worker_s` is waiting: a `LoaderModel` lets only the rest compete for cores."""
+        return sum(rung.waited_s for rung in self.rungs if rung.where == "worker")
 
     @property
     def main_s(self) -> float:
@@ -241,7 +251,9 @@ def measure_ladder(
     """The `Ladder` of `stages` over `samples` (what the first stage takes), each stage for `budget_s` twice.
 
     A stage alone gets what the stages before it gave, made beforehand, of at most 48 samples (or batches) spread over
-    all; a stage of a batch gets batches of `batch_size`. BrokenSample names the one of `samples` that a stage refused.
+    all; a stage of a batch gets batches of `batch_size`. Waiting is told from work by the process's own clocks, in a
+    short run more; with a `clock` of your own there is none. BrokenSample names the one of `samples` that a stage
+    refused.
     """
     if not stages or not samples:
         raise UsageError("there is nothing to measure", why="stages and samples are needed", next="image_stages(store)")
@@ -264,6 +276,7 @@ def measure_ladder(
                 alone.high_s / share,
                 together.median_s / share,
                 stage.where,
+                alone.median_s / share * (0.0 if clock is not None else _waited_share(stage.fn, given, budget_s)),
             )
         )
         given = [(sample, _numbered(stage.fn, sample, value)) for sample, value in _spread(given)]
@@ -313,6 +326,11 @@ def _composed(chain: Sequence[Stage]) -> Callable[[Any], Any]:
         return result
 
     return batch if whole else one
+
+
+def _waited_share(fn: Callable[[Any], Any], given: list[tuple[Any, Any]], budget_s: float) -> float:
+    turn = cycle(given)
+    return measure_waiting(lambda: _numbered(fn, *next(turn)), seconds=budget_s / 3).waited_share
 
 
 def _timed(

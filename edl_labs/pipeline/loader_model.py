@@ -1,4 +1,7 @@
-"""A loader's throughput before it is built: the slowest of workers, cores and main process, with contention fitted."""
+"""A loader's throughput before it is built: the slowest of workers, cores and main process, with contention fitted.
+
+Only processor time wants a core: what a worker waits for (a network, a disk, another process) overlaps with everything.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any, cast
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline._within import too_long
+from edl_labs.pipeline.processor_time import Meter, meter, split
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 
@@ -25,12 +29,14 @@ class Contention(Value):
     """How n processes slow each other: each runs at 1 / (1 + sigma (n - 1)) of its speed alone, up to `cores`.
 
     The first term of Gunther's universal scalability law; cores that share a memory bus or a physical core have it.
-    `rates` are the measured calls a second of n processes together.
+    `rates` are the measured calls a second of n processes together; `waited_share` is the share of a call's time in one
+    process alone in which it was on no core: it waited, or other programs had the cores.
     """
 
     sigma: float
     cores: int
     rates: dict[int, float]
+    waited_share: float = 0.0
 
     def slowdown(self, busy: float) -> float:
         """How much longer a call takes when `busy` cores are busy."""
@@ -41,6 +47,7 @@ class Contention(Value):
 class LoaderModel(Value, Drawn):
     """What a batch costs: `worker_s` in a worker, `handoff_s` more there to hand it over, `main_s` in the main process.
 
+    `waited_s` of `worker_s` is waiting, which needs no core; the rest competes for cores, with the main process's part.
     `step_s` is the step's time; with `step_on_cpu` it uses a core of this machine while it runs.
     """
 
@@ -51,29 +58,52 @@ class LoaderModel(Value, Drawn):
     step_s: float = 0.0
     step_on_cpu: bool = False
     contention: Contention = Contention(0.0, 1, {})
+    waited_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.waited_s <= self.worker_s:
+            raise UsageError(
+                f"waited_s is {self.waited_s!r} of worker_s {self.worker_s!r}",
+                why="waiting is a part of what a batch takes in a worker",
+                next="give both in seconds a batch, waited_s from 0 to worker_s",
+            )
 
     def bounds(self, workers: int) -> dict[str, float]:
         """Samples a second that each part allows: 'workers', 'cores' and 'main'; without workers 'main' alone."""
         if workers == 0:
             return {"main": self.batch_size / (self.worker_s + self.step_s or _NOTHING_S)}
+        return self._settled(workers)[0]
+
+    def sample_per_s(self, workers: int) -> float:
+        """The predicted throughput: the least bound, less what workers that also wait lose when many want a core."""
+        if workers == 0 or not self.waited_s:
+            return min(self.bounds(workers).values())
+        bounds, slow = self._settled(workers)
+        each, own = self._core_s()
+        free = self.contention.cores * each / (each + own) if each + own else self.contention.cores
+        shared = self.batch_size * sharing_rate(workers, free, core_s=each * slow, waited_s=self.waited_s)
+        return min(*bounds.values(), shared)
+
+    def _core_s(self) -> tuple[float, float]:
+        """Processor seconds of a batch, in a worker and in the main process."""
+        return self.worker_s - self.waited_s + self.handoff_s, self.main_s + (self.step_s if self.step_on_cpu else 0.0)
+
+    def _settled(self, workers: int) -> tuple[dict[str, float], float]:
+        """The bounds with workers, and how much longer everything takes on cores that are as busy as they are then."""
         cores = self.contention.cores
-        each, own = self.worker_s + self.handoff_s, self.main_s + (self.step_s if self.step_on_cpu else 0.0)
+        each, own = self._core_s()
         slept = 0.0 if self.step_on_cpu else self.step_s
         slow = 1.0
         # How busy the cores are depends on the rate, and the rate on how busy they are: a few rounds settle it.
         for _ in range(40):
             bounds = {
-                "workers": self.batch_size * workers / (each * slow or _NOTHING_S),
+                "workers": self.batch_size * workers / (each * slow + self.waited_s or _NOTHING_S),
                 "cores": self.batch_size * cores / ((each + own) * slow or _NOTHING_S),
                 "main": self.batch_size / (own * slow + slept or _NOTHING_S),
             }
             rate = min(bounds.values()) / self.batch_size * slow
             slow = (slow + self.contention.slowdown(min(workers, rate * each) + min(1.0, rate * own))) / 2
-        return bounds
-
-    def sample_per_s(self, workers: int) -> float:
-        """The predicted throughput."""
-        return min(self.bounds(workers).values())
+        return bounds, slow
 
     def limit(self, workers: int) -> str:
         """What holds the loader back at this number of workers."""
@@ -88,8 +118,30 @@ class LoaderModel(Value, Drawn):
         return most
 
 
-def fit_contention(rates: Mapping[int, float], *, cores: int | None = None) -> Contention:
+def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) -> float:
+    """Rounds a second of `workers` that each wait `waited_s`, then want a core for `core_s`, and share `cores` evenly.
+
+    The closed network of a delay and a shared processor, which has a product form whatever the distributions (Baskett,
+    Chandy, Muntz and Palacios 1975): it holds where workers are out of step, as drawn waits make them.
+
+    >>> [round(sharing_rate(workers, 2, core_s=10e-3, waited_s=40e-3)) for workers in (1, 2, 8, 64)]
+    [20, 40, 147, 200]
+    """
+    if not core_s:
+        return workers / (waited_s or _NOTHING_S)
+    if not waited_s:
+        return min(workers, cores) / core_s
+    weights = [1.0]
+    for busy in range(1, workers + 1):
+        weights.append(weights[-1] * (workers - busy + 1) * core_s / waited_s / min(busy, cores))
+    served = sum(weight * min(busy, cores) for busy, weight in enumerate(weights))
+    return served / sum(weights) / core_s
+
+
+def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, waited_share: float = 0.0) -> Contention:
     """The `Contention` that fits the measured rates of 1, 2, ... processes best (least squares on the slowdown).
+
+    Of a call that waits for `waited_share` of its time, only the rest slows others and is slowed.
 
     >>> fit_contention({1: 100.0, 2: 182.0}, cores=2).sigma
     0.098901
@@ -101,10 +153,15 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None) -> C
             why="slowdowns are relative to it",
             next="measure 1, 2, ... processes",
         )
-    pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
+    busy = 1.0 - waited_share
+    pairs = [
+        (busy * max(0.0, min(n, cores) * busy - busy), min(n, cores) * rates[1] / rate - 1)
+        for n, rate in rates.items()
+        if 1 < n <= cores
+    ]
     weight = sum(x * x for x, _ in pairs)
     sigma = max(0.0, sum(x * y for x, y in pairs) / weight) if weight else 0.0
-    return Contention(round(sigma, 6), cores, dict(rates))
+    return Contention(round(sigma, 6), cores, dict(rates), round(waited_share, 6))
 
 
 def measure_contention(
@@ -112,32 +169,41 @@ def measure_contention(
 ) -> Contention:
     """The `Contention` of `work` on this machine: n forked processes repeat it for `seconds`, in interleaved rounds.
 
+    What one process alone spends on no core is its `waited_share`: on a busy machine that holds the turns of other
+    programs, which are no work of these processes either.
     Where processes cannot fork, one process is measured and no contention is claimed.
     """
     cores = usable_cores()
     counts = list(dict.fromkeys([1, *(range(2, min(cores, 8) + 1) if processes is None else processes)]))
     if "fork" not in multiprocessing.get_all_start_methods():
-        return Contention(0.0, cores, {1: _counted(work, time.perf_counter() + seconds) / seconds})
-    seen: dict[int, list[float]] = {n: [] for n in counts}
+        before = meter()
+        done = _counted(work, before.wall_s + seconds)
+        found = split(before, meter())
+        return Contention(0.0, cores, {1: done / found.wall_s}, round(found.off_core_share, 6))
+    seen: dict[int, list[tuple[float, float]]] = {n: [] for n in counts}
     for _ in range(rounds):
         for n in counts:
             seen[n].append(_together(work, n, seconds))
     # Other programs only ever take away: the best round is the machine's own.
-    return fit_contention({n: max(rates) for n, rates in seen.items()}, cores=cores)
+    best = {n: max(found) for n, found in seen.items()}
+    return fit_contention({n: rate for n, (rate, _) in best.items()}, cores=cores, waited_share=best[1][1])
 
 
-def _together(work: Callable[[], Any], processes: int, seconds: float) -> float:
+def _together(work: Callable[[], Any], processes: int, seconds: float) -> tuple[float, float]:
+    """Calls a second of all processes together, and the mean share of their time that they were on no core."""
     context = multiprocessing.get_context("fork")
-    gate, counts = context.Barrier(processes + 1), context.Array("d", processes, lock=False)
+    gate = context.Barrier(processes + 1)
+    counts, waited = (context.Array("d", processes, lock=False) for _ in range(2))
     failures = context.SimpleQueue()
 
     def run(place: int) -> None:
         try:
             work()
             gate.wait(60)
-            begin = time.perf_counter()
-            done = _counted(work, begin + seconds)
-            counts[place] = done / (time.perf_counter() - begin)
+            before: Meter = meter()
+            done = _counted(work, before.wall_s + seconds)
+            found = split(before, meter())
+            counts[place], waited[place] = done / found.wall_s, found.off_core_share
         except BrokenBarrierError:
             return
         except BaseException as error:
@@ -160,7 +226,7 @@ def _together(work: Callable[[], Any], processes: int, seconds: float) -> float:
         for child in children:
             if child.is_alive():
                 child.kill()
-    return float(sum(counts))
+    return float(sum(counts)), float(sum(waited)) / processes
 
 
 def _failed(failures: Any, children: Sequence[Any], limit_s: float) -> EdlError:

@@ -115,7 +115,7 @@ def draw_model(axes: Axes, model: LoaderModel, *, most: int = 8) -> Axes:
     """`draw_prediction` of a loader's model for 1 to `most` workers, with what each part allows."""
     each = {workers: model.bounds(workers) for workers in range(1, most + 1)}
     bounds = {part: {workers: found[part] for workers, found in each.items()} for part in each[1]}
-    return draw_prediction(axes, {workers: min(found.values()) for workers, found in each.items()}, bounds=bounds)
+    return draw_prediction(axes, {workers: model.sample_per_s(workers) for workers in each}, bounds=bounds)
 
 
 def draw_decoders(axes: Axes, ranks: DecoderRanks) -> Axes:
