@@ -11,9 +11,17 @@ from edl_labs.exercises.lab02_roofline.judge.drawn_operations import OPERATIONS
 _CLEAR = 1.15  # nearer to the ridge, a rounded peak or bandwidth would decide
 # Tiles along the two sides of a product that make as many blocks as there are SMs.
 _GRIDS = {80: (8, 10), 108: (9, 12), 132: (11, 12)}
-# Six of each, with those of `_edges`. Half of the latency-limited ones lie above the ridge, and two memory-limited
-# ones above a V100's ridge.
-_QUOTA = {("latency", True): 3, ("latency", False): 2, ("math", False): 5, ("memory", True): 2, ("memory", False): 2}
+# Six of each, with those of `_edges`: limiter, whether the intensity suggests another one, whether it is a product.
+# Half of the latency-limited ones lie above the ridge, and two memory-limited ones above a V100's ridge. Kinds tell
+# little: of 14 products 4, 6 and 4 are limited by latency, math and memory, of the 4 others 2 by latency, 2 by memory.
+_QUOTA = {
+    ("latency", True, True): 3,
+    ("latency", False, True): 1,
+    ("latency", False, False): 1,
+    ("math", False, True): 5,
+    ("memory", True, True): 2,
+    ("memory", False, True): 2,
+}
 _TEMPTING_FLOP_PER_BYTE = 150  # above a V100's ridge of 139
 # SMs, FP16 tensor FLOP/s, bytes per second: V100, A100 of 40 and 80 GB, H100, H200 (datasheets, dense).
 _MACHINES = (
@@ -25,21 +33,21 @@ _MACHINES = (
 )
 
 
+# How often each of _MACHINES is drawn: two have no tempting layer, and plain memory-limited ones make up for that.
+_ANY = (0.2, 0.2, 0.2, 0.2, 0.2)
+_HOW_OFTEN = {("memory", True): (0, 1 / 3, 0, 1 / 3, 1 / 3), ("memory", False): (0.4, 1 / 15, 0.4, 1 / 15, 1 / 15)}
+
+
 @draws("diagnose")
 def layers(rng: Any) -> list[Any]:
-    wanted, cases = dict(_QUOTA), []
-    while any(wanted.values()):
-        case = _draw(rng)
-        kind = _kind(case)
-        if wanted.get(kind):
-            wanted[kind] -= 1
-            cases.append(case)
+    wanted = [kind for kind, count in _QUOTA.items() for _ in range(count)]
+    cases = [_fitting(rng, kind) for kind in wanted]
     cases += _edges(rng)
     return [cases[i] for i in rng.permutation(len(cases))]
 
 
-def _machine(rng: Any) -> dict[str, Any]:
-    drawn = _MACHINES[int(rng.integers(len(_MACHINES)))]
+def _machine(rng: Any, how_often: tuple[float, ...] = _ANY) -> dict[str, Any]:
+    drawn = _MACHINES[int(rng.choice(len(_MACHINES), p=how_often))]
     return {**drawn, "tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
 
 
@@ -64,8 +72,15 @@ def _edges(rng: Any) -> list[dict[str, Any]]:
     return [{"layer": layer, "machine": machine} for layer, machine in made]
 
 
-def _draw(rng: Any) -> dict[str, Any]:
-    machine = _machine(rng)
+def _fitting(rng: Any, kind: tuple[str, bool, bool]) -> dict[str, Any]:
+    """A layer of a kind, on a machine that is drawn first, so that the machine does not tell the limiter."""
+    machine = _machine(rng, _HOW_OFTEN.get(kind[:2], _ANY))
+    while _kind(case := _draw(rng, machine)) != kind:
+        pass
+    return case
+
+
+def _draw(rng: Any, machine: dict[str, Any]) -> dict[str, Any]:
     kind = str(rng.choice(["gemm", "gemm", "gemm", "linear", "linear", "relu", "layer_norm"]))
     layer = {"kind": kind, **(OPERATIONS[kind](rng) if kind in ("relu", "layer_norm") else {}), "itemsize": 2}
     powers = [int(2 ** float(rng.uniform(4, 13.5))) for _ in range(3)]
@@ -77,17 +92,17 @@ def _draw(rng: Any) -> dict[str, Any]:
         layer["elements"] = int(rng.integers(2000, 120_000))
     elif kind == "layer_norm" and rng.random() < 0.5:
         layer |= {"rows": int(rng.integers(8, 60)), "features": int(rng.integers(64, 1500))}
-    return {"layer": layer, "machine": machine}
+    return {"layer": layer, "machine": dict(machine)}
 
 
-def _kind(case: Any) -> tuple[str, bool]:
-    """The limiter of a case that no rounding decides (or nothing), and whether its intensity suggests another one."""
-    machine, reach = case["machine"], _reach(case["layer"])
+def _kind(case: Any) -> tuple[str, bool, bool]:
+    """The limiter of a case that no rounding decides (or nothing), whether its intensity suggests another, and kind."""
+    machine, reach, is_product = case["machine"], _reach(case["layer"]), bool(_sides(case["layer"]))
     over = reach * machine["bandwidth_byte_per_s"] / machine["peak_flop_per_s"]
     if _blocks(**case) < machine["sms"]:
-        return "latency", over > 1
+        return "latency", over > 1, is_product
     limiter = "math" if over > _CLEAR else "memory" if over < 1 / _CLEAR else ""
-    return limiter, limiter == "memory" and reach > _TEMPTING_FLOP_PER_BYTE
+    return limiter, limiter == "memory" and reach > _TEMPTING_FLOP_PER_BYTE, is_product
 
 
 def _sides(layer: Any) -> list[int]:

@@ -1,0 +1,62 @@
+"""diagnose: what a case is made of, without its sizes, tells next to nothing about what limits it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+SECRET, LEARNT = range(1000, 1200), range(2000, 2100)
+
+
+def parts(case):
+    """What can be read off a case without a size: its kind, its keys in their order, its machine, and pairs of them."""
+    layer, machine = case["layer"], case["machine"]
+    chip = (machine["sms"], machine["bandwidth_byte_per_s"])
+    return {
+        "nothing": (),
+        "kind": layer["kind"],
+        "keys": tuple(layer),
+        "length": len(layer),
+        "machine": chip,
+        "sms": machine["sms"],
+        "kind and machine": (layer["kind"], chip),
+        "product and machine": (len(layer) == 5, chip),
+    }
+
+
+def majority(cases, way):
+    """The most common answer for each value, and for one that never came the most common of all."""
+    found, answers = {}, Counter(answer for _, answer in cases)
+    for case, answer in cases:
+        found.setdefault(parts(case)[way], Counter())[answer] += 1
+    best = {value: counts.most_common(1)[0][0] for value, counts in found.items()}
+    return lambda case: best.get(parts(case)[way], answers.most_common(1)[0][0])
+
+
+@pytest.mark.parametrize("seeds", [[1], LEARNT], ids=["the public cases", "a hundred draws"])
+def test_a_case_without_its_sizes_does_not_tell_the_limiter(exercises, solution, seeds):
+    exercise = exercises["diagnose"]
+
+    def answered(seed):
+        return [(case, solution["diagnose"](case["layer"], case["machine"])) for case in exercise.draw_cases(seed)]
+
+    labelled = [pair for seed in seeds for pair in answered(seed)]
+    draws = [answered(seed) for seed in SECRET]
+    earned = {}
+    for way in parts(labelled[0][0]):
+        guess = majority(labelled, way)
+        hits = [[float(guess(case) == answer) for case, answer in draw] for draw in draws]
+        earned[way] = [exercise.spec.combine(found) for found in hits]
+
+    # Once in a hundred times, as luck may: two of 200 draws, and three standard deviations more.
+    assert {} == {way: lucky for way, shares in earned.items() if (lucky := sum(s > 0 for s in shares)) > 6}
+
+
+def test_kinds_are_limited_alike_in_every_draw(exercises, solution):
+    for seed in range(20):
+        cases = exercises["diagnose"].draw_cases(seed)
+        found = Counter((len(c["layer"]) == 5, solution["diagnose"](c["layer"], c["machine"])) for c in cases)
+
+        products = {(True, "latency"): 4, (True, "math"): 6, (True, "memory"): 4}
+        assert {**products, (False, "latency"): 2, (False, "memory"): 2} == found
