@@ -25,6 +25,7 @@ register_presenter("html", "edl_labs.ui:html")
 _HOMES = {
     "check": "edl_labs.checks._check",
     "hint": "edl_labs.checks._check",
+    "case": "edl_labs.checks._check",
     "Progress": "edl_labs.checks.progress",
     "Score": "edl_labs.checks.score",
     "Wrong": "edl_labs.errors",

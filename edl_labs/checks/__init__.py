@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edl_labs.checks._check import check, hint
+from edl_labs.checks._check import case, check, hint
 from edl_labs.checks._exercise import Exercise, Former, draws, exercise
 from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.chance import beyond_chance
@@ -18,6 +18,7 @@ __all__ = [
     "Score",
     "Wrong",
     "beyond_chance",
+    "case",
     "check",
     "close",
     "draws",

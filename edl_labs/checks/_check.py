@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
 from edl_labs.checks._judge import Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
@@ -14,11 +15,11 @@ from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.lab_cells import RUN_ABOVE, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
-from edl_labs.checks.outcome_display import Hint, show_outcome, show_running
-from edl_labs.checks.progress import latest_lab, remember
+from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
+from edl_labs.checks.progress import failing_case, latest_lab, remember
 from edl_labs.checks.score import Score
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
-from edl_labs.errors import EdlError
+from edl_labs.errors import EdlError, UsageError
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined.*", re.DOTALL)
 _HINTS_SHOWN: dict[str, int] = {}
@@ -40,18 +41,34 @@ def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
 
 
 def hint(name: str = "", number: int | None = None) -> Any:
-    """The next hint of an exercise, each a little closer to the answer; `number` (from 1) shows that one again."""
+    """The next hint of an exercise, each a little closer to the answer; `number` (from 1) shows that one again.
+
+    A notebook shows it at once, wherever in a cell it is asked for.
+    """
     try:
-        hints = lab_of(name, recent=latest_lab()).exercise(name).hints
+        hints = lab_of(name, recent=latest_lab(), verb="hint").exercise(name).hints
     except EdlError as error:
-        return Hint(str(name), 0, 0, str(error))
+        return shown_hint(Hint(str(name), 0, 0, str(error)))
     if not hints:
-        return Hint(name, 0, 0, f"{name} has no hints")
+        return shown_hint(Hint(name, 0, 0, f"{name} has no hints"))
     asked = _HINTS_SHOWN.get(name, 0) + 1 if number is None else number
     shown = min(max(1, asked), len(hints)) if isinstance(asked, int) else 1
     if number is None:
         _HINTS_SHOWN[name] = shown
-    return Hint(name, shown, len(hints), hints[shown - 1])
+    return shown_hint(Hint(name, shown, len(hints), hints[shown - 1]))
+
+
+def case(name: str, number: int | None = None) -> Any:
+    """The inputs of case `number` (from 1) of an exercise's public check, to try one's own code on.
+
+    Without a number: the first that was not right when it was last checked, else the first. Each call gives a new copy.
+    UsageError where the exercise has no such case.
+    """
+    cases, _ = lab_of(name, recent=latest_lab(), verb="case").golden(name)
+    chosen = number if number is not None else (failing_case(name) or 0) + 1
+    if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
+        raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
+    return plain_data.plain_copy(cases[chosen - 1])
 
 
 def _outcome(name: str, names: dict[str, Any], printed: Printed) -> Outcome:

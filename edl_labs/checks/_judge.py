@@ -23,6 +23,8 @@ class Outcome(Value):
     Optional practice has 0 of 0 points, and its state says all.
     """
 
+    OMITTED = ("before_restart",)
+
     name: str
     lab: str
     state: str
@@ -37,6 +39,8 @@ class Outcome(Value):
     cases_total: int = 0
     trusting: bool = False
     printed: str = ""
+    before_restart: bool = False
+    """It is an earlier kernel's: this one has not checked."""
 
     @property
     def is_practice(self) -> bool:

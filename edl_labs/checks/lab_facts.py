@@ -93,10 +93,10 @@ def _read(path: Path, _changed: int) -> LabFacts:
     return LabFacts(data["lab"], data["title"], data["minutes"], exercises, data["goldens"], data["locked"])
 
 
-def lab_of(name: str, *, recent: str = "") -> LabFacts:
+def lab_of(name: str, *, recent: str = "", verb: str = "check") -> LabFacts:
     """The facts of the lab that has the exercise `name`; UsageError with the nearest name when none has.
 
-    When no name is near, the error lists the exercises of the lab `recent`.
+    When no name is near, the error lists the exercises of the lab `recent`. `verb` is what was called.
     """
     import difflib
 
@@ -116,7 +116,7 @@ def lab_of(name: str, *, recent: str = "") -> LabFacts:
         else f"{recent} has {', '.join(recent_names)}"
         if recent_names
         else "each exercise has its own name",
-        next=f'did you mean check("{near[0]}")?' if near else _how_to_name(names),
+        next=f'did you mean {verb}("{near[0]}")?' if near else _how_to_name(names),
     )
 
 

@@ -49,9 +49,7 @@ def outcome_text(outcome: Outcome) -> str:
             if text:
                 lines.append(f"  {word + ':':<5} {_indent(text)}")
     if outcome.case_text:
-        lines.append(
-            f"  case {(outcome.case_index or 0) + 1} of {outcome.cases_total}:\n    {_indent(outcome.case_text)}"
-        )
+        lines.append(f"  {_case_title(outcome)}:\n    {_indent(outcome.case_text)}")
     if outcome.printed.strip():
         lines.append(f"  {_printed_title(outcome).lower()}: {_indent(_cut(outcome.printed))}")
     return "\n".join(lines)
@@ -73,7 +71,7 @@ def outcome_html(outcome: Outcome) -> str:
             if getattr(outcome, word)
         ]
     if outcome.case_text:
-        title = f"Case {(outcome.case_index or 0) + 1} of {outcome.cases_total}"
+        title = _case_title(outcome).capitalize()
         rows.append(_details(title, outcome.case_text, is_open=True))
     if outcome.printed.strip():
         rows.append(_details(_printed_title(outcome), _cut(outcome.printed), is_open=False))
@@ -85,7 +83,7 @@ def progress_text(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> st
     """The points so far: one line for the lab, one for each exercise."""
     lines = [f"{facts.title}: {_so_far(facts, outcomes)} points so far"]
     for known, outcome, ratio in _each(facts, outcomes):
-        sign, state = (SIGNS[outcome.state], outcome.state) if outcome else ("·", _unchecked(known))
+        sign, state = (SIGNS[outcome.state], _state(outcome)) if outcome else ("·", _unchecked(known))
         lines.append(f"  {sign} {known.name}: {ratio} ({state})")
     practice = _practice(facts, outcomes)
     return "\n".join([*lines, *([_PRACTICE, *(f"  {line}" for line in practice)] if practice else [])])
@@ -97,8 +95,9 @@ def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> st
     fields = []
     for known, outcome, ratio in _each(facts, outcomes):
         state = outcome.state if outcome and known.kind != "explain" else ""
+        told = _state(outcome) if outcome and state else _unchecked(known)
         fields.append(
-            f'<span title="{escape(known.name)}: {ratio}, {state or _unchecked(known)}" style="display:inline-block;'
+            f'<span title="{escape(known.name)}: {ratio}, {told}" style="display:inline-block;'
             f"width:{100 * known.points / total:.4g}%;height:1em;background:{COLOURS.get(state, 'transparent')};"
             f'border:1px solid {IDLE};box-sizing:border-box"></span>'
         )
@@ -111,7 +110,9 @@ def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> st
 
 def score_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
     """One line under the report: the lab so far."""
-    return f'<span style="opacity:.75">{escape(facts.title)} so far: {_so_far(facts, outcomes)} points</span>'
+    before = sum(outcome.points for outcome in outcomes.values() if outcome is not None and outcome.before_restart)
+    note = f", {number_text(before)} of them before the restart" if before else ""
+    return f'<span style="opacity:.75">{escape(facts.title)} so far: {_so_far(facts, outcomes)} points{note}</span>'
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,42 @@ class Hint:
     text: str
 
     def __repr__(self) -> str:
-        return f"hint {self.number} of {self.total} for {self.name}: {self.text}" if self.total else self.text
+        last = ", the last" if self.is_last else ""
+        return f"hint {self.number} of {self.total}{last} for {self.name}: {self.text}" if self.total else self.text
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no further hint follows."""
+        return 1 < self.total == self.number
 
     def _repr_html_(self) -> str:
         head = f"Hint {self.number} of {self.total}" if self.total else "Hint"
+        head += ", the last" if self.is_last else ""
         return (
             f'<div style="border-left:4px solid {NOTE};padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
             f"{_prose(self.text)}</div>"
         )
+
+
+class ShownHint(Hint):
+    """A hint that a notebook has shown already: as the last line of a cell it is not shown again."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+def shown_hint(hint: Hint) -> Hint:
+    """The hint, shown at once in a notebook, wherever in a cell it was asked for."""
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+
+        if get_ipython() is None:
+            return hint
+        display(hint)
+    except Exception:
+        return hint
+    return ShownHint(hint.name, hint.number, hint.total, hint.text)
 
 
 class _Report:
@@ -154,6 +183,12 @@ def show_outcome(outcome: Outcome) -> None:
     except Exception:
         pass
     print(outcome_text(outcome))
+
+
+def _case_title(outcome: Outcome) -> str:
+    failing = outcome.cases_total - outcome.cases_right
+    place = f"case {(outcome.case_index or 0) + 1} of {outcome.cases_total}"
+    return f"{place}; {failing} {'is' if failing == 1 else 'are'} not right"
 
 
 def show_running(name: str, after_s: float) -> None:
@@ -197,9 +232,13 @@ def _practice(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> list[s
     """One line for each exercise that gives no points: they are a part of their own at the end."""
     found = [(known, outcomes[known.name]) for known in facts.exercises if known.optional]
     return [
-        f"{SIGNS[outcome.state]} {known.name} ({outcome.state})" if outcome else f"· {known.name} (not checked yet)"
+        f"{SIGNS[outcome.state]} {known.name} ({_state(outcome)})" if outcome else f"· {known.name} (not checked yet)"
         for known, outcome in found
     ]
+
+
+def _state(outcome: Outcome) -> str:
+    return f"{outcome.state}, before the restart" if outcome.before_restart else outcome.state
 
 
 def _unchecked(known: ExerciseFacts) -> str:

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import outcome_display as display
-from edl_labs.checks._judge import Outcome
-from edl_labs.checks.lab_facts import LabFacts, facts
+from edl_labs.checks._judge import STATES, Outcome
+from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts, facts
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
 _WIDGETS: list[tuple[str, Any]] = []
 
 
+_BESIDE = ".edl_labs"  # a folder beside the notebook
+
+
 def remember(outcome: Outcome) -> None:
-    """Keep an outcome as the latest of its exercise in this process."""
+    """Keep an outcome as the latest of its exercise: in this process, and in a notebook beside it for the next one."""
     _LATEST.pop((outcome.lab, outcome.name), None)
     _LATEST[outcome.lab, outcome.name] = outcome
+    if outcome.lab and is_notebook():
+        _write_beside(outcome)
     for lab, widget in _WIDGETS:
         if lab == outcome.lab:
             widget.value = Progress(lab).html()
+
+
+def is_notebook() -> bool:
+    """Whether this process is a notebook's kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _write_beside(outcome: Outcome) -> None:
+    """What a restarted kernel shows as earned before it; a folder that cannot be written to is no trouble."""
+    path = Path(_BESIDE) / f"{outcome.lab}.json"
+    kept = {**_read_beside(outcome.lab), outcome.name: [outcome.state, outcome.points, outcome.max_points]}
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
+        os.replace(part, path)
+
+
+def _read_beside(lab: str) -> dict[str, Any]:
+    try:
+        found = json.loads((Path(_BESIDE) / f"{lab}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _before_restart(known: ExerciseFacts, lab: str, kept: dict[str, Any]) -> Outcome | None:
+    """What an earlier kernel said of an exercise, where it can be believed."""
+    state, points, most = kept[known.name] if _is_outcome(kept.get(known.name)) else ("", 0.0, 0.0)
+    if state not in STATES or most != known.points or not 0 <= points <= most:
+        return None
+    return Outcome(known.name, lab, state, points, most, before_restart=True)
+
+
+def _is_outcome(value: Any) -> bool:
+    return isinstance(value, list) and [type(part) in (str, int, float) for part in value] == [True] * 3
+
+
+def failing_case(name: str) -> int | None:
+    """The place of the first case that was not right in the latest check of an exercise in this process."""
+    return next((outcome.case_index for (_, known), outcome in _LATEST.items() if known == name), None)
 
 
 def latest_lab() -> str:
@@ -27,7 +80,7 @@ def latest_lab() -> str:
 
 
 class Progress:
-    """The points of a lab so far, as this process has checked them: text, or a small picture in a notebook.
+    """The points of a lab so far, as they were checked, here or before a restart: text, or a picture in a notebook.
 
     Exercises marked by hand count as open until a person has read them.
     """
@@ -38,8 +91,14 @@ class Progress:
 
     @property
     def outcomes(self) -> dict[str, Outcome | None]:
-        """The latest outcome of each exercise in the lab's order; None where it was not checked yet."""
-        return {e.name: _LATEST.get((self.lab, e.name)) for e in self.facts.exercises}
+        """The latest outcome of each exercise in the lab's order; None where it was not checked yet.
+
+        In a notebook, what this kernel has not checked is as an earlier one left it, and says so.
+        """
+        kept = _read_beside(self.lab) if is_notebook() else {}
+        return {
+            e.name: _LATEST.get((self.lab, e.name)) or _before_restart(e, self.lab, kept) for e in self.facts.exercises
+        }
 
     @property
     def points(self) -> float:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from edl_labs import Progress, check, hint
+from edl_labs import Progress, case, check, hint
 from edl_labs.checks import _check, progress
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
+from edl_labs.errors import UsageError
 from tests.unit.checks import course
 
 pytestmark = pytest.mark.usefixtures("numbers")
@@ -39,7 +40,8 @@ def test_a_wrong_answer_is_told_what_why_next_and_the_inputs_but_not_the_answer(
     out = capsys.readouterr().out
     assert 0 == score
     assert (
-        'what: that is three times\n  why:  x was added twice\n  next: hint("double")\n  case 1 of 4:\n    x = ' in out
+        'what: that is three times\n  why:  x was added twice\n  next: hint("double")\n'
+        "  case 1 of 4; 4 are not right:\n    x = " in out
     )
     x = float(out.rpartition("x = ")[2])
     assert str(2 * x) not in out
@@ -292,3 +294,74 @@ def test_a_name_that_nobody_defines_is_the_codes_own(numbers: Path) -> None:
     outcome = check("double", names).outcome
 
     assert ("wrong", "your code raised NameError: name 'torhc' is not defined") == (outcome.state, outcome.what)
+
+
+def test_the_last_hint_says_so_and_another_verb_is_suggested() -> None:
+    assert "hint 2 of 2, the last for double: think twice" == repr(hint("double", 2))
+    assert "Hint 2 of 2, the last" in hint("double", 2)._repr_html_()
+    assert 'did you mean hint("double")?' in hint("dubble").text
+
+
+def test_a_hint_is_shown_at_once_in_a_notebook_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.get_ipython", lambda: object())
+    monkeypatch.setattr("IPython.display.display", shown.append)
+
+    found = hint("double")
+
+    assert ["think"] == [one.text for one in shown]
+    assert None is found._ipython_display_(), "as a cell's last line it shows nothing more"
+
+
+def test_a_case_gives_its_inputs_as_values_the_failing_one_first() -> None:
+    first = case("double", 1)
+
+    check("double", {"double": lambda x: 2 * x if x == first["x"] else 3 * x})
+
+    assert {"x"} == set(case("double"))
+    assert case("double", 2) == case("double") != first
+    first["x"] = None
+    assert None is not case("double", 1)["x"]
+    with pytest.raises(UsageError, match="double has no case 9"):
+        case("double", 9)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A kernel in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "is_notebook", lambda: True)
+
+
+@pytest.mark.usefixtures("notebook")
+def test_points_survive_a_restart_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    check("double", {"double": lambda x: 2 * x})
+    monkeypatch.setattr(progress, "_LATEST", {})  # the kernel starts again
+
+    card = Progress(course.LAB)
+
+    assert 2.0 == card.points
+    assert "✓ double: 2 / 2 (passed, before the restart)" in str(card)
+    score = check("quadruple", {"quadruple": lambda x: x})
+    assert "Numbers so far: 2 / 6 points, 2 of them before the restart" in score._repr_mimebundle_()["text/html"]
+    check("double", {"double": lambda x: 0})
+    assert 0.0 == Progress(course.LAB).points
+
+
+@pytest.mark.usefixtures("notebook")
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"double": ["passed", 99.0, 99.0]}', '{"double": ["great", 2, 2]}', '{"double": 2}']
+)
+def test_points_that_cannot_be_believed_count_nothing(text: str, tmp_path: Path) -> None:
+    (tmp_path / ".edl_labs").mkdir()
+    (tmp_path / ".edl_labs" / f"{course.LAB}.json").write_text(text)
+
+    assert 0.0 == Progress(course.LAB).points
+
+
+def test_outside_of_a_notebook_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    check("double", {"double": lambda x: 2 * x})
+
+    assert not (tmp_path / ".edl_labs").exists()
