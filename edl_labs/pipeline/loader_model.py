@@ -141,7 +141,7 @@ def sharing_rate(workers: int, cores: float, *, core_s: float, waited_s: float) 
 def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, waited_share: float = 0.0) -> Contention:
     """The `Contention` that fits the measured rates of 1, 2, ... processes best (least squares on the slowdown).
 
-    Of a call that waits for `waited_share` of its time, only the rest slows others and is slowed.
+    A slowdown is that of whole calls: of work that waits, noise over its small busy part would say nothing.
 
     >>> fit_contention({1: 100.0, 2: 182.0}, cores=2).sigma
     0.098901
@@ -153,12 +153,7 @@ def fit_contention(rates: Mapping[int, float], *, cores: int | None = None, wait
             why="slowdowns are relative to it",
             next="measure 1, 2, ... processes",
         )
-    busy = 1.0 - waited_share
-    pairs = [
-        (busy * max(0.0, min(n, cores) * busy - busy), min(n, cores) * rates[1] / rate - 1)
-        for n, rate in rates.items()
-        if 1 < n <= cores
-    ]
+    pairs = [(min(n, cores) - 1, min(n, cores) * rates[1] / rate - 1) for n, rate in rates.items() if 1 < n <= cores]
     weight = sum(x * x for x, _ in pairs)
     sigma = max(0.0, sum(x * y for x, y in pairs) / weight) if weight else 0.0
     return Contention(round(sigma, 6), cores, dict(rates), round(waited_share, 6))

@@ -125,7 +125,7 @@ def working_sets(capacities: Sequence[tuple[str, float]], *, smallest_bytes: int
     """The sizes worth a look: all where no cache is told, else three inside each cache and one well beyond the last.
 
     >>> working_sets([("L1", 64 << 10), ("LLC", 1 << 20)], smallest_bytes=16 << 10, largest_bytes=8 << 20)
-    [16384, 24576, 49152, 98304, 262144, 786432, 4194304]
+    [16384, 32768, 49152, 98304, 262144, 786432, 4194304]
     """
     every = sizes(largest_bytes, smallest_bytes=smallest_bytes)
     if not capacities:
