@@ -154,6 +154,9 @@ def prove_labs(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Make small mistakes in each solution: which of them lose no points?")
     ] = False,
+    adapters: Annotated[
+        bool, typer.Option("--adapters", help="Try library functions behind adapters too; some minutes a lab.")
+    ] = False,
     sample: Annotated[int | None, typer.Option(min=1, help="With --mutants: so many of each exercise.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -170,7 +173,7 @@ def prove_labs(
     proofs = []
     for name in labs or course.lab_names():
         with ProgressLines(quiet=as_json) as progress:
-            proofs.append(prove(course, name, seeds=seeds, progress=progress))
+            proofs.append(prove(course, name, seeds=seeds, adapters=adapters, progress=progress))
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:
         emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})

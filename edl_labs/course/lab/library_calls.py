@@ -1,6 +1,8 @@
 """Library functions handed in as answers: none may earn a point, unless lab.toml allows it in a sentence.
 
-A submission of this kind is one line, `from X import f as name`, for a function or class that an exercise asks for.
+A submission of this kind is one line, `from X import f as name`, for a function or class that an exercise asks for, or
+an adapter of at most three: what `adapted_calls` finds for functions of plain data, and for others, whose arguments
+cannot be called with twice, the arguments in another order; for classes, the settings that both know.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ import pkgutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, permutations
 from typing import Any
 
 from edl_labs.checks import Exercise, judge
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.adapted_calls import Found, adapters
 from edl_labs.course.lab.parsed_lab import Lab
-from edl_labs.course.lab.source import Cell
 from edl_labs.errors import EdlError
 
 # What others than edl_labs have for what the labs ask; all of math and statistics is tried beside them.
@@ -36,15 +39,22 @@ _NOT_STUDENTS = ("edl_labs.course", "edl_labs.cli")
 _BATCH = 60  # candidates a fork: its start is shared, and one that hangs costs the others a second try
 _BATCH_S, _ALONE_S = 8.0, 2.0  # of CPU: a wrong function ends at once, but for those that measure the machine
 _NONE = "def {name}(*given, **named):\n    return None\n"
+_ARRANGED = "{call}\ndef {name}(*given, **named):\n    return _asked({order})\n"
+_KNOWN = (
+    "{call}\ndef {name}(*given, **named):\n"
+    "    return _asked(*given, **{{name: value for name, value in named.items() if name in {known}}})\n"
+)
+_MOST_ARRANGED = 600  # orders of arguments for each function that is asked for: ten batches
 
 
 @dataclass(frozen=True)
 class Earned:
-    """What a library function earned in an exercise, in the place of the function `name`."""
+    """What a library function earned in an exercise, in the place of the function `name`, behind an adapter if any."""
 
     path: str
     name: str
     points: float
+    adapter: str = ""
 
 
 @cache
@@ -65,7 +75,7 @@ def library_functions() -> Mapping[str, inspect.Signature | None]:
     listed = dict(found.values())
     for path in (
         *RIVALS,
-        *(f"{m}.{n}" for m in _WHOLE_MODULES for n in dir(importlib.import_module(m)) if n[0] != "_"),
+        *(f"{m}.{n}" for m in _WHOLE_MODULES for n in _public(importlib.import_module(m))),
     ):
         module, _, name = path.rpartition(".")
         listed[path] = getattr(importlib.import_module(module), name, None)
@@ -79,25 +89,39 @@ def earned_by_library(
     cases: Mapping[tuple[str, int], list[Any]],
     wants: Mapping[tuple[str, int], list[Any]],
     progress: Callable[[str], None] = lambda name: None,
+    *,
+    adapted: bool = False,
 ) -> dict[str, list[Earned]]:
     """What each exercise gives for library functions, under every one of the seeds in `wants`.
 
     Beside other functions of the solution one earns what is more than the points of a function that returns None.
+    With `adapted`, behind adapters too, which takes a minute or two of CPU time a lab.
     """
-    with _Trials(course, lab) as trials:
+    found_by_machine, first = _adapters(course, lab, exercises, cases) if adapted else ({}, {})
+    with _Trials(course, lab, found_by_machine, first, adapted=adapted) as trials:
         found = {}
         for name, exercise in exercises.items():
             seeds = [(cases[key], want) for key, want in wants.items() if key[0] == name]
-            found[name] = list(trials.earned(exercise, lab.cell("solve", name), seeds))
+            found[name] = list(trials.earned(exercise, seeds))
             progress(name)
     return found
+
+
+def _adapters(
+    course: Course, lab: Lab, exercises: Mapping[str, Exercise], cases: Mapping[tuple[str, int], list[Any]]
+) -> tuple[Found, dict[str, int]]:
+    public = {name: next(drawn for key, drawn in cases.items() if key[0] == name) for name in exercises}
+    few = {name: drawn[:1] if exercises[name].trains else drawn for name, drawn in public.items()}
+    asked = {name: [node.name for node in asked_of(lab, name) if isinstance(node, ast.FunctionDef)] for name in few}
+    paths = list(library_functions())
+    return adapters(lab.namespace_cells(), asked, few, paths, exercises_folder=course.exercises)
 
 
 class _Trials:
     """The process in which library functions stand in for the solution's, a batch in a fork."""
 
-    def __init__(self, course: Course, lab: Lab) -> None:
-        self.course, self.lab = course, lab
+    def __init__(self, course: Course, lab: Lab, found: Found, first: Mapping[str, int], *, adapted: bool) -> None:
+        self.course, self.lab, self.found, self.first, self.adapted = course, lab, found, first, adapted
         self.worker: Worker | None = None
         self.slow: set[str] = set()
 
@@ -109,35 +133,55 @@ class _Trials:
             self.worker.__exit__()
             self.worker = None
 
-    def earned(self, exercise: Exercise, cell: Cell, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
+    def earned(self, exercise: Exercise, seeds: list[tuple[list[Any], list[Any]]]) -> Iterator[Earned]:
         most = self.lab.exercise(exercise.name).weight
-        for asked in (node for node in cell.tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)):
-            tried = [path for path, signature in library_functions().items() if fits(signature, asked)]
-            answers = self._try(exercise, asked.name, tried, seeds[0][0][:1])
-            tried = [path for path in tried if "value" in (answers[path] or [{}])[0]]
-            points = dict.fromkeys(["", *tried], most)
+        for asked in asked_of(self.lab, exercise.name):
+            cells = self._candidates(asked)
+            at = self.first.get(asked.name, 0)  # the first case in which it is called at all
+            answers = self._try(exercise, cells, seeds[0][0][at : at + 1])
+            cells = {key: cell for key, cell in cells.items() if "value" in (answers[key] or [{}])[0]}
+            nothing = ("", "")
+            cells[nothing] = _NONE.format(name=asked.name)
+            points = dict.fromkeys(cells, most)
             for cases, wants in seeds:
-                answers = self._try(exercise, asked.name, list(points), cases)
-                for path, records in answers.items():
+                answers = self._try(exercise, {key: cell for key, cell in cells.items() if points[key] > 0}, cases)
+                for key, records in answers.items():
                     given = judge(exercise, cases, records, wants, points=most).points if records else 0.0
-                    points[path] = min(points[path], given)
-            nothing = points.pop("")
-            yield from (Earned(path, asked.name, given) for path, given in points.items() if given > nothing)
+                    points[key] = min(points[key], given)
+            for (path, adapter), given in points.items():
+                if given > points[nothing]:
+                    yield Earned(path, asked.name, given, adapter)
+
+    def _candidates(self, asked: ast.FunctionDef | ast.ClassDef) -> dict[tuple[str, str], str]:
+        """Cells by library function and adapter, which is empty where the function itself is handed in."""
+        known = library_functions()
+        cells = {(path, ""): _cell(path, asked.name) for path, signature in known.items() if fits(signature, asked)}
+        found: list[tuple[str, str]] = []
+        if not self.adapted:
+            pass
+        elif isinstance(asked, ast.ClassDef):
+            found = [(path, _with_known(path, signature, asked)) for path, signature in known.items()]
+        elif asked.name in self.found:
+            found = [(path, code) for path, code in self.found[asked.name]]
+        else:
+            direct = [path for path, _ in cells]
+            found = list(islice(_other_orders(direct, asked), _MOST_ARRANGED))
+        return cells | {(path, code): code for path, code in found if code}
 
     def _try(
-        self, exercise: Exercise, name: str, paths: list[str], cases: list[Any]
-    ) -> dict[str, list[dict[str, Any]] | None]:
-        """The records of each path, None for one that ends its process or takes too long."""
-        quick, alone = [path for path in paths if path not in self.slow], [path for path in paths if path in self.slow]
-        found: dict[str, list[dict[str, Any]] | None] = {}
+        self, exercise: Exercise, cells: Mapping[tuple[str, str], str], cases: list[Any]
+    ) -> dict[tuple[str, str], list[dict[str, Any]] | None]:
+        """The records of each cell, None for one that ends its process or takes too long."""
+        quick, alone = [key for key in cells if key[0] not in self.slow], [key for key in cells if key[0] in self.slow]
+        found: dict[tuple[str, str], list[dict[str, Any]] | None] = {}
         for batch in (quick[at : at + _BATCH] for at in range(0, len(quick), _BATCH)):
-            answers = self._ask(exercise, [_cell(path, name) for path in batch], cases, cpu_s=_BATCH_S)
+            answers = self._ask(exercise, [cells[key] for key in batch], cases, cpu_s=_BATCH_S)
             found.update(zip(batch, answers or [None] * len(batch), strict=True))
             alone += batch if answers is None else []
-        for path in alone:
-            answers = self._ask(exercise, [_cell(path, name)], cases, cpu_s=_ALONE_S)
-            found[path] = None if answers is None else answers[0]
-            self.slow |= {path} if answers is None else set()
+        for key in alone:
+            answers = self._ask(exercise, [cells[key]], cases, cpu_s=_ALONE_S)
+            found[key] = None if answers is None else answers[0]
+            self.slow |= {key[0]} if answers is None else set()
         return found
 
     def _ask(self, exercise: Exercise, cells: list[str], cases: list[Any], *, cpu_s: float) -> list[Any] | None:
@@ -177,9 +221,34 @@ def _binds(signature: inspect.Signature, positional: int, named: list[str]) -> b
     return True
 
 
+def asked_of(lab: Lab, name: str) -> list[ast.FunctionDef | ast.ClassDef]:
+    """The functions and classes that an exercise asks for."""
+    tree = lab.cell("solve", name).tree
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+
+
 def _cell(path: str, name: str) -> str:
     module, _, function = path.rpartition(".")
-    return f"from {module} import {function} as {name}\n" if path else _NONE.format(name=name)
+    return f"from {module} import {function} as {name}\n"
+
+
+def _other_orders(paths: list[str], asked: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Adapters that hand the positional arguments to each function in every other order."""
+    count = len(asked.args.posonlyargs) + len(asked.args.args)
+    for places in islice(permutations(range(count)), 1, None):
+        order = ", ".join([*(f"given[{place}]" for place in places), "**named"])
+        for path in paths:
+            yield path, _ARRANGED.format(call=_cell(path, "_asked").strip(), name=asked.name, order=order)
+
+
+def _with_known(path: str, signature: inspect.Signature | None, asked: ast.ClassDef) -> str:
+    """An adapter that hands a class the settings that it knows too; empty where it knows none, or all."""
+    made = [node for node in asked.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+    names = [arg.arg for one in made for arg in (*one.args.args[1:], *one.args.kwonlyargs)]
+    known = [name for name in names if signature is not None and name in signature.parameters]
+    if not known or known == names:
+        return ""
+    return _KNOWN.format(call=_cell(path, "_asked").strip(), name=asked.name, known=known)
 
 
 def _imports() -> str:
@@ -199,6 +268,11 @@ def _modules(package: Any) -> Iterator[Any]:
         yield module
         if found.ispkg:
             yield from _modules(module)
+
+
+def _public(module: Any) -> list[str]:
+    """What a module says is its own, not what it imports: a product is nobody's answer."""
+    return list(getattr(module, "__all__", None) or (name for name in dir(module) if name[0] != "_"))
 
 
 def _is_error(value: Any) -> bool:

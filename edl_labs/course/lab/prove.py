@@ -100,13 +100,18 @@ Records = dict[tuple[str, int], Any]
 Progress = Callable[[int, int, str], None]
 
 
-def prove(course: Course, lab: Lab | str, *, seeds: int = 20, progress: Progress | None = None) -> LabProof:
-    """The proof of every exercise of a lab. It raises for a lab that cannot be read or run, and only then."""
+def prove(
+    course: Course, lab: Lab | str, *, seeds: int = 20, adapters: bool = False, progress: Progress | None = None
+) -> LabProof:
+    """The proof of every exercise of a lab. It raises for a lab that cannot be read or run, and only then.
+
+    With `adapters` library functions are tried behind adapters too.
+    """
     lab = read_lab(course, lab) if isinstance(lab, str) else lab
     check_places(course, lab, goldens=True)
     with course.activated():
         proving = _Proving(course, lab, exercises_of(course, lab), max(1, seeds))
-        proving.run(progress)
+        proving.run(progress, adapters=adapters)
         proofs = [proving.proof(one) for one in lab.exercises]
     return LabProof(lab.name, max(1, seeds), tuple(proofs))
 
@@ -149,7 +154,7 @@ class _Proving:
         count = min(seeds, TRAINING_SEEDS) if exercise.trains else seeds
         return list(range(PUBLIC_SEED, PUBLIC_SEED + count))
 
-    def run(self, progress: Progress | None) -> None:
+    def run(self, progress: Progress | None, *, adapters: bool = False) -> None:
         """Run every variant, two at a time; afterwards each holds its records."""
         variants = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
         if not self.registered:
@@ -166,7 +171,7 @@ class _Proving:
         for (name, seed), records in self.reference.records.items():
             self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
         few = {key: want for key, want in self.wants.items() if key[1] < PUBLIC_SEED + LIBRARY_SEEDS}
-        self.library = earned_by_library(self.course, self.lab, self.registered, self.cases, few)
+        self.library = earned_by_library(self.course, self.lab, self.registered, self.cases, few, adapted=adapters)
 
     def _gather(self, variant: _Variant) -> None:
         asked = [(name, seed) for name in self.registered for seed in self._seeds(variant, name)]
@@ -294,7 +299,11 @@ def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
 
 def _from_library(earned: list[Earned], allowed: dict[str, str]) -> Found:
     """Whether only those library functions earn points that lab.toml allows, and all of those do."""
-    found = [f"{one.path} as {one.name} earns {one.points:g}" for one in earned if one.path not in allowed]
+    found = [
+        f"{one.path} as {one.name} earns {one.points:g}" + (f" behind {one.adapter!r}" if one.adapter else "")
+        for one in earned
+        if one.path not in allowed
+    ]
     idle = [f"lab.toml allows {path}, which earns nothing" for path in allowed if path not in {e.path for e in earned}]
     return Found(
         not (found or idle), "; ".join(found + idle) or f"no library function earns points, {len(allowed)} allowed"

@@ -1,0 +1,94 @@
+"""Library functions behind adapters: what is tried, what is read, and what is found where it answers."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.adapted_calls import adapters
+from edl_labs.course.lab.arranged_arguments import arranged, readings, same
+from edl_labs.roofline.network import Cluster
+from edl_labs.roofline.work import Work
+
+
+def arrangements(function, given, **hints):
+    return list(arranged(inspect.signature(function), hints, given))
+
+
+def test_arguments_of_the_same_name_are_matched_from_the_entries_of_dicts_too():
+    found = arrangements(lambda ridge, itemsize: 0, {"machine": {"ridge": 2.0}, "itemsize": 4})
+
+    assert "ridge=machine['ridge'], itemsize=itemsize" == found[0]
+
+
+def test_what_has_no_name_of_its_own_is_tried_in_every_order():
+    found = arrangements(lambda x, y: 0, {"a": 1, "b": 2})
+
+    assert {"a, b", "b, a", "x=a, y=b", "x=b, y=a", "a", "b"} - {"a", "b"} <= set(found)
+
+
+def test_types_that_an_annotation_excludes_are_not_tried():
+    found = arrangements(lambda x: 0, {"a": 1, "name": "fp16"}, x=str)
+
+    assert {"x=name", "name"} == set(found)
+
+
+def test_a_dataclass_that_is_asked_for_is_made_of_what_there_is():
+    given = {"batch": 64, "nodes": 2, "node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
+
+    found = arrangements(lambda cluster, minibatch: 0, given, cluster=Cluster)
+
+    made = "_made['Cluster'](nodes=nodes, node_flop_per_s=node_flop_per_s, link_byte_per_s=link_byte_per_s)"
+    assert f"cluster={made}, minibatch=batch" in found
+
+
+@pytest.mark.parametrize(
+    ("found", "want", "expected"),
+    [
+        (Work(2e9, 0, 1e8), 20.0, "found.intensity_flop_per_byte"),
+        (Work(2e9, 0, 1e8), [2e9, 1e8], "[found.contraction_flops, found.moved_bytes]"),
+        ({"a": 3, "b": 4.5}, 4.5, "found['b']"),
+        ((7, 8.5), 8.5, "found[1]"),
+        (range(3), [0, 1, 2], "found"),
+    ],
+)
+def test_an_answer_is_read_from_a_result_in_one_step(found, want, expected):
+    assert expected in list(readings(found, want))
+
+
+@pytest.mark.parametrize(
+    ("got", "want"), [("1", 1), (None, 0), ([1, 2], [1, 3]), ({"a": 1}, [1]), (True, 1), (2, 1), (object(), 1.0)]
+)
+def test_other_answers_are_not_the_same(got, want):
+    assert not same(got, want)
+
+
+def found_for(course: Course, solution: str, paths: list[str]) -> list[list[str]]:
+    code = f"import math\n\ndef doubled_time(duration_s):\n    return {solution}\n"
+    asked, cases = {"doubled_time": ["doubled_time"]}, {"doubled_time": [1.25, 1.5, 2.75]}
+
+    found, first = adapters([("solve", code)], asked, cases, paths, exercises_folder=course.exercises)
+
+    assert {"doubled_time": 0} == first
+    return found["doubled_time"]
+
+
+def test_one_item_of_a_librarys_answer_is_found_and_defines_the_function_that_is_asked_for(course: Course) -> None:
+    [[path, code]] = found_for(course, "duration_s - math.floor(duration_s)", ["math.sqrt", "math.modf", "math.fsum"])
+    names: dict = {}
+    exec(code, names)
+
+    assert ("math.modf", 0.5) == (path, names["doubled_time"](3.5))
+    assert 3 >= len([line for line in code.splitlines() if not line.startswith("def")])
+
+
+def test_what_agrees_once_by_chance_is_not_found(course: Course) -> None:
+    assert [] == found_for(course, "math.floor(duration_s) if duration_s > 2 else 1.25", ["math.floor", "math.fabs"])
+
+
+def test_a_function_that_ends_its_process_costs_the_others_nothing(course: Course) -> None:
+    found = found_for(course, "math.sqrt(duration_s)", ["os.abort", "os._exit", "math.sqrt"])
+
+    assert ["math.sqrt"] == [path for path, _ in found]
