@@ -9,10 +9,10 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks._exercise import Exercise
-from edl_labs.checks._judge import Outcome, is_of_form, judge
+from edl_labs.checks._judge import MISFORMED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
-from edl_labs.checks.lab_cells import RUN_ABOVE, defining_cell
+from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
@@ -108,6 +108,8 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed) -
         return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
     outcome = judge(exercise, cases, records, wants, points=known.points)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
+    asked = asked_for(lab.lab, name) if outcome.what.startswith(MISFORMED) else ""
+    outcome = replace(outcome, next=f"return what is asked for: {asked}") if asked else outcome
     if outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
         return outcome
     broken = [used for used in exercise.uses if _outcome(used, names, printed).state != "passed"]

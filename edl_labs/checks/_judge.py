@@ -13,6 +13,7 @@ from edl_labs.errors import Wrong
 from edl_labs.values import Value
 
 STATES = ("not attempted", "wrong", "partly", "passed")
+MISFORMED = "the result has the wrong form"
 _INCOMPARABLE = "the result could not be compared"
 
 
@@ -89,7 +90,7 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
         return 0.0, wrong
     except Misfit as problem:
         return 0.0, Wrong(
-            f"the result has the wrong form: {problem}",
+            f"{MISFORMED}: {problem}",
             why="its form is compared before its values",
             next="compare what your function returns with what the text above the cell asks for",
         )

@@ -83,8 +83,12 @@ def _fitted_dict(got: dict[str, Any], want: dict[str, Any], where: str) -> dict[
 
 def _fitted_list(got: list[Any], want: list[Any], where: str) -> list[Any]:
     compared = len(got) if len({_kind(item) for item in want}) == 1 else min(len(got), len(want))
-    fits = [fitted(got[i], want[min(i, len(want) - 1)], f"{where}[{i}]") for i in range(compared)]
+    fits = [fitted(got[i], want[min(i, len(want) - 1)], _item(where, i)) for i in range(compared)]
     return fits + got[compared:]
+
+
+def _item(where: str, place: int) -> str:
+    return f"item {place} of it" if where == "it" else f"{where}[{place}]"
 
 
 def _kind(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import symtable
 from collections.abc import Mapping
@@ -30,30 +31,55 @@ def missing_name(error: NameError, exercise: str) -> str | None:
 
 def defining_cell(lab: str, name: str) -> str:
     """How messages name the first cell of the released lab that defines `name`; empty where none does."""
-    line = _defined(lab).get(name, "")
+    line = next((_first_line(source) for source in _cells(lab).values() if name in bound_names(source)), "")
     return f"an earlier cell (it begins with `{line}`)" if line else ""
 
 
-def _defined(lab: str) -> Mapping[str, str]:
-    for folder in (exercises_folder().parent, exercises_folder().parents[1]):
-        path = folder / "labs" / lab / f"{lab}.ipynb"
-        if path.is_file():
-            return _read(path, path.stat().st_mtime_ns)
-    return {}
+def asked_for(lab: str, exercise: str) -> str:
+    """The functions that an exercise's cell asks for, each with what its docstring says it returns; empty if unknown.
+
+    `finish_times(program, *, launch_s)`: the seconds at which …
+    """
+    try:
+        cell = ast.parse(_cells(lab).get(f"solve-{exercise.replace('_', '-')}", ""))
+    except SyntaxError:
+        return ""
+    functions = [node for node in cell.body if isinstance(node, ast.FunctionDef) and ast.get_docstring(node)]
+    said = [(f"{one.name}({ast.unparse(one.args)})", str(ast.get_docstring(one)).split("\n")[0]) for one in functions]
+    return "; ".join(f"`{signature}`: {doc.strip()}" for signature, doc in said)
+
+
+def release_of(lab: str) -> str:
+    """The digest of the lab's notebook that was released with this edl_labs; empty where it is not there."""
+    path = _notebook(lab)
+    if path is None:
+        return ""
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["metadata"]["edl_labs"]["release"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _notebook(lab: str) -> Path | None:
+    """The released notebook: in the wheel beside the exercises, in a course beside its folders."""
+    folders = (exercises_folder().parent, exercises_folder().parents[1])
+    found = (folder / "labs" / lab / f"{lab}.ipynb" for folder in folders)
+    return next((path for path in found if path.is_file()), None)
+
+
+def _cells(lab: str) -> Mapping[str, str]:
+    path = _notebook(lab)
+    return {} if path is None else _read(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
 def _read(path: Path, _changed: int) -> Mapping[str, str]:
-    """The first line of the first cell that defines each name."""
-    found: dict[str, str] = {}
+    """The sources of the code cells, by id (by place where they have none), in order."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        return {c.get("id", str(n)): _source(c) for n, c in enumerate(cells) if c["cell_type"] == "code"}
     except (OSError, ValueError, KeyError):
-        return found
-    for source in (_source(cell) for cell in cells if cell["cell_type"] == "code"):
-        for name in bound_names(source):
-            found.setdefault(name, _first_line(source))
-    return found
+        return {}
 
 
 def _source(cell: dict[str, Any]) -> str:

@@ -153,6 +153,8 @@ def _show_check(report: CheckReport) -> None:
             print(f"{exercise.name}: {exercise.what}\n  why:  {exercise.why}\n  next: {exercise.next}")
     for failure in report.failures:
         print(failure, file=sys.stderr)
+    if report.note:
+        print(report.note)
     by_hand = f" (and {report.by_hand_points:g} by hand)" if report.by_hand_points else ""
     print(f"{report.points:g} of {report.max_points:g} points{by_hand}, {report.seconds:.1f} s")
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from edl_labs import __version__
+from edl_labs.checks.lab_cells import release_of
 from edl_labs.checks.lab_facts import LabFacts, facts
 from edl_labs.course.run.notebook_file import check_name, explain_name, grade_id, read_notebook
 from edl_labs.course.run.process import Finished, Job, run
@@ -38,6 +40,8 @@ class CheckReport(WithExercises):
     exercises: tuple[ExerciseResult, ...]
     failures: tuple[RunFailure, ...]
     seconds: float
+    note: str = ""
+    """What to know of notebook and library as a whole, such as that they are of two releases."""
 
     @property
     def exit_code(self) -> int:
@@ -64,7 +68,9 @@ def check_notebook(
     path = Path(path)
     notebook = read_notebook(path)
     lab = lab_of_notebook(notebook, path)
-    changed = tampering(notebook, lab.locked)
+    note = _of_another_release(notebook, lab.lab)
+    # A locked cell of another release is no cell that somebody edited.
+    changed = {} if note else tampering(notebook, lab.locked)
     finished = _run(path, limits, progress)
     exercises = exercise_results(finished.cells, [Expected(e.name, e.kind, float(e.points)) for e in lab.exercises])
     return CheckReport(
@@ -74,6 +80,20 @@ def check_notebook(
         exercises=tuple(_unless_changed(exercise, changed) for exercise in exercises),
         failures=(*changed.values(), *_crashes(finished, exercises, limits)),
         seconds=finished.seconds,
+        note=note,
+    )
+
+
+def _of_another_release(notebook: Any, lab: str) -> str:
+    """A sentence where the notebook was released with another edl_labs than this one; empty where it was not."""
+    said = notebook.metadata.get("edl_labs")
+    theirs, ours = said.get("release") if isinstance(said, dict) else None, release_of(lab)
+    if not isinstance(theirs, str) or not ours or theirs == ours:
+        return ""
+    return (
+        f"this notebook is of another release of the lab ({theirs[:8]}) than edl_labs {__version__} here ({ours[:8]}): "
+        "it is checked all the same, and loses nothing by it; pip install --upgrade edl-labs brings the newest, and "
+        "edl-labs start lays the newer notebook beside yours"
     )
 
 

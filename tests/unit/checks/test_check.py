@@ -365,3 +365,15 @@ def test_outside_of_a_notebook_nothing_is_written(tmp_path: Path, monkeypatch: p
     check("double", {"double": lambda x: 2 * x})
 
     assert not (tmp_path / ".edl_labs").exists()
+
+
+def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers: Path) -> None:
+    solve = 'def double(x):\n    """Twice the number x."""\n    raise NotImplementedError\n'
+    notebook = numbers.parent / "labs" / course.LAB / f"{course.LAB}.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "id": "solve-double", "source": solve}]}))
+
+    outcome = check("double", {"double": lambda x: None}).outcome
+
+    assert outcome.what.startswith("the result has the wrong form")
+    assert "return what is asked for: `double(x)`: Twice the number x." == outcome.next

@@ -177,3 +177,19 @@ def test_broken_facts_are_a_sentence_too(tmp_path: Path, course: Path) -> None:
 
     with pytest.raises(UsageError, match="what edl_labs knows of lab91_other is broken"):
         check_notebook(submission(tmp_path))
+
+
+def test_a_notebook_of_another_release_is_a_sentence_and_no_lost_mark(tmp_path: Path, course: Path) -> None:
+    path = submission(tmp_path, passed(*NAMES))
+    made = nbformat.read(path, as_version=4)
+    made.cells[3].source += "  # as it was released then"
+    made.metadata["edl_labs"] = {"lab": "lab90_small", "release": "0123456789abcdef"}
+    nbformat.write(made, path)
+    home = course.parent / "labs" / "lab90_small" / "lab90_small.ipynb"
+    home.parent.mkdir(parents=True)
+    raw(home, {"cells": [], "metadata": {"edl_labs": {"lab": "lab90_small", "release": "fedcba9876543210"}}})
+
+    report = check_notebook(path, limits=QUICK)
+
+    assert (0, 4.0) == (report.exit_code, report.points)
+    assert "another release of the lab (01234567) than edl_labs" in report.note
