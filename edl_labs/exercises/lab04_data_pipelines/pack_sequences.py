@@ -35,7 +35,7 @@ class PackSequences:
             rows = student.pack_sequences(list(case["lengths"]), tree)
         except ValueError as error:
             return {"rows": [[0]], "program": "[]", "refused": str(error), "mask": mask}
-        return {"rows": [[int(i) for i in row] for row in rows], "program": _text(tree), "refused": "", "mask": mask}
+        return {"rows": [list(row) for row in rows], "program": _text(tree), "refused": "", "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _judge_mask(case, got["mask"].numpy(), want["mask"].numpy())

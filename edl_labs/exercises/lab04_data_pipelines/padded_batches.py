@@ -92,7 +92,7 @@ class BucketSampler:
             sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
             return {
                 "length": len(sampler),
-                "untold": [[int(index) for index in batch] for batch in sampler],
+                "untold": [list(batch) for batch in sampler],
                 "epochs": drawn(seed, 0, 1, 0),
                 "resumed": drawn(seed, 1)[0],
                 "other": drawn(seed + 1, 0)[0],
@@ -138,7 +138,7 @@ class BucketSampler:
 
 def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
     sampler.set_epoch(epoch)
-    return [[int(index) for index in batch] for batch in sampler]
+    return [list(batch) for batch in sampler]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.virtual import VirtualGPU, VirtualMachine
@@ -90,10 +91,16 @@ def _machine(case: Any) -> VirtualMachine:
 def _text(trace: Any) -> str:
     """The trace as the text of a file; what cannot be JSON becomes a text that is not JSON either."""
     try:
-        text = json.dumps(trace)
+        text = json.dumps(trace, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
         return f"not JSON: {error}"
     return text[:2_000_000]
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has for numpy's and torch's numbers, arrays and lazy sequences, as for what travels to the judge."""
+    form = plain_form(value, most=_MAX_EVENTS)
+    return form.tolist() if hasattr(form, "tolist") else form
 
 
 def _launches(entries: Any) -> list[tuple[Any, Any]]:
@@ -234,7 +241,7 @@ def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
         value: Any = event.get(key)
         if type(value) not in (int, float) or not math.isfinite(value) or value < 0:
             raise _no_trace(f"a complete event needs a number from 0 as its {key}, not {str(value)[:20]!r}")
-    if not all(type(event.get(key)) in (int, str) for key in ("pid", "tid")):
+    if not all(type(event.get(key)) in (int, str) or _is_whole(event.get(key)) for key in ("pid", "tid")):
         raise _no_trace("a complete event needs a pid and a tid, which name its process and its row")
     name, phase = event.get("name"), event.get("cat")
     if type(name) is not str or phase not in PHASES:
@@ -242,6 +249,10 @@ def _event(event: dict[str, Any]) -> tuple[str, str, float, float]:
             f'a complete event needs a name, and here the cat "forward" or "backward", not {str(phase)[:20]!r}'
         )
     return str(phase), name, float(event["ts"]), float(event["dur"])
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is float and value.is_integer()
 
 
 def _no_trace(why: str) -> Wrong:

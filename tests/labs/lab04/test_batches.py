@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 import torch
 
@@ -203,3 +204,36 @@ def test_looks_of_the_reference_are_a_third_of_what_is_allowed(solution):
 def test_what_is_no_program_of_a_tree_is_refused(program):
     with pytest.raises(ReplayError):
         replay_bins(program, 100, bins=4)
+
+
+FORMS = {
+    "arrays": np.array,
+    "tensors": torch.tensor,
+    "tuples": tuple,
+    "generators": lambda numbers: (number for number in numbers),
+    "whole floats": lambda numbers: [float(number) for number in numbers],
+    "arrays without dimensions": lambda numbers: [np.array(number) for number in numbers],
+    "long doubles": lambda numbers: np.array(numbers, dtype=np.longdouble),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_and_batches_may_have_any_form(judged, solution, form):
+    class Sampler(solution["BucketSampler"]):
+        def __iter__(self):
+            return (FORMS[form](batch) for batch in super().__iter__())
+
+    def packed(lengths, tree):
+        return [FORMS[form](row) for row in solution["pack_sequences"](lengths, tree)]
+
+    assert "passed" == judged("bucket_sampler", BucketSampler=Sampler).state
+    assert "passed" == judged("pack_sequences", pack_sequences=packed).state
+
+
+def test_rows_of_texts_and_halves_are_not_made_whole(judged, solution):
+    for change in (str, lambda index: index + 0.5):
+
+        def packed(lengths, tree, change=change):
+            return [[change(index) for index in row] for row in solution["pack_sequences"](lengths, tree)]
+
+        assert 0 == judged("pack_sequences", pack_sequences=packed).points

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
+import numpy as np
 import pytest
+import torch
 
 from edl_labs.exercises.lab05_profiling import layer_profiler as layers
 
@@ -134,3 +137,24 @@ def test_a_hook_that_returns_a_value_is_told_what_that_does(method, judged, solv
     setattr(Returning, method, returning)
 
     assert layers._RETURNED in judged("layer_profiler", LayerProfiler=Returning).what
+
+
+FORMS = {
+    "numpy's numbers": np.float32,
+    "arrays without dimensions": np.array,
+    "long doubles": np.longdouble,
+    "tensors": lambda number: torch.tensor(number, dtype=torch.float64),
+    "fractions": Fraction,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_of_a_trace_may_have_any_form(judged, solved, form):
+    class Other(solved):
+        def trace(self):
+            events = super().trace()["traceEvents"]
+            exact = FORMS["long doubles" if form == "numpy's numbers" else form]
+            forms = {"ts": exact, "dur": exact, "pid": FORMS[form], "tid": float}
+            return {"traceEvents": ({**e, **{key: to(e[key]) for key, to in forms.items()}} for e in events)}
+
+    assert "passed" == judged("layer_profiler", LayerProfiler=Other).state
