@@ -25,6 +25,7 @@ from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.unit.course.run.running_kit import QUICK, check, code, explain, passed, solve, write
 
 SHORT = RunLimits(cell_s=6, notebook_s=240)
+TAGGED = ("raises-exception",)
 
 
 def run_one(folder: Path, *cells: Any, limits: RunLimits = QUICK, **more: Any) -> RunReport:
@@ -77,13 +78,19 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
     ("source", "tags", "kind", "what"),
     [
         ("import sys; sys.exit(0)", (), "exit", "cell 2 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran"),
-        ("exit()", (), "exit", "cell 2 (exit()) called exit(); 2 cells never ran"),
-        ("import sys; sys.exit()", ("raises-exception",), "exit", "cell 2 (import sys; sys.exit()) called sys.exit"),
         ("import os; os._exit(0)", (), "dead", "the kernel died in cell 2 (import os; os._exit(0)); 2 cells never ran"),
         ("1 / 0", (), "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero; 2 cells never ran"),
-        ("1 / 0", ("raises-exception",), "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero"),
         ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 2 (1)"),
-        ("input('?')", (), "error", "cell 2 (input('?')) asks for input(); 2 cells never ran"),
+        # The same ends in other words: a kernel each, and no other way through the runner.
+        *(
+            pytest.param(*other, marks=pytest.mark.slow)
+            for other in (
+                ("exit()", (), "exit", "cell 2 (exit()) called exit(); 2 cells never ran"),
+                ("import sys; sys.exit()", TAGGED, "exit", "cell 2 (import sys; sys.exit()) called sys.exit"),
+                ("1 / 0", TAGGED, "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero"),
+                ("input('?')", (), "error", "cell 2 (input('?')) asks for input(); 2 cells never ran"),
+            )
+        ),
     ],
 )
 def test_a_notebook_that_does_not_run_through_fails(
@@ -137,7 +144,9 @@ def test_a_cell_that_kills_the_process_around_it_costs_no_finished_work(tmp_path
     ("cells", "what"),
     [
         ([code("RESULTS['sums'] = (1.0, 2.0, 'partly')"), check("sums")], "the solution of sums scores 1 of 2 points"),
-        ([code("check = print"), check("sums")], "the check of sums gave no readable score"),
+        pytest.param(
+            [code("check = print"), check("sums")], "the check of sums gave no readable score", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_solution_without_full_marks_fails_with_exit_code_1(tmp_path: Path, cells: list[Any], what: str) -> None:
@@ -175,6 +184,7 @@ def test_one_bad_notebook_leaves_the_others_alone(tmp_path: Path) -> None:
     assert ["lab90_bad", "lab91_good"] == [s.get("name") for s in junit(tmp_path).iter("testsuite")]
 
 
+@pytest.mark.slow
 def test_braces_and_spaces_in_a_folder_are_only_characters(tmp_path: Path) -> None:
     folder = tmp_path / "a {b} c"
     folder.mkdir()
@@ -226,7 +236,7 @@ def course(folder: Path, *cells: Any, **parameters: dict[str, Any]) -> Any:
     return made
 
 
-@pytest.mark.parametrize(("mode", "size"), [("smoke", 3), ("full", 5)])
+@pytest.mark.parametrize(("mode", "size"), [("smoke", 3), pytest.param("full", 5, marks=pytest.mark.slow)])
 def test_parameters_come_from_the_mode_of_the_lab(tmp_path: Path, mode: str, size: int) -> None:
     ask = code(f"assert size == {size}; import os; assert 'exercises' in os.environ['EDL_LABS_EXERCISES']")
     made = course(tmp_path, ask, passed("sums"), check("sums"), smoke={"size": 3}, full={"size": 5})
