@@ -188,7 +188,7 @@ class _Pricing:
     def _work(self, kernel: TracedKernel, *, strict: bool) -> Work:
         dtype = "tf32" if self._tf32(kernel) else kernel.ran_in
         products, other = kernel.flops, kernel.counted.other_flops or 0.0
-        if dtype not in self.machine.matmul:
+        if dtype is None or dtype not in self.machine.matmul:
             return Work(0, products + other, kernel.counted.moved_bytes, "fp32")
         if strict and products and not _aligned(kernel):
             # The old rule: misaligned products run as if there were no tensor cores.
