@@ -90,7 +90,7 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
         return 0.0, wrong
     except Misfit as problem:
         return 0.0, Wrong(
-            f"{MISFORMED}: {problem}",
+            f"the result has the wrong form: {problem}",  # whole here: graded classes are shown known sentences alone
             why="its form is compared before its values",
             next="compare what your function returns with what the text above the cell asks for",
         )
