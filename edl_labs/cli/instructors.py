@@ -60,6 +60,9 @@ def grade(
     seed: Annotated[int | None, typer.Option(help="Draw other secret cases; recorded for the class.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
+    whole: Annotated[
+        bool | None, typer.Option("--whole/--needed", help="Run every cell, or those that marks need; see course.toml.")
+    ] = None,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
     backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
     address: Annotated[str, typer.Option(help="The Ray cluster's address.")] = "",
@@ -88,6 +91,7 @@ def grade(
                 seed=seed,
                 level=level,
                 gpu=gpus > 0,
+                whole=whole,
                 progress=lambda done, total: progress(done, total, "units"),
             )
     with ProgressLines(quiet=as_json) as progress:
@@ -104,6 +108,7 @@ def grade(
             fresh=fresh,
             level=level,
             on_gpu=bool(backend) and gpus > 0,
+            whole=whole,
             progress=tell,
         )
     if as_json:

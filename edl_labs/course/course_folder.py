@@ -208,6 +208,18 @@ class CourseFolder:
         """The limits of grading: those of `[limits]` in course.toml, else the usual ones."""
         return set_limits(read_course_file(self.root).get("limits", {}))
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether grading runs every cell, not only those that marks need: `[grading] whole` of course.toml."""
+        table = read_course_file(self.root).get("grading", {})
+        if not isinstance(table, Mapping):
+            raise wrong("grading is not a table", f"it is {table!r}", "write [grading]")
+        refuse_unknown(table, ("whole",), where="[grading]")
+        found = table.get("whole", True)
+        if not isinstance(found, bool):
+            raise wrong(f"whole is {found!r}", "it is neither true nor false", "write whole = false")
+        return found
+
     @property
     def db_url(self) -> str:
         """The gradebook's address."""

@@ -125,6 +125,15 @@ def test_second_run_repeats_nothing_and_changes_nothing(graded: Course):
     assert seed == again.seed
 
 
+def test_a_whole_run_grades_again_once_and_serves_for_the_other_too(course: Course):
+    numbered(course, 0)
+    states = [run(course, seed=1, whole=whole).rows[0].state for whole in (False, True, True, False)]
+    shutil.rmtree(course.root / "course" / "grading" / LAB / "results")
+
+    assert ["graded", "graded", "kept", "kept"] == states
+    assert ["graded", "kept"] == [run(course, seed=1, whole=whole).rows[0].state for whole in (None, False)]
+
+
 def test_another_seed_grades_again_to_the_same_marks(graded: Course):
     first, other = run(graded, only=["s00"]), run(graded, only=["s00"], seed=2)
 

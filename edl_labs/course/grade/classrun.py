@@ -106,12 +106,14 @@ def grade(
     level: Level | None = None,
     limits: Limits | None = None,
     on_gpu: bool = False,
+    whole: bool | None = None,
     progress: ProgressHook | None = None,
 ) -> ClassReport:
     """Grade everyone who handed in `assignment`, and put their marks into the gradebook.
 
     `only` are patterns of student names; `seed` draws other secret cases, and is recorded; `fresh` grades again what
-    was graded; `on_gpu` enters what units on machines with a GPU worked out. NothingToDo when nobody handed in.
+    was graded; `whole` runs every cell of a notebook, not only those that marks need; `on_gpu` enters what units on
+    machines with a GPU worked out. NothingToDo when nobody handed in.
     """
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
@@ -123,7 +125,7 @@ def grade(
     jobs = max(1, min(jobs or usable_cores(), len(students)))
     rows: dict[str, StudentRow] = {}
     with _room_told(course, rows, students), _alone(course.grading(assignment)):
-        grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu)
+        grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu, whole=whole)
         with grader, Writer(course, known) as writer:
             _run(grader, writer, students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)

@@ -25,6 +25,7 @@ from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _AS_HANDED_IN = "[as handed in: cells behind the first check run, and what they put out in grading is not shown]\n"
+_NOT_RUN = "[not run in grading: no mark needs this cell; what follows is as it was handed in]\n"
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
@@ -38,11 +39,14 @@ def graded_notebook(
         made = _cell(index, cell)
         if cell.kind == "code":
             outputs = run.outputs.get(index, [])
-            if plan.is_secret(index) and not cell.probes:
-                outputs = [*_handed_in(cell, limits), *outputs]
+            if index in run.spared:
+                outputs = [_said(_NOT_RUN), *_handed_in(cell, limits)]
+            elif plan.is_secret(index) and not cell.probes and (handed_in := _handed_in(cell, limits)):
+                outputs = [_said(_AS_HANDED_IN), *handed_in, *outputs]
             outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs)
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
+            made["metadata"]["edl_labs"] = {"in_grading": _what_was_done(index, cell, run)}
         cells.append(made)
     metadata = {**assignment.notebook_metadata, "edl_labs": {"notes": [note.text for note in plan.notes]}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
@@ -85,15 +89,23 @@ def _verdict(cell: PlannedCell, run: ProbedRun) -> list[dict[str, Any]]:
 
 
 def _handed_in(cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
-    """The outputs that the student's own run left in the cell, with a line that says so; none that is malformed."""
+    """The outputs that the student's own run left in the cell; none that is malformed."""
     if not cell.outputs or len(cell.outputs) > limits.shown_bytes:
         return []
     try:
         found = msgspec.json.decode(cell.outputs)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return []
-    made = [known for one in found if (known := _known_output(one))] if isinstance(found, list) else []
-    return [{"output_type": "stream", "name": "stdout", "text": _AS_HANDED_IN}, *made] if made else []
+    return [known for one in found if (known := _known_output(one))] if isinstance(found, list) else []
+
+
+def _said(text: str) -> dict[str, Any]:
+    return {"output_type": "stream", "name": "stdout", "text": text}
+
+
+def _what_was_done(index: int, cell: PlannedCell, run: ProbedRun) -> str:
+    """What grading did with a cell, in a word: checked, not run, run."""
+    return "checked" if cell.probes else "run" if cell.runs and index not in run.spared else "not run"
 
 
 def _known_output(output: Any) -> dict[str, Any] | None:

@@ -99,7 +99,7 @@ class Grader:
 
     `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
     graded on a GPU elsewhere, and grades nothing. `seed` has one draw for everybody, or `draws` of them; without it the
-    class's own count.
+    class's own count. `whole` runs every cell, not only those that marks need; without it, as course.toml says.
     """
 
     def __init__(
@@ -114,11 +114,13 @@ class Grader:
         fresh: bool = False,
         gpu: int | None = None,
         on_gpu: bool = False,
+        whole: bool | None = None,
     ) -> None:
         for exercise in assignment.exercises:
             exercise.drawing()  # an install without the judge's parts says so before anything starts
         self.course, self.assignment, self.fresh, self._gpu = course, assignment, fresh, gpu
         self.on_gpu = on_gpu or gpu is not None
+        self.whole = course.whole if whole is None else whole
         self.level, self.limits = level or best_level(), limits or course.limits
         self.folder = course.grading(assignment.name)
         count = draws or (self.limits.draws if seed is None else 1)
@@ -150,13 +152,13 @@ class Grader:
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
         submission = read_submission(folder, self.assignment.name, limits=self.limits)
         key, draw = self.key(submission, student), self.draws.number(student, submission.digest)
-        stored = None if self.fresh else self.store.load(key)
+        stored = None if self.fresh else self._kept(submission, student, whole=self.whole)
         if stored is not None:
             return stored, True
         examiner = self._examiner(draw)
         began = time.monotonic()
         plan = make_plan(self.assignment, submission)
-        run = examiner.grade(plan)
+        run = examiner.grade(plan, whole=self.whole)
         run.usage += Usage(wall_s=time.monotonic() - began)
         result = make_result(
             key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted, draw=draw
@@ -172,8 +174,16 @@ class Grader:
         return self.draws.seed
 
     def stored(self, submission: Submission, student: str) -> Result | None:
-        """The result of a submission, if it was graded as it would be now; nothing is graded."""
-        return self.store.load(self.key(submission, student))
+        """The result of a submission, if it was graded as it would be now; nothing is graded.
+
+        Whether the whole notebook ran makes no difference here: marks are the same.
+        """
+        return self._kept(submission, student, whole=True) or self._kept(submission, student, whole=False)
+
+    def _kept(self, submission: Submission, student: str, *, whole: bool) -> Result | None:
+        """One of the whole notebook serves where that was not asked for, too."""
+        found = None if whole else self.store.load(self.key(submission, student, whole=False))
+        return found or self.store.load(self.key(submission, student, whole=True))
 
     def prepare(self) -> None:
         """Work out the secret cases and the solution's evidence, so that others who share the folder need not."""
@@ -252,8 +262,10 @@ class Grader:
                 )
             return self._shared[draw]
 
-    def key(self, submission: Submission, student: str) -> str:
-        """The name of a submission's result."""
-        limits = self.limits.key() + ("/gpu" if self.on_gpu else "")
+    def key(self, submission: Submission, student: str, *, whole: bool | None = None) -> str:
+        """The name of a submission's result; where not the `whole` notebook was asked for, it has another one."""
+        asked = self.whole if whole is None else whole
+        suffixes = ("/gpu" if self.on_gpu else "") + ("" if asked else "/needed")
+        limits = self.limits.key() + suffixes
         seed = self.draws.seed_of(self.draws.number(student, submission.digest))
         return result_key(submission.digest, self.assignment.digest, seed=seed, level=self.level.value, limits=limits)

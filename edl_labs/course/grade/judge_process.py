@@ -32,6 +32,8 @@ class Judge:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self.all_values = True
+        """Whether the evidence judged last has a value for each case: no exception, no missing name, no stub."""
 
     def __enter__(self) -> Judge:
         return self
@@ -54,6 +56,7 @@ class Judge:
     def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
         head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
+        self.all_values = False
         try:
             answer = self._ask([head, cases, evidence, wants])
         except (OSError, EOFError, TimeoutError) as error:
@@ -61,6 +64,7 @@ class Judge:
             return unjudged(exercise, points, why=str(error) or type(error).__name__)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
+        self.all_values = bool(answer["all_values"])
         return Outcome(**answer["outcome"])
 
     def _ask(self, parts: list[bytes]) -> dict[str, Any]:
@@ -174,9 +178,13 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
     try:
         got = without_texts(plain_data.decode(evidence), exercise.lab)
     except EdlError as error:
-        return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what))}
+        return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
     outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
-    return {"outcome": _fields(outcome)}
+    return {"outcome": _fields(outcome), "all_values": _has_values(got)}
+
+
+def _has_values(records: Any) -> bool:
+    return isinstance(records, list) and all(isinstance(one, dict) and "value" in one for one in records)
 
 
 def _fields(outcome: Outcome) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge, unjudged
+from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
@@ -174,15 +175,25 @@ class Examiner:
     seed: int = 0
     _requests: dict[str, bytes] = field(default_factory=dict)
 
-    def grade(self, plan: MarkingPlan) -> ProbedRun:
-        """Every exercise's outcome, and the outputs of every cell."""
-        run = self.runner.probe_run(plan, self)
+    def grade(self, plan: MarkingPlan, *, whole: bool = True) -> ProbedRun:
+        """Every exercise's outcome, and the outputs of every cell that ran.
+
+        Unless the `whole` notebook is asked for, cells that no mark needs do not run. Where anything else than a value
+        came of that, an error or no answer, the whole notebook runs after all, and that alone counts.
+        """
+        spare = plan if whole else thrifty(plan)
+        run = self.runner.probe_run(spare, self)
+        if spare is not plan and (run.events or run.unsure.difference(plan.untouched())):
+            taken, spare = run.usage, plan
+            run = self.runner.probe_run(plan, self)
+            run.usage += taken
+        run.spared = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not spare.cells[i].runs)
         for exercise in self.runner.assignment.exercises:
             if exercise.name not in run.outcomes:
                 what = "there is no check of this exercise in the notebook"
                 missed = self.miss(exercise, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
-        self._stand_in(plan, run)
+        self._stand_in(spare, plan, run)
         for exercise in filter(is_timed, self.runner.assignment.exercises):
             right = run.outcomes[exercise.name]
             if right.state == "passed":
@@ -194,7 +205,10 @@ class Examiner:
         """The judge's outcome of the evidence."""
         secret, points = self.secrets[exercise.name], self.runner.assignment.points[exercise.name]
         evidence = check.ask(self._request(exercise, secret)).data
-        return self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
+        outcome = self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
+        if not self.judge.all_values:
+            check.doubt()
+        return outcome
 
     def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome:
         """No points, and why."""
@@ -206,7 +220,7 @@ class Examiner:
             self._requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
         return self._requests[exercise.name]
 
-    def _stand_in(self, plan: MarkingPlan, run: ProbedRun) -> None:
+    def _stand_in(self, spare: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
         The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
@@ -222,9 +236,11 @@ class Examiner:
                 continue
             self.solution.start()
             sink = _StoodIn(self, found, tuple(sorted(wrong)))
-            if not self._stood_in(plan.until(exercise.name), exercise, sink, run) and wrong - untouched:
-                # What is wrong may have broken the kernel for what comes after it: once more, without its cells.
-                self._stood_in(plan.until(exercise.name).without(wrong), exercise, sink, run)
+            until = plan.until(exercise.name)
+            tries = [until] if spare is plan else [spare.until(exercise.name), until]
+            # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
+            tries += [until.without(wrong)] if wrong - untouched else []
+            any(self._stood_in(one, exercise, sink, run) for one in tries)
 
     def _stood_in(self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> bool:
         """Whether the exercise earned something in a run with the reference's help; what is better goes into `run`."""

@@ -119,6 +119,10 @@ class AtCheck:
             serve=serve,
         )
 
+    def doubt(self) -> None:
+        """What came back is not a value for each case: something that did not run may be missing."""
+        self._walk.found.unsure.add(self._exercise.name)
+
     def empty_s(self) -> float:
         """Seconds from a request that asks for nothing to its answer."""
         return self._kernel.answer('answer(b"")', timeout_s=self._walk.runner.limits.cell_s).elapsed_s
@@ -207,6 +211,8 @@ class _Walk:
             if result.status == "timeout" and index in self.ended_well:
                 self.found.events.append(Mishap("timeout", self._called(index), "when it was run a second time"))
             return
+        if not result.ok:
+            self.found.unsure.add(f"cell {index + 1}")
         if result.status != "timeout":
             self.ended_well.add(index)
         if not self.plan.is_secret(index):
@@ -229,6 +235,7 @@ class _Walk:
 
     def _refused(self, exercise: Exercise, broken: Violation) -> None:
         """The kernel lives but its answer does not count."""
+        self.found.unsure.add(exercise.name)
         if broken.kind == "deadline":
             self.found.events.append(Mishap("timeout", exercise.name))
         what = _REFUSED.get(broken.kind, "the check got no result")

@@ -51,6 +51,10 @@ class ProbedRun:
     counts: dict[int, int] = field(default_factory=dict)
     events: list[Mishap] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    unsure: set[str] = field(default_factory=set)
+    """Cells that ended in an error, and exercises whose probes gave something else than values."""
+    spared: frozenset[int] = frozenset()
+    """Cells that were not run, since no mark needs them."""
 
     def keep(self, outcome: Outcome | None) -> None:
         """Keep the better of two outcomes of one exercise; the later one when they are equal."""

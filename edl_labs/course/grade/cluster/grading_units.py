@@ -42,6 +42,7 @@ class Unit:
     exercises: str = ""
     gpu: bool = False
     draws: int = 1
+    whole: bool = False
 
     def write(self, path: Path) -> None:
         """The specification as a file."""
@@ -74,7 +75,8 @@ def run_unit(path: Path) -> int:
     course = CourseFolder(Path(unit.course))
     failed = 0
     known, gpu = course.assignment(unit.assignment), leased_gpu(os.environ) if unit.gpu else None
-    with Grader(course, known, seed=unit.seed, draws=unit.draws, level=Level(unit.level), gpu=gpu) as grader:
+    level = Level(unit.level)
+    with Grader(course, known, seed=unit.seed, draws=unit.draws, level=level, gpu=gpu, whole=unit.whole) as grader:
         for student in unit.students:
             try:
                 grader.grade(student)
@@ -124,6 +126,7 @@ def spread_class(
     seed: int | None = None,
     level: Level | None = None,
     gpu: bool = False,
+    whole: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """`spread` for everyone who handed in, or those whose names match a pattern of `only`."""
@@ -131,7 +134,14 @@ def spread_class(
     course.assignment(assignment)
     students = chosen(course.students(assignment), only)
     return spread(
-        assignment, backend, course=course, students=students, seed=seed, level=level, gpu=gpu, progress=progress
+        *(assignment, backend),
+        course=course,
+        students=students,
+        seed=seed,
+        level=level,
+        gpu=gpu,
+        whole=whole,
+        progress=progress,
     )
 
 
@@ -145,6 +155,7 @@ def spread(
     level: Level | None = None,
     students_a_unit: int = STUDENTS_A_UNIT,
     gpu: bool = False,
+    whole: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, ...]:
     """Have `backend` work out the results that are not there yet; the exit codes of its units.
@@ -152,7 +163,7 @@ def spread(
     Merge afterwards with `classrun.grade`, which finds the results, and grades here what is missing.
     """
     known = course.assignment(assignment)
-    with Grader(course, known, seed=seed, level=level, on_gpu=gpu) as grader:
+    with Grader(course, known, seed=seed, level=level, on_gpu=gpu, whole=whole) as grader:
         missing = [student for student in students if _missing(grader, student)]
         if missing and not gpu:
             grader.prepare()
@@ -167,6 +178,7 @@ def spread(
                 own,
                 gpu,
                 grader.draws.count,
+                grader.whole,
             )
             for i in range(0, len(missing), students_a_unit)
         ]

@@ -107,3 +107,15 @@ def test_a_set_limit_cuts_what_is_shown(tmp_path: Path):
     text = graded_notebook(assignment, plan, run, limits=limits)["cells"][0]["outputs"][0]["text"]
 
     assert "line\n" * 9 + "... Output truncated ..." == text
+
+
+def test_a_course_may_ask_for_the_cells_that_marks_need(tmp_path: Path):
+    assert CourseFolder(tmp_path).whole
+    assert not course(tmp_path, "[grading]\nwhole = false\n").whole
+    read_policy(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[grading]\nwhole = 1\n", "[grading]\nwhol = true\n", "grading = true\n"])
+def test_what_grading_cannot_mean_is_refused(tmp_path: Path, text: str):
+    with pytest.raises(UsageError, match=r"course\.toml"):
+        _ = course(tmp_path, text).whole

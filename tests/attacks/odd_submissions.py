@@ -1,0 +1,139 @@
+"""Odd and ordinary submissions by the hundred, to a lab with cells that show things: drawn by number, always alike."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from random import Random
+
+from edl_labs.course.grade.assignment import Assignment, KnownCell
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from tests.course.course_fixture import SOLUTIONS, Course, solve_cell
+
+# What a lab shows beside its exercises: id, the cell that it follows, text.
+SHOWING = (
+    ("c-import", "setup", "import math\n\nscale = 2.0"),
+    ("c-data", "parameters", "samples = [3.0, 1.0, 2.0]\nsamples.sort()"),
+    ("c-helper", "c-data", "def clamp(value, low=0.0, high=1e9):\n    return max(low, min(high, value))"),
+    ("c-settings", "c-helper", "settings = {'unit': 1.0}\nsettings['factor'] = samples[0]"),
+    ("c-show", "check-area", "shown = [area(s, s) for s in samples]\nprint(shown)"),
+    ("c-count", "c-show", "counted = len(shown)\nbest = max(shown)"),
+    ("c-alter", "check-box_area", "settings['factor'] = settings['factor'] * 1.0\nprint(box_area(2.0))"),
+    ("c-late", "check-halves", "halved = halves([4.0, 8.0])\ntotal = sum(halved)"),
+)
+AREAS = (
+    *("return width * height",) * 4,
+    *("return width + height", "raise ValueError(width)", "raise NotImplementedError", "return None"),
+    "return clamp(width) * height",
+    "return width * height * settings['factor']",
+    "return width * height * settings['unit'] * samples[0]",
+    "return math.prod((width, height)) * scale / 2.0",
+    "return width * height * counted / 3",
+    "return best and width * height",
+    "return width * height if 'shown' in globals() else 0.0",
+    "return eval('width * height')",
+    "exec('x = width * height', globals())\n    return globals()['x']",
+    "return outside(width, height)",
+    "return width * height * (1 if len(samples) == 3 else 2)",
+    "global calls\n    calls = globals().get('calls', 0) + 1\n    return width * height if calls > 3 else 0.0",
+    "try:\n        return total and width * height\n    except NameError:\n        return 0.0",
+    "return width * height * (Out[1] if 1 in Out else 1.0)",
+)
+BOXES = (
+    *("return 6 * area(side, side)",) * 3,
+    *("return 6 * side * side", "return area(side, side)", "return 6 * clamp(area(side, side))", "return shown[0]"),
+)
+HALVES = (
+    *("return [value / 2 for value in values]",) * 3,
+    *("return [values[0] / 2] + values[1:]", "return [value / scale for value in values]", "return halved"),
+    "seen.append(values)\n    return [value / 2 for value in values]",
+    "return [value / 2 for value in values] if len(halved) == 2 else []",
+)
+LONGEST = ("return max(values)", "return sorted(values)[-1]", "return values[0]", "return samples and max(values)")
+OWN = (
+    "def outside(width, height):\n    return width * height",
+    "outside = lambda width, height: width * height",
+    "class Outside:\n    def __call__(self, w, h):\n        return w * h\noutside = Outside()",
+    "seen = []",
+    "print(area(2.0, 3.0))",
+    "print(best, counted)",
+    "samples = [1.0, 1.0, 1.0]",
+    "settings = {'unit': 1.0, 'factor': 1.0}",
+    "def clamp(value):\n    return value",
+    "from math import *",
+    "%matplotlib inline",
+    "!true",
+    "import sys\nsys.setrecursionlimit(2000)",
+    "samples[0] = 1.0",
+    "settings.update(unit=1.0, factor=1.0)",
+    "del samples",
+    "x = 1 / 0",
+    "def area(width, height)",
+    "total = 5.0",
+    "exec('scale = 2.0')",
+    "import functools\narea = functools.cache(area)",
+    "scale = scale",
+    "math = None",
+    "for samples in ([1.0], [1.0, 2.0, 3.0]):\n    pass",
+    "_, wanted = samples[:2]",
+)
+FORMS = ("", "", "", "delete", "move to the end", "move to the start", "change", "twice", "new ids", "swap")
+
+
+def with_showing(assignment: Assignment) -> Assignment:
+    """The assignment with cells that show things between its exercises."""
+    cells = list(assignment.cells)
+    for name, after, text in SHOWING:
+        place = next(i for i, cell in enumerate(cells) if cell.id.replace("_", "-") == after.replace("_", "-"))
+        cells.insert(place + 1, KnownCell("code", name, text, text, {}))
+    return replace(assignment, cells=tuple(cells))
+
+
+def shown(notebook: NotebookNode) -> NotebookNode:
+    """A notebook of the fixture lab with the showing cells in it, as they were released."""
+    made = copy.deepcopy(notebook)
+    for name, after, text in SHOWING:
+        made.cells.insert(_place(made, after) + 1, new_code_cell(text, id=name))
+    return made
+
+
+def drawn(course: Course, number: int) -> bytes:
+    """Submission `number`."""
+    random = Random(number)
+    bodies = {"area": AREAS, "box_area": BOXES, "halves": HALVES, "longest": LONGEST}
+    texts = {name: solve_cell(name, body=random.choice(bodies[name])) for name in SOLUTIONS}
+    notebook = shown(course.answered(texts))
+    for index in range(random.choice((0, 0, 1, 1, 2))):
+        place = random.randrange(len(notebook.cells) + 1)
+        notebook.cells.insert(place, new_code_cell(random.choice(OWN), id=f"own-{index}"))
+    _deform(notebook, random.choice(FORMS), random)
+    return json.dumps(notebook).encode()
+
+
+def _deform(notebook: NotebookNode, how: str, random: Random) -> None:
+    code = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    place = random.choice(code)
+    if how == "delete":
+        del notebook.cells[place]
+    elif how.startswith("move"):
+        cell = notebook.cells.pop(place)
+        notebook.cells.insert(0 if how.endswith("start") else len(notebook.cells), cell)
+    elif how == "change":
+        notebook.cells[place]["source"] += "\nprint('changed', scale)"
+    elif how == "twice":
+        notebook.cells.insert(random.randrange(len(notebook.cells)), {**notebook.cells[place], "id": "twin"})
+    elif how == "new ids":
+        for index, cell in enumerate(notebook.cells):
+            cell["id"] = f"fresh-{index}"
+    elif how == "swap":
+        other = random.choice(code)
+        cells = notebook.cells
+        cells[place], cells[other] = cells[other], cells[place]
+
+
+def _place(notebook: NotebookNode, name: str) -> int:
+    wanted = name.replace("_", "-")
+    return next(i for i, cell in enumerate(notebook.cells) if cell.id.replace("_", "-") == wanted)
