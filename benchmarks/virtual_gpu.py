@@ -2,22 +2,30 @@
 
 Processor time, so that other programs on the machine do not count.
 
-Run with `python benchmarks/virtual_gpu.py [--json]`; exit status 1 means that a target is missed.
+Run with `python benchmarks/virtual_gpu.py [--json]`; exit status 1 means that a target is missed. `--against PATH`
+compares with the library of another worktree (`git worktree add PATH COMMIT`): the two run in turns, each in a process
+of its own, and the medians of the ratios of neighbours are printed.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import os
+import statistics
+import subprocess
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 from edl_labs.virtual import VirtualGPU, VirtualMachine, replay
 
 TARGET_PER_S = 200_000
-COUNT = 60_000
+# Of the rate of commit 0156795, which is what `--against` was written for.
+TARGET_RATIO = 2.5
+COUNT, ROUNDS = 60_000, 7
 MACHINE = VirtualMachine.of("H200").warm()
 
 
@@ -68,6 +76,12 @@ PROGRAMS = (device_bound, launch_bound, timed_calls, pipeline, priced)
 
 def main(arguments: list[str]) -> int:
     """Measure, print, and say whether the targets are met."""
+    if "--rates" in arguments:
+        program = next(program for program in PROGRAMS if program.__name__ == arguments[-1])
+        print(json.dumps(rates(program)))
+        return 0
+    if "--against" in arguments:
+        return against(Path(arguments[arguments.index("--against") + 1]), as_json="--json" in arguments)
     rows = {program.__name__: measure(program) for program in PROGRAMS}
     if "--json" in arguments:
         print(json.dumps({"schema": 1, "target_per_s": TARGET_PER_S, "programs": rows}, indent=1))
@@ -82,8 +96,37 @@ def main(arguments: list[str]) -> int:
     return 0 if plain >= TARGET_PER_S and is_linear else 1
 
 
-def measure(program: Callable[[VirtualGPU, int], None]) -> dict[str, float]:
-    """The rates of one program, the best of three, and the memory that its record takes."""
+def against(other: Path, *, as_json: bool) -> int:
+    """How many times faster this library is than that of another worktree, by program, issued and replayed."""
+    here, rows = Path(__file__).resolve().parent.parent, {}
+    for program in PROGRAMS:
+        pairs = [[_rates_of(tree, program.__name__) for tree in (other, here)] for _ in range(ROUNDS)]
+        for which, name in enumerate(("issued", "replayed")):
+            ratios = sorted(after[which] / before[which] for before, after in pairs)
+            row = {"ratio": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1]}
+            rows[f"{program.__name__}, {name}"] = row
+            if not as_json:
+                print(
+                    f"{program.__name__:14} {name:9} {row['ratio']:5.2f}x ({ratios[0]:.2f} to {ratios[-1]:.2f})",
+                    flush=True,
+                )
+    if as_json:
+        print(json.dumps({"schema": 1, "target": TARGET_RATIO, "ratios": rows}, indent=1))
+    return 0 if all(row["ratio"] >= TARGET_RATIO for row in rows.values()) else 1
+
+
+def _rates_of(tree: Path, program: str) -> list[float]:
+    # This very file with the library of `tree`: both run the same programs.
+    command = [sys.executable, __file__, "--rates", program]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(tree)}, capture_output=True, text=True, check=True
+    )
+    result: list[float] = json.loads(done.stdout)
+    return result
+
+
+def rates(program: Callable[[VirtualGPU, int], None]) -> tuple[float, float]:
+    """Operations issued and replayed per processor second, the best of three."""
     issue_s, replay_s, operations = [], [], 0
     for _ in range(3):
         gc.collect()
@@ -98,10 +141,16 @@ def measure(program: Callable[[VirtualGPU, int], None]) -> dict[str, float]:
         start_s = time.process_time()
         replay(record, MACHINE)
         replay_s.append(time.process_time() - start_s)
+    return operations / min(issue_s), operations / min(replay_s)
+
+
+def measure(program: Callable[[VirtualGPU, int], None]) -> dict[str, float]:
+    """The rates of one program, and the memory that its record takes."""
+    issued_per_s, replayed_per_s = rates(program)
     half, whole = (recorded_bytes(program, count) for count in (COUNT // 6, COUNT // 3))
     return {
-        "issued_per_s": operations / min(issue_s),
-        "replayed_per_s": operations / min(replay_s),
+        "issued_per_s": issued_per_s,
+        "replayed_per_s": replayed_per_s,
         "bytes_per_operation": whole / (COUNT / 3),
         "memory_growth": whole / half,
     }
