@@ -27,13 +27,21 @@ def replayed(text: Any, machine: VirtualMachine) -> Replay:
     except (TypeError, ValueError, RecursionError):
         program = None
     try:
-        return replay(program, machine, max_operations=MAX_OPERATIONS)
+        run = replay(program, machine, max_operations=MAX_OPERATIONS)
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this machine would have done",
             why=f"{error.what}: {error.why}",
             next="use the GPU through its own calls, and leave its record alone",
         ) from None
+    if any("blocks" in entry for entry in run.program):
+        # A kernel of few blocks would share the device with others, and be priced as if it had it for itself.
+        raise Wrong(
+            "the program has a kernel of a number of blocks",
+            why="the kernels of this exercise have the device for themselves",
+            next="launch them as the exercise does",
+        )
+    return run
 
 
 @dataclass(frozen=True)

@@ -186,3 +186,12 @@ def test_a_model_made_faster_by_hand_is_found_out_by_the_replay(judged):
         return result
 
     assert 0 == judged("transfer_overlap", run_overlapped=warped).points
+
+
+def test_kernels_that_share_the_device_are_not_the_ones_of_the_exercise(judged):
+    def sharing(gpu, nbytes, *, load, kernel):
+        launch = gpu.launch
+        gpu.launch = lambda name, **work: launch(name, **work, blocks=1)
+        return lanes(gpu, nbytes, 8, load=load, kernel=kernel)
+
+    assert "the program has a kernel of a number of blocks" == judged("transfer_overlap", run_overlapped=sharing).what
