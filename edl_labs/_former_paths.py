@@ -204,7 +204,6 @@ MODULES = {
     "edl_labs.virtual.dataflow": "edl_labs.virtual.gpu.dataflow",
     "edl_labs.virtual.engine": "edl_labs.virtual.gpu.engine",
     "edl_labs.virtual.events": "edl_labs.virtual.loader.discrete_events",
-    "edl_labs.virtual.gpu.player": "edl_labs.virtual.gpu.operations",
     "edl_labs.virtual.gpu.real_gpu": "edl_labs.virtual.gpu.experiments",
     "edl_labs.virtual.layers": "edl_labs.virtual.training",
     "edl_labs.virtual.loader_engine": "edl_labs.virtual.loader.loader_engine",

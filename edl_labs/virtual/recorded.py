@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from edl_labs.errors import EdlError
 from edl_labs.virtual.errors import ReplayDisagreement, ReplayError, shown
@@ -17,15 +17,14 @@ MAX_REPLAYED = 300_000
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """One reading of a program: what it returned, and what was true of the machine at that moment.
 
     `host_s` is the exact virtual time; `drained` says that the device had finished all that was issued; `launches` is
     the number of kernels issued before.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # nobody looks for a value in a reading
     op: str
     value: Any
     host_s: float
@@ -55,23 +54,29 @@ class ProgramForm:
         self, program: object, check: Callable[[int, object], Entry], charge: Callable[[Entry], int], *, at_most: int
     ) -> Iterator[tuple[int, Entry]]:
         """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
-        if type(program) is not list:
-            raise ReplayError(
-                f"a program is a list of operations, not a {type(program).__name__}",
-                why=f"it was not recorded by a {self.recorder}",
-                next=f"return {self.program}",
-            )
         left = at_most
-        for index, raw in enumerate(program):
+        for index, raw in enumerate(self.listed(program)):
             entry = check(index, raw)
             left -= charge(entry)
             if left < 0:
-                raise ReplayError(
-                    f"the program has more than {at_most:,} operations",
-                    why=self.limit,
-                    next="measure with fewer calls",
-                )
+                raise self.too_many(at_most)
             yield index, entry
+
+    def listed(self, program: object) -> list[Any]:
+        """A program that is a list, of whatever; ReplayError for anything else."""
+        if type(program) is list:
+            return program
+        raise ReplayError(
+            f"a program is a list of operations, not a {type(program).__name__}",
+            why=f"it was not recorded by a {self.recorder}",
+            next=f"return {self.program}",
+        )
+
+    def too_many(self, at_most: int) -> ReplayError:
+        """The error for a program that is longer than anybody should wait for."""
+        return ReplayError(
+            f"the program has more than {at_most:,} operations", why=self.limit, next="measure with fewer calls"
+        )
 
     def done_again(self, play: Callable[[Entry], Any], index: int, entry: Entry) -> Any:
         """What `play` returns for an operation; ReplayError for whatever keeps the machine from doing it."""

@@ -9,14 +9,13 @@ from typing import Any
 
 from edl_labs.hardware import Accelerator
 from edl_labs.values import Value
-from edl_labs.virtual.gpu.core import Core, timeline
 from edl_labs.virtual.gpu.dataflow import Piece, contents
 from edl_labs.virtual.gpu.machine import VirtualMachine, machine
-from edl_labs.virtual.gpu.operations import Player, done_again, entries
+from edl_labs.virtual.gpu.player import Player, played
 from edl_labs.virtual.gpu.races import Race, find_races
 from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading, require_same
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading
 from edl_labs.virtual.timeline import Timeline
 
 
@@ -28,7 +27,7 @@ class Replay(Value):
     counts the calls that make the host wait for the device by their nature: synchronisations, items, blocking copies.
     """
 
-    OMITTED = ("readings", "program", "core")
+    OMITTED = ("readings", "program")
 
     machine: VirtualMachine
     operations: int
@@ -40,7 +39,6 @@ class Replay(Value):
     device_s: float
     readings: tuple[Reading, ...]
     program: tuple[Entry, ...] = field(repr=False)
-    core: Core = field(repr=False, compare=False)
 
     @property
     def makespan_s(self) -> float:
@@ -49,8 +47,8 @@ class Replay(Value):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What ran when."""
-        return timeline(self.core)
+        """What ran when: the program is played once more, and watched."""
+        return played(VirtualGPU(self.machine), list(self.program))
 
     @cached_property
     def races(self) -> tuple[Race, ...]:
@@ -82,14 +80,8 @@ def replay(
     {'launch': 1, 'synchronize': 1, 'now': 1}
     """
     player = Player(VirtualGPU(machine(model)))
-    readings: list[Reading] = []
-    for index, entry in entries(program, max_operations=max_operations):
-        value = done_again(player.issue, index, entry)
-        if "value" in entry:
-            require_same(index, entry, value)
-            readings.append(_reading(player, index, entry["op"], value))
+    core = player.play(program, max_operations=max_operations)
     assert isinstance(program, list)
-    core = player.finish()
     return Replay(
         machine=core.machine,
         operations=len(program),
@@ -98,14 +90,7 @@ def replay(
         copied_bytes=dict(player.copied),
         blocking=player.blocking,
         host_s=core.host_ps / PER_SECOND,
-        device_s=core.engines.last_done / PER_SECOND,
-        readings=tuple(readings),
+        device_s=core.all_done() / PER_SECOND,
+        readings=tuple(player.readings),
         program=tuple(core.recorded),
-        core=core,
     )
-
-
-def _reading(player: Player, index: int, operation: str, value: Any) -> Reading:
-    core: Core = player.gpu.core
-    drained = core.engines.idle_at(core.host_ps)
-    return Reading(index, operation, value, core.host_ps / PER_SECOND, drained, player.counts["launch"])

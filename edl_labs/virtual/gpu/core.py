@@ -5,22 +5,32 @@ A traced core keeps what ran when, and `timeline` shows it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualGPUError
-from edl_labs.virtual.gpu.engine import COMPUTE, NO_ENGINE, TO_DEVICE, Engines, Lane, Operation
+from edl_labs.virtual.gpu.engine import Engines
+from edl_labs.virtual.gpu.launches import Kernel
 from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.gpu.work_items import COMPUTE, NO_ENGINE, TO_DEVICE, Lane, Operation
 from edl_labs.virtual.quantities import PER_SECOND, picoseconds
 from edl_labs.virtual.timeline import Span, Timeline
 
 # About 1 GB of records: more is a loop that does not end.
 MAX_OPERATIONS = 2_000_000
+# Kernels of a lane that runs alone on a machine whose queue has no end: then those that are over are let go.
+_KEPT_ALONE = 4096
 HOST_ROW, TO_DEVICE_ROW, TO_HOST_ROW = "host", "copy H2D", "copy D2H"
 
 
 class Core:
-    """A host that issues work to engines. Nothing here checks what a caller says; VirtualGPU does."""
+    """A host that issues work to engines. Nothing here checks what a caller says; VirtualGPU does.
+
+    While one stream alone issues kernels of known durations, their ends follow at once: `alone` is its lane then, and
+    its `in_flight` holds (end, arrival, kernel) instead of operations. Whatever else happens ends that (`leave`), and
+    takes back what had not become ready.
+    """
 
     def __init__(self, machine: VirtualMachine, *, traced: bool) -> None:
         self.machine = machine
@@ -34,7 +44,7 @@ class Core:
             self.costs_ps["clock_resolution_s"],
             self.costs_ps["clock_read_cost_s"],
         )
-        self.engines = Engines(
+        self._device = Engines(
             l2_bytes=machine.l2_bytes,
             memory_byte_per_s=machine.memory_bandwidth_byte_per_s,
             l2_byte_per_s=machine.l2_bandwidth_byte_per_s,
@@ -44,15 +54,26 @@ class Core:
         self.host_spans: list[tuple[str, int, int]] = []
         self.operations: list[Operation] = []
         self.recorded: list[dict[str, Any]] = []
-        self._depth = machine.queue_depth
+        self.most_recorded = MAX_OPERATIONS
+        self.is_bounded = machine.queue_depth is not None
+        self.room = machine.queue_depth or _KEPT_ALONE
+        self.alone: Lane | None = None
+        self.lane_done_before = self.done_before = 0
         self.awake = False
         self.loaded: set[str] = set()
 
+    @property
+    def engines(self) -> Engines:
+        """The device, with everything that was issued."""
+        if self.alone is not None:
+            self.leave()
+        return self._device
+
     def keep(self, entry: dict[str, Any]) -> None:
         """Record one operation or reading."""
-        if len(self.recorded) >= MAX_OPERATIONS:
+        if len(self.recorded) >= self.most_recorded:
             raise VirtualGPUError(
-                f"the program has more than {MAX_OPERATIONS:,} operations",
+                f"the program has more than {self.most_recorded:,} operations",
                 why="every one of them is kept, for the replay",
                 next="fix the loop that issues them, or measure with fewer calls",
             )
@@ -62,11 +83,15 @@ class Core:
         """Spend a call's overhead, then hand the operation to the device; before that, wait for room in the queue."""
         if not self.awake:
             self.wake()
-        if self._depth is not None:
+        if self.alone is not None:
+            self.leave()
+        if self.is_bounded:
             in_flight = operation.lane.in_flight
-            if len(in_flight) >= self._depth:
+            if len(in_flight) >= self.room:
                 first = in_flight.popleft()
-                end = self.engines.finish(first, self.host_ps) if first.done is None else first.done
+                end = first[0] if type(first) is tuple else first.done
+                if end is None:
+                    end = self._device.finish(first, self.host_ps)
                 if end > self.host_ps:
                     self._wait_until("queue full", end)
             in_flight.append(operation)
@@ -74,7 +99,82 @@ class Core:
         self.host_ps = now = self.host_ps + overhead_ps
         if self.traced:
             self.operations.append(operation)
-        self.engines.submit(operation, now)
+        self._device.submit(operation, now)
+
+    def share(self, *, ranked: bool) -> None:
+        """From now on kernels share SMs as `multiprocessors` says; `ranked`: by the priorities of their streams too."""
+        self.engines.share(self.machine.sm_count, self.host_ps, ranked=ranked)
+
+    def enter(self, lane: Lane) -> bool:
+        """Let `lane` run alone if nothing else is on its way; whether it does."""
+        if self.alone is lane:
+            return True
+        if self.traced or lane._pending or not self.awake:
+            return False
+        if self.alone is not None:
+            self.leave()
+        engines = self._device
+        engines.run_until(self.host_ps)
+        if lane._head is not None or not engines.alone_from(lane.done, self.host_ps):
+            return False
+        if lane.in_flight and type(lane.in_flight[-1]) is tuple:
+            # What ran alone at an earlier time is over, or on its way for good.
+            end, arrived, kernel = lane.in_flight[-1]
+            lane.in_flight[-1] = over = _operation(lane, kernel, arrived)
+            over.done = end
+        self.alone, lane.alone = lane, self
+        self.lane_done_before, self.done_before = lane.done, engines.last_done
+        return True
+
+    def run_alone(self, kernel: Kernel, overhead_ps: int) -> None:
+        """Record and issue a kernel of known duration in the lane that is alone."""
+        lane, now = self.alone, self.host_ps
+        assert lane is not None
+        self.keep(kernel.entry)
+        queue = lane.in_flight
+        if len(queue) >= self.room:
+            if self.is_bounded:
+                first = queue.popleft()
+                now = max(now, first[0] if type(first) is tuple else first.done)
+            else:
+                self.let_go(queue)
+        self.host_ps = now = now + overhead_ps
+        lane.done = end = max(now, lane.done) + kernel.ps
+        queue.append((end, now, kernel))
+
+    def let_go(self, queue: deque[Any]) -> None:
+        """Drop what is over from the queue of a lane that is alone, where no bound does so."""
+        while queue and queue[0][0] <= self.host_ps:
+            self.lane_done_before = queue.popleft()[0]
+        self.room = 2 * len(queue) + _KEPT_ALONE
+
+    def leave(self) -> None:
+        """Make operations of what ran alone: kernels that have not become ready by now wait again."""
+        lane, engines, host = self.alone, self._device, self.host_ps
+        assert lane is not None
+        self.alone = lane.alone = None
+        queue, waiting = lane.in_flight, deque[Operation]()
+        while queue and type(queue[-1]) is tuple:
+            end, arrived, kernel = queue[-1]
+            before = self._end_before_last(queue)
+            if before <= host:
+                engines.settle(end)
+                break
+            queue.pop()
+            waiting.appendleft(_operation(lane, kernel, arrived))
+            lane.done = before
+        if not self.is_bounded:
+            queue.clear()
+        else:
+            queue.extend(waiting)
+        for operation in waiting:
+            engines.submit(operation, operation.arrived)
+
+    def _end_before_last(self, queue: deque[Any]) -> int:
+        if len(queue) == 1:
+            return self.lane_done_before
+        before = queue[-2]
+        return int(before[0] if type(before) is tuple else before.done)
 
     def spend(self, what: str, ps: int) -> None:
         """Keep the host busy."""
@@ -88,13 +188,26 @@ class Core:
 
     def drain(self, what: str, lane: Lane) -> None:
         """Keep the host until everything of a lane is over."""
-        last = lane.pending[-1] if lane.pending else lane.head
-        self._wait_until(what, lane.done if last is None else self.engines.finish(last, self.host_ps))
+        if self.alone is None and lane._head is not None:
+            self._device.finish(lane._pending[-1] if lane._pending else lane._head, self.host_ps)
+        self._wait_until(what, lane.done)
 
     def drain_all(self, what: str) -> None:
         """Keep the host until everything is over."""
-        self.engines.run_all()
-        self._wait_until(what, self.engines.last_done)
+        self._wait_until(what, self.all_done())
+
+    def all_done(self) -> int:
+        """When everything that was issued is over."""
+        if self.alone is not None:
+            return max(self.alone.done, self.done_before)
+        self._device.run_all()
+        return self._device.last_done
+
+    def is_idle(self) -> bool:
+        """Whether everything that was issued is over by now."""
+        if self.alone is not None:
+            return self.all_done() <= self.host_ps
+        return self._device.idle_at(self.host_ps)
 
     def wake(self) -> None:
         """Make the device's context, once: what the first call of a program pays."""
@@ -111,8 +224,10 @@ class Core:
 
     def read_clock(self) -> float:
         """The host's time in seconds after the reading's cost, rounded down to the resolution."""
-        if self._clock_cost_ps:
+        if self.traced:
             self.spend("read clock", self._clock_cost_ps)
+        else:
+            self.host_ps += self._clock_cost_ps
         # A quotient of whole numbers is rounded correctly, the same on every machine.
         return self.host_ps // self._clock_step_ps * self._clock_step_ps / PER_SECOND
 
@@ -122,6 +237,12 @@ class Core:
         if self.traced:
             self.host_spans.append((f"wait: {what}", self.host_ps, moment))
         self.host_ps = moment
+
+
+def _operation(lane: Lane, kernel: Kernel, arrived: int) -> Operation:
+    operation = Operation(lane, COMPUTE, kernel.entry["name"], kernel.cost)
+    operation.arrived = operation.called = arrived
+    return operation
 
 
 def timeline(core: Core) -> Timeline:

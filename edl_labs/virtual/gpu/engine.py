@@ -1,72 +1,34 @@
-"""The discrete-event core: in-order lanes share one compute engine and one copy engine each way, in whole picoseconds.
+"""The discrete-event core: in-order lanes share a compute engine and one copy engine each way, in whole picoseconds.
 
-The device is simulated lazily, never past the host's time unless the host waits. So an engine's choice, the operation
-that was ready first, is final when it is made: whatever is issued later becomes ready no earlier than the host's time.
+An engine serves operations in the order in which they became ready, at equal times in the order of issue. The device is
+simulated lazily: what became ready by the host's time is settled, since whatever is issued later becomes ready no
+earlier. Kernels of blocks share the compute engine as `multiprocessors` says.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 
+from edl_labs.virtual.gpu.multiprocessors import Multiprocessors
+from edl_labs.virtual.gpu.work_items import (
+    COMPUTE,
+    NO_ENGINE,
+    TO_DEVICE,
+    TO_HOST,
+    Blocks,
+    KernelWork,
+    Lane,
+    Mark,
+    Operation,
+)
 from edl_labs.virtual.quantities import PER_SECOND
 
-NO_ENGINE, COMPUTE, TO_DEVICE, TO_HOST = range(4)
+__all__ = ["COMPUTE", "NO_ENGINE", "TO_DEVICE", "TO_HOST", "Engines", "KernelWork", "L2Cache", "Operation"]
+
 _FOREVER = 10**40  # picoseconds: beyond any sum of operations that a program may hold
-
-Regions = tuple[tuple[object, int], ...]
-
-
-class KernelWork:
-    """What a kernel does, priced when it starts: arithmetic overlaps memory traffic, part of which hits the L2."""
-
-    __slots__ = ("arithmetic_ps", "moved_bytes", "regions")
-
-    def __init__(self, *, arithmetic_ps: int, moved_bytes: int, regions: Regions) -> None:
-        self.arithmetic_ps, self.moved_bytes, self.regions = arithmetic_ps, moved_bytes, regions
-
-
-class Operation:
-    """A kernel or copy: its lane, its engine, a label, and what it costs, in picoseconds or as work to be priced."""
-
-    __slots__ = ("arrived", "called", "cost", "done", "engine", "label", "lane", "sequence", "start")
-
-    # Positional throughout: this is made once per issued operation, and keywords cost a fifth of the whole path.
-    def __init__(self, lane: Lane, engine: int, label: str, cost: int | KernelWork) -> None:
-        self.lane = lane
-        self.engine = engine
-        self.label = label
-        self.cost = cost
-        self.done: int | None = None
-        self.arrived: int
-        self.called: int
-        self.sequence: int
-        self.start: int
-
-
-class Mark(Operation):
-    """A point in a lane that takes no time: what an event records, or, with `awaits`, a wait for such a point."""
-
-    __slots__ = ("awaits", "waiters")
-
-    def __init__(self, lane: Lane, label: str, *, awaits: Operation | None = None) -> None:
-        super().__init__(lane, NO_ENGINE, label, 0)
-        self.awaits = awaits
-        # None until somebody waits: there is one mark for each event and wait.
-        self.waiters: list[Mark] | None = None
-
-
-class Lane:
-    """One stream's queue: its operations run in the order of issue."""
-
-    __slots__ = ("done", "head", "in_flight", "index", "pending")
-
-    def __init__(self, index: int) -> None:
-        self.index, self.done = index, 0
-        self.head: Operation | None = None
-        self.pending: deque[Operation] = deque()
-        self.in_flight: deque[Operation] = deque()
+_Ready = tuple[int, int, Lane]
 
 
 class L2Cache:
@@ -87,10 +49,17 @@ class L2Cache:
     def touch(self, regions: Iterable[tuple[Hashable, int]]) -> int:
         """How many bytes of `regions`, pairs of a key and bytes, were resident; then they are the latest ones."""
         hits = 0
+        resident = self._resident
         for key, size in regions:
-            found = self._resident.pop(key, 0)
-            self._used -= found
-            hits += found
+            if key in resident:
+                # A region's size belongs to its key, but for the working set that a kernel's name stands for.
+                found = resident[key]
+                hits += found
+                if found == size:
+                    resident.move_to_end(key)
+                    continue
+                del resident[key]
+                self._used -= found
             self._keep(key, size)
         return hits
 
@@ -110,13 +79,12 @@ class Engines:
 
     def __init__(self, *, l2_bytes: int, memory_byte_per_s: float, l2_byte_per_s: float, floor_ps: int) -> None:
         self._free = [0, 0, 0, 0]
-        self._ready: tuple[list[tuple[int, int, Operation]], ...] = ([], [], [], [])
+        # Lanes whose first operation has an engine to wait for, by when it is ready and by its number.
+        self._ready: list[_Ready] = []
         self._cache = L2Cache(l2_bytes)
         self._memory_byte_per_s, self._l2_byte_per_s, self._floor_ps = memory_byte_per_s, l2_byte_per_s, floor_ps
-        # What is ready alone needs no queue; this is the common case of one busy stream, and twice as fast.
-        self._lone: Operation | None = None
-        self._lone_ready = 0
-        self._queued = 0
+        self._shared: Multiprocessors | None = None
+        self._ranked = False
         self._issued = 0
         self.last_done = 0
 
@@ -125,14 +93,30 @@ class Engines:
         operation.arrived = now
         operation.sequence = self._issued = self._issued + 1
         lane = operation.lane
-        if lane.head is not None:
-            lane.pending.append(operation)
+        if lane._head is not None:
+            lane._pending.append(operation)
             return
-        lane.head = operation
-        self._admit(operation, now if now > lane.done else lane.done)
+        lane._head = operation
+        ready = now if now > lane.done else lane.done
+        if operation.engine:
+            heappush(self._ready, (ready, operation.sequence, lane))
+        else:
+            self._pass_marks(operation, ready)
+
+    def share(self, sm_count: int, now: int, *, ranked: bool) -> None:
+        """From `now` on the compute engine is `sm_count` multiprocessors, and with `ranked` streams have priorities.
+
+        Kernels that were ready by `now` keep the times that they had.
+        """
+        if self._shared is None:
+            self._run(now, None)
+            self._shared = Multiprocessors(sm_count, busy_until=self._free[COMPUTE])
+        elif ranked and not self._ranked:
+            self._run(now, None)
+        self._ranked = self._ranked or ranked
 
     def run_until(self, moment: int) -> None:
-        """Start everything that starts at `moment` or before."""
+        """Settle everything that becomes ready at `moment` or before."""
         self._run(moment, None)
 
     def run_all(self) -> None:
@@ -141,120 +125,150 @@ class Engines:
 
     def finish(self, operation: Operation, now: int) -> int:
         """Run to `now`, and on until the end of `operation` is known; say when that is."""
-        self._run(now, operation)
+        if operation.done is None:
+            self._run(now, operation)
         assert operation.done is not None
         return operation.done
+
+    def is_empty(self) -> bool:
+        """Whether the end of everything submitted is known."""
+        return not self._ready and (self._shared is None or not self._shared.line)
 
     def idle_at(self, moment: int) -> bool:
         """Whether everything submitted is over at `moment`, which must not lie before the last submission."""
         self._run(moment, None)
-        return self.last_done <= moment and self._lone is None and not self._queued
+        return self.last_done <= moment and self.is_empty()
+
+    def alone_from(self, done: int, moment: int) -> bool:
+        """Whether nothing is on its way that a kernel, ready when its lane is `done` or later, would wait for."""
+        return not self._ready and self._shared is None and self._free[COMPUTE] <= max(done, moment)
+
+    def settle(self, end: int) -> None:
+        """Take note that kernels which were alone on the device ran until `end`."""
+        self._free[COMPUTE] = max(self._free[COMPUTE], end)
+        self.last_done = max(self.last_done, end)
 
     def _run(self, until: int, target: Operation | None) -> None:
+        if self._shared is not None:
+            self._run_shared(self._shared, until, target)
+            return
+        heap, free = self._ready, self._free
+        while heap:
+            item: _Ready | None = heappop(heap)
+            while item is not None:
+                ready, _, lane = item
+                if ready > until and (target is None or target.done is not None):
+                    heappush(heap, item)
+                    return
+                operation = lane._head
+                if operation is None:
+                    break
+                engine, cost = operation.engine, operation.cost
+                begin = free[engine]
+                if ready > begin:
+                    begin = ready
+                operation.start = begin
+                operation.done = free[engine] = end = begin + (cost if type(cost) is int else self._price(cost))  # type: ignore[arg-type]
+                if end > self.last_done:
+                    self.last_done = end
+                lane.done = end
+                if not lane._pending:
+                    lane._head = item = None
+                    continue
+                lane._head = following = lane._pending.popleft()
+                if following.arrived > end:
+                    end = following.arrived
+                if following.engine:
+                    item = heappushpop(heap, (end, following.sequence, lane))
+                else:
+                    item = None
+                    self._pass_marks(following, end)
+
+    def _run_shared(self, shared: Multiprocessors, until: int, target: Operation | None) -> None:
+        """The same with kernels of blocks: what is ready joins a line, whose first places blocks when there is room."""
+        # Among streams of different rank, who comes at this very moment may go first: it is left open.
+        until -= self._ranked
+        heap = self._ready
         while True:
-            operation = self._lone
-            if operation is not None:
-                free = self._free[operation.engine]
-                begin = free if free > self._lone_ready else self._lone_ready
-            elif self._queued:
-                begin, engine = self._next_start()
-            else:
-                return
             limit = until if target is None or target.done is not None else _FOREVER
-            if begin > limit:
+            moment = shared.next_change()
+            if heap and (moment is None or heap[0][0] <= moment):
+                moment = heap[0][0]
+            if moment is None or moment > limit:
                 return
-            if operation is None:
-                operation = heappop(self._ready[engine])[2]
-                self._queued -= 1
-            if self._queued:
-                self._start(operation, begin)
-            else:
-                self._lone = None
-                self._run_alone(operation, begin, limit=limit, target=target, until=until)
+            while heap and heap[0][0] == moment:
+                ready, _, lane = heappop(heap)
+                operation = lane._head
+                if operation is None:
+                    continue
+                if operation.engine == COMPUTE:
+                    shared.join(ready, operation)
+                else:
+                    operation.start = max(ready, self._free[operation.engine])
+                    assert type(operation.cost) is int
+                    self._free[operation.engine] = operation.start + operation.cost
+                    self._end(operation, operation.start + operation.cost)
+            while (placed := shared.place(moment, self._kernel_ps)) is not None:
+                self._end(*placed)
+                if heap and heap[0][0] <= moment:
+                    break
+            shared.skip_rounds(min(limit, heap[0][0] - 1) if heap else limit)
 
-    def _next_start(self) -> tuple[int, int]:
-        """When something starts next, and on which engine."""
-        starts = [(max(queue[0][0], self._free[engine]), engine) for engine, queue in enumerate(self._ready) if queue]
-        return min(starts)
-
-    def _start(self, operation: Operation, begin: int) -> None:
-        operation.start = begin
+    def _kernel_ps(self, operation: Operation) -> int:
         cost = operation.cost
-        end = begin + (self._price(cost) if isinstance(cost, KernelWork) else cost)
-        operation.done = self._free[operation.engine] = end
+        if isinstance(cost, Blocks):
+            return cost.block_ps
+        return cost if isinstance(cost, int) else self._price(cost)
+
+    def _end(self, operation: Operation, end: int) -> None:
+        operation.done = operation.lane.done = end
         self.last_done = max(self.last_done, end)
         lane = operation.lane
-        lane.done = end
-        lane.head = following = lane.pending.popleft() if lane.pending else None
+        lane._head = following = lane._pending.popleft() if lane._pending else None
         if following is not None:
             self._admit(following, max(end, following.arrived))
-
-    def _run_alone(self, operation: Operation, begin: int, *, target: Operation | None, limit: int, until: int) -> None:
-        """Run one lane while nothing else is ready anywhere: there is no choice to make, so no queue to keep."""
-        lane, engine = operation.lane, operation.engine
-        pending = lane.pending
-        while True:
-            cost = operation.cost
-            operation.start = begin
-            operation.done = end = begin + (self._price(cost) if isinstance(cost, KernelWork) else cost)
-            if operation is target:
-                limit = until
-            following = pending.popleft() if pending else None
-            if following is None:
-                break
-            begin = end if end > following.arrived else following.arrived
-            if following.engine != engine or begin > limit:
-                break
-            operation = following
-        self._free[engine] = lane.done = end
-        if end > self.last_done:
-            self.last_done = end
-        lane.head = following
-        if following is not None:
-            self._admit(following, begin)
 
     def _admit(self, operation: Operation, ready: int) -> None:
         """Take a lane's first operation, whose lane and arrival allow it from `ready` on."""
         if operation.engine == NO_ENGINE:
             self._pass_marks(operation, ready)
-        elif self._lone is None and not self._queued:
-            self._lone, self._lone_ready = operation, ready
         else:
-            self._enqueue(operation, ready)
-
-    def _enqueue(self, operation: Operation, ready: int) -> None:
-        if self._lone is not None:
-            lone, self._lone = self._lone, None
-            self._enqueue(lone, self._lone_ready)
-        heappush(self._ready[operation.engine], (ready, operation.sequence, operation))
-        self._queued += 1
+            heappush(self._ready, (ready, operation.sequence, operation.lane))
 
     def _pass_marks(self, mark: Operation, ready: int) -> None:
         """Pass marks along lanes and to the lanes that wait for them; a list, since such chains can be long."""
-        reached = [(mark, ready)]
-        while reached:
-            mark, end = reached.pop()
-            if mark.engine != NO_ENGINE:
-                self._admit(mark, end)
-                continue
-            assert isinstance(mark, Mark)
-            if mark.awaits is not None:
-                if mark.awaits.done is None:
-                    assert isinstance(mark.awaits, Mark)
-                    mark.awaits.waiters = [*(mark.awaits.waiters or ()), mark]
-                    continue
-                end = max(end, mark.awaits.done)
-                mark.awaits = None
-            mark.start = mark.done = end
-            self.last_done = max(self.last_done, end)
-            if mark.waiters is not None:
-                reached.extend((waiter, max(waiter.lane.done, waiter.arrived)) for waiter in mark.waiters)
-                mark.waiters = None
-            lane = mark.lane
-            lane.done = end
-            lane.head = lane.pending.popleft() if lane.pending else None
-            if lane.head is not None:
-                reached.append((lane.head, max(end, lane.head.arrived)))
+        reached: list[tuple[Operation, int]] = []
+        while True:
+            if mark.engine:
+                heappush(self._ready, (ready, mark.sequence, mark.lane))
+            else:
+                assert isinstance(mark, Mark)
+                awaits = mark.awaits
+                awaited = 0 if awaits is None else awaits.done
+                if awaited is None:
+                    assert awaits is not None
+                    awaits.waiters = [*(awaits.waiters or ()), mark]
+                else:
+                    mark.awaits = None
+                    if awaited > ready:
+                        ready = awaited
+                    mark.start = mark.done = ready
+                    if ready > self.last_done:
+                        self.last_done = ready
+                    if mark.waiters is not None:
+                        reached.extend((other, max(other.lane.done, other.arrived)) for other in mark.waiters)
+                        mark.waiters = None
+                    lane = mark.lane
+                    lane.done = ready
+                    if lane._pending:
+                        lane._head = mark = lane._pending.popleft()
+                        if mark.arrived > ready:
+                            ready = mark.arrived
+                        continue
+                    lane._head = None
+            if not reached:
+                return
+            mark, ready = reached.pop()
 
     def _price(self, work: KernelWork) -> int:
         hits = min(self._cache.touch(work.regions), work.moved_bytes)

@@ -10,8 +10,8 @@ from typing import Any
 
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.virtual.errors import VirtualGPUError, shown
-from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Region
-from edl_labs.virtual.gpu.engine import COMPUTE, TO_DEVICE, TO_HOST, KernelWork, Regions
+from edl_labs.virtual.gpu.buffers import Region
+from edl_labs.virtual.gpu.work_items import KernelWork, Regions
 from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, flop_count, picoseconds, whole_bytes
 
 _MAX_RATE = 1e18  # an exabyte a second, or a thousand chips in one
@@ -32,6 +32,27 @@ _HOSTS: dict[str, dict[str, float]] = {
 # Large pinned copies reach about this share of a PCIe link: packet headers take the rest.
 _LINK_EFFICIENCY = 0.85
 _L2_SPEEDUP = 2.5  # typical: the L2 of an A100 or H100 is two to three times as fast as its HBM
+
+
+# Streaming multiprocessors (compute units for CDNA) of the chips as sold, from their datasheets and white papers.
+_SM_COUNTS = {
+    **dict.fromkeys(("V100-16GB", "V100-32GB", "V100-PCIe-16GB"), 80),
+    **dict.fromkeys(("A100-40GB", "A100-80GB", "A100-80GB-PCIe", "A100-40GB-PCIe"), 108),
+    **dict.fromkeys(("H100-SXM", "H100-NVL", "H200"), 132),
+    "H100-PCIe": 114,
+    "T4": 40,
+    "A10": 72,
+    "A6000": 84,
+    "RTX-3090": 82,
+    "L4": 58,
+    "L40S": 142,
+    "RTX-4090": 128,
+    "RTX-5090": 170,
+    "B200": 148,
+    "GB200": 148,
+    "MI250X-GCD": 110,
+    "MI300X": 304,
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +83,7 @@ class VirtualMachine:
     l2_bandwidth_byte_per_s: float = 2e12
     l2_bytes: int = 0
     memory_bytes: int = 80_000_000_000
+    sm_count: int = 100
     peak_flop_per_s: Mapping[str, float] = field(default_factory=lambda: {"fp32": 1e12}, hash=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +111,7 @@ class VirtualMachine:
             l2_bandwidth_byte_per_s=_L2_SPEEDUP * chip.memory_bandwidth_byte_per_s,
             l2_bytes=chip.l2_bytes,
             memory_bytes=chip.memory_bytes,
+            sm_count=_SM_COUNTS.get(chip.key, cls.sm_count),
             peak_flop_per_s={dtype: chip.peak_flop_per_s(dtype) for dtype in chip.dtypes()},
         )
         return base.replace(**{**_HOSTS[chip.architecture], **overrides})
@@ -137,6 +160,8 @@ def _check(name: str, value: Any) -> None:
         good, want = type(value) is str and len(value) <= 100, "a text"
     elif name == "queue_depth":
         good, want = value is None or (type(value) is int and 1 <= value <= 10**9), "a whole number from 1, or None"
+    elif name == "sm_count":
+        good, want = type(value) is int and 1 <= value <= 10**6, "a whole number from 1"
     elif name == "peak_flop_per_s":
         good, want = isinstance(value, Mapping), "a mapping from dtype to FLOP/s"
     elif name.endswith("_bytes"):
@@ -185,20 +210,6 @@ def kernel_cost(
         )
     ps, entry["duration_s"] = picoseconds(duration_s, "duration_s"), float(duration_s)
     return ps
-
-
-def copy_plan(machine: VirtualMachine, dst: Region, src: Region) -> tuple[int | None, int, bool]:
-    """The engine of a copy (None: the host itself), its picoseconds, and whether pageable memory takes part."""
-    from_device, to_device = src.buffer.where == DEVICE, dst.buffer.where == DEVICE
-    pageable = PAGEABLE in (src.buffer.where, dst.buffer.where)
-    latency_ps = round(machine.copy_latency_s * PER_SECOND)
-    if from_device and to_device:
-        # Each byte is read once and written once.
-        return COMPUTE, latency_ps + transfer_ps(2 * src.nbytes, machine.memory_bandwidth_byte_per_s), False
-    if not from_device and not to_device:
-        return None, transfer_ps(src.nbytes, machine.pageable_byte_per_s), pageable
-    rate = min(machine.pageable_byte_per_s, machine.link_byte_per_s) if pageable else machine.link_byte_per_s
-    return TO_DEVICE if to_device else TO_HOST, latency_ps + transfer_ps(src.nbytes, rate), pageable
 
 
 def transfer_ps(nbytes: int, byte_per_s: float) -> int:

@@ -7,17 +7,16 @@ races and data flow follow the table. Nothing in a program is trusted.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, cast
 
 from edl_labs.virtual.errors import shown
 from edl_labs.virtual.gpu.buffers import DEVICE, MAX_REGIONS, PAGEABLE, PINNED, Region
-from edl_labs.virtual.gpu.core import Core
+from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS, MAX_NAME, MAX_SECONDS
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm
+from edl_labs.virtual.recorded import Entry, ProgramForm
 
 _Check = Callable[[object], bool]
 # Regions in plain form, as [buffer, start, stop]: what an operation reads, and what it writes.
@@ -48,7 +47,8 @@ def _always(entry: Entry, places: list[str]) -> bool:
 class OperationKind:
     """One kind of operation.
 
-    `required` and `optional` fields have a check each. `play` issues it to a VirtualGPU and gives what it returned.
+    `required` and `optional` fields have a check each. `play` issues it to a VirtualGPU and gives what it returned;
+    `bind` gives what does so for one entry alone, again and again, with everything looked up.
     `effect` and `touches` say what it does to whose order and to which memory, `writes` how. `on_host` tells whether
     the host itself does the work and `blocks` whether the call keeps the host until the device is done, from the entry
     and the places of its `dst` and `src`. `teaches` lists the streams and events that are over once it has returned.
@@ -56,6 +56,7 @@ class OperationKind:
 
     required: Mapping[str, _Check]
     play: Callable[[Any, Entry], Any]
+    bind: Callable[[Any, Entry], Callable[[Entry], Any]] | None = None
     optional: Mapping[str, _Check] = field(default_factory=dict)
     effect: str = ""
     touches: Callable[[Entry], Accesses] = _nothing
@@ -135,17 +136,51 @@ def _free(gpu: Any, entry: Entry) -> None:
     gpu.free(buffer)
 
 
-def _launch(gpu: Any, entry: Entry) -> None:
-    work = {name: entry[name] for name in ("duration_s", "flops", "moved_bytes", "dtype") if name in entry}
-    reads, writes = _declared(gpu, entry, "reads"), _declared(gpu, entry, "writes")
-    stream, elementwise = gpu.streams[entry["stream"]], entry.get("elementwise", False)
-    for _ in range(entry.get("times", 1)):
-        gpu.launch(entry["name"], **work, reads=reads, writes=writes, elementwise=elementwise, stream=stream)
+def _launch(gpu: Any, entry: Entry) -> Callable[[Entry], None]:
+    name, stream, launch = entry["name"], gpu.streams[entry["stream"]], gpu.launch
+    work = {key: entry[key] for key in _WORK if key in entry}
+    work |= {role: _declared(gpu, entry, role) for role in ("reads", "writes") if role in entry}
+    times, duration_s = entry.get("times", 1), entry.get("duration_s")
+    if times > 1:
+
+        def again(entry: Entry) -> None:
+            for _ in range(times):
+                launch(name, duration_s=duration_s, stream=stream, **work)
+
+        return again
+    if work:
+        return lambda entry: launch(name, duration_s=duration_s, stream=stream, **work)
+    return lambda entry: launch(name, duration_s=duration_s, stream=stream)
 
 
-def _copy(gpu: Any, entry: Entry) -> None:
-    dst, src = _region(gpu, entry["dst"]), _region(gpu, entry["src"])
-    gpu.copy(dst, src, non_blocking=entry["non_blocking"], stream=gpu.streams[entry["stream"]])
+def _copy(gpu: Any, entry: Entry) -> Callable[[Entry], None]:
+    dst, src, copy = _region(gpu, entry["dst"]), _region(gpu, entry["src"]), gpu.copy
+    stream, non_blocking = gpu.streams[entry["stream"]], entry["non_blocking"]
+    return lambda entry: copy(dst, src, non_blocking=non_blocking, stream=stream)
+
+
+def _record(gpu: Any, entry: Entry) -> Callable[[Entry], None]:
+    record, stream = gpu.events[entry["event"]].record, gpu.streams[entry["stream"]]
+    return lambda entry: record(stream)
+
+
+def _wait(gpu: Any, entry: Entry) -> Callable[[Entry], None]:
+    wait, event = gpu.streams[entry["stream"]].wait_event, gpu.events[entry["event"]]
+    return lambda entry: wait(event)
+
+
+def _synchronize(gpu: Any, entry: Entry) -> Callable[[Entry], None]:
+    synchronize = gpu.synchronize
+    return lambda entry: synchronize()
+
+
+def _now(gpu: Any, entry: Entry) -> Callable[[Entry], float]:
+    now_s = gpu.now_s
+    return lambda entry: now_s()
+
+
+def _at_once(bind: Callable[[Any, Entry], Callable[[Entry], Any]]) -> dict[str, Any]:
+    return {"play": lambda gpu, entry: bind(gpu, entry)(entry), "bind": bind}
 
 
 def _declared_accesses(entry: Entry) -> Accesses:
@@ -160,6 +195,7 @@ def _copy_blocks(entry: Entry, places: list[str]) -> bool:
 _ON_STREAM = {"stream": _INDEX}
 _OF_EVENT = {"event": _INDEX}
 _READING = {"value": _anything}
+_WORK = ("flops", "moved_bytes", "dtype", "elementwise", "blocks", "blocks_per_sm")
 
 # A value that is a reading may be anything: it only has to equal the replayed one.
 OPERATIONS: dict[str, OperationKind] = {
@@ -172,13 +208,17 @@ OPERATIONS: dict[str, OperationKind] = {
         lambda gpu, e: gpu.buffers[e["buffer"]].record_stream(gpu.streams[e["stream"]]),
         effect=KEEPS,
     ),
-    "stream": OperationKind(_ON_STREAM, lambda gpu, e: _expect(gpu.Stream(), e["stream"])),
+    "stream": OperationKind(
+        _ON_STREAM,
+        lambda gpu, e: _expect(gpu.Stream(priority=e.get("priority", 0)), e["stream"]),
+        optional={"priority": lambda value: type(value) is int and -5 <= value < 0},
+    ),
     "event": OperationKind(
         {**_OF_EVENT, "timing": _flag}, lambda gpu, e: _expect(gpu.Event(enable_timing=e["timing"]), e["event"])
     ),
     "launch": OperationKind(
         {"name": _text, **_ON_STREAM},
-        _launch,
+        **_at_once(_launch),
         optional={
             "duration_s": _SECONDS,
             "flops": _number(MAX_FLOPS),
@@ -187,6 +227,8 @@ OPERATIONS: dict[str, OperationKind] = {
             "reads": _regions,
             "writes": _regions,
             "elementwise": _flag,
+            "blocks": _whole(MAX_BLOCKS, 1),
+            "blocks_per_sm": _whole(MAX_PER_SM, 1),
             "times": _TIMES,
         },
         effect=WORKS,
@@ -196,7 +238,7 @@ OPERATIONS: dict[str, OperationKind] = {
     ),
     "copy": OperationKind(
         {"dst": _region_form, "src": _region_form, **_ON_STREAM, "non_blocking": _flag},
-        _copy,
+        **_at_once(_copy),
         effect=WORKS,
         touches=lambda e: ([e["src"]], [e["dst"]]),
         writes=COPIED,
@@ -221,19 +263,9 @@ OPERATIONS: dict[str, OperationKind] = {
         writes=COMPUTED,
         on_host=_always,
     ),
-    "record": OperationKind(
-        {**_OF_EVENT, **_ON_STREAM},
-        lambda gpu, e: gpu.events[e["event"]].record(gpu.streams[e["stream"]]),
-        effect=MARKS,
-    ),
-    "wait": OperationKind(
-        {**_OF_EVENT, **_ON_STREAM},
-        lambda gpu, e: gpu.streams[e["stream"]].wait_event(gpu.events[e["event"]]),
-        effect=AWAITS,
-    ),
-    "synchronize": OperationKind(
-        {}, lambda gpu, e: gpu.synchronize(), blocks=_always, teaches=lambda e: [("stream", EVERY)]
-    ),
+    "record": OperationKind({**_OF_EVENT, **_ON_STREAM}, **_at_once(_record), effect=MARKS),
+    "wait": OperationKind({**_OF_EVENT, **_ON_STREAM}, **_at_once(_wait), effect=AWAITS),
+    "synchronize": OperationKind({}, **_at_once(_synchronize), blocks=_always, teaches=lambda e: [("stream", EVERY)]),
     "sync_stream": OperationKind(
         _ON_STREAM,
         lambda gpu, e: gpu.streams[e["stream"]].synchronize(),
@@ -261,40 +293,38 @@ OPERATIONS: dict[str, OperationKind] = {
         lambda gpu, e: gpu.events[e["start"]].elapsed_time(gpu.events[e["end"]]),
         teaches=lambda e: [("event", e["start"]), ("event", e["end"])],
     ),
-    "now": OperationKind(_READING, lambda gpu, e: gpu.now_s()),
+    "now": OperationKind(_READING, **_at_once(_now)),
 }
 
 
-_FORM = ProgramForm("VirtualGPU", "gpu.program", OPERATIONS)
-malformed, done_again = _FORM.malformed, _FORM.done_again
+FORM = ProgramForm("VirtualGPU", "gpu.program", OPERATIONS)
 
 
-def entries(program: object, *, max_operations: int = MAX_REPLAYED) -> Iterator[tuple[int, Entry]]:
-    """The operations of a program with their numbers, each checked in its turn; ReplayError for anything else."""
-    return _FORM.entries(program, _checked, _charge, at_most=max_operations)
-
-
-def _checked(index: int, entry: Any) -> Entry:
-    name = _FORM.name_of(index, entry)
+def checked(index: int, entry: Any) -> Entry:
+    """An entry that has the form of its operation; ReplayError for anything else."""
+    name = FORM.name_of(index, entry)
     kind = OPERATIONS[name]
     for key, value in entry.items():
         if key == "op" and type(key) is str:
             continue
         check = (kind.required.get(key) or kind.optional.get(key)) if type(key) is str else None
         if check is None:
-            raise malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
+            raise FORM.malformed(index, f"is a {name} with a field {shown(key)}, which it does not have")
         if not check(value):
-            raise malformed(index, f"is a {name} whose {key} cannot be {shown(value)}")
+            raise FORM.malformed(index, f"is a {name} whose {key} cannot be {shown(value)}")
     missing = [key for key in kind.required if key not in entry]
     if missing:
-        raise malformed(index, f"is a {name} without its {missing[0]}")
+        raise FORM.malformed(index, f"is a {name} without its {missing[0]}")
     return cast(Entry, entry)
 
 
-def _charge(entry: Entry) -> int:
-    # Operations on many regions count for several: each region of each of them is kept.
-    touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
-    return int(entry.get("times", 1)) * max(1, touched // 4)
+class Charge:
+    """For how many operations an entry counts against the limit of a replay."""
+
+    def __call__(self, entry: Entry) -> int:
+        # Operations on many regions count for several: each region of each of them is kept.
+        touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
+        return int(entry.get("times", 1)) * max(1, touched // 4)
 
 
 def compact(program: list[Entry]) -> list[Entry]:
@@ -312,41 +342,3 @@ def compact(program: list[Entry]) -> list[Entry]:
         else:
             short.extend([entry] * times)
     return short
-
-
-class Player:
-    """Issues checked operations to a VirtualGPU made for it, whose core it traces, and keeps count."""
-
-    def __init__(self, gpu: Any) -> None:
-        self.gpu = gpu
-        gpu.core.traced = True
-        self.counts: Counter[str] = Counter()
-        self.launches: Counter[str] = Counter()
-        self.copied: Counter[str] = Counter()
-        self.blocking = 0
-
-    def issue(self, entry: Entry) -> Any:
-        """Issue one operation, and give what it returned; LookupError where it needs what the program did not make."""
-        kind, name, times = OPERATIONS[entry["op"]], entry["op"], entry.get("times", 1)
-        value = kind.play(self.gpu, entry)
-        places = [self.gpu.buffers[entry[side][0]].where for side in ("dst", "src") if side in entry]
-        if kind.writes == COPIED:
-            name = _direction(*places)
-            self.copied[name] += entry["dst"][2] - entry["dst"][1]
-        if kind.is_kernel:
-            self.launches[entry["name"]] += times
-        self.counts[name] += times
-        self.blocking += kind.blocks(entry, places)
-        return value
-
-    def finish(self) -> Core:
-        """Let everything that was issued come to its end."""
-        core: Core = self.gpu.core
-        core.engines.run_all()
-        return core
-
-
-def _direction(dst: str, src: str) -> str:
-    """The name under which a copy between two places is counted: H is the host, D the device."""
-    ends = ["D" if place == DEVICE else "H" for place in (src, dst)]
-    return f"copy {ends[0]}2{ends[1]}"

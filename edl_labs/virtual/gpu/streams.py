@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from edl_labs.virtual.errors import VirtualGPUError
+from edl_labs.virtual.gpu.copies import Copy
 from edl_labs.virtual.gpu.core import Core
-from edl_labs.virtual.gpu.engine import Lane, Mark
+from edl_labs.virtual.gpu.launches import Kernel
+from edl_labs.virtual.gpu.work_items import Lane, Mark
 
 
 class Device(Protocol):
@@ -25,10 +27,20 @@ class Device(Protocol):
 class Stream:
     """A queue of device work that runs in the order of issue. Make one with `gpu.Stream()`."""
 
-    __slots__ = ("gpu", "index", "lane")
+    __slots__ = ("_records", "_waits", "copies", "gpu", "index", "known", "lane", "priority")
 
-    def __init__(self, gpu: Device, index: int) -> None:
-        self.gpu, self.index, self.lane = gpu, index, Lane(index)
+    def __init__(self, gpu: Device, index: int, *, priority: int = 0) -> None:
+        self.gpu, self.index, self.priority, self.lane = gpu, index, priority, Lane(index, priority)
+        # What loops issue again and again is checked and priced once.
+        self.known: dict[Any, Kernel] = {}
+        self.copies: dict[Any, Copy] = {}
+        self._records: dict[int, dict[str, Any]] = {}
+        self._waits: dict[int, dict[str, Any]] = {}
+
+    def forget(self) -> None:
+        """Check again what is issued next: some memory is gone."""
+        self.known.clear()
+        self.copies.clear()
 
     def synchronize(self) -> None:
         """Keep the host until everything issued to this stream is done."""
@@ -52,10 +64,15 @@ class Stream:
 
         As in CUDA, an event that was never recorded is waited for by nothing: a mistake that only a race shows.
         """
-        core = self.gpu.core
-        mark = own_event(self.gpu, event, use="wait for").mark
-        core.keep({"op": "wait", "event": event.index, "stream": self.index})
-        core.issue(Mark(self.lane, "wait_event", awaits=mark), core.costs_ps["event_overhead_s"])
+        gpu = self.gpu
+        if type(event) is not Event or event.gpu is not gpu:
+            own_event(gpu, event, use="wait for")
+        entry = self._waits.get(event.index)
+        if entry is None:
+            entry = self._waits[event.index] = {"op": "wait", "event": event.index, "stream": self.index}
+        core = gpu.core
+        core.keep(entry)
+        core.issue(Mark(self.lane, "wait_event", event.mark), core.costs_ps["event_overhead_s"])
 
     def wait_stream(self, other: Stream) -> None:
         """Let later work of this stream wait for everything issued to `other` so far."""
@@ -63,10 +80,15 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Mark the present end of this stream with `event` (a new one unless given)."""
-        marked = self.gpu.Event() if event is None else event
-        own_event(self.gpu, marked, use="record")
-        core = self.gpu.core
-        core.keep({"op": "record", "event": marked.index, "stream": self.index})
+        gpu = self.gpu
+        marked = gpu.Event() if event is None else event
+        if type(marked) is not Event or marked.gpu is not gpu:
+            own_event(gpu, marked, use="record")
+        entry = self._records.get(marked.index)
+        if entry is None:
+            entry = self._records[marked.index] = {"op": "record", "event": marked.index, "stream": self.index}
+        core = gpu.core
+        core.keep(entry)
         mark = Mark(self.lane, "record")
         core.issue(mark, core.costs_ps["event_overhead_s"])
         marked.mark = mark
@@ -146,13 +168,18 @@ def own_stream(gpu: Device, stream: object) -> Stream:
     """`stream`, or the current one for None; VirtualGPUError if it belongs elsewhere."""
     if stream is None:
         return gpu.current_stream()
-    if not isinstance(stream, Stream) or stream.gpu is not gpu:
-        raise VirtualGPUError(
-            f"{_short(stream)} is not a stream of this device",
-            why="work goes to streams of the device that runs it",
-            next="make streams with gpu.Stream()",
-        )
+    if type(stream) is not Stream or stream.gpu is not gpu:
+        raise not_a_stream(stream)
     return stream
+
+
+def not_a_stream(stream: object) -> VirtualGPUError:
+    """The error for what is no stream of the device that it was given to."""
+    return VirtualGPUError(
+        f"{_short(stream)} is not a stream of this device",
+        why="work goes to streams of the device that runs it",
+        next="make streams with gpu.Stream()",
+    )
 
 
 def own_event(gpu: Device, event: object, *, use: str) -> Event:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from edl_labs.hardware import Accelerator
-from edl_labs.virtual.errors import VirtualGPUError
+from edl_labs.virtual.errors import VirtualGPUError, shown
 from edl_labs.virtual.gpu import streams
 from edl_labs.virtual.gpu.buffers import (
     DEVICE,
@@ -15,23 +15,24 @@ from edl_labs.virtual.gpu.buffers import (
     Region,
     checked,
     declare,
-    declare_kernel,
     plain,
     refuse_device,
     regions,
 )
-from edl_labs.virtual.gpu.core import Core, timeline
-from edl_labs.virtual.gpu.engine import COMPUTE, TO_HOST, KernelWork, Operation
-from edl_labs.virtual.gpu.machine import VirtualMachine, copy_plan, kernel_cost, machine, transfer_ps
-from edl_labs.virtual.gpu.operations import Player, entries
-from edl_labs.virtual.gpu.streams import StreamContext, own_stream
+from edl_labs.virtual.gpu.copies import planned
+from edl_labs.virtual.gpu.core import Core
+from edl_labs.virtual.gpu.launches import Kernel, KernelOptions, kernel
+from edl_labs.virtual.gpu.machine import VirtualMachine, machine, transfer_ps
+from edl_labs.virtual.gpu.player import played
+from edl_labs.virtual.gpu.streams import StreamContext, not_a_stream, own_stream
+from edl_labs.virtual.gpu.work_items import COMPUTE, TO_HOST, Blocks, Operation
 from edl_labs.virtual.host_clock import VirtualClock
-from edl_labs.virtual.quantities import MAX_SECONDS, PER_SECOND, label, picoseconds, whole_bytes
+from edl_labs.virtual.quantities import label, picoseconds, whole_bytes
 from edl_labs.virtual.timeline import Timeline
 
 MAX_STREAMS = 128  # as many grids may be resident on a device (CUDA C++ Programming Guide, technical specifications)
+HIGHEST_PRIORITY = -5  # the range of an H100: 0 to -5 (cudaDeviceGetStreamPriorityRange)
 _SCALAR_BYTES = 16  # the largest scalar of torch: complex128
-_NOTHING: tuple[Region, ...] = ()
 
 
 class VirtualGPU:
@@ -63,6 +64,8 @@ class VirtualGPU:
         self._used_bytes = 0
         self._launch_ps = self.core.costs_ps["launch_overhead_s"]
         self._copy_ps = self.core.costs_ps["copy_overhead_s"]
+        self._synchronized = {"op": "synchronize"}
+        self._synchronize_ps = self.core.costs_ps["sync_overhead_s"]
 
     def empty(self, nbytes: int, *, name: str = "") -> Buffer:
         """Memory on the device."""
@@ -94,6 +97,8 @@ class VirtualGPU:
         home = {"stream": whole.home} if whole.home and whole.where == DEVICE else {}
         self.core.keep({"op": "free", "buffer": whole.index, **home})
         whole.freed = True
+        for stream in self.streams:
+            stream.forget()
         if whole.where == DEVICE:
             self._used_bytes -= whole.nbytes
 
@@ -107,49 +112,61 @@ class VirtualGPU:
         name: str,
         *,
         duration_s: float | None = None,
-        flops: float = 0.0,
-        moved_bytes: int | None = None,
-        dtype: object = "fp32",
-        reads: Any = _NOTHING,
-        writes: Any = _NOTHING,
-        elementwise: bool = False,
         stream: streams.Stream | None = None,
+        **work: Unpack[KernelOptions],
     ) -> None:
         """Issue a kernel, of `duration_s` or of an amount of work that the machine prices; the host goes on.
 
-        Work is FLOPs of a dtype and bytes moved (the sizes of `reads` and `writes` unless given), which overlap. A
-        kernel that touches a small working set again finds it in the L2; without declared buffers it has its own, by
-        its name. `elementwise`: byte i of each write depends on byte i of each read alone, all of one size.
+        Work is `flops` of a `dtype` ("fp32") and `moved_bytes` (the sizes of `reads` and `writes` unless given), which
+        overlap. A kernel that touches a small working set again finds it in the L2; without declared buffers it has its
+        own, by its name. `elementwise`: byte i of each write depends on byte i of each read alone, all of one size.
+
+        A kernel has the device for itself, unless it says how many `blocks` it has, each of `duration_s`: blocks share
+        SMs, of which one holds up to `blocks_per_sm` (1), by the law of `gpu.multiprocessors`.
         """
-        core = self.core
-        stream = self._current if stream is None else own_stream(self, stream)
-        fresh = type(name) is not str or name not in core.loaded
-        if fresh:
-            label(name)
-        entry: dict[str, Any] = {"op": "launch", "name": name, "stream": stream.index}
-        read = written = _NOTHING
-        if reads is not _NOTHING or writes is not _NOTHING or elementwise:
-            read, written = declare_kernel(self, entry, reads, writes, elementwise=elementwise)
-        cost: int | KernelWork
-        if type(duration_s) is float and 0 <= duration_s <= MAX_SECONDS and not flops and moved_bytes is None:
-            # The short way for what programs issue most.
-            cost, entry["duration_s"] = round(duration_s * PER_SECOND), duration_s
+        if stream is None:
+            stream = self._current
+        elif type(stream) is not streams.Stream or stream.gpu is not self:
+            raise not_a_stream(stream)
+        if not work:
+            # What programs issue most, written out: `Core.run_alone` of a kernel that the stream remembers.
+            try:
+                known = stream.known[name]
+            except (KeyError, TypeError):
+                known = None
+            if known is not None and known.duration_s == duration_s and type(duration_s) is float:
+                core, lane = self.core, stream.lane
+                recorded = core.recorded
+                if core.alone is lane and len(recorded) < core.most_recorded:
+                    recorded.append(known.entry)
+                    queue, now = lane.in_flight, core.host_ps
+                    if len(queue) >= core.room:
+                        if core.is_bounded:
+                            first = queue.popleft()
+                            end = first[0] if type(first) is tuple else first.done
+                            if end > now:
+                                now = end
+                        else:
+                            core.let_go(queue)
+                    core.host_ps = now = now + self._launch_ps
+                    end = lane.done
+                    lane.done = end = (now if now > end else end) + known.ps
+                    queue.append((end, now, known))
+                    return
+        self._launch(kernel(self.machine, name, stream=stream, duration_s=duration_s, work=work), stream)
+
+    def _launch(self, kernel: Kernel, stream: streams.Stream) -> None:
+        core, name = self.core, kernel.entry["name"]
+        if name in core.loaded and kernel.ps is not None and core.enter(stream.lane):
+            core.run_alone(kernel, self._launch_ps)
         else:
-            cost = kernel_cost(
-                self.machine,
-                entry,
-                duration_s=duration_s,
-                flops=flops,
-                moved_bytes=moved_bytes,
-                dtype=dtype,
-                touched=read + written,
-            )
-        core.keep(entry)
-        if fresh:
+            core.keep(kernel.entry)
             core.load(name)
-        core.issue(Operation(stream.lane, COMPUTE, name, cost), self._launch_ps)
-        for part in written:
-            part.buffer.versions += 1
+            if isinstance(kernel.cost, Blocks):
+                core.share(ranked=False)
+            core.issue(Operation(stream.lane, COMPUTE, name, kernel.cost), self._launch_ps)
+        for buffer in kernel.written:
+            buffer.versions += 1
 
     def copy(
         self, dst: Region, src: Region, *, non_blocking: bool = False, stream: streams.Stream | None = None
@@ -160,24 +177,17 @@ class VirtualGPU:
         pageable memory is staged: it runs at a lower rate and keeps the host to its end, whatever `non_blocking` says.
         """
         stream = own_stream(self, stream)
-        dst, src = checked(self, dst, role="the destination"), checked(self, src, role="the source")
-        if dst.nbytes != src.nbytes:
-            raise VirtualGPUError(
-                f"cannot copy {src!r} to {dst!r}: {src.nbytes} bytes do not fit {dst.nbytes}",
-                why="both sides of a copy have the same size",
-                next="cut both sides to the same size",
-            )
-        entry = {"op": "copy", "dst": plain(dst), "src": plain(src), "stream": stream.index}
-        self.core.keep({**entry, "non_blocking": bool(non_blocking)})
-        engine, ps, pageable = copy_plan(self.machine, dst, src)
-        dst.buffer.versions += 1
-        if engine is None:
-            self.core.spend("copy on the host", ps)
+        plan = planned(self.machine, dst, src, non_blocking=bool(non_blocking), stream=stream)
+        core = self.core
+        core.keep(plan.entry)
+        plan.written.versions += 1
+        if plan.engine is None:
+            core.spend("copy on the host", plan.ps)
             return
-        operation = Operation(stream.lane, engine, f"{src!r} to {dst!r}", ps)
-        self.core.issue(operation, self._copy_ps)
-        if engine != COMPUTE and (pageable or not non_blocking):
-            self.core.block("copy", operation)
+        operation = Operation(stream.lane, plan.engine, plan.label, plan.ps)
+        core.issue(operation, self._copy_ps)
+        if plan.blocks:
+            core.block("copy", operation)
 
     def item(self, source: Region, *, stream: streams.Stream | None = None) -> int:
         """Read one number (at most 16 bytes) from the device, as `tensor.item()` does: the host waits for the stream.
@@ -213,17 +223,29 @@ class VirtualGPU:
         for part in written:
             part.buffer.versions += 1
 
-    def Stream(self) -> streams.Stream:  # noqa: N802
-        """A new stream."""
+    def Stream(self, *, priority: int = 0) -> streams.Stream:  # noqa: N802
+        """A new stream. Of two with kernels ready the one of lower `priority` goes first, from its next block on.
+
+        As in torch, a number beyond the device's range (-5 to 0) means the nearest in it.
+        """
+        if type(priority) is not int:
+            raise VirtualGPUError(
+                f"a stream of priority {shown(priority)}",
+                why="priorities are whole numbers, 0 for most streams, less for those that go first",
+                next="use priority=-1",
+            )
         if len(self.streams) >= MAX_STREAMS:
             raise VirtualGPUError(
                 f"a device has at most {MAX_STREAMS} streams here",
                 why="it has few hardware queues, which further streams would share",
                 next="make a few streams and use them in turn",
             )
-        stream = streams.Stream(self, len(self.streams))
-        self.core.keep({"op": "stream", "stream": stream.index})
+        rank = max(HIGHEST_PRIORITY, min(priority, 0))
+        stream = streams.Stream(self, len(self.streams), priority=rank)
+        self.core.keep({"op": "stream", "stream": stream.index, **({"priority": rank} if rank else {})})
         self.streams.append(stream)
+        if rank:
+            self.core.share(ranked=True)
         return stream
 
     def Event(self, *, enable_timing: bool = False) -> streams.Event:  # noqa: N802
@@ -252,15 +274,32 @@ class VirtualGPU:
     def synchronize(self) -> None:
         """Keep the host until the device has drained."""
         core = self.core
-        core.keep({"op": "synchronize"})
-        core.wake()
-        core.spend("synchronize", core.costs_ps["sync_overhead_s"])
-        core.drain_all("synchronize")
+        lane, recorded = core.alone, core.recorded
+        if lane is None or len(recorded) >= core.most_recorded:
+            core.keep({"op": "synchronize"})
+            core.wake()
+            core.spend("synchronize", self._synchronize_ps)
+            core.drain_all("synchronize")
+            return
+        # What timers do most, written out: `Core.all_done` of a lane that is alone.
+        recorded.append(self._synchronized)
+        now, end = core.host_ps + self._synchronize_ps, lane.done
+        if core.done_before > end:
+            end = core.done_before
+        core.host_ps = now if now > end else end
+        # All of it is over, and leaves room.
+        core.lane_done_before = lane.done
+        lane.in_flight.clear()
 
     def now_s(self) -> float:
         """A reading of the host's clock: it takes `clock_read_cost_s`, then is rounded down to the resolution."""
-        value = self.core.read_clock()
-        self.core.keep({"op": "now", "value": value})
+        core = self.core
+        value = core.read_clock()
+        recorded = core.recorded
+        if core.traced or len(recorded) >= core.most_recorded:
+            core.keep({"op": "now", "value": value})
+        else:
+            recorded.append({"op": "now", "value": value})
         return value
 
     @property
@@ -271,10 +310,7 @@ class VirtualGPU:
     @property
     def timeline(self) -> Timeline:
         """What runs when, from playing the program so far to its end on a machine of the same kind."""
-        player = Player(VirtualGPU(self.machine))
-        for _, entry in entries(self.program):
-            player.issue(entry)
-        return timeline(player.finish())
+        return played(VirtualGPU(self.machine), self.program)
 
     def _alloc(self, size: int, where: str, name: str) -> Buffer:
         index = len(self.buffers)

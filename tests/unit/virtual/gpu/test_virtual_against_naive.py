@@ -173,3 +173,44 @@ def test_a_random_program_agrees_with_the_naive_scheduler_and_with_its_replay(se
 
     assert ends == [round(end_s * 1e6, 6) for _, end_s in sorted(spans.items())]
     assert pytest.approx(both.naive.host * 1e-6) == replay(both.gpu.program, MACHINE).makespan_s
+
+
+def read(program, *, depth, watched):
+    """The record of a program with a reading after each call; a device that is watched takes no short ways."""
+    gpu = VirtualGPU(MACHINE, queue_depth=depth)
+    gpu.core.traced = watched
+    streams, events = [gpu.default_stream(), gpu.Stream()], [gpu.Event(enable_timing=True) for _ in range(2)]
+    there, here = gpu.empty(64), gpu.host_empty(64, pin_memory=True)
+    calls = {
+        "launch": lambda s, e, size: gpu.launch("k", duration_s=size * 1e-6, stream=streams[s]),
+        "other": lambda s, e, size: gpu.launch(f"k{size}", duration_s=size * 1e-6, writes=there, stream=streams[s]),
+        "work": lambda s, e, size: gpu.host_work(size * 1e-6),
+        "sync": lambda s, e, size: gpu.synchronize(),
+        "sync stream": lambda s, e, size: streams[s].synchronize(),
+        "record": lambda s, e, size: events[e].record(streams[s]),
+        "wait": lambda s, e, size: streams[s].wait_event(events[e]),
+        "query": lambda s, e, size: streams[s].query(),
+        "copy": lambda s, e, size: gpu.copy(there[:size], here[:size], non_blocking=True, stream=streams[s]),
+        "item": lambda s, e, size: gpu.item(there[:4], stream=streams[s]),
+    }
+    for name, *numbers in program:
+        calls[name](*numbers)
+        gpu.now_s()
+    gpu.synchronize()
+    return gpu.program, gpu.core.host_ps
+
+
+@pytest.mark.parametrize("depth", [None, 1, 2, 50])
+@pytest.mark.parametrize("seed", range(40))
+def test_the_short_way_of_a_stream_that_is_alone_changes_nothing(seed, depth):
+    rng = random.Random(seed)
+    rare = ["other", "work", "sync", "sync stream", "record", "wait", "query", "copy", "item"]
+    program = []
+    while len(program) < 150:
+        stream = rng.choice([0, 0, 0, 1])
+        program += [("launch", stream, 0, rng.choice([0, 1, 2, 5, 30])) for _ in range(rng.choice([1, 2, 5, 60]))]
+        program.append((rng.choice(rare), rng.randrange(2), rng.randrange(2), rng.choice([1, 2, 5, 30])))
+    alone, watched = (read(program, depth=depth, watched=watched) for watched in (False, True))
+
+    assert watched == alone
+    assert replay(alone[0], MACHINE.replace(queue_depth=depth)).host_s == alone[1] / 1e12
