@@ -41,6 +41,13 @@ def replayed(text: Any, machine: VirtualMachine) -> Replay:
             why="the kernels of this exercise have the device for themselves",
             next="launch them as the exercise does",
         )
+    if any(entry["op"] == "capture" for entry in run.program):
+        # Its kernels are not launches of the program, which judges count.
+        raise Wrong(
+            "the program captures a graph",
+            why="this exercise is about launching one kernel after another",
+            next="launch them as the exercise does",
+        )
     return run
 
 
