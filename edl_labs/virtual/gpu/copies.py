@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from edl_labs.virtual.errors import VirtualGPUError
 from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, Buffer, Region, checked, plain
 from edl_labs.virtual.gpu.machine import VirtualMachine, transfer_ps
 from edl_labs.virtual.gpu.work_items import COMPUTE, TO_DEVICE, TO_HOST
 from edl_labs.virtual.quantities import PER_SECOND
-
-if TYPE_CHECKING:
-    from edl_labs.virtual.gpu.streams import Stream
 
 _REMEMBERED = 1024  # copies of a stream: loops over whole buffers have a few, and slices are new at every turn
 
@@ -31,7 +28,7 @@ class Copy:
         self.blocks, self.label, self.written = blocks, label, written
 
 
-def planned(machine: VirtualMachine, dst: Region, src: Region, *, non_blocking: bool, stream: Stream) -> Copy:
+def planned(machine: VirtualMachine, dst: Region, src: Region, *, non_blocking: bool, stream: Any) -> Copy:
     """The copy that a call asks for; VirtualGPUError where the two sides are no memory of one device and one size."""
     key = dst, src, non_blocking
     try:
@@ -40,7 +37,7 @@ def planned(machine: VirtualMachine, dst: Region, src: Region, *, non_blocking: 
         # Not hashable, so neither side is memory: the check says so.
         known = None
     if known is not None:
-        return known
+        return cast(Copy, known)
     gpu = stream.gpu
     dst, src = checked(gpu, dst, role="the destination"), checked(gpu, src, role="the source")
     if dst.nbytes != src.nbytes:

@@ -101,6 +101,13 @@ class Core:
             self.operations.append(operation)
         self._device.submit(operation, now)
 
+    def add(self, operation: Operation) -> None:
+        """Hand an operation to the device that takes none of the host's time: a node of a graph that was issued."""
+        operation.called = self.host_ps
+        if self.traced:
+            self.operations.append(operation)
+        self.engines.submit(operation, self.host_ps)
+
     def share(self, *, ranked: bool) -> None:
         """From now on kernels share SMs as `multiprocessors` says; `ranked`: by the priorities of their streams too."""
         self.engines.share(self.machine.sm_count, self.host_ps, ranked=ranked)

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.operations import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, OperationKind
+from edl_labs.virtual.gpu.unrolled import unrolled
 
 _MAX_VISITS = 500_000  # parts of buffers looked at: seconds of a judge's time
 _MAX_OFFSETS = 32  # inputs that are followed byte by byte through a chain of elementwise kernels
@@ -37,7 +38,7 @@ class Piece:
 def contents(program: Sequence[Entry], buffer: int) -> tuple[Piece, ...]:
     """The origins of a buffer's bytes at the end of a checked program, followed in the order of issue."""
     flow = _Flow()
-    for entry in program:
+    for _, entry in unrolled(program):
         flow.follow(entry)
     if not 0 <= buffer < len(flow.memory):
         raise ReplayError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from edl_labs.virtual.errors import VirtualGPUError, shown
 from edl_labs.virtual.gpu.buffers import Buffer, Region, declare_kernel
@@ -10,9 +10,6 @@ from edl_labs.virtual.gpu.machine import VirtualMachine, kernel_cost
 from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
 from edl_labs.virtual.gpu.work_items import Blocks, Cost
 from edl_labs.virtual.quantities import label
-
-if TYPE_CHECKING:
-    from edl_labs.virtual.gpu.streams import Stream
 
 _REMEMBERED = 1024  # kernels of a stream: a model has some hundreds, and a loop over slices starts anew now and then
 # What may be part of a key: two of these that are equal and of one type mean the same kernel.
@@ -48,14 +45,12 @@ class Kernel:
         self.ps: Any = cost if isinstance(cost, int) else None
 
 
-def kernel(
-    machine: VirtualMachine, name: str, *, stream: Stream, duration_s: float | None, work: KernelOptions
-) -> Kernel:
+def kernel(machine: VirtualMachine, name: str, *, stream: Any, duration_s: float | None, work: KernelOptions) -> Kernel:
     """The kernel that a call of `launch` asks for; VirtualGPUError where no GPU could run it."""
     key = _key(name, duration_s, work)
     known = stream.known.get(key) if key is not None else None
     if known is not None and (work or known.duration_s == duration_s):
-        return known
+        return cast(Kernel, known)
     label(name)
     made = _launched(machine, stream, {"op": "launch", "name": name, "stream": stream.index}, duration_s, **work)
     if key is not None:
@@ -80,7 +75,7 @@ def _key(name: str, duration_s: float | None, work: KernelOptions) -> Any:
 
 def _launched(
     machine: VirtualMachine,
-    stream: Stream,
+    stream: Any,
     entry: dict[str, Any],
     duration_s: float | None,
     *,

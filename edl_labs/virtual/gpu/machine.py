@@ -133,8 +133,11 @@ class VirtualMachine:
         return self.replace(context_init_s=0.0, module_load_s=0.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """The machine as plain data."""
-        return {**vars(self), "peak_flop_per_s": dict(self.peak_flop_per_s)}
+        """The machine as plain data; the SMs are left out where they are those of the chip that it is called after."""
+        data = {**vars(self), "peak_flop_per_s": dict(self.peak_flop_per_s)}
+        if self.sm_count == _SM_COUNTS.get(self.name, VirtualMachine.sm_count):
+            del data["sm_count"]
+        return data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> VirtualMachine:
@@ -143,7 +146,9 @@ class VirtualMachine:
             raise VirtualGPUError(
                 "this does not describe a machine", why="it is not a mapping of parameters", next="use .to_dict()"
             )
-        return cls().replace(**data)
+        name = data.get("name")
+        sm_count = _SM_COUNTS.get(name, cls.sm_count) if isinstance(name, str) else cls.sm_count
+        return cls().replace(**{"sm_count": sm_count, **data})
 
 
 def machine(value: str | Accelerator | VirtualMachine | Mapping[str, Any], **overrides: Any) -> VirtualMachine:

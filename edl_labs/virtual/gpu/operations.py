@@ -6,19 +6,34 @@ races and data flow follow the table. Nothing in a program is trusted.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, cast
 
-from edl_labs.virtual.errors import shown
-from edl_labs.virtual.gpu.buffers import DEVICE, MAX_REGIONS, PAGEABLE, PINNED, Region
+from edl_labs.virtual.errors import ReplayError, shown
+from edl_labs.virtual.gpu.buffers import DEVICE, PAGEABLE, PINNED, Region
+from edl_labs.virtual.gpu.entry_fields import (
+    INDEX,
+    OF_EVENT,
+    ON_STREAM,
+    READING,
+    SECONDS,
+    TIMES,
+    Check,
+    flag,
+    number,
+    place,
+    region_form,
+    regions,
+    text,
+    whole,
+)
+from edl_labs.virtual.gpu.graphs import NODES
 from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
-from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS, MAX_NAME, MAX_SECONDS
+from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS
 from edl_labs.virtual.recorded import Entry, ProgramForm
 
-_Check = Callable[[object], bool]
 # Regions in plain form, as [buffer, start, stop]: what an operation reads, and what it writes.
 Accesses = tuple[list[list[int]], list[list[int]]]
 
@@ -54,10 +69,10 @@ class OperationKind:
     and the places of its `dst` and `src`. `teaches` lists the streams and events that are over once it has returned.
     """
 
-    required: Mapping[str, _Check]
+    required: Mapping[str, Check]
     play: Callable[[Any, Entry], Any]
     bind: Callable[[Any, Entry], Callable[[Entry], Any]] | None = None
-    optional: Mapping[str, _Check] = field(default_factory=dict)
+    optional: Mapping[str, Check] = field(default_factory=dict)
     effect: str = ""
     touches: Callable[[Entry], Accesses] = _nothing
     writes: str = ""
@@ -65,46 +80,6 @@ class OperationKind:
     blocks: Callable[[Entry, list[str]], bool] = _never
     teaches: Callable[[Entry], list[tuple[str, int]]] = lambda entry: []
     is_kernel: bool = False
-
-
-def _number(highest: float) -> _Check:
-    return lambda value: type(value) in (int, float) and _within(value, highest)
-
-
-def _within(value: Any, highest: float) -> bool:
-    # Comparing first keeps a huge integer from being turned into a float.
-    return 0 <= value <= highest and math.isfinite(value)
-
-
-def _whole(highest: int, lowest: int = 0) -> _Check:
-    return lambda value: type(value) is int and lowest <= value <= highest
-
-
-def _text(value: object) -> bool:
-    return type(value) is str and 0 < len(value) <= MAX_NAME
-
-
-def _flag(value: object) -> bool:
-    return type(value) is bool
-
-
-def _region_form(value: object) -> bool:
-    return type(value) is list and len(value) == 3 and all(map(_whole(MAX_BYTES), value))
-
-
-def _regions(value: object) -> bool:
-    return type(value) is list and len(value) <= MAX_REGIONS and all(map(_region_form, value))
-
-
-def _place(value: object) -> bool:
-    return type(value) is str and value in (DEVICE, PINNED, PAGEABLE)
-
-
-def _anything(value: object) -> bool:
-    return True
-
-
-_INDEX, _TIMES, _SECONDS = _whole(10**9), _whole(10**9, 1), _number(MAX_SECONDS)
 
 
 def _region(gpu: Any, plain: list[int]) -> Region:
@@ -179,6 +154,33 @@ def _now(gpu: Any, entry: Entry) -> Callable[[Entry], float]:
     return lambda entry: now_s()
 
 
+def _nodes(value: object) -> bool:
+    return type(value) is list and all(map(_is_node, value))
+
+
+def _is_node(value: object) -> bool:
+    if type(value) is not dict or value.get("op") not in NODES or "times" in value:
+        return False
+    try:
+        checked(0, value)
+    except ReplayError:
+        return False
+    return True
+
+
+def _capture(gpu: Any, entry: Entry) -> None:
+    graph = gpu.CUDAGraph()
+    with gpu.graph(graph, stream=gpu.streams[entry["stream"]]):
+        for node in entry["nodes"]:
+            OPERATIONS[node["op"]].play(gpu, node)
+    _expect(graph, entry["graph"])
+
+
+def _replay_graph(gpu: Any, entry: Entry) -> None:
+    with gpu.stream(gpu.streams[entry["stream"]]):
+        gpu.graphs[entry["graph"]].replay()
+
+
 def _at_once(bind: Callable[[Any, Entry], Callable[[Entry], Any]]) -> dict[str, Any]:
     return {"play": lambda gpu, entry: bind(gpu, entry)(entry), "bind": bind}
 
@@ -192,44 +194,41 @@ def _copy_blocks(entry: Entry, places: list[str]) -> bool:
     return across and (PAGEABLE in places or not entry["non_blocking"])
 
 
-_ON_STREAM = {"stream": _INDEX}
-_OF_EVENT = {"event": _INDEX}
-_READING = {"value": _anything}
 _WORK = ("flops", "moved_bytes", "dtype", "elementwise", "blocks", "blocks_per_sm")
 
 # A value that is a reading may be anything: it only has to equal the replayed one.
 OPERATIONS: dict[str, OperationKind] = {
     "alloc": OperationKind(
-        {"buffer": _INDEX, "bytes": _whole(MAX_BYTES, 1), "where": _place, "name": _text}, _alloc, effect=ALLOCATES
+        {"buffer": INDEX, "bytes": whole(MAX_BYTES, 1), "where": place, "name": text}, _alloc, effect=ALLOCATES
     ),
-    "free": OperationKind({"buffer": _INDEX}, _free, optional=_ON_STREAM, effect=FREES),
+    "free": OperationKind({"buffer": INDEX}, _free, optional=ON_STREAM, effect=FREES),
     "record_stream": OperationKind(
-        {"buffer": _INDEX, **_ON_STREAM},
+        {"buffer": INDEX, **ON_STREAM},
         lambda gpu, e: gpu.buffers[e["buffer"]].record_stream(gpu.streams[e["stream"]]),
         effect=KEEPS,
     ),
     "stream": OperationKind(
-        _ON_STREAM,
+        ON_STREAM,
         lambda gpu, e: _expect(gpu.Stream(priority=e.get("priority", 0)), e["stream"]),
         optional={"priority": lambda value: type(value) is int and -5 <= value < 0},
     ),
     "event": OperationKind(
-        {**_OF_EVENT, "timing": _flag}, lambda gpu, e: _expect(gpu.Event(enable_timing=e["timing"]), e["event"])
+        {**OF_EVENT, "timing": flag}, lambda gpu, e: _expect(gpu.Event(enable_timing=e["timing"]), e["event"])
     ),
     "launch": OperationKind(
-        {"name": _text, **_ON_STREAM},
+        {"name": text, **ON_STREAM},
         **_at_once(_launch),
         optional={
-            "duration_s": _SECONDS,
-            "flops": _number(MAX_FLOPS),
-            "moved_bytes": _whole(MAX_BYTES),
-            "dtype": _text,
-            "reads": _regions,
-            "writes": _regions,
-            "elementwise": _flag,
-            "blocks": _whole(MAX_BLOCKS, 1),
-            "blocks_per_sm": _whole(MAX_PER_SM, 1),
-            "times": _TIMES,
+            "duration_s": SECONDS,
+            "flops": number(MAX_FLOPS),
+            "moved_bytes": whole(MAX_BYTES),
+            "dtype": text,
+            "reads": regions,
+            "writes": regions,
+            "elementwise": flag,
+            "blocks": whole(MAX_BLOCKS, 1),
+            "blocks_per_sm": whole(MAX_PER_SM, 1),
+            "times": TIMES,
         },
         effect=WORKS,
         touches=_declared_accesses,
@@ -237,7 +236,7 @@ OPERATIONS: dict[str, OperationKind] = {
         is_kernel=True,
     ),
     "copy": OperationKind(
-        {"dst": _region_form, "src": _region_form, **_ON_STREAM, "non_blocking": _flag},
+        {"dst": region_form, "src": region_form, **ON_STREAM, "non_blocking": flag},
         **_at_once(_copy),
         effect=WORKS,
         touches=lambda e: ([e["src"]], [e["dst"]]),
@@ -246,54 +245,56 @@ OPERATIONS: dict[str, OperationKind] = {
         blocks=_copy_blocks,
     ),
     "item": OperationKind(
-        {"src": _region_form, **_ON_STREAM, **_READING},
+        {"src": region_form, **ON_STREAM, **READING},
         lambda gpu, e: gpu.item(_region(gpu, e["src"]), stream=gpu.streams[e["stream"]]),
         effect=WORKS,
         touches=lambda e: ([e["src"]], []),
         blocks=_always,
     ),
     "host_work": OperationKind(
-        {"duration_s": _SECONDS},
+        {"duration_s": SECONDS},
         lambda gpu, e: gpu.host_work(
             e["duration_s"], reads=_declared(gpu, e, "reads"), writes=_declared(gpu, e, "writes")
         ),
-        optional={"reads": _regions, "writes": _regions},
+        optional={"reads": regions, "writes": regions},
         effect=WORKS,
         touches=_declared_accesses,
         writes=COMPUTED,
         on_host=_always,
     ),
-    "record": OperationKind({**_OF_EVENT, **_ON_STREAM}, **_at_once(_record), effect=MARKS),
-    "wait": OperationKind({**_OF_EVENT, **_ON_STREAM}, **_at_once(_wait), effect=AWAITS),
+    "record": OperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_record), effect=MARKS),
+    "wait": OperationKind({**OF_EVENT, **ON_STREAM}, **_at_once(_wait), effect=AWAITS),
     "synchronize": OperationKind({}, **_at_once(_synchronize), blocks=_always, teaches=lambda e: [("stream", EVERY)]),
     "sync_stream": OperationKind(
-        _ON_STREAM,
+        ON_STREAM,
         lambda gpu, e: gpu.streams[e["stream"]].synchronize(),
         blocks=_always,
         teaches=lambda e: [("stream", e["stream"])],
     ),
     "sync_event": OperationKind(
-        _OF_EVENT,
+        OF_EVENT,
         lambda gpu, e: gpu.events[e["event"]].synchronize(),
         blocks=_always,
         teaches=lambda e: [("event", e["event"])],
     ),
     "query_stream": OperationKind(
-        {**_ON_STREAM, **_READING},
+        {**ON_STREAM, **READING},
         lambda gpu, e: gpu.streams[e["stream"]].query(),
         teaches=lambda e: [("stream", e["stream"])] if e["value"] else [],
     ),
     "query_event": OperationKind(
-        {**_OF_EVENT, **_READING},
+        {**OF_EVENT, **READING},
         lambda gpu, e: gpu.events[e["event"]].query(),
         teaches=lambda e: [("event", e["event"])] if e["value"] else [],
     ),
     "elapsed_time": OperationKind(
-        {"start": _INDEX, "end": _INDEX, **_READING},
+        {"start": INDEX, "end": INDEX, **READING},
         lambda gpu, e: gpu.events[e["start"]].elapsed_time(gpu.events[e["end"]]),
         teaches=lambda e: [("event", e["start"]), ("event", e["end"])],
     ),
-    "now": OperationKind(_READING, **_at_once(_now)),
+    "capture": OperationKind({"graph": INDEX, **ON_STREAM, "nodes": _nodes}, _capture),
+    "replay_graph": OperationKind({"graph": INDEX, **ON_STREAM}, _replay_graph),
+    "now": OperationKind(READING, **_at_once(_now)),
 }
 
 
@@ -319,9 +320,17 @@ def checked(index: int, entry: Any) -> Entry:
 
 
 class Charge:
-    """For how many operations an entry counts against the limit of a replay."""
+    """For how many operations an entry counts against the limit of a replay: that of a graph, for all of its nodes."""
+
+    def __init__(self) -> None:
+        self._graphs: list[int] = []
 
     def __call__(self, entry: Entry) -> int:
+        if entry["op"] == "capture":
+            self._graphs.append(1 + sum(map(self, entry["nodes"])))
+            return self._graphs[-1]
+        if entry["op"] == "replay_graph":
+            return self._graphs[entry["graph"]] if entry["graph"] < len(self._graphs) else 1
         # Operations on many regions count for several: each region of each of them is kept.
         touched = len(entry.get("reads", ())) + len(entry.get("writes", ()))
         return int(entry.get("times", 1)) * max(1, touched // 4)

@@ -26,7 +26,7 @@ _MARSHAL_VERSION = 2  # the last one without references, which would tell equal 
 class _Plan:
     """One entry of a program, ready to be issued again: what it does, and what there is to count."""
 
-    __slots__ = ("act", "blocks", "charge", "copied_bytes", "counted", "entry", "kernel", "seen", "times")
+    __slots__ = ("act", "blocks", "charge", "copied_bytes", "counted", "entry", "kernels", "launched", "seen", "times")
 
     def __init__(self, gpu: Any, charge: int, entry: Entry) -> None:
         kind = OPERATIONS[entry["op"]]
@@ -34,11 +34,17 @@ class _Plan:
         self.act: Callable[[Entry], Any] = kind.bind(gpu, entry) if kind.bind else partial(kind.play, gpu)
         places = [gpu.buffers[entry[side][0]].where for side in ("dst", "src") if side in entry]
         self.times = entry.get("times", 1)
-        self.kernel = entry["name"] if kind.is_kernel else None
         self.blocks = kind.blocks(entry, places)
-        self.counted, self.copied_bytes = entry["op"], None
-        if kind.writes == COPIED:
-            self.counted, self.copied_bytes = _direction(*places), entry["dst"][2] - entry["dst"][1]
+        self.counted = _direction(*places) if kind.writes == COPIED else entry["op"]
+        self.kernels: dict[str, int] = Counter()
+        self.copied_bytes: dict[str, int] = Counter()
+        for node in _issued(gpu, entry):
+            if OPERATIONS[node["op"]].is_kernel:
+                self.kernels[node["name"]] += self.times
+            elif OPERATIONS[node["op"]].writes == COPIED:
+                places = [gpu.buffers[node[side][0]].where for side in ("dst", "src")]
+                self.copied_bytes[_direction(*places)] += node["dst"][2] - node["dst"][1]
+        self.launched = sum(self.kernels.values())
 
 
 class Player:
@@ -80,8 +86,7 @@ class Player:
                 raise FORM.too_many(max_operations)
             value = done_again(plan.act, index, plan.entry)
             plan.seen += 1
-            if plan.kernel is not None:
-                self._launched += plan.times
+            self._launched += plan.launched
             if is_reading:
                 self._read(index, raw, value)
         self._settle()
@@ -110,10 +115,15 @@ class Player:
         times = plan.times * plan.seen
         self.counts[plan.counted] += times
         self.blocking += plan.blocks * plan.seen
-        if plan.kernel is not None:
-            self.launches[plan.kernel] += times
-        if plan.copied_bytes is not None:
-            self.copied[plan.counted] += plan.copied_bytes * plan.seen
+        for name, launched in plan.kernels.items():
+            self.launches[name] += launched * plan.seen
+        for direction, copied in plan.copied_bytes.items():
+            self.copied[direction] += copied * plan.seen
+
+
+def _issued(gpu: Any, entry: Entry) -> list[Entry]:
+    """What an entry lets the device do: itself, or the nodes of a graph."""
+    return [node for node, _ in gpu.graphs[entry["graph"]].nodes] if entry["op"] == "replay_graph" else [entry]
 
 
 def _reading_key(entry: Entry) -> bytes:

@@ -23,6 +23,7 @@ from edl_labs.virtual.gpu.operations import (
     Entry,
     OperationKind,
 )
+from edl_labs.virtual.gpu.unrolled import lanes, unrolled
 
 MAX_RACES = 100  # far more than anybody reads
 _MAX_VISITS = 1_000_000  # parts of buffers looked at: seconds of a judge's time
@@ -54,8 +55,8 @@ class Race:
 
 def find_races(program: Sequence[Entry]) -> tuple[Race, ...]:
     """The races of a checked program, at most 100 of them."""
-    finder = _Finder(streams=1 + sum(entry["op"] == "stream" for entry in program))
-    for index, entry in enumerate(program):
+    finder = _Finder(streams=lanes(program))
+    for index, entry in unrolled(program):
         finder.follow(index, entry)
         if len(finder.races) >= MAX_RACES:
             break

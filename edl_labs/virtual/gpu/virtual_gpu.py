@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from edl_labs.hardware import Accelerator
 from edl_labs.virtual.errors import VirtualGPUError, shown
-from edl_labs.virtual.gpu import streams
+from edl_labs.virtual.gpu import graphs, streams
 from edl_labs.virtual.gpu.buffers import (
     DEVICE,
     PAGEABLE,
@@ -21,6 +21,7 @@ from edl_labs.virtual.gpu.buffers import (
 )
 from edl_labs.virtual.gpu.copies import planned
 from edl_labs.virtual.gpu.core import Core
+from edl_labs.virtual.gpu.graphs import GraphContext, graph_context
 from edl_labs.virtual.gpu.launches import Kernel, KernelOptions, kernel
 from edl_labs.virtual.gpu.machine import VirtualMachine, machine, transfer_ps
 from edl_labs.virtual.gpu.player import played
@@ -60,6 +61,7 @@ class VirtualGPU:
         self.streams = [streams.Stream(self, 0)]
         self.events: list[streams.Event] = []
         self.buffers: list[Buffer] = []
+        self.graphs: list[graphs.CUDAGraph] = []
         self._current = self.streams[0]
         self._used_bytes = 0
         self._launch_ps = self.core.costs_ps["launch_overhead_s"]
@@ -180,12 +182,13 @@ class VirtualGPU:
         plan = planned(self.machine, dst, src, non_blocking=bool(non_blocking), stream=stream)
         core = self.core
         core.keep(plan.entry)
-        plan.written.versions += 1
         if plan.engine is None:
             core.spend("copy on the host", plan.ps)
+            plan.written.versions += 1
             return
         operation = Operation(stream.lane, plan.engine, plan.label, plan.ps)
         core.issue(operation, self._copy_ps)
+        plan.written.versions += 1
         if plan.blocks:
             core.block("copy", operation)
 
@@ -254,6 +257,14 @@ class VirtualGPU:
         self.core.keep({"op": "event", "event": event.index, "timing": event.enable_timing})
         self.events.append(event)
         return event
+
+    def CUDAGraph(self) -> graphs.CUDAGraph:  # noqa: N802
+        """A new graph, to capture device work into and replay it."""
+        return graphs.CUDAGraph(self)
+
+    def graph(self, cuda_graph: graphs.CUDAGraph, *, stream: streams.Stream | None = None) -> GraphContext:
+        """A context that captures what is issued in it into `cuda_graph`, from `stream` (a new one unless given)."""
+        return graph_context(self, cuda_graph, stream)
 
     def stream(self, stream: streams.Stream) -> StreamContext:
         """A context in which `stream` is the current one."""

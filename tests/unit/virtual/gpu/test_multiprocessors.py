@@ -297,3 +297,11 @@ def test_a_drawn_program_runs_as_in_the_slow_simulator_and_is_not_changed_by_loo
     watched.synchronize()
     assert expected == ran(watched.timeline)
     assert max([0, *(end for _, end in expected)]) <= round(replay(watched.program, MACHINE).makespan_s / US)
+
+
+@pytest.mark.parametrize(
+    "machine", [VirtualMachine.of("T4"), VirtualMachine.of("T4", sm_count=3), VirtualMachine(sm_count=7)]
+)
+def test_a_machine_keeps_its_sms_as_plain_data(machine):
+    assert machine == VirtualMachine.from_dict(machine.to_dict())
+    assert 40 == VirtualMachine.of("T4").sm_count
