@@ -7,10 +7,10 @@ import json
 from dataclasses import replace
 from random import Random
 
-from edl_labs.course.grade.assignment import Assignment, KnownCell
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
+from edl_labs.course.assignment import Assignment, KnownCell
 from tests.course.course_fixture import SOLUTIONS, Course, solve_cell
 
 # What a lab shows beside its exercises: id, the cell that it follows, text.

@@ -13,16 +13,21 @@ import selectors
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from types import TracebackType
 from typing import IO, Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.known_sentences import withheld, without_texts
+from edl_labs.course.sandbox.gauges import process_cpu_s
+from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
+from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError
 
 _START_S = 60.0  # importing numpy and the library takes seconds where several judges start at once
+_LOOK_S = 0.05  # between two looks at what a process that is late has computed
 _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 
@@ -71,10 +76,10 @@ class Judge:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        deadline = time.monotonic() + self._limits.judge_s
+        time_left = ComputingTime(process.pid, self._limits.judge_s)
         for part in parts:
             send(process.stdin, part)
-        return dict(plain_data.decode(received(process.stdout, deadline)))
+        return dict(plain_data.decode(received(process.stdout, time_left)))
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -88,8 +93,37 @@ class Judge:
         )
         self._process = process
         assert process.stdout is not None
-        received(process.stdout, time.monotonic() + _START_S)
+        try:
+            received(process.stdout, ComputingTime(process.pid, _START_S))
+        except (EOFError, TimeoutError):
+            self.close()
+            why = "this machine has too little memory or time for it now; no answer was judged"
+            then = "the same command again, with fewer at once: -j 1"
+            raise EdlError("the judge did not start", why=why, next=then) from None
         return process
+
+
+class ComputingTime:
+    """Seconds left of the `own_s` that a process of ours may compute from now on; called, it tells them.
+
+    Comparing never sleeps: while such a process computes nothing, it waits for a core, or for memory, that others have.
+    `OUTER_BOUND` times as long on the clock ends it all the same.
+    """
+
+    def __init__(self, pid: int, own_s: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pid, self._clock = pid, clock
+        self._allowance = Allowance(own_s, OUTER_BOUND * own_s, self._taken(), usable_cores())
+
+    def __call__(self) -> float:
+        """Seconds that are left, at least; 0 or less when the time is over."""
+        passed_s = self._clock() - self._allowance.began.wall_s
+        if passed_s < self._allowance.own_s:
+            return self._allowance.own_s - passed_s
+        return self._allowance.left_s(self._taken())
+
+    def _taken(self) -> Taken:
+        wall_s, cpu_s = self._clock(), process_cpu_s(self._pid)
+        return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
 
 
 def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> Outcome:
@@ -115,20 +149,21 @@ def send(pipe: IO[bytes], message: bytes) -> None:
     pipe.flush()
 
 
-def received(pipe: IO[bytes], deadline: float) -> bytes:
-    """One message by `deadline`, else TimeoutError; EOFError when the process is gone."""
-    size = int.from_bytes(_exactly(pipe, 8, deadline), "little")
-    return _exactly(pipe, size, deadline)
+def received(pipe: IO[bytes], left_s: Callable[[], float]) -> bytes:
+    """One message while `left_s` tells that there is time, else TimeoutError; EOFError when the process is gone."""
+    size = int.from_bytes(_exactly(pipe, 8, left_s), "little")
+    return _exactly(pipe, size, left_s)
 
 
-def _exactly(pipe: IO[bytes], size: int, deadline: float) -> bytes:
-    """`size` bytes by `deadline`, read past the pipe's buffer."""
+def _exactly(pipe: IO[bytes], size: int, left_s: Callable[[], float]) -> bytes:
+    """`size` bytes while there is time, read past the pipe's buffer."""
     parts: list[bytes] = []
     with selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
         while size > 0:
-            if not ready.select(max(0.0, deadline - time.monotonic())):
-                raise TimeoutError("comparing it took too long")
+            while not ready.select(max(_LOOK_S, left_s())):
+                if left_s() <= 0:
+                    raise TimeoutError("comparing it took too long")
             piece = os.read(pipe.fileno(), min(size, 1 << 20))
             if not piece:
                 raise EOFError("comparing it took too much memory")

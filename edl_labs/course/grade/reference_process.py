@@ -21,7 +21,7 @@ from typing import Any
 from edl_labs.checks import plain_data
 from edl_labs.checks.reference_calls import answered, stopped
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.judge_process import received, send
+from edl_labs.course.grade.judge_process import ComputingTime, received, send
 from edl_labs.course.grade.plan import solution_plan
 from edl_labs.course.grade.reference import lean
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
@@ -87,7 +87,7 @@ class ReferenceProcess:
             assert process.stdin is not None
             assert process.stdout is not None
             send(process.stdin, request)
-            return received(process.stdout, deadline)
+            return received(process.stdout, lambda: deadline - time.monotonic())
         except (OSError, EOFError, TimeoutError):
             self.close()
             raise
@@ -117,7 +117,7 @@ class ReferenceProcess:
         assert self._process.stdout is not None
         cells = [cell.source for cell in lean(solution_plan(self.assignment)).cells if cell.runs]
         send(self._process.stdin, plain_data.encode(cells))
-        received(self._process.stdout, time.monotonic() + _START_S)
+        received(self._process.stdout, ComputingTime(self._process.pid, _START_S))
         return self._process
 
 

@@ -100,7 +100,7 @@ class Gauge:
 
     def _stat(self, pid: int) -> list[str]:
         """Fields of /proc/PID/stat from the third on. The name in parentheses before may hold anything."""
-        return self._text(pid, "stat").rpartition(")")[2].split()
+        return _stat_fields(self._text(pid, "stat"))
 
     def _waited_ns(self, pid: int) -> int:
         try:
@@ -122,8 +122,7 @@ class Gauge:
         return _kilobytes(self._text(pid, "smaps_rollup"), "Pss_Anon", "Pss_Shmem", "SwapPss")
 
     def _cpu_s(self, pid: int) -> float:
-        fields = self._stat(pid)
-        return sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S if len(fields) > 15 else 0.0
+        return _cpu_s(self._stat(pid))
 
 
 class SandboxGauge(Gauge):
@@ -202,6 +201,24 @@ def _stored(folder: str) -> tuple[int, int]:
                 continue
         inodes += len(folders) + len(files)
     return stored_bytes, inodes
+
+
+def process_cpu_s(pid: int) -> float:
+    """CPU seconds of one process of ours, so far; 0 when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return _cpu_s(_stat_fields(stat.read()))
+    except OSError:
+        return 0.0
+
+
+def _stat_fields(text: str) -> list[str]:
+    return text.rpartition(")")[2].split()
+
+
+def _cpu_s(fields: list[str]) -> float:
+    """User and system time, of the process and of the children that it waited for."""
+    return sum(int(ticks) for ticks in fields[11:15]) / _TICKS_PER_S if len(fields) > 15 else 0.0
 
 
 def own_bytes() -> int:

@@ -99,7 +99,8 @@ class Limits:
     calls_s: float = _seconds(60.0, least=1.0)
     """What the reference may take for them, outside the kernel; one call takes microseconds."""
     judge_s: float = _seconds(30.0, least=1.0)
-    """One judgement, outside the kernel; comparing takes milliseconds, replaying a long program a second."""
+    """One judgement's computing, outside the kernel: comparing takes milliseconds, replaying a long program a second.
+    Waiting for a core does not count; ten times as long on the clock ends it all the same."""
 
     draws: int = _number(8, least=1, most=64)
     """Draws of secret cases that a class has; which one counts hangs on student and submission. What is learned of one

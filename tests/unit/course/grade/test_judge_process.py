@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade import judge_process
+from edl_labs.course.grade.judge_process import ComputingTime, Judge
+from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
+from edl_labs.errors import EdlError
 
 LAB = "lab92_judged"
 EXERCISES = """
@@ -61,3 +68,72 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     assert ("passed", 2.0, "") == first == last
     assert ("wrong", 0.0) == (state, points)
     assert why in told
+
+
+class Process:
+    """A process whose clock and CPU time the test says."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wall_s, self.cpu_s = 100.0, 7.0
+        monkeypatch.setattr(judge_process, "process_cpu_s", lambda pid: self.cpu_s)
+        monkeypatch.setattr(judge_process, "usable_cores", lambda: 2)
+        self.left_s = ComputingTime(1, 30.0, clock=lambda: self.wall_s)
+
+    def passed(self, *, wall_s: float, cpu_s: float) -> float:
+        self.wall_s, self.cpu_s = 100.0 + wall_s, 7.0 + cpu_s
+        return self.left_s()
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "cpu_s", "left_s"),
+    [
+        (10.0, 10.0, 20.0),
+        (30.0, 30.0, 0.0),
+        (90.0, 9.0, 21.0),  # a tenth of a core
+        (90.0, 30.0, 0.0),
+        (20.0, 40.0, 10.0),  # two threads
+        (295.0, 3.0, 5.0),  # close to the bound
+        (300.0, 0.0, 0.0),
+    ],
+)
+def test_what_counts_of_the_judges_time_is_what_it_computes(
+    monkeypatch: pytest.MonkeyPatch, wall_s: float, cpu_s: float, left_s: float
+):
+    assert left_s == pytest.approx(Process(monkeypatch).passed(wall_s=wall_s, cpu_s=cpu_s))
+
+
+def held_up(judge: Judge) -> int:
+    """Take the judge's process off the cores, as a crowd of others does."""
+    assert judge._process is not None
+    os.kill(judge._process.pid, signal.SIGSTOP)
+    return judge._process.pid
+
+
+def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
+    exercise: Exercise, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(judge_process, "OUTER_BOUND", 1000.0)
+    with Judge() as judge:
+        judged(judge, exercise, value=RIGHT)
+        pid = held_up(judge)
+        threading.Timer(1.5, os.kill, (pid, signal.SIGCONT)).start()
+
+        assert ("passed", 2.0, "") == judged(judge, exercise, value=RIGHT, judge_s=1.0)
+        assert process_cpu_s(pid) > 0
+
+
+def test_a_judge_that_never_gets_a_core_ends(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(judge_process, "OUTER_BOUND", 2.0)
+    with Judge() as judge:
+        judged(judge, exercise, value=RIGHT)
+        held_up(judge)
+        state, points, told = judged(judge, exercise, value=RIGHT, judge_s=1.0)
+
+    assert ("wrong", 0.0) == (state, points)
+    assert "took too long" in told
+
+
+def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with Judge() as judge, pytest.raises(EdlError, match="the judge did not start"):
+        judged(judge, exercise, value=RIGHT)
