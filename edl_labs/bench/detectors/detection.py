@@ -125,6 +125,7 @@ class Detection:
         self._look = Look(fn, feed, clock, cold, budget_s, self.off)
         self._detectors = [one(self._look) for one in DETECTORS.values()] if enabled else []
         self._found: dict[str, Mistake] = {}
+        self._took_s = self._queued_s = 0.0  # of the latest call
 
     @property
     def awaits(self) -> bool:
@@ -194,12 +195,13 @@ class Detection:
         """Whether there was time to look at all of them."""
         look, spent_s = self._look, 0.0
         for index in range(_CALLS):
-            cause, began, queued = done_once(), look.clock.now_s(), queued_s()
+            cause, began = done_once(), look.clock.now_s()
             self._look_at_call()
-            wall_s = look.clock.now_s() - began
+            # On the processor's own time, what looking takes is not the call's.
+            wall_s = self._took_s if is_processor_time(look.clock) else look.clock.now_s() - began
             # Beside busy neighbours a call looks long because it waits for a processor, which is no reason to look
             # away.
-            took = max(0.0, wall_s - (queued_s() - queued)) if is_processor_time(look.clock) else wall_s
+            took = max(0.0, wall_s - self._queued_s) if is_processor_time(look.clock) else wall_s
             if index == 0:
                 self.first = FirstCall(wall_s, cause())
                 self._check_iterators(1)
@@ -223,13 +225,20 @@ class Detection:
 
         def call() -> Any:
             arguments = look.arguments()
-            return look.effects.watch(lambda: look.started.watch(lambda: look.fn(*arguments)))
+            return look.effects.watch(lambda: look.started.watch(lambda: self._timed(arguments)))
 
         watch = look.torch
         watched = call if watch is None else lambda: watch.watch(call)
         if look.virtual is not None:
             return look.virtual.watch(watched, drain=look.clock.synchronize)
         return watched()
+
+    def _timed(self, arguments: tuple[Any, ...]) -> Any:
+        began, queued = self._look.clock.now_s(), queued_s()
+        try:
+            return self._look.fn(*arguments)
+        finally:
+            self._took_s, self._queued_s = self._look.clock.now_s() - began, queued_s() - queued
 
     def _once(self) -> None:
         self._guarded(lambda: dispose(self._look.fn(*self._look.arguments())))

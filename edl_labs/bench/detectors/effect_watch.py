@@ -73,10 +73,10 @@ class SideEffects:
             # With the collector off, whatever is collected was asked for.
             stack.enter_context(collector_off())
             stack.enter_context(self._collections())
-            for kind, names, text in _WATCHED:
-                stack.enter_context(all_wrapped(names, self._noting(kind, text, caller)))
+            noting = ((names, self._noting(kind, text, caller)) for kind, names, text in _WATCHED)
+            waiting = [(name, self._waiting(caller)) for name in _TIMED_WAITS]
+            stack.enter_context(all_wrapped([*((name, see) for names, see in noting for name in names), *waiting]))
             stack.enter_context(own_name_wrapped(self.functions, _SLEEP, self._noting("sleeps", _slept, caller)))
-            stack.enter_context(all_wrapped(_TIMED_WAITS, self._waiting(caller)))
             stack.enter_context(writes_seen(lambda: self._see("prints", "it writes to a standard stream")))
             before, modules, frames = settings(), len(sys.modules), compiled_frames()
             result = call()

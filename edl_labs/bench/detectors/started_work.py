@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 from edl_labs.bench.detectors.wrapped_methods import all_wrapped
@@ -55,11 +54,10 @@ class StartedWork:
         """The result of `call()`; every method is put back afterwards, whatever happens."""
         self._open, self._caller, self._inside = {}, threading.get_ident(), False
         self.processes = 0
-        with ExitStack() as stack:
-            for path, what in _STARTS.items():
-                stack.enter_context(all_wrapped([path], functools.partial(self._starting, what=what)))
-            stack.enter_context(all_wrapped(_ASKS, self._asking))
-            stack.enter_context(all_wrapped(_WAITS, self._waiting))
+        starts = [(path, functools.partial(self._starting, what=what)) for path, what in _STARTS.items()]
+        asks = [(path, self._asking) for path in _ASKS]
+        waits = [(path, self._waiting) for path in _WAITS]
+        with all_wrapped([*starts, *asks, *waits]):
             return call()
 
     def left_behind(self, result: Any) -> str:

@@ -6,7 +6,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 _MISSING = object()
@@ -14,42 +14,39 @@ Path = tuple[str, str, str]  # module, class ('' for a function of the module), 
 
 
 @contextmanager
-def all_wrapped(paths: Iterable[Path], through: Callable[..., Any]) -> Iterator[None]:
-    """Calls of these go through `through(original, *args, **kwargs)`; what is not loaded is left alone."""
-    with ExitStack() as stack:
-        for path in paths:
-            stack.enter_context(wrapped(path, through))
+def all_wrapped(throughs: Iterable[tuple[Path, Callable[..., Any]]]) -> Iterator[None]:
+    """Calls of each of these go through `through(original, *args, **kwargs)`; what is not loaded is left alone.
+
+    Inherited methods are wrapped in the class that is named, not in the one that they come from.
+    """
+    changed: list[tuple[Any, str, Any]] = []
+    try:
+        for (module, kind, name), through in throughs:
+            owner: Any = sys.modules.get(module)
+            owner = getattr(owner, kind, None) if kind and owner is not None else owner
+            method = getattr(owner, name, None)
+            if owner is None or not callable(method):
+                continue
+            kept = vars(owner).get(name, _MISSING)
+            try:
+                setattr(owner, name, _through(through, method))
+            except (AttributeError, TypeError):  # a class that is not written in Python
+                continue
+            changed.append((owner, name, kept))
         yield
+    finally:
+        for owner, name, kept in reversed(changed):
+            if kept is _MISSING:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, kept)
 
 
-@contextmanager
-def wrapped(path: Path, through: Callable[..., Any]) -> Iterator[None]:
-    """One of them; inherited methods are wrapped in the class that is named, not in the one that they come from."""
-    module, kind, name = path
-    owner: Any = sys.modules.get(module)
-    owner = getattr(owner, kind, None) if kind and owner is not None else owner
-    method = getattr(owner, name, None) if owner is not None else None
-    if not callable(method):
-        yield
-        return
-    kept = vars(owner).get(name, _MISSING)
-
-    @functools.wraps(method, updated=())
+def _through(through: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         return through(method, *args, **kwargs)
 
-    try:
-        setattr(owner, name, wrapper)
-    except (AttributeError, TypeError):  # a class that is not written in Python
-        yield
-        return
-    try:
-        yield
-    finally:
-        if kept is _MISSING:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, kept)
+    return wrapper
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import time
 import pytest
 import timing_snippets as snippets
 import torch
-from scripted_clock import ScriptedClock
+from scripted_clock import ScriptedClock, payload
 
 from edl_labs.bench import FunctionFailed, measure
 from edl_labs.bench.detectors import KINDS, Detection, mistake, waiting
@@ -139,6 +139,21 @@ def test_a_kernel_that_no_watch_sees_may_give_back_its_input():
         return x
 
     assert [] == [item.kind for item in _look("kernel", fn=fn)]
+
+
+def test_what_looking_takes_is_not_the_calls(monkeypatch):
+    class Clock(ScriptedClock):
+        modelled = False  # as the processor's own clock, of which looking takes some too
+
+    clock = Clock()
+    monkeypatch.setattr(
+        "edl_labs.bench.detectors.effect_watch.settings", lambda: setattr(clock, "t", clock.t + 1) or {}
+    )
+    session = Detection(payload(clock, 0.001), feed=None, clock=clock, enabled=True, cold=False, budget_s=0.4)
+    session.before()
+
+    assert 0.001 == pytest.approx(session.first.took_s)
+    assert "remembered" not in session.off
 
 
 def test_with_the_detector_off_nothing_is_looked_at():
