@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.course.browser import page_after
 from tests.course.course_fixture import Course
 
 TOKEN = "a-token-of-this-test"
@@ -24,10 +25,18 @@ class Formgrader:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
+        self._signed_in: set[Path] = set()
 
     def page(self, path: str) -> str:
         """The text of a page."""
         return self._ask(f"/formgrader/{path}")
+
+    def seen(self, path: str, profile: Path) -> str:
+        """A page's document in a browser that signed in at the top: a cookie that is set deeper holds there alone."""
+        if profile not in self._signed_in:
+            page_after(f"{self.url}/formgrader?token={TOKEN}", profile)
+            self._signed_in.add(profile)
+        return page_after(f"{self.url}/formgrader/{path}", profile)
 
     def api(self, path: str) -> Any:
         """What the formgrader's own API answers."""

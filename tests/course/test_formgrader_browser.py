@@ -11,16 +11,16 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
-from tests.course.browser import NEEDS_BROWSER, page_after
+from tests.course.browser import NEEDS_BROWSER
 from tests.course.course_fixture import LAB, Course, solve_cell
-from tests.course.formgrader import TOKEN, Formgrader, formgrader
+from tests.course.formgrader import Formgrader, formgrader
 
 pytestmark = NEEDS_BROWSER
 
 
 def rendered(server: Formgrader, path: str, profile: Path) -> str:
     """The text of a page as the browser shows it after its scripts have run."""
-    document = page_after(f"{server.url}/formgrader/{path}?token={TOKEN}", profile)
+    document = server.seen(path, profile)
     return re.sub(r"\s+", " ", re.sub(r"<script.*?</script>|<[^>]+>", " ", document, flags=re.DOTALL))
 
 

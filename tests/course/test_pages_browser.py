@@ -22,7 +22,7 @@ from edl_labs.course.marks.feedback import feedback
 from tests.attacks.page_evasions import ALL, BEACON, NAMES, RAN
 from tests.course.browser import NEEDS_BROWSER, page_after
 from tests.course.course_fixture import LAB, Course, cell_of, solve_cell
-from tests.course.formgrader import TOKEN, formgrader
+from tests.course.formgrader import formgrader
 
 pytestmark = NEEDS_BROWSER
 _SHOWN = "from IPython.display import display\nfor text in {texts!r}:\n    display({{{kind!r}: text}}, raw=True)"
@@ -97,15 +97,14 @@ def test_no_name_in_a_page_runs(released: Course, tmp_path: Path, monkeypatch: p
     }
     with formgrader(course) as server:
         (shown,) = server.api(f"submitted_notebooks/{LAB}/{LAB}")
-        for path in (f"submissions/{shown['id']}/", f"manage_submissions/{LAB}", "manage_students"):
-            url = f"{server.url}/formgrader/{path}?token={TOKEN}"
-            documents[path] = page_after(url, tmp_path / "profile")
+        pages = (f"submissions/{shown['id']}/", f"manage_submissions/{LAB}", "manage_students")
+        documents |= {path: server.seen(path, tmp_path / "profile") for path in pages}
 
     assert {"graded": 1, "unreadable": len(folders)} == Counter(row.state for row in rows)
     assert all("rename it to the student's id" in row.remarks[0] for row in rows if row.state == "unreadable")
     assert [] == [name for name, document in documents.items() if ran(document)]
-    named = (LAB, f"submissions/{shown['id']}/", "manage_students")
-    assert [] == [name for name in named if "Lovelace" not in documents[name]]
+    assert [] == [name for name in (LAB, *pages) if "Lovelace" not in documents[name]]
+    assert [] == [name for name in ("`${document.title}`", "ada\\", " ada") if name not in documents[pages[1]]]
 
 
 def test_nothing_in_a_page_runs(
@@ -131,8 +130,7 @@ def test_nothing_in_a_page_runs(
     documents["report"] = page_after((tmp_path / "report.html").as_uri(), tmp_path / "profile")
     with formgrader(course) as server:
         (shown,) = [n for n in server.api(f"submitted_notebooks/{LAB}/{LAB}") if n["student"] == "mallory"]
-        url = f"{server.url}/formgrader/submissions/{shown['id']}/?token={TOKEN}"
-        documents["formgrader"] = page_after(url, tmp_path / "profile")
+        documents["formgrader"] = server.seen(f"submissions/{shown['id']}/", tmp_path / "profile")
 
     assert 4 == len(documents)
     for name, document in documents.items():
