@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 from nbconvert.preprocessors import Preprocessor
 
 from edl_labs.course.grade.submission import Unreadable
 
-_ENDS_A_TEXT = re.compile(r"[<>\"&`\\]")
+_ENDS_A_TEXT = re.compile(r"[<>\"`\\]")
 _BIDI = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # Unicode's classes of what turns text around
 _CATEGORIES = ("Cc", "Cs", "Co", "Zl", "Zp")  # control, half a character, private, separators of lines and paragraphs
 _NAMES = ("student", "first_name", "last_name", "notebook_path", "filename")
 
 
 def plain_name(name: str) -> str:
-    """The name with a mark in place of each character that is no text: control, line ends, turns of direction.
+    """The name with a mark in place of each character that is no text: control, line ends, what reverses the text.
 
     >>> plain_name("Ada\\n\\u202eecalevoL")
     'Ada\\ufffd\\ufffdecalevoL'
@@ -32,12 +32,31 @@ def plain_name(name: str) -> str:
 
 def check_folder(name: str) -> None:
     """Unreadable when a folder's name cannot name a student: pages of formgrader would take it for a part of theirs."""
-    if _ENDS_A_TEXT.search(name) or any(map(_acts, name)) or name != name.strip():
+    why = _refusal(name)
+    if why:
         raise Unreadable(
-            f"the folder {name[:80]!a} cannot name a student",
-            why="there are line ends, turns of direction, quotes or angle brackets in it",
-            next="rename it to the student's id",
+            f"the folder {name[:80]!a} cannot name a student", why=why, next="rename it to the student's id"
         )
+
+
+def _refusal(name: str) -> str:
+    """Which character of a folder's name cannot stay, and why; empty where all can."""
+    for place, letter in enumerate(name, start=1):
+        if _ENDS_A_TEXT.match(letter):
+            return f"character {place}, {_called(letter)}, could end a text or a tag in a page"
+        if _acts(letter):
+            return f"character {place}, {_called(letter)}, is not printed: it acts on the text around it"
+    if name != name.strip():
+        place, letter = (1, name[0]) if name[0].isspace() else (len(name), name[-1])
+        return f"character {place}, {_called(letter)}, stands at its {'start' if place == 1 else 'end'}, unseen"
+    if unescape(name) != name:
+        return f"pages read what follows its {_called('&')} as the code of another character"
+    return ""
+
+
+def _called(letter: str) -> str:
+    """A character by its number and name, in ASCII."""
+    return f"U+{ord(letter):04X} {unicodedata.name(letter, '')}".rstrip()
 
 
 class EscapedNames(Preprocessor):

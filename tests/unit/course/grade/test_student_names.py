@@ -26,11 +26,34 @@ def test_a_folder_with_such_a_name_names_no_student(name: str):
     assert str(refused.value).isascii()
 
 
-@pytest.mark.parametrize("name", ["s1234", "José Álvarez", "o'brien@uni.example", "محمد", "張 偉", "a+b_c-d.e", "नेहा"])
+@pytest.mark.parametrize(
+    "name",
+    ["s1234", "José Álvarez", "o'brien@uni.example", "محمد", "張 偉", "a+b_c-d.e", "नेहा", "Tom & Ann", "R&D", "AT&T"],
+)
 def test_an_honest_name_stays_as_it_is(name: str):
     check_folder(name)
 
     assert name == plain_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ada ", "character 4, U+0020 SPACE, stands at its end"),
+        ("\xa0ada", "character 1, U+00A0 NO-BREAK SPACE, stands at its start"),
+        ("a<b", "character 2, U+003C LESS-THAN SIGN"),
+        ("ada\u202e", "character 4, U+202E RIGHT-TO-LEFT OVERRIDE"),
+        ("a\nb", "character 2, U+000A, is not printed"),
+        ("R&D &lt;b", "pages read what follows its U+0026 AMPERSAND as the code of another character"),
+        (" ", "character 1, U+0020 SPACE, stands at its start"),
+    ],
+)
+def test_the_character_that_cannot_stay_is_named(name: str, told: str):
+    with pytest.raises(Unreadable) as refused:
+        check_folder(name)
+
+    assert told in refused.value.why
+    assert not {"quotes", "brackets"} & set(refused.value.why.split())
 
 
 def test_what_acts_on_the_text_around_it_is_not_shown():
@@ -47,7 +70,7 @@ def test_formgrader_gets_names_as_text(name: str):
     assert (None, 3) == (found["last_name"], found["index"])
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if set('<>"&') & set(name)])
+@pytest.mark.parametrize("name", ["Tom & Ann", *(name for name in NAMES if set('<>"&') & set(name))])
 def test_our_pages_hold_names_as_text(name: str, tmp_path: Path):
     marks = StudentMarks(name, name, "", "", (), 1.0, 2.0)
     pairs = (Pair(name, name, 1.0, 9, ()),)
