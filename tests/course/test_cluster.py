@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +174,28 @@ def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a
 
     assert ["graded", "failed"] == [plain.rows[0].state, on_gpu.rows[0].state]
     assert "none was leased here" in on_gpu.rows[0].remarks[0]
+
+
+class Noting:
+    """A backend that runs nothing, and keeps what it was asked for."""
+
+    def __init__(self) -> None:
+        self.units: list[Unit] = []
+
+    def run(self, paths: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+        self.units += map(read_unit, paths)
+        return iter([(path, 0) for path in paths])
+
+
+def test_a_class_graded_as_needed_is_sent_out_again_when_it_is_asked_for_whole(a_class: Callable[[str, int], Course]):
+    course = a_class("needed", 1)
+    folder, sent = CourseFolder(course.root), Noting()
+    grade(LAB, course=folder, seed=SEED, whole=False)
+    spread_class(LAB, sent, course=folder, seed=SEED, whole=False)
+
+    assert [] == sent.units
+
+    spread_class(LAB, sent, course=folder, seed=SEED, whole=True)
+
+    assert [(("s00",), True)] == [(unit.students, unit.whole) for unit in sent.units]
+    assert Unit("c", LAB, ("a",), 1, "unsafe").whole

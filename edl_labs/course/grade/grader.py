@@ -173,12 +173,13 @@ class Grader:
         """What the class's draws are made from."""
         return self.draws.seed
 
-    def stored(self, submission: Submission, student: str) -> Result | None:
+    def stored(self, submission: Submission, student: str, *, whole: bool = False) -> Result | None:
         """The result of a submission, if it was graded as it would be now; nothing is graded.
 
-        Whether the whole notebook ran makes no difference here: marks are the same.
+        One of the whole notebook comes first. With `whole` no other counts, as where it is asked for.
         """
-        return self._kept(submission, student, whole=True) or self._kept(submission, student, whole=False)
+        found = self._kept(submission, student, whole=True)
+        return found if found or whole else self._kept(submission, student, whole=False)
 
     def _kept(self, submission: Submission, student: str, *, whole: bool) -> Result | None:
         """One of the whole notebook serves where that was not asked for, too."""

@@ -42,7 +42,7 @@ class Unit:
     exercises: str = ""
     gpu: bool = False
     draws: int = 1
-    whole: bool = False
+    whole: bool = True
 
     def write(self, path: Path) -> None:
         """The specification as a file."""
@@ -202,7 +202,8 @@ def spread(
 def _missing(grader: Grader, student: str) -> bool:
     folder = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     try:
-        return grader.stored(read_submission(folder, grader.assignment.name, limits=grader.limits), student) is None
+        submission = read_submission(folder, grader.assignment.name, limits=grader.limits)
+        return grader.stored(submission, student, whole=grader.whole) is None
     except EdlError:
         return False  # grading says what is wrong with it, and needs no machine for that
 
