@@ -5,6 +5,7 @@ Backgrounds are transparent, text is one grey, and every colour lies between the
 
 from __future__ import annotations
 
+import numbers
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -94,8 +95,11 @@ def _in_words(axes: Axes) -> str:
 
 def _span(handle: Any) -> str:
     """From where to where a line goes."""
-    values = [float(y) for y in handle.get_ydata()] if hasattr(handle, "get_ydata") else []
-    return f"from {values[0]:.3g} to {values[-1]:.3g}" if len(values) > 1 else ""
+    values = list(handle.get_ydata()) if hasattr(handle, "get_ydata") else []
+    if len(values) < 2:
+        return ""
+    ends = [f"{y:.3g}" if isinstance(y, numbers.Real) else str(y) for y in (values[0], values[-1])]  # or words, dates
+    return f"from {ends[0]} to {ends[1]}"
 
 
 def _speak_in_notebooks() -> None:
@@ -117,7 +121,7 @@ def _speak_in_notebooks() -> None:
     def spoken(figure: Figure) -> Any:
         picture = draw(figure)
         data, metadata = picture if isinstance(picture, tuple) else (picture, {})
-        return data, {**metadata, "alt": alt_text(figure)}
+        return (data, {**metadata, "alt": alt_text(figure)}) if data is not None else picture
 
     spoken.speaks = True  # type: ignore[attr-defined]
     formatter.for_type(Figure, spoken)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import matplotlib as mpl
 import pytest
 
@@ -39,6 +41,22 @@ def test_a_figure_is_told_in_words():
 
     assert "Plot “Training”. x: step, y: loss (logarithmic). series: fp16 from 8 to 2." == style.alt_text(figure)
     assert "An empty figure." == style.alt_text(style.subplots()[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["low", "high"], "a from low to high"),
+        ([datetime.date(2026, 1, 2), datetime.date(2026, 3, 4)], "a from 2026-01-02 to 2026-03-04"),
+        ([1.0], "series: a."),
+        ([float("nan"), 2], "a from nan to 2"),
+    ],
+)
+def test_what_is_no_number_is_told_as_it_is(values, said):
+    figure, axes = style.subplots()
+    axes.plot(range(len(values)), values, label="a")
+
+    assert said in style.alt_text(figure)
 
 
 def test_in_a_notebook_a_picture_speaks_and_keeps_the_pages_background():
