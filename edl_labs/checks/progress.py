@@ -17,7 +17,7 @@ _LATEST: dict[tuple[str, str], Outcome] = {}
 _WIDGETS: list[tuple[str, Any]] = []
 
 
-_BESIDE = ".edl_labs"  # a folder beside the notebook
+BESIDE = ".edl_labs"  # a folder beside the notebook
 
 
 def remember(outcome: Outcome) -> None:
@@ -40,7 +40,7 @@ def is_notebook() -> bool:
 
 def _write_beside(outcome: Outcome) -> None:
     """What a restarted kernel shows as earned before it; a folder that cannot be written to is no trouble."""
-    path = Path(_BESIDE) / f"{outcome.lab}.json"
+    path = Path(BESIDE) / f"{outcome.lab}.json"
     kept = {**_read_beside(outcome.lab), outcome.name: [outcome.state, outcome.points, outcome.max_points]}
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
@@ -51,7 +51,7 @@ def _write_beside(outcome: Outcome) -> None:
 
 def _read_beside(lab: str) -> dict[str, Any]:
     try:
-        found = json.loads((Path(_BESIDE) / f"{lab}.json").read_text(encoding="utf-8"))
+        found = json.loads((Path(BESIDE) / f"{lab}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,6 +12,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise
 from edl_labs.checks.lab_exercises import exercises_folder, load_lab
+from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 
 CHECK_PREFIX = "check_"
@@ -148,8 +149,7 @@ def _notebook_metadata(notebook: dict[str, Any]) -> dict[str, Any]:
 
 
 def _beside(release: Path, name: str) -> dict[str, bytes]:
-    files = (path for path in sorted(release.rglob("*")) if path.is_file() and path.suffix != ".ipynb")
-    kept = (path for path in files if ".ipynb_checkpoints" not in path.parts and path.name != "timestamp.txt")
+    kept = (path for path in own_files(release) if path.suffix != ".ipynb" and path.name != "timestamp.txt")
     return {path.relative_to(release).as_posix(): path.read_bytes() for path in kept}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -127,9 +128,7 @@ def _copy(source: Path, folder: Path, names: list[str]) -> tuple[list[str], list
     kept: list[str] = []
     beside: list[str] = []
     for name in names:
-        for path in sorted(
-            p for p in (source / name).rglob("*") if p.is_file() and ".ipynb_checkpoints" not in p.parts
-        ):
+        for path in own_files(source / name):
             inside = path.relative_to(source)
             data = path.read_bytes()
             if _write_new(folder / inside, data):

@@ -84,6 +84,10 @@ def test_the_pinned_pair_of_torch_and_torchvision_is_new_enough() -> None:
     assert pins()["torchvision"] >= Version("0.29")
 
 
+def test_git_ignores_what_a_check_leaves_beside_a_notebook() -> None:
+    assert {".edl_labs/", ".ipynb_checkpoints/", "__pycache__/"} <= set((ROOT / ".gitignore").read_text().splitlines())
+
+
 def test_the_version_has_one_value() -> None:
     import edl_labs
 

@@ -14,6 +14,7 @@ from edl_labs.course.lab.hosts import badges, repository
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.source_notebook import dumps, locked_digests, release, source_notebook
+from edl_labs.course.own_files import own_files
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 
@@ -131,8 +132,7 @@ def _table_row(lab: Lab, repository: str) -> str:
 
 def _present(course: Course) -> list[Path]:
     """The files on disk where only generated ones belong."""
-    inside = [p for p in sorted(course.labs.rglob("*")) if p.is_file() and ".ipynb_checkpoints" not in p.parts]
-    return [*inside, *sorted(course.goldens.glob("*.json"))]
+    return [*own_files(course.labs), *sorted(course.goldens.glob("*.json"))]
 
 
 def _refuse_foreign(course: Course, expected: dict[Path, bytes]) -> None:

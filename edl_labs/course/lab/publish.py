@@ -9,12 +9,14 @@ import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
+from edl_labs.course.own_files import LEFT_BEHIND, own_files
 from edl_labs.course.start import PUBLISHED
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
@@ -94,6 +96,7 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     if judge:
         config["tool"]["hatch"]["build"].pop("exclude")
         config["project"]["version"] += "+judge"
+    _name_own_files(course.root, config)
     with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
         made = Path(
             next(WheelBuilder(str(course.root), config=config).build(directory=temporary, versions=["standard"]))
@@ -105,6 +108,16 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
             )
         folder.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(made, folder))
+
+
+def _name_own_files(root: Path, config: dict[str, Any]) -> None:
+    """Put the files of a folder in its place where it is packed by name: hatchling would pack whatever lies there."""
+    wheel = config["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for name, place in tuple(wheel.get("force-include", {}).items()):
+        if (root / name).is_dir():
+            del wheel["force-include"][name]
+            paths = [path.relative_to(root / name).as_posix() for path in own_files(root / name)]
+            wheel["force-include"] |= {f"{name}/{path}": f"{place}/{path}" for path in paths}
 
 
 def _refuse_inside(course: Course, folder: Path) -> None:
@@ -154,7 +167,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _stage(course: Course, staged: Path) -> list[str]:
-    shutil.copytree(course.labs, staged / "labs", ignore=shutil.ignore_patterns(".ipynb_checkpoints", "__pycache__"))
+    shutil.copytree(course.labs, staged / "labs", ignore=shutil.ignore_patterns(*LEFT_BEHIND))
     (staged / "README.md").write_text(_README.format(title="Labs: efficient deep learning"), encoding="utf-8")
     if (course.root / "LICENSE").is_file():
         shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")

@@ -12,9 +12,8 @@ from edl_labs.course.lab.lab_toml import read_lab_toml
 from edl_labs.course.lab.parsed_lab import Lab, read_wrong
 from edl_labs.course.lab.places import check_places, registered
 from edl_labs.course.lab.source import Cell, parse
+from edl_labs.course.own_files import own_files
 from edl_labs.errors import NothingToDo, SourceError, UsageError
-
-_IGNORED = (".ipynb_checkpoints", "__pycache__", ".DS_Store")
 
 
 def read_lab(course: Course, name: str) -> Lab:
@@ -171,10 +170,8 @@ def _check_wrong_replaces(lab: Lab) -> None:
 
 def _check_stray(course: Course, lab: Lab) -> None:
     expected = {f"{lab.name}.py", "lab.toml", "equivalent.toml", *lab.toml.data}
-    for path in sorted(lab.folder.rglob("*")):
+    for path in own_files(lab.folder):
         inside = path.relative_to(lab.folder)
-        if path.is_dir() or any(part in _IGNORED for part in inside.parts):
-            continue
         wrong = inside.parts[0] == "wrong" and len(inside.parts) == 2 and path.suffix == ".py"
         if inside.as_posix() not in expected and not wrong:
             raise SourceError(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from edl_labs.course.own_files import LEFT_BEHIND
 from edl_labs.errors import UsageError
 
 MAX_ENTRIES = 50_000  # far above a large class: 1,000 students with 50 files each
@@ -19,7 +20,7 @@ MAX_TOTAL_BYTES = 8 << 30  # such a notebook from each of a few hundred students
 MAX_NESTED_BYTES = 512 << 20  # what one student packed is in memory all at once
 _MAX_RATIO = 200  # notebooks pack about tenfold; a bomb comes near 1,032, the most that DEFLATE can do
 _SLACK_BYTES = 16 << 20  # a few files of zeros, which pack better than that, hurt nobody
-_NOISE = ("__MACOSX", ".DS_Store", "Thumbs.db", ".ipynb_checkpoints")
+_NOISE = ("__MACOSX", "Thumbs.db", *LEFT_BEHIND)
 
 
 class BadArchive(UsageError):

@@ -257,11 +257,11 @@ def double(x):
 ]
 
 
-def test_in_a_real_kernel_no_noise_reaches_the_check_cell_and_stderr_works_again_after() -> None:
+def test_in_a_real_kernel_no_noise_reaches_the_check_cell_and_stderr_works_again_after(tmp_path: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in KERNEL_CELLS])
 
-    nbclient.NotebookClient(book, timeout=60).execute()
+    nbclient.NotebookClient(book, timeout=60).execute(cwd=str(tmp_path))
 
     checked, after = (cell.outputs for cell in book.cells[1:])
     assert ["display_data", "execute_result"] == [output.output_type for output in checked]

@@ -39,6 +39,17 @@ def test_all_labs_are_copied_with_their_data(labs: Path, tmp_path: Path) -> None
     assert (LAB, OTHER) == report.labs
 
 
+def test_what_a_check_left_beside_a_released_notebook_is_not_copied(labs: Path, tmp_path: Path) -> None:
+    for name in (".edl_labs/points.json", ".ipynb_checkpoints/x.ipynb", "__pycache__/x.pyc"):
+        (labs / LAB / name).parent.mkdir()
+        (labs / LAB / name).write_text("{}")
+
+    report = start(tmp_path / "mine", LAB, open=False, labs=labs)
+
+    assert (f"{LAB}/{LAB}.ipynb", f"{LAB}/runs.csv") == report.copied
+    assert {f"{LAB}.ipynb", "runs.csv"} == {path.name for path in (tmp_path / "mine" / LAB).iterdir()}
+
+
 @pytest.mark.parametrize("name", [LAB, "lab01"])
 def test_one_lab_is_copied_by_its_name_or_number(labs: Path, tmp_path: Path, name: str) -> None:
     report = start(tmp_path / "mine", name, open=False, labs=labs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import matplotlib as mpl
 import pytest
@@ -59,12 +60,12 @@ def test_what_is_no_number_is_told_as_it_is(values, said):
     assert said in style.alt_text(figure)
 
 
-def test_in_a_notebook_a_picture_speaks_and_keeps_the_pages_background():
+def test_in_a_notebook_a_picture_speaks_and_keeps_the_pages_background(tmp_path: Path):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     lines = ("from edl_labs.plots import style", "figure, axes = style.subplots()", "axes.plot([1, 2])")
     cell = nbformat.v4.new_code_cell("\n".join((*lines, 'title = axes.set_title("Two points")')))
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3").execute(cwd=str(tmp_path))
     shown = [output.metadata for output in cell.outputs if "image/png" in output.get("data", {})]
 
     assert [{"image/png": {"alt": "Plot “Two points”."}}] == shown

@@ -14,6 +14,7 @@ import numpy
 import pytest
 
 from edl_labs.checks import plain_data
+from edl_labs.course.assignment import load_assignment
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
@@ -104,6 +105,31 @@ def test_a_file_of_somebody_in_labs_is_neither_kept_silently_nor_removed(built: 
         with pytest.raises(EdlError, match=f"labs/{kit.LAB}/notes.txt does not come from any lab"):
             build(built, check=check)
     assert "mine" == notes.read_text()
+
+
+@pytest.mark.parametrize("place", ["labs", f"labs/{kit.LAB}", f"solutions/{kit.LAB}"])
+def test_what_a_check_left_beside_a_notebook_changes_no_build_and_stays(built: Course, place: str) -> None:
+    points = built.root / place / ".edl_labs" / f"{kit.LAB}.json"
+    points.parent.mkdir()
+    points.write_text("{}")
+
+    assert () == build(built, check=True).changed == build(built).changed
+    assert points.is_file()
+
+
+def test_one_check_in_a_released_notebook_does_not_make_it_another_assignment(built: Course, monkeypatch) -> None:
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(built.exercises))
+    release = built.labs / kit.LAB
+    (release / "runs.csv").write_text("1,2")
+    before = load_assignment(kit.LAB, source=built.source / kit.LAB, release=release)
+    for name in (".edl_labs/points.json", ".ipynb_checkpoints/x.txt", "__pycache__/runs.pyc"):
+        (release / name).parent.mkdir()
+        (release / name).write_text("{}")
+
+    after = load_assignment(kit.LAB, source=built.source / kit.LAB, release=release)
+
+    assert (before.files, before.digest) == (after.files, after.digest)
+    assert b"1,2" == after.files["runs.csv"]
 
 
 def test_stale_points_are_found_in_notebook_goldens_and_table(built: Course) -> None:

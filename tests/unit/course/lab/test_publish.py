@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,37 @@ def test_the_published_tree_holds_labs_readme_and_licence(built: Course, tmp_pat
     assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
     assert FILES == sorted(report.files)
     assert (built.labs / kit.LAB / f"{kit.LAB}.ipynb").read_bytes() == (tmp_path / "out" / FILES[3]).read_bytes()
+
+
+LEFT = [".edl_labs/points.json", f".ipynb_checkpoints/{kit.LAB}-checkpoint.ipynb", "__pycache__/x.pyc", ".DS_Store"]
+
+
+def leave_files(folder: Path) -> None:
+    """What a check, Jupyter, an import and a file manager leave in a folder."""
+    for name in LEFT:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("my points")
+
+
+def test_what_a_check_left_beside_a_notebook_is_not_published(built: Course, tmp_path) -> None:
+    leave_files(built.labs / kit.LAB)
+
+    publish(built, tmp_path / "out")
+
+    assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
+
+
+@pytest.mark.parametrize("judge", [False, True])
+def test_what_a_check_left_beside_a_notebook_is_in_no_wheel(built: Course, tmp_path, judge: bool) -> None:
+    leave_files(built.labs / kit.LAB)
+    project = '[project]\nname = "small"\nversion = "1"\nrequires-python = ">=3.11"\n[tool.hatch.build]\nexclude = []\n'
+    target = '[tool.hatch.build.targets.wheel]\npackages = ["edl_labs"]\nforce-include = {labs = "edl_labs/labs"}\n'
+    (built.root / "pyproject.toml").write_text(project + target)
+
+    made = build_wheel(built, tmp_path / "dist", judge=judge)
+
+    labs = [name for name in zipfile.ZipFile(made).namelist() if name.startswith("edl_labs/labs/")]
+    assert sorted(f"edl_labs/{name}" for name in FILES if name.startswith("labs/")) == sorted(labs)
 
 
 def test_a_course_without_a_project_has_no_wheel(built: Course, tmp_path) -> None:

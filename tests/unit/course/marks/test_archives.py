@@ -77,8 +77,9 @@ def test_damaged_archives_give_files_or_a_clear_line(junk: bytes, at: int) -> No
         assert all(".." not in entry.path.split("/") for entry in found)
 
 
-def test_what_operating_systems_add_is_left_out() -> None:
-    found = read_zip(packed({"__MACOSX/._a.ipynb": b"", ".DS_Store": b"", "a.ipynb": b"{}"}), "x.zip")
+def test_what_operating_systems_notebooks_and_checks_add_is_left_out() -> None:
+    added = ("__MACOSX/._a.ipynb", ".DS_Store", ".edl_labs/lab01.json", "x/.ipynb_checkpoints/a.ipynb")
+    found = read_zip(packed({**dict.fromkeys(added, b"{}"), "a.ipynb": b"{}"}), "x.zip")
 
     assert ["a.ipynb"] == [entry.path for entry in found]
 

@@ -1,0 +1,22 @@
+"""The files of a folder that are its own: without what notebooks, kernels and file managers leave in passing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edl_labs.checks.progress import BESIDE
+
+LEFT_BEHIND = (BESIDE, ".ipynb_checkpoints", "__pycache__", ".DS_Store")
+
+
+def own_files(folder: Path) -> list[Path]:
+    """Every file below `folder` that nothing left there in passing, sorted; none where there is no such folder.
+
+    Released, published, counted and compared are these alone: one press of a button in a notebook changes no release.
+    """
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not was_left_behind(path, folder)]
+
+
+def was_left_behind(path: Path, folder: Path) -> bool:
+    """Whether a file below `folder` was left there in passing, as far as its name tells."""
+    return any(part in LEFT_BEHIND for part in path.relative_to(folder).parts)
