@@ -83,6 +83,7 @@ def test_marks_are_the_same_for_odd_submissions(bench: Bench, examiner: Examiner
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # graded three times, each time until the notebook's time is over
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in all_cases()])
 def test_marks_are_the_same_for_attacks(bench: Bench, examiner: Examiner, case: AttackCase):
     whole, spared = both(examiner, json.dumps(case.notebook(bench.course)).encode())
