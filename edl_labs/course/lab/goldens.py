@@ -165,8 +165,9 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
             drawn = _drawn(lab, exercise)
             cases = [case for case in drawn if exercise.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
-            wants = rounded(exercise.public_wants(cases, values(records, exercise=name, lab=lab.name)), exercise.digits)
-            _check_solution_passes(lab, exercise, cases, records, wants)
+            exact = exercise.public_wants(cases, values(records, exercise=name, lab=lab.name))
+            wants = rounded(exact, exercise.digits)
+            _check_rounding_is_forgiven(lab, exercise, cases, records, exact=exact, wants=wants)
             found[name] = {"seed": PUBLIC_SEED, "cases": plain_data.to_json(cases), "wants": plain_data.to_json(wants)}
     return found
 
@@ -188,14 +189,17 @@ def _drawn(lab: Lab, exercise: Exercise) -> list[Any]:
     return first
 
 
-def _check_solution_passes(
-    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
+def _check_rounding_is_forgiven(
+    lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], *, exact: list[Any], wants: list[Any]
 ) -> None:
-    """EdlError when students who hand in the solution would lose marks, since `compare` is stricter than the golden."""
-    outcome = judge(exercise, cases, records, wants, points=1.0)
-    if outcome.state == "passed":
-        return
+    """EdlError when the solution passes against its own results and fails against them as the golden keeps them.
+
+    A solution that fails against its own is for the proof to tell.
+    """
     _check_compares(lab, exercise, cases, records, wants)
+    outcome = judge(exercise, cases, records, wants, points=1.0)
+    if outcome.state == "passed" or judge(exercise, cases, records, exact, points=1.0).state != "passed":
+        return
     raise EdlError(
         f"{lab.name}: the golden of {exercise.name} fails its own solution, case {outcome.case_index}: {outcome.what}",
         why=f"a golden keeps {exercise.digits} digits of a float, and compare sees more than that",

@@ -177,6 +177,9 @@ def test_a_compare_that_accepts_anything_is_found(course: Course) -> None:
 
 
 def test_a_compare_that_trusts_equality_is_no_way_in_because_objects_do_not_travel(course: Course) -> None:
+    change_compare(
+        course, DRAW, "return [float(x) for x in rng.integers(10, 99, 4)]"
+    )  # so short that goldens keep it all
     change_compare(course, "if not close(got, want):", "if got != want:")
 
     assert doubled(proved(course)).hostile.ok
