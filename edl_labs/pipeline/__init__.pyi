@@ -54,6 +54,7 @@ from edl_labs.pipeline.loader_model import LoaderModel as LoaderModel
 from edl_labs.pipeline.loader_model import fit_contention as fit_contention
 from edl_labs.pipeline.loader_model import measure_contention as measure_contention
 from edl_labs.pipeline.loader_model import measure_handoff as measure_handoff
+from edl_labs.pipeline.loader_model import sharing_rate as sharing_rate
 from edl_labs.pipeline.overlap import Overlap as Overlap
 from edl_labs.pipeline.overlap import device_overlap as device_overlap
 from edl_labs.pipeline.overlap import ideal_makespan_s as ideal_makespan_s
@@ -72,6 +73,8 @@ from edl_labs.pipeline.pitfalls import seed_report as seed_report
 from edl_labs.pipeline.pitfalls import shared_memory as shared_memory
 from edl_labs.pipeline.pitfalls import start_cost_s as start_cost_s
 from edl_labs.pipeline.pitfalls import too_many_workers as too_many_workers
+from edl_labs.pipeline.processor_time import TimeSplit as TimeSplit
+from edl_labs.pipeline.processor_time import measure_waiting as measure_waiting
 from edl_labs.pipeline.stores import FORMATS as FORMATS
 from edl_labs.pipeline.stores import Store as Store
 from edl_labs.pipeline.stores import write as write

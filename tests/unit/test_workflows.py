@@ -133,7 +133,7 @@ def test_checkouts_leave_no_token_behind() -> None:
     checkouts = [step for _, step in steps() if step.get("uses", "").startswith("actions/checkout@")]
 
     assert len(list(jobs())) == len(checkouts)
-    assert [False, False] == [step["with"]["persist-credentials"] for step in checkouts]
+    assert {False} == {step["with"]["persist-credentials"] for step in checkouts}
 
 
 def test_every_job_has_a_time_limit() -> None:
