@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
+from typing import Any
 
 
 class EdlError(Exception):
@@ -19,6 +21,10 @@ class EdlError(Exception):
     def __init__(self, what: str, *, why: str = "", next: str = "") -> None:
         super().__init__(what)
         self.what, self.why, self.next = str(what), str(why), str(next)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels between processes, whatever a subclass's constructor asks for."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         parts = [self.what]

@@ -8,6 +8,7 @@ import math
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -46,19 +47,22 @@ class Worker:
         self.error: str | None = None
 
     def __enter__(self) -> Worker:
+        self._process = self._started()
+        request = {"run": self._sources, "keep_going": self._keep_going}
+        self.error = self._ask(request, self._timeout_s)["error"]
+        return self
+
+    def _started(self) -> Any:
         env = dict(os.environ, PYTHONWARNINGS="ignore", MPLBACKEND="agg")
         if self._folder is not None:
             env["EDL_LABS_EXERCISES"] = str(self._folder)
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-m", "edl_labs.checks.probe_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=env,
         )
-        request = {"run": self._sources, "keep_going": self._keep_going}
-        self.error = self._ask(request, self._timeout_s)["error"]
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._process.kill()
@@ -142,20 +146,54 @@ def _serve() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):
         os.dup2(null, number)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    _answer_all(requests, answers, {"__name__": "__main__"})
+
+
+def _answer_all(requests: IO[bytes], answers: IO[bytes], namespace: dict[str, Any]) -> None:
+    """Answer until whoever asks hangs up."""
     while True:
         try:
             request = _read(requests)
         except EOFError:
             return
-        answer = _answer_apart(request, namespace, requests) if "apart" in request else _answer(request, namespace)
+        if "fork" in request:
+            answer = {"pid": _fork(request["fork"], namespace, own=(requests, answers))}
+        elif "apart" in request:
+            answer = _answer_apart(request, namespace, requests)
+        else:
+            answer = _answer(request, namespace)
         _write(answers, answer)
 
 
 def _answer(request: dict[str, Any], namespace: dict[str, Any]) -> Any:
     if "run" in request:
         return {"error": _run_all(request["run"], namespace, keep_going=request["keep_going"])}
+    if "end" in request:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(request["end"], signal.SIGKILL)
+        return {"ended": os.waitpid(request["end"], 0)[0]}
     return _collected(request, namespace)
+
+
+def _fork(address: str, namespace: dict[str, Any], *, own: tuple[IO[bytes], IO[bytes]]) -> int:
+    """A fork that answers at the other end of the Unix socket `address`, in what has run here so far; its number.
+
+    It ends with this process, which waits for it when it is told to `end` it.
+    """
+    parent = os.getpid()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        _tie(parent)
+        for pipe in own:
+            pipe.close()
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(address)
+            with end.makefile("rb") as requests, end.makefile("wb") as answers:
+                _answer_all(requests, answers, namespace)
+    finally:
+        os._exit(0)
 
 
 def _answer_apart(request: dict[str, Any], namespace: dict[str, Any], asker: IO[bytes]) -> Any:
@@ -224,16 +262,22 @@ def _limit(apart: dict[str, Any], *, parent: int) -> None:
 
     Its time is its parent's to watch.
     """
-    import ctypes
     import resource
+
+    _tie(parent)
+    cpu_s = math.ceil(apart["cpu_s"])
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
+    resource.setrlimit(resource.RLIMIT_DATA, (_APART_BYTES, _APART_BYTES))
+
+
+def _tie(parent: int) -> None:
+    """In a fork: a group of its own, the end with its parent, and no more threads than it has."""
+    import ctypes
 
     os.setpgid(0, 0)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)  # it died before it could be tied to this process
-    cpu_s = math.ceil(apart["cpu_s"])
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
-    resource.setrlimit(resource.RLIMIT_DATA, (_APART_BYTES, _APART_BYTES))
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)  # a fork has none of the threads that its parent's pool had
 

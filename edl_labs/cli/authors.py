@@ -163,17 +163,14 @@ def prove_labs(
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
     need_instructor_tools()
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.prove import WRONG_SEEDS, prove
+    from edl_labs.course.lab.prove import WRONG_SEEDS
 
     course = Course.find()
     if mutants:
         _mutate(course, labs or [], seeds=min(seeds, WRONG_SEEDS), sample=sample, as_json=as_json)
     if sample is not None:
         raise UsageError("--sample is for --mutants alone", next="give both, or neither")
-    proofs = []
-    for name in labs or course.lab_names():
-        with ProgressLines(quiet=as_json) as progress:
-            proofs.append(prove(course, name, seeds=seeds, adapters=adapters, progress=progress))
+    proofs = _proofs(course, labs or course.lab_names(), seeds=seeds, adapters=adapters, quiet=as_json)
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:
         emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})
@@ -182,6 +179,37 @@ def prove_labs(
     if not proofs:
         raise NothingToDo("there are no labs", next="edl-labs new LAB")
     stop(0 if ok else 1)
+
+
+def _proofs(course: Course, names: list[str], *, seeds: int, adapters: bool, quiet: bool) -> list[LabProof]:
+    """The labs' proofs, two labs at a time: one lab alone keeps two cores busy for only a part of its proof."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
+    from edl_labs.course.lab.prove import AT_ONCE
+
+    if len(names) < 2:
+        return [_proof(course, name, seeds, adapters, quiet) for name in names]
+    bar = sys.stderr.isatty()  # one, of labs: two at once would write over each other
+    with (
+        ProcessPoolExecutor(min(AT_ONCE, len(names)), mp_context=get_context("spawn")) as pool,
+        ProgressLines(quiet=quiet or not bar) as progress,
+    ):
+        proofs = [pool.submit(_proof, course, name, seeds, adapters, quiet or bar) for name in names]
+        try:
+            for done, proof in enumerate(as_completed(proofs), start=1):
+                progress(done, len(names), proof.result().lab)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [proof.result() for proof in proofs]
+
+
+def _proof(course: Course, name: str, seeds: int, adapters: bool, quiet: bool) -> LabProof:
+    from edl_labs.course.lab.prove import prove
+
+    with ProgressLines(quiet=quiet) as progress:
+        return prove(course, name, seeds=seeds, adapters=adapters, progress=progress)
 
 
 def _mutate(course: Course, names: list[str], *, seeds: int, sample: int | None, as_json: bool) -> None:

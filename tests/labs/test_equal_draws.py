@@ -9,6 +9,7 @@ from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import lab_names, load_lab
 from edl_labs.checks.probe_process import Worker
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.read import read_lab
 from tests.course.course_fixture import REPOSITORY
 
@@ -54,14 +55,15 @@ def test_no_wrong_answer_passes_with_some_draw(lab: str):
             key: [r["value"] for r in right.collect(key[0], cases, timeout_s=LIMIT_S)] for key, cases in drawn.items()
         }
     passed = []
-    for wrong in (one for one in text.wrong if one.exercise in exercises):
-        exercise = exercises[wrong.exercise]
-        references = [(used, text.solution_cell(used)) for used in exercise.uses]
-        with Worker([*cells, (wrong.file, wrong.code)]) as worker:
-            for seed in SEEDS:
-                key = (wrong.exercise, seed)
-                found = worker.collect(wrong.exercise, drawn[key], references=references, timeout_s=LIMIT_S)
-                if judge(exercise, drawn[key], found, wants[key], points=1.0).state == "passed":
-                    passed.append((wrong.file, seed))
+    with Forker(cells) as solved:
+        for wrong in (one for one in text.wrong if one.exercise in exercises):
+            exercise = exercises[wrong.exercise]
+            references = [(used, text.solution_cell(used)) for used in exercise.uses]
+            with solved.fork([(wrong.file, wrong.code)]) as worker:
+                for seed in SEEDS:
+                    key = (wrong.exercise, seed)
+                    found = worker.collect(wrong.exercise, drawn[key], references=references, timeout_s=LIMIT_S)
+                    if judge(exercise, drawn[key], found, wants[key], points=1.0).state == "passed":
+                        passed.append((wrong.file, seed))
 
     assert [] == passed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from edl_labs import errors
@@ -33,3 +35,13 @@ def test_a_source_error_starts_with_its_place() -> None:
 )
 def test_exit_codes_are_those_of_the_design(kind: type[errors.EdlError], code: int) -> None:
     assert code == kind("x").exit_code
+
+
+def test_an_error_travels_between_processes_as_it_is() -> None:
+    for error in (
+        errors.UsageError("it broke", why="it was old", next="mend it"),
+        errors.SourceError("it is wrong", file="lab.py", line=3, why="it was old"),
+    ):
+        again = pickle.loads(pickle.dumps(error))
+
+        assert (type(error), str(error), vars(error)) == (type(again), str(again), vars(again))

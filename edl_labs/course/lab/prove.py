@@ -10,6 +10,7 @@ from typing import Any
 from edl_labs.checks import Exercise, Outcome, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
@@ -91,7 +92,9 @@ class LabProof(Value):
         return [problem for exercise in self.exercises for problem in exercise.problems]
 
 
+AGAIN_SEEDS = 20  # two runs of the solution that differ at all differ soon; more seeds are for the cases' sake
 WRONG_SEEDS = 3  # a mistake shows in nearly every case; each further seed costs every wrong answer a run
+HOSTILE_SEEDS = 2  # what answers nothing fits the cases of one seed by chance, hardly those of two
 TRAINING_SEEDS = 2  # training takes seconds a case; two tell a fixed answer from a computed one
 LIBRARY_SEEDS = 2  # a library function that earns points by chance under one does not under both
 AT_ONCE = 2  # processes: a CI runner has two cores, and each process holds torch
@@ -118,12 +121,16 @@ def prove(
 
 @dataclass
 class _Variant:
-    """One process: what it runs, and which exercises are asked there with how many seeds."""
+    """One process: what it runs, and which exercises are asked there with how many seeds.
+
+    One that is `forked` goes on from the solution.
+    """
 
     label: str
     sources: Sources
     seeds: int
     target: str | None = None
+    forked: bool = False
     records: Records = field(default_factory=dict)
     error: str | None = None
 
@@ -138,12 +145,14 @@ class _Proving:
         }
         whole, few = lab.namespace_cells(), min(seeds, WRONG_SEEDS)
         self.reference = _Variant("reference", whole, seeds)
-        self.solution = _Variant("solution", whole, seeds)
+        self.solution = _Variant("solution", whole, min(seeds, AGAIN_SEEDS))
         self.stubs = _Variant("stubs", _stubs(lab), 1)
-        self.wrong = {w.file: _Variant(w.file, [*whole, (w.file, w.code)], few, w.exercise) for w in lab.wrong}
+        self.wrong = {w.file: _Variant(w.file, [(w.file, w.code)], few, w.exercise, forked=True) for w in lab.wrong}
         self.hostile = {
-            what: _Variant(what, [*whole, (what, code)], min(few, 2)) for what, code in hostile_cells(lab).items()
+            what: _Variant(what, [(what, code)], min(few, HOSTILE_SEEDS), forked=True)
+            for what, code in hostile_cells(lab).items()
         }
+        self.forker = Forker(whole, exercises_folder=course.exercises)
         self.wants: dict[tuple[str, int], list[Any]] = {}
         self.judged: dict[tuple[str, int, bytes], Outcome] = {}
         self.library: dict[str, list[Earned]] = {}
@@ -159,7 +168,7 @@ class _Proving:
         variants = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
         if not self.registered:
             return
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with self.forker, ThreadPoolExecutor(AT_ONCE) as pool:
             futures = {pool.submit(self._gather, variant): variant for variant in variants}
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
@@ -186,7 +195,7 @@ class _Proving:
     def _ask(self, variant: _Variant, asked: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Ask one process as much as it answers; returns what is left for the next one after it died."""
         try:
-            with Worker(variant.sources, exercises_folder=self.course.exercises) as worker:
+            with self._worker(variant) as worker:
                 variant.error = variant.error or worker.error
                 for index, (name, seed) in enumerate(asked):
                     try:
@@ -197,6 +206,11 @@ class _Proving:
         except ProbeDied as died:
             variant.error = str(died.what)
         return []
+
+    def _worker(self, variant: _Variant) -> Worker:
+        if variant.forked:
+            return self.forker.fork(variant.sources)
+        return Worker(variant.sources, exercises_folder=self.course.exercises)
 
     def _collect(self, worker: Worker, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
         exercise = self.registered[name]
@@ -252,7 +266,8 @@ class _Proving:
         return Found(ok, f"{seen.state}, {seen.points:g} points" + ("" if ok else f": {seen.what}"))
 
     def _solution(self, name: str) -> Found:
-        outcomes = self.outcomes(self.solution, name)
+        again = self.outcomes(self.solution, name)
+        outcomes = again + self.outcomes(self.reference, name)[len(again) :]
         for seed, seen in outcomes:
             if isinstance(seen, str):
                 return Found(False, f"seed {seed}: {seen}")

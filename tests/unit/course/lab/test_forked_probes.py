@@ -1,0 +1,88 @@
+"""Probes that go on from cells which ran once: each is a process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.course.lab.forked_probes import Forker
+
+EXERCISE = """
+from edl_labs.checks import exercise
+
+
+@exercise("seen")
+class Seen:
+    def cases(self, rng):
+        return [1]
+
+    def probe(self, student, case):
+        return student.seen(case)
+
+    def compare(self, case, got, want):
+        pass
+"""
+SHARED = [("shared", "import os\nbegun = os.getpid()\ndef seen(case): return [case, begun, os.getpid()]")]
+
+
+@pytest.fixture
+def forker(exercises) -> Iterator[Forker]:
+    with Forker(SHARED, exercises_folder=exercises("lab90_seen", EXERCISE)) as forker:
+        yield forker
+
+
+def seen(worker: Worker, **options: float) -> list[int]:
+    (record,) = worker.collect("seen", [1], **options)
+    return record["value"]
+
+
+def test_each_goes_on_from_the_shared_cells_in_a_process_of_its_own(forker: Forker) -> None:
+    with forker.fork([]) as one, forker.fork([("own", "begun = -1")]) as other:
+        first, second = seen(one), seen(other)
+
+    assert (None, None) == (one.error, other.error)
+    assert -1 == second[1] != first[1]
+    assert 4 == len({os.getpid(), first[1], first[2], second[2]})
+
+
+def test_what_ends_one_ends_no_other(forker: Forker) -> None:
+    with forker.fork([("own", "seen = lambda case: os._exit(0)")]) as dying, forker.fork([]) as other:
+        with pytest.raises(ProbeDied):
+            seen(dying)
+
+        assert 1 == seen(other)[0]
+
+
+def test_an_endless_loop_is_ended(forker: Forker) -> None:
+    with forker.fork([("own", "def seen(case):\n    while True: pass")]) as endless, pytest.raises(ProbeDied):
+        seen(endless, timeout_s=0.5)
+
+
+def test_the_first_cell_that_failed_is_named(exercises, forker: Forker) -> None:
+    with forker.fork([("own", "1 / 0")]) as wrong, Forker([("shared", "1 / 0")]) as broken, broken.fork([]) as late:
+        assert "own: ZeroDivisionError: division by zero" == wrong.error
+        assert "shared: ZeroDivisionError: division by zero" == late.error
+
+
+def test_no_process_is_left(forker: Forker) -> None:
+    with forker.fork([]) as one, forker.fork([]) as other:
+        begun, first = seen(one)[1:]
+        second = seen(other)[2]
+        one.__exit__()
+
+        assert not is_alive(first)
+        assert is_alive(second)
+    forker.__exit__()
+
+    assert [False, False] == [is_alive(second), is_alive(begun)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
