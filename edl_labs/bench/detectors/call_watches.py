@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any
+
+from edl_labs.bench.detectors.wrapped_methods import all_wrapped
 
 _READS = {"item": ".item()", "tolist": ".tolist()", "cpu": ".cpu()", "numpy": ".numpy()", "__float__": "float(tensor)"}
 _READS |= {"__int__": "int(tensor)", "__bool__": "if tensor: ...", "__index__": "int(tensor)"}
 _VIEWS = {"detach", "_unsafe_view", "alias"}  # beside those that torch itself calls views
 _WATCHED = (
-    *((("autograd",), name) for name in ("backward", "grad")),
-    *(((module,), "synchronize") for module in ("cuda", "accelerator", "cpu", "mps", "xpu")),
-    *((("cuda", kind), "synchronize") for kind in ("Stream", "Event")),
-    *((("cuda", "Stream"), name) for name in ("wait_stream", "wait_event")),
+    *(("torch.autograd", "", name) for name in ("backward", "grad")),
+    *((f"torch.{module}", "", "synchronize") for module in ("cuda", "accelerator", "cpu", "mps", "xpu")),
+    *(("torch.cuda", kind, "synchronize") for kind in ("Stream", "Event")),
+    *(("torch.cuda", "Stream", name) for name in ("wait_stream", "wait_event")),
 )
 _WAITS = {"synchronize": "synchronize()", "sync_stream": "stream.synchronize()", "sync_event": "event.synchronize()"}
 _WORK = ("launch", "copy")
@@ -44,7 +46,7 @@ class TorchWatch:
         self._reset()
         function_mode, dispatch_mode = _modes(self._torch, self)
         with ExitStack() as stack:
-            stack.enter_context(_counting_waits(self._torch, self))
+            stack.enter_context(all_wrapped((path, _noting(path[-1], self)) for path in _WATCHED))
             stack.enter_context(function_mode)
             stack.enter_context(dispatch_mode)
             result = call()
@@ -137,34 +139,8 @@ def _modes(torch: Any, eye: TorchWatch) -> tuple[Any, Any]:
     return Functions(), Operators()
 
 
-@contextmanager
-def _counting_waits(torch: Any, eye: TorchWatch) -> Iterator[None]:
-    """Calls that wait for a device are noted; every name is put back afterwards, whatever happens."""
-    targets = [(_owner(torch, path), name) for path, name in _WATCHED]
-    kept = [
-        (owner, name, vars(owner).get(name)) for owner, name in targets if owner is not None and hasattr(owner, name)
-    ]
-    try:
-        for owner, name, _ in kept:
-            setattr(owner, name, _noting(getattr(owner, name), name, eye))
-        yield
-    finally:
-        for owner, name, before in kept:
-            if before is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, before)
-
-
-def _owner(torch: Any, path: tuple[str, ...]) -> Any:
-    found = torch
-    for part in path:
-        found = getattr(found, part, None)
-    return found
-
-
-def _noting(function: Callable[..., Any], name: str, eye: TorchWatch) -> Callable[..., Any]:
-    def noting(*args: Any, **kwargs: Any) -> Any:
+def _noting(name: str, eye: TorchWatch) -> Callable[..., Any]:
+    def through(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if name == "synchronize":
             eye.waits.append("it calls synchronize()")
         elif name == "backward":
@@ -173,9 +149,9 @@ def _noting(function: Callable[..., Any], name: str, eye: TorchWatch) -> Callabl
             eye.backward = True
         else:
             eye.joined = True
-        return function(*args, **kwargs)
+        return method(*args, **kwargs)
 
-    return noting
+    return through
 
 
 def _tensors(torch: Any, result: Any) -> list[Any]:

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 _MISSING = object()
 Path = tuple[str, str, str]  # module, class ('' for a function of the module), name
+
+
+@dataclass
+class _Wrapped:
+    """One name that is wrapped: what it was, what stood under it, and who is told of its calls."""
+
+    method: Callable[..., Any]
+    kept: Any
+    told: list[Callable[..., Any]] = field(default_factory=list)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = self.method
+        for through in tuple(self.told):
+            call = functools.partial(through, call)
+        return call(*args, **kwargs)
+
+
+# Calls that are watched in several threads may overlap: the last one to end puts a name back.
+_WRAPPED: dict[tuple[int, str], _Wrapped] = {}
+_CHANGING = threading.Lock()
 
 
 @contextmanager
@@ -19,32 +41,52 @@ def all_wrapped(throughs: Iterable[tuple[Path, Callable[..., Any]]]) -> Iterator
 
     Inherited methods are wrapped in the class that is named, not in the one that they come from.
     """
-    changed: list[tuple[Any, str, Any]] = []
+    changed: list[tuple[Any, str, Callable[..., Any]]] = []
     try:
         for (module, kind, name), through in throughs:
             owner: Any = sys.modules.get(module)
             owner = getattr(owner, kind, None) if kind and owner is not None else owner
-            method = getattr(owner, name, None)
-            if owner is None or not callable(method):
-                continue
-            kept = vars(owner).get(name, _MISSING)
-            try:
-                setattr(owner, name, _through(through, method))
-            except (AttributeError, TypeError):  # a class that is not written in Python
-                continue
-            changed.append((owner, name, kept))
+            if owner is not None and _wrap(owner, name, through):
+                changed.append((owner, name, through))
         yield
     finally:
-        for owner, name, kept in reversed(changed):
-            if kept is _MISSING:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, kept)
+        for owner, name, through in reversed(changed):
+            _unwrap(owner, name, through)
 
 
-def _through(through: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap(owner: Any, name: str, through: Callable[..., Any]) -> bool:
+    with _CHANGING:
+        wrapped = _WRAPPED.get((id(owner), name))
+        if wrapped is None:
+            method = getattr(owner, name, None)
+            if not callable(method):
+                return False
+            wrapped = _Wrapped(method, vars(owner).get(name, _MISSING))
+            try:
+                setattr(owner, name, _as_function(wrapped))
+            except (AttributeError, TypeError):  # a class that is not written in Python
+                return False
+            _WRAPPED[id(owner), name] = wrapped
+        wrapped.told.append(through)
+        return True
+
+
+def _unwrap(owner: Any, name: str, through: Callable[..., Any]) -> None:
+    with _CHANGING:
+        wrapped = _WRAPPED[id(owner), name]
+        wrapped.told.remove(through)
+        if wrapped.told:
+            return
+        del _WRAPPED[id(owner), name]
+        if wrapped.kept is _MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, wrapped.kept)
+
+
+def _as_function(wrapped: _Wrapped) -> Callable[..., Any]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return through(method, *args, **kwargs)
+        return wrapped(*args, **kwargs)
 
     return wrapper
 
