@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import queue
+import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator, Sized
@@ -120,17 +121,29 @@ def rewritten(result: Any, call: Callable[[], object]) -> bool:
     flat = flat_values(result)
     if flat is None or not len(flat):
         return False
+    kept = flat[0].copy()
     try:
-        kept = flat[0].copy() if hasattr(flat[0], "copy") else flat[0]
-        flat[0] = kept + 1 if flat.dtype.kind != "b" else not kept
-        changed = flat[0].copy()
-        call()
-        if flat[0] != changed:
-            return True
-        flat[0] = kept
-    except (ValueError, TypeError, RuntimeError):
+        flat[0] = _another(kept)
+    except (ValueError, TypeError, RuntimeError):  # memory that nobody may write
         return False
-    return False
+    changed = flat[0].copy()
+    try:
+        call()
+        return bool(flat[0] != changed)
+    finally:
+        if flat[0] == changed:
+            flat[0] = kept
+
+
+def _another(value: Any) -> Any:
+    """A value of the same type that differs from this one, and as little as its type allows."""
+    numpy = sys.modules["numpy"]
+    if value.dtype.kind == "b":
+        return not value
+    if value.dtype.kind in "iu":
+        return value ^ value.dtype.type(1)
+    # Next to nothing are denormals, which a processor may take for 0.
+    return numpy.nextafter(value, value.dtype.type(0)) if abs(value) > 1e-4 and numpy.isfinite(value) else 1
 
 
 class SortedAlready(Detector):
