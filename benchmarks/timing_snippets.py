@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import clean_functions
+import everyday_resources
+import everyday_values
 import numpy as np
 import subtle_mistakes
 import torch
@@ -22,7 +24,7 @@ from edl_labs.bench.timing.processor_state import State
 from edl_labs.clock import HostClock
 from edl_labs.virtual import VirtualGPU
 
-__all__ = ["CLEAN", "MISTAKES", "clean_functions", "subtle_mistakes"]
+__all__ = ["CLEAN", "MISTAKES", "clean_functions", "everyday_resources", "everyday_values", "subtle_mistakes"]
 
 
 def gpu() -> VirtualGPU:

@@ -71,17 +71,26 @@ class Diverged(Detector):
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
-        self._from_the_start = False
+        self._by_design = False
 
     def before(self) -> str:
-        self._from_the_start = bool(_broken([*given(self.look), *reachable(self.look.fn)]))
+        self._by_design = bool(self._state())
         return ""
 
     def after_call(self, result: Any) -> str:
-        return "" if self._from_the_start else _broken([result])
+        if self.look.calls == 1:
+            self._by_design = self._by_design or bool(_broken([result]) or self._state())
+        # Other inputs may lead to other values; what has diverged stays so with the first ones, too.
+        return "" if self._by_design or not _broken([result]) else _broken([self.look.repeat()])
 
     def after(self, *, plan: BlockPlan, blocks: int, state: State | None) -> str:
-        return "" if self._from_the_start else _broken([*given(self.look), *reachable(self.look.fn)])
+        if self._by_design or not self._state():
+            return ""
+        self.look.repeat()
+        return self._state()
+
+    def _state(self) -> str:
+        return _broken([*given(self.look), *reachable(self.look.fn)])
 
 
 def _broken(items: list[Any]) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
+import stat
 import sys
 import threading
 import time
@@ -53,6 +55,7 @@ _SETTERS: tuple[Name, ...] = (
     ("os", "", "sched_setaffinity"),
     ("os", "", "nice"),
 )
+_OPENS: tuple[Name, ...] = (("builtins", "", "open"), ("io", "", "open"), ("os", "", "open"))
 _SLEPT_S = 1e-4  # a poll of a queue for less is no pause
 
 
@@ -62,12 +65,13 @@ class SideEffects:
     def __init__(self, functions: Iterable[types.FunctionType] = ()) -> None:
         self.functions = tuple(functions)
         self.file_bytes = (0, 0)  # read in the latest call: through the system, and from a device
+        self.opened = False  # a file that lies on a disk, in the latest call
         self.seen: dict[str, str] = {}
         self.seen_before: dict[str, str] = {}
 
     def watch(self, call: Callable[[], Any]) -> Any:
         """The result of `call()`; every name that is wrapped, and the collector, are as before afterwards."""
-        self.seen, self.seen_before = {}, self.seen
+        self.seen, self.seen_before, self.opened = {}, self.seen, False
         caller, read = threading.get_ident(), read_bytes()
         with ExitStack() as stack:
             # With the collector off, whatever is collected was asked for.
@@ -76,6 +80,7 @@ class SideEffects:
             noting = ((names, self._noting(kind, text, caller)) for kind, names, text in _WATCHED)
             waiting = [(name, self._waiting(caller)) for name in _TIMED_WAITS]
             stack.enter_context(all_wrapped([*((name, see) for names, see in noting for name in names), *waiting]))
+            stack.enter_context(all_wrapped((name, self._opening) for name in _OPENS))
             stack.enter_context(own_name_wrapped(self.functions, _SLEEP, self._noting("sleeps", _slept, caller)))
             stack.enter_context(writes_seen(lambda: self._see("prints", "it writes to a standard stream")))
             before, modules, frames = settings(), len(sys.modules), compiled_frames()
@@ -112,6 +117,11 @@ class SideEffects:
             return method(*args, **kwargs)
 
         return through
+
+    def _opening(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = method(*args, **kwargs)
+        self.opened = self.opened or is_disk_file(result)
+        return result
 
     def _waiting(self, caller: int) -> Callable[..., Any]:
         def through(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -184,6 +194,15 @@ def settings() -> dict[str, Any]:
 
 
 _VARIABLES = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_LAUNCH_BLOCKING"}
+
+
+def is_disk_file(item: Any) -> bool:
+    """Whether this path, descriptor or open file is one with bytes on a disk: no pipe, no device, none of /proc."""
+    try:
+        found = os.stat(item.fileno() if isinstance(item, io.IOBase) else item)
+    except (OSError, ValueError, TypeError):
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > 0
 
 
 def read_bytes() -> tuple[int, int] | None:

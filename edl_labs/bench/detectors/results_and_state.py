@@ -35,11 +35,19 @@ class Remembered(Detector):
     def __init__(self, look: Look) -> None:
         super().__init__(look)
         self._first: Callable[[Any], bool] = lambda result: False
+        self._arrays: list[weakref.ref[Any]] = []
+        self._at_first: dict[int, tuple[int, int]] = {}
         self._hits: dict[int, tuple[int, int]] = {}
+        self._works = False
+
+    def before(self) -> str:
+        self._at_first = self._asked()
+        return ""
 
     def after_call(self, result: Any) -> str:
         if self.look.calls == 1:
             self._first = same_as(result)
+            self._arrays = [weakref.ref(array) for array in arrays_in([result])]
             self._hits = self._asked()
         return ""
 
@@ -48,8 +56,11 @@ class Remembered(Detector):
         if not finished:
             look.off[self.kind] = TOO_LONG
             return ""
-        if (name := self._hit()) and not (look.feed and look.feed.rotates):
-            return f"{name} is under a cache"
+        if name := self._hit():
+            # Arrays made anew are worked out with what the cache has: a mask, a window, a table.
+            self._works = bool(self._arrays) and not self._gives_arrays_of(look.repeat())
+            if not (self._works or (look.feed and look.feed.rotates)):
+                return f"{name} is under a cache"
         if look.torch is not None and look.torch.changed:
             return ""
         before = {id(item) for item in look.items}
@@ -64,6 +75,10 @@ class Remembered(Detector):
         name = self._hit()
         return f"{name} is under a cache, and later calls find their result in it" if name else ""
 
+    def _gives_arrays_of(self, result: Any) -> bool:
+        first = [reference() for reference in self._arrays]
+        return any(array is one for array in arrays_in([result]) for one in first)
+
     def _taken_from_data(self, result: Any) -> bool:
         """Whether it is one of many items of a list that was there before: the first, the largest."""
         lists = (item for item in self.look.items if isinstance(item, list) and len(item) >= _LONG)
@@ -71,12 +86,17 @@ class Remembered(Detector):
 
     def _hit(self) -> str:
         """The name of a cache of the user's own that has known most answers since the first call."""
-        now = self._asked()
-        for item in self._caches():
+        now = {} if self._works else self._asked()
+        for item in self._caches() if now else ():
             hits, misses = self._hits.get(id(item), (0, 0))
-            if now[id(item)][0] - hits > now[id(item)][1] - misses:
+            if now[id(item)][0] - hits > now[id(item)][1] - misses and not self._is_table(id(item)):
                 return str(getattr(item, "__name__", "a function"))
         return ""
+
+    def _is_table(self, cache: int) -> bool:
+        """Whether it was filled before the first call, which asked it many times: a table that is part of the work."""
+        before, first = self._at_first.get(cache, (0, 0)), self._hits.get(cache, (0, 0))
+        return first[0] - before[0] > 1 and first[1] == before[1]
 
     def _asked(self) -> dict[int, tuple[int, int]]:
         return {id(item): (item.cache_info().hits, item.cache_info().misses) for item in self._caches()}
@@ -163,7 +183,10 @@ class SortedAlready(Detector):
         sorts = _names_of(look.fn) & _SORTS
         lists = [item for item in (*look.items, *given(look)) if _is_sequence(item)]
         self._orders = [(item, _order(item), in_order(item)) for item in lists[:MOST_ARRAYS]]
-        return f"{min(sorts)} gets data that is sorted" if sorts and any(done for *_, done in self._orders) else ""
+        # A table in order beside other data is there to be looked up; it is not what is sorted.
+        orders = [done for item, _, done in self._orders if any(item is one for one in given(look))]
+        in_order_all = all(orders or (done for *_, done in self._orders))
+        return f"{min(sorts)} gets data that is sorted" if sorts and self._orders and in_order_all else ""
 
     def after_call(self, result: Any) -> str:
         if self.look.calls == 1:
@@ -229,8 +252,8 @@ def in_order(item: Any) -> bool:
     flat = flat_values(item, whole=True)
     if flat is None or not len(flat):
         return False
-    steps = flat[1:SAMPLE] >= flat[: SAMPLE - 1][: len(flat[1:SAMPLE])]
-    return bool(flat[0] != flat[-1]) and bool(steps.all() or not (steps & (flat[1:SAMPLE] != flat[0])).any())
+    later, earlier = flat[1:SAMPLE], flat[: len(flat[1:SAMPLE])]
+    return bool(flat[0] != flat[-1]) and bool((later >= earlier).all() or (later <= earlier).all())
 
 
 class UsedUp(Detector):

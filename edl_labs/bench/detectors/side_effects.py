@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from edl_labs.bench.detectors.detector import TOO_LONG, Detector, Look
+from edl_labs.bench.detectors.effect_watch import is_disk_file
+from edl_labs.bench.timing.reachable_objects import constants
 from edl_labs.units import byte_count
 
 
@@ -115,11 +119,19 @@ class PageCache(Detector):
         if look.calls == 1 or look.started.processes:
             return ""
         through, from_device = look.effects.file_bytes
-        if through >= _LEAST_READ and not from_device:
+        if through >= _LEAST_READ and not from_device and self._reads_a_file():
             return f"{byte_count(through)} came through the system, and none of it from a device"
         return "the data is a memory-mapped file" if any(map(_is_mapped, (*look.items, result))) else ""
 
+    def _reads_a_file(self) -> bool:
+        """What comes through the system may be a pipe's or a device's as well: a file is opened, at hand, or named."""
+        if self.look.effects.opened:
+            return True
+        named = (value for one in self.look.effects.functions for value in constants(one.__code__))
+        return any(isinstance(item, _NAMES) and is_disk_file(item) for item in (*self.look.items, *named))
 
+
+_NAMES = (str, bytes, os.PathLike, io.IOBase)
 _LEAST_READ = 8 << 10  # less is what a small file of settings holds, or what other threads read
 
 
