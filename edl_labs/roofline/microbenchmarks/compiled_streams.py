@@ -14,7 +14,8 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -92,46 +93,59 @@ def _loaded(compiler: str, folder: Path) -> CompiledStreams | None:
         return None
     for flags in _FLAGS:
         try:
-            return CompiledStreams(_built(path, (*_COMMON, *flags), folder))
+            return _built(path, (*_COMMON, *flags), folder)
         except (OSError, subprocess.SubprocessError, AttributeError):
             continue
     return None
 
 
-def _built(compiler: str, flags: tuple[str, ...], folder: Path) -> Path:
+def _built(compiler: str, flags: tuple[str, ...], folder: Path) -> CompiledStreams:
     source = resources.files("edl_labs.roofline.microbenchmarks").joinpath("streams.c").read_text(encoding="utf-8")
     version = subprocess.run([compiler, "--version"], capture_output=True, timeout=_TIMEOUT_S, check=True).stdout
     # A home folder may be shared by unlike machines: what was built for one may not run on another.
     facts = (source, version, flags, platform.machine(), cpu_model(), _abilities())
     kept = folder / f"streams-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.so"
     if _is_ours(kept):
-        return kept
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        target = Path(tempfile.mkdtemp(prefix="streams-", dir=folder))
-    except OSError:
-        target, kept = Path(tempfile.mkdtemp(prefix="streams-")), Path()
-    made = target / "streams.so"
-    try:
+        return CompiledStreams(kept)
+    with _workshop(folder) as (place, can_be_kept):
+        made = place / "streams.so"
         command = [compiler, *flags, "-o", str(made), "-"]
         subprocess.run(command, input=source.encode(), capture_output=True, timeout=_TIMEOUT_S, check=True)
         os.chmod(made, stat.S_IRWXU)
-        if kept == Path():
-            return made
-        os.replace(made, kept)
-        return kept
+        found = CompiledStreams(made)  # once it is loaded, its file may go
+        if can_be_kept:
+            os.replace(made, kept)
+        return found
+
+
+@contextmanager
+def _workshop(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """A folder to build in, gone afterwards, and whether what is built can be kept in `folder`."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        place, can_be_kept = tempfile.mkdtemp(prefix="streams-", dir=folder), _is_safe(folder.stat())
+    except OSError:
+        place, can_be_kept = tempfile.mkdtemp(prefix="streams-"), False
+    try:
+        yield Path(place), can_be_kept
     finally:
-        if kept != Path():
-            shutil.rmtree(target, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def _is_ours(path: Path) -> bool:
     """Whether a library can be loaded without asking who wrote it: one's own file, which nobody else may change."""
     try:
-        found = path.stat()
+        found, folder = path.stat(), path.parent.stat()
     except OSError:
         return False
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    others = stat.S_IWGRP | stat.S_IWOTH
+    return found.st_uid == os.getuid() and not found.st_mode & others and _is_safe(folder)
+
+
+def _is_safe(folder: os.stat_result) -> bool:
+    """Whether only its files' owners may put other files in their places: one's own folder, or the system's."""
+    shared = folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX
+    return folder.st_uid in (os.getuid(), 0) and not shared
 
 
 def _abilities() -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -180,6 +182,51 @@ def test_a_built_library_is_kept_and_one_that_others_can_write_is_not_trusted(tm
     compiled(tmp_path, monkeypatch)
     assert first != kept.stat().st_mtime_ns
     assert [kept] == [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("flags", [("-no-such-flag",), ()])
+def test_what_is_built_for_one_process_alone_leaves_nothing_behind(tmp_path, monkeypatch, flags):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "no folder").write_text("")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    monkeypatch.setattr(compiled_streams, "_FLAGS", (flags, ()))
+    streams = compiled(tmp_path / "no folder" / "cache", monkeypatch)
+    compiled_streams._loaded.cache_clear()
+    run, _ = streams.job("copy", 2, 10_000)
+    run()
+
+    assert [] == [*(tmp_path / "scratch").iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "safe"),
+    [
+        (0o700, 0, True),
+        (0o755, 0, True),
+        (0o775, 0, True),
+        (0o777, 0, False),
+        (0o1777, 0, True),
+        (0o755, 7, False),
+        (0o1777, 7, False),
+    ],
+)
+def test_a_folder_is_safe_where_nobody_else_can_move_its_files(mode, owner, safe):
+    uid = (os.getuid() or 1000) + owner if owner else os.getuid()
+
+    assert safe == compiled_streams._is_safe(os.stat_result((0o40000 | mode, 0, 0, 2, uid, 0, 0, 0, 0, 0)))
+
+
+def test_in_a_folder_that_anybody_may_change_nothing_is_kept_nor_taken(tmp_path, monkeypatch):
+    compiled(tmp_path, monkeypatch)
+    (kept,) = tmp_path.glob("streams-*.so")
+    before = compiled_streams._is_ours(kept)
+    tmp_path.chmod(0o777)
+
+    assert (True, False) == (before, compiled_streams._is_ours(kept))
+    kept.unlink()
+    compiled(tmp_path, monkeypatch)
+    compiled_streams._loaded.cache_clear()
+    assert [] == [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo 1.0; exit 0", None])
