@@ -51,7 +51,8 @@ def parse(text: str) -> tuple[Accelerator, ...]:
 def lookup(reported_name: str, *, sm_count: int | None = None, memory_bytes: int | None = None) -> Accelerator | None:
     """The accelerator that a driver calls `reported_name`, or None: never a neighbour's numbers.
 
-    Where two cards share a name, what else the driver reports (`sm_count`, `memory_bytes`) tells them apart.
+    What else the driver reports (`sm_count`, `memory_bytes`) tells cards of one name apart, and contradicts a name that
+    another card goes by.
 
     >>> lookup("NVIDIA H100 80GB HBM3").key
     'H100-SXM'
@@ -61,8 +62,7 @@ def lookup(reported_name: str, *, sm_count: int | None = None, memory_bytes: int
     True
     """
     found = _meant(reported_name, _reported()) if isinstance(reported_name, str) else ()
-    if len(found) > 1:
-        found = tuple(one for one in found if _agrees(one, sm_count=sm_count, memory_bytes=memory_bytes))
+    found = tuple(one for one in found if _agrees(one, sm_count=sm_count, memory_bytes=memory_bytes))
     return found[0] if len(found) == 1 else None
 
 

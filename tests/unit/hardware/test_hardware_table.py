@@ -348,6 +348,25 @@ def test_what_else_a_driver_reports_tells_two_cards_of_one_name_apart():
 
 
 @pytest.mark.parametrize(
+    ("name", "sm_count", "memory_bytes", "key"),
+    [
+        ("Tesla V100-SXM2-16GB", 80, 16_945_512_448, "V100-16GB"),
+        ("Tesla V100-SXM2-16GB", 1, 10**9, None),
+        ("Tesla V100-SXM2-16GB", 80, 10**9, None),
+        ("Tesla V100-SXM2-16GB", 40, None, None),
+        ("NVIDIA H200", 132, 150_109_880_320, "H200"),
+        ("NVIDIA H200", 114, None, None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, 10_200_547_328, "H100-SXM MIG 1g.10gb"),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 132, None, None),
+    ],
+)
+def test_a_name_that_what_else_is_reported_contradicts_finds_nothing(name, sm_count, memory_bytes, key):
+    found = lookup(name, sm_count=sm_count, memory_bytes=memory_bytes)
+
+    assert key == (found.key if found else None)
+
+
+@pytest.mark.parametrize(
     ("name", "sm_count", "eighths"),
     [
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 16, 1),
