@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from pathlib import Path
 
 import typer
@@ -44,3 +45,14 @@ def test_the_table_of_commands_lists_every_verb() -> None:
     table = README.partition("## Commands")[2].partition("\n## ")[0]
 
     assert verbs() == set(re.findall(r"^\| `([a-z]+)", table, re.MULTILINE))
+
+
+def test_the_loader_tables_errors_are_the_medians_of_those_beside_them() -> None:
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    heading = r"^\|.*\| median of the rounds' errors \| error in each round, % \|\n"
+    tables = re.findall(heading + r"\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    rows = [row.replace("−", "-").split("|")[-3:-1] for table in tables for row in table.splitlines()]
+
+    assert [16, 12] == [len(table.splitlines()) for table in tables]
+    for error, rounds in rows:
+        assert abs(float(error.strip(" %")) - statistics.median(map(int, rounds.split(",")))) <= 1
