@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.units import counted
 
 TAMPERED = 5  # the exit code that README promises
+_FRESH = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
 # A cell of the labs takes up to a minute on a busy laptop; a check stops by itself before this.
 CHECK_LIMITS = RunLimits(cell_s=180.0, notebook_s=1800.0)
 
@@ -69,8 +71,10 @@ def check_notebook(
     notebook = read_notebook(path)
     lab = lab_of_notebook(notebook, path)
     note = _of_another_release(notebook, lab.lab)
-    # A locked cell of another release is no cell that somebody edited.
+    # A question of another release is none that somebody edited; a check is the same one call in all of them. The
+    # release is what the notebook says of itself, so no check may depend on it.
     changed = {} if note else tampering(notebook, lab.locked)
+    changed = {**edited_checks(notebook, [e.name for e in lab.exercises if e.kind != "explain"]), **changed}
     finished = _run(path, limits, progress)
     exercises = exercise_results(finished.cells, [Expected(e.name, e.kind, float(e.points)) for e in lab.exercises])
     return CheckReport(
@@ -92,7 +96,7 @@ def _of_another_release(notebook: Any, lab: str) -> str:
         return ""
     return (
         f"this notebook is of another release of the lab ({theirs[:8]}) than edl_labs {__version__} here ({ours[:8]}): "
-        "it is checked all the same, and loses nothing by it; pip install --upgrade edl-labs brings the newest, and "
+        "it is checked as it is, with no points lost for that; pip install --upgrade edl-labs brings the newest, and "
         "edl-labs start lays the newer notebook beside yours"
     )
 
@@ -152,7 +156,7 @@ def _crashes(finished: Finished, exercises: tuple[ExerciseResult, ...], limits: 
 
 
 def _unless_changed(exercise: ExerciseResult, changed: Mapping[str, RunFailure]) -> ExerciseResult:
-    failure = changed.get("check-" + exercise.name.replace("_", "-"))
+    failure = changed.get(_check_id(exercise.name))
     if failure is None:
         return exercise
     return replace(exercise, state="tampered", points=0.0, what=failure.what, why=failure.why, next=failure.next)
@@ -165,6 +169,37 @@ def tampering(notebook: Any, locked: Mapping[str, str]) -> dict[str, RunFailure]
     """
     found = {cell_id: _wrong(cell_id, digest, _cells(notebook, cell_id, digest)) for cell_id, digest in locked.items()}
     return {cell_id: failure for cell_id, failure in found.items() if failure is not None}
+
+
+def edited_checks(notebook: Any, names: Iterable[str]) -> dict[str, RunFailure]:
+    """A failure, by the id of its check, for each exercise one of whose check cells is not `check("name")` alone.
+
+    Holds for every release, and for each cell that can give points, whatever it says of itself. Comments may differ.
+    """
+    found = {name: _edited_check(notebook, name) for name in names}
+    return {_check_id(name): failure for name, failure in found.items() if failure is not None}
+
+
+def _edited_check(notebook: Any, name: str) -> RunFailure | None:
+    own = [cell for cell in notebook.cells if check_name(cell) == name]
+    counted_ones = [cell for cell in own if grade_id(cell)] or own[-1:]  # as the verdict counts them
+    cell_id = _check_id(name)
+    marked = [cell for cell in notebook.cells if cell.get("id") == cell_id or grade_id(cell) == grade_name(cell_id)]
+    if all(cell.cell_type == "code" and _is_call(cell.source, name) for cell in [*counted_ones, *marked]):
+        return None
+    why = f'its code is not check("{name}") alone, as in every release'
+    return RunFailure("tampered", f"the locked cell {cell_id} was edited", why, _FRESH, TAMPERED)
+
+
+def _check_id(name: str) -> str:
+    return "check-" + name.replace("_", "-")
+
+
+def _is_call(source: str, name: str) -> bool:
+    try:
+        return ast.dump(ast.parse(source)) == ast.dump(ast.parse(f"check({name!r})"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def _cells(notebook: Any, cell_id: str, digest: str) -> list[Any]:
@@ -196,8 +231,7 @@ def _wrong(cell_id: str, digest: str, cells: list[Any]) -> RunFailure | None:
         what, why = f"the locked cell {cell_id} was edited", f"it was made a {cells[0].cell_type} cell"
     else:
         return None
-    step = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
-    return RunFailure("tampered", what, why, step, TAMPERED)
+    return RunFailure("tampered", what, why, _FRESH, TAMPERED)
 
 
 def _same(source: str, digest: str) -> bool:

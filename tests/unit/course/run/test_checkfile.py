@@ -179,6 +179,45 @@ def test_broken_facts_are_a_sentence_too(tmp_path: Path, course: Path) -> None:
         check_notebook(submission(tmp_path))
 
 
+FORGED = 'RESULTS["sums"] = (2.0, 2.0, "passed"); check("sums")'
+
+
+def forged_in_place(made: Any) -> None:
+    made.cells[3].source = FORGED
+
+
+def forged_under_a_mark_of_ones_own(made: Any) -> None:
+    made.cells[3].metadata.pop("nbgrader")
+    made.cells.append(code(FORGED, "mine"))
+    made.cells[-1].metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": "sums"}
+
+
+@pytest.mark.parametrize(
+    ("forge", "release"),
+    [
+        (forged_in_place, "x"),
+        (forged_under_a_mark_of_ones_own, "x"),
+        (forged_under_a_mark_of_ones_own, "fedcba9876543210"),
+    ],
+)
+def test_no_metadata_makes_a_check_count_that_does_more_than_check(
+    tmp_path: Path, course: Path, forge: Any, release: str
+) -> None:
+    path = submission(tmp_path, passed("tiles"))
+    made = nbformat.read(path, as_version=4)
+    forge(made)
+    made.metadata["edl_labs"] = {"lab": "lab90_small", "release": release}
+    nbformat.write(made, path)
+    home = course.parent / "labs" / "lab90_small" / "lab90_small.ipynb"
+    home.parent.mkdir(parents=True)
+    raw(home, {"cells": [], "metadata": {"edl_labs": {"lab": "lab90_small", "release": "fedcba9876543210"}}})
+
+    report = check_notebook(path, limits=QUICK)
+
+    assert (5, 2.0) == (report.exit_code, report.points)
+    assert {"sums": "tampered", "tiles": "passed", "why_so": "marked by hand"} == states(report)
+
+
 def test_a_notebook_of_another_release_is_a_sentence_and_no_lost_mark(tmp_path: Path, course: Path) -> None:
     path = submission(tmp_path, passed(*NAMES))
     made = nbformat.read(path, as_version=4)
