@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ _UNDEFINED = re.compile(r"name '(\w+)' is not defined.*", re.DOTALL)
 _HINTS_SHOWN: dict[str, int] = {}
 _SLOW_S = 10.0  # most checks take less than 1 s; after so long people wonder
 _MAX_LINES = 20  # half a screen
+_clock_s = time.monotonic
 
 
 def check(name: str = "", namespace: dict[str, Any] | None = None) -> Score:
@@ -71,10 +73,11 @@ def case(name: str, number: int | None = None) -> Any:
     return plain_data.plain_copy(cases[chosen - 1])
 
 
-def _outcome(name: str, names: dict[str, Any], printed: Printed) -> Outcome:
+def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:
+    """What an exercise comes to; `alone` leaves out what it builds on, so that a chain of them stays bounded."""
     try:
         lab = lab_of(name, recent=latest_lab())
-        return _judged(lab, name, names, printed)
+        return _judged(lab, name, names, printed, alone=alone)
     except EdlError as error:
         return Outcome(str(name or "check()"), "", "not attempted", 0.0, 0.0, error.what, error.why, error.next)
     except BaseException as error:  # a check must never stop a notebook, whatever is broken
@@ -90,7 +93,7 @@ def _outcome(name: str, names: dict[str, Any], printed: Printed) -> Outcome:
         )
 
 
-def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed) -> Outcome:
+def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *, alone: bool) -> Outcome:
     known = lab.exercise(name)
     if known.kind == "explain":
         return Outcome(
@@ -110,21 +113,22 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed) -
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
     asked = asked_for(lab.lab, name) if outcome.what.startswith(MISFORMED) else ""
     outcome = replace(outcome, next=f"return what is asked for: {asked}") if asked else outcome
-    if outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
+    if alone or outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
         return outcome
-    broken = [used for used in exercise.uses if _outcome(used, names, printed).state != "passed"]
+    broken = [used for used in exercise.uses if _outcome(used, names, printed, alone=True).state != "passed"]
     return _builds_on(outcome, broken[0]) if broken else outcome
 
 
 def _collected(
     exercise: Exercise, names: dict[str, Any], cases: list[Any], printed: Printed
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """The records of the cases, and what each of them printed."""
+    """The records of the cases, and what each of them printed. All together have `timeout_s`, as in grading."""
     records: list[dict[str, Any]] = []
     texts: list[str] = []
     printed.take()
+    end_s = _clock_s() + exercise.timeout_s
     for case in cases:
-        records += _collected_in_time(exercise, names, case)
+        records += _collected_in_time(exercise, names, case, end_s - _clock_s())
         texts.append(printed.take())
         if records[-1].keys() & LAST:
             break
@@ -143,11 +147,13 @@ def _cell_above(lab: LabFacts, records: list[dict[str, Any]], names: dict[str, A
     return (what, why, RUN_ABOVE) if cell else None
 
 
-def _collected_in_time(exercise: Exercise, names: dict[str, Any], case: Any) -> list[dict[str, Any]]:
+def _collected_in_time(exercise: Exercise, names: dict[str, Any], case: Any, left_s: float) -> list[dict[str, Any]]:
     """The record of one case; of one that has reached the limit, and was stopped, only that."""
     found: list[dict[str, Any]] = []
+    if left_s <= 0:
+        return [{"too_long": True}]
     try:
-        with time_limit(exercise.timeout_s) as limit:
+        with time_limit(left_s) as limit:
             found = collect(exercise, names, [case])
     except TookTooLong:
         pass

@@ -20,7 +20,7 @@ class Exercise:
 
     `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
     rests on the student's process; `digits` is how many significant digits of floats a golden keeps; `trains` lowers
-    the number of seeds it is proved with; `timeout_s` bounds one probe request.
+    the number of seeds it is proved with; `timeout_s` bounds all cases together, in `check` and in grading.
     """
 
     name: str

@@ -173,8 +173,8 @@ def _value(exercise: Exercise, record: Any) -> Any:
     if isinstance(record, dict) and "too_long" in record:
         raise Wrong(
             f"your code was still running after {exercise.timeout_s:g} s, and was stopped",
-            why="that is the limit for one case; the cases after this one were not run",
-            next="look for a loop that never ends, or for waiting that nothing ends; try it on the inputs shown",
+            why="that is the limit for all cases together; the cases after this one were not run",
+            next="look for a loop that never ends, or for a wait that never ends; try it on the inputs shown",
         )
     raise Wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
 

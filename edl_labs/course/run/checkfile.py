@@ -21,7 +21,8 @@ from edl_labs.units import counted
 
 TAMPERED = 5  # the exit code that README promises
 _FRESH = "take that cell from a fresh copy of the lab (edl-labs start); leave your own cells as they are"
-# A cell of the labs takes up to a minute on a busy laptop; a check stops by itself before this.
+# A cell of the labs takes up to a minute on a busy laptop. A check stops by itself before this: it and what it builds
+# on have `timeout_s` each, the longest of which is 150 s alone (a test adds them up).
 CHECK_LIMITS = RunLimits(cell_s=180.0, notebook_s=1800.0)
 
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from edl_labs.checks import _check, check, lab_exercises, outcome_display
-from edl_labs.checks._exercise import REGISTERED
-from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
-from tests.unit.checks import course
+from edl_labs.checks.time_limit import Limit, TookTooLong, time_limit, told_when_slow
+from edl_labs.course.run.checkfile import CHECK_LIMITS
+
+
+def run_out() -> None:
+    """The limit is reached here and now, whatever the machine does beside."""
+    signal.raise_signal(signal.SIGALRM)
+
+
+def run_out_twice() -> None:
+    try:
+        run_out()
+    except BaseException:
+        run_out()
 
 
 def endless() -> None:
@@ -91,15 +102,8 @@ def test_who_waits_long_is_told_once_and_others_never() -> None:
     assert not late.is_set()
 
 
-@pytest.fixture
-def quick_limit(numbers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The course whose `double` may take 0.3 s a case."""
-    lab_exercises.load_lab(course.LAB)
-    monkeypatch.setitem(REGISTERED, "double", replace(REGISTERED["double"], timeout_s=0.3))
-
-
-@pytest.mark.usefixtures("quick_limit")
-@pytest.mark.parametrize("code", [endless, stubborn])
+@pytest.mark.usefixtures("numbers")
+@pytest.mark.parametrize("code", [run_out, run_out_twice])
 def test_a_check_stops_by_itself_after_the_first_case_that_hits_the_limit(code, capsys) -> None:
     calls = []
 
@@ -107,14 +111,46 @@ def test_a_check_stops_by_itself_after_the_first_case_that_hits_the_limit(code, 
 
     assert (0.0, 1) == (score, len(calls))
     assert "wrong" == score.outcome.state
-    assert "your code was still running after 0.3 s, and was stopped" == score.outcome.what
+    assert "your code was still running after 60 s, and was stopped" == score.outcome.what
     assert 0 == score.outcome.case_index
     out = capsys.readouterr().out
     assert "look for a loop that never ends" in out
     assert 2.0 == check("double", {"double": lambda x: 2 * x}), "the next check works as ever"
 
 
-@pytest.mark.usefixtures("quick_limit")
+@pytest.mark.usefixtures("numbers")
+def test_all_cases_of_a_check_share_one_allowance_as_in_grading(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, given_s = [100.0], []
+
+    def slow(x: float) -> float:
+        now_s[0] += 25.0
+        return 2 * x
+
+    @contextmanager
+    def noted(limit_s: float) -> Iterator[Limit]:
+        given_s.append(limit_s)
+        yield Limit(limit_s)
+
+    monkeypatch.setattr(_check, "_clock_s", lambda: now_s[0])
+    monkeypatch.setattr(_check, "time_limit", noted)
+
+    outcome = check("double", {"double": slow}).outcome
+
+    assert [60.0, 35.0, 10.0] == given_s
+    assert "your code was still running after 60 s, and was stopped" == outcome.what
+    assert "all cases together" in outcome.why
+    assert 3 == outcome.case_index
+
+
+@pytest.mark.parametrize("lab", lab_exercises.lab_names())
+def test_every_check_stops_by_itself_before_a_cell_of_edl_labs_check_does(lab: str) -> None:
+    limits_s = {one.name: one.timeout_s for one in lab_exercises.load_lab(lab)}
+
+    for one in lab_exercises.load_lab(lab):
+        assert one.timeout_s + sum(limits_s[used] for used in one.uses) < CHECK_LIMITS.cell_s
+
+
+@pytest.mark.usefixtures("numbers")
 def test_a_slow_check_says_that_it_runs_and_how_to_stop_it(monkeypatch: pytest.MonkeyPatch) -> None:
     said = threading.Event()
     monkeypatch.setattr(_check, "_SLOW_S", 0.01)
