@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 # Code that catches everything, `except:` in a loop, is told again: this many seconds after the last time.
 _AGAIN_S = 1.0
+_AT_ONCE_S = 1e-6  # the shortest that a timer can be set to; 0 would switch it off
+_clock_s = time.monotonic
 
 
 class TookTooLong(BaseException):
@@ -40,7 +44,7 @@ def time_limit(limit_s: float, *, on: bool = True) -> Iterator[Limit]:
     limit = Limit(limit_s)
     if not on:
         yield limit
-    elif hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+    elif _has_alarm():
         with _alarm(limit):
             yield limit
     else:
@@ -48,19 +52,43 @@ def time_limit(limit_s: float, *, on: bool = True) -> Iterator[Limit]:
             yield limit
 
 
+def _has_alarm() -> bool:
+    """Whether SIGALRM is here for this thread. A handler that C code has set (None) could not be put back."""
+    here = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    return here and signal.getsignal(signal.SIGALRM) is not None
+
+
 @contextmanager
 def _alarm(limit: Limit) -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, limit.end)
-    left_s, every_s = signal.setitimer(signal.ITIMER_REAL, limit.limit_s, _AGAIN_S)
+    """The limit by SIGALRM. There is one timer: an alarm that was set before goes on, and comes when it is due."""
+    outer, (left_s, every_s) = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    began_s = _clock_s()
+    own_s, due_s = began_s + limit.limit_s, began_s + left_s if left_s else math.inf
+
+    def ring(number: int, frame: Any) -> None:
+        nonlocal due_s
+        now_s = _clock_s()
+        if not callable(outer) or not due_s < own_s or now_s >= own_s:
+            limit.end()
+        due_s = now_s + every_s if every_s else math.inf
+        signal.setitimer(signal.ITIMER_REAL, max(min(own_s, due_s) - now_s, _AT_ONCE_S), _AGAIN_S)
+        if callable(outer):
+            outer(number, frame)
+
+    first_s = min(limit.limit_s, left_s) if left_s and callable(outer) else limit.limit_s
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, first_s, _AGAIN_S)
     try:
         yield
     finally:
         # The alarm may come in here as well; it must not get out from where nobody expects it.
         while True:
             with suppress(TookTooLong):
-                signal.setitimer(signal.ITIMER_REAL, left_s, every_s)
-                signal.signal(signal.SIGALRM, before)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, outer)
                 break
+        if due_s < math.inf:
+            signal.setitimer(signal.ITIMER_REAL, max(due_s - _clock_s(), _AT_ONCE_S), every_s)
 
 
 @contextmanager

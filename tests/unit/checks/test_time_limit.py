@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from edl_labs.checks import _check, check, lab_exercises, outcome_display
+from edl_labs.checks import time_limit as limits
 from edl_labs.checks.time_limit import Limit, TookTooLong, time_limit, told_when_slow
 from edl_labs.course.run.checkfile import CHECK_LIMITS
 
@@ -82,6 +83,78 @@ def test_what_ends_in_time_leaves_the_alarm_as_it_was() -> None:
     assert (handler, every_s) == (signal.getsignal(signal.SIGALRM), after_every_s)
     assert (left_s > 0) == (after_s > 0)
     assert after_s <= left_s
+
+
+class Rung(Exception):
+    """An alarm of somebody else."""
+
+
+@pytest.fixture
+def others_alarm() -> Iterator[Callable[[float], None]]:
+    """Sets an alarm that raises Rung, as code round a limit may have."""
+
+    def rung(*_: object) -> None:
+        raise Rung
+
+    def set_alarm(after_s: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, after_s)
+
+    before = signal.signal(signal.SIGALRM, rung)
+    yield set_alarm
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_time_within_a_limit_counts_for_the_alarm_round_it(others_alarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(limits, "_clock_s", lambda: now_s[0])
+    others_alarm(60_000)
+
+    with time_limit(50_000):
+        now_s[0] += 40_000
+
+    assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 20_000
+
+
+def test_an_alarm_that_was_due_within_a_limit_comes_when_it_ends(others_alarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(limits, "_clock_s", lambda: now_s[0])
+    others_alarm(30_000)
+
+    def work() -> None:
+        with time_limit(50_000):
+            now_s[0] += 40_000
+        endless()
+
+    with pytest.raises(Rung):
+        work()
+
+
+def test_an_alarm_that_is_due_sooner_than_a_limit_in_it_comes_in_it(others_alarm) -> None:
+    others_alarm(0.05)
+
+    with pytest.raises(Rung), time_limit(600) as limit:
+        endless()
+
+    assert not limit.reached
+
+
+def test_of_two_limits_the_sooner_ends_first_whichever_is_inside() -> None:
+    with pytest.raises(TookTooLong), time_limit(0.2) as outer, time_limit(600) as inner:
+        endless()
+    assert (True, False) == (outer.reached, inner.reached)
+
+    with time_limit(600) as outer, pytest.raises(TookTooLong), time_limit(0.2) as inner:
+        endless()
+    assert (False, True) == (outer.reached, inner.reached)
+
+
+def test_a_handler_that_c_code_has_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "getsignal", lambda _: None)
+    monkeypatch.setattr(signal, "signal", lambda *_: pytest.fail("it could not be put back"))
+
+    with pytest.raises(TookTooLong), time_limit(0.2):
+        endless()
 
 
 def test_switched_off_there_is_no_limit() -> None:
