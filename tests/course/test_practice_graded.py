@@ -53,6 +53,7 @@ def graded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[CourseFolde
     return folder, grade(kit.LAB, course=folder)
 
 
+@pytest.mark.slow
 def test_practice_is_worth_nothing_from_the_gradebook_to_the_export(graded: tuple[CourseFolder, ClassReport]) -> None:
     course, report = graded
 

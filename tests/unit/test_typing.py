@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 LAZY = ("bench", "numerics", "pipeline", "roofline")
 
 
+@pytest.mark.slow  # `make types` checks the file too, with the project's own settings
 @pytest.mark.timeout(600)
 def test_a_users_file_passes_a_strict_type_checker_and_a_wrong_one_does_not(tmp_path: Path) -> None:
     from mypy import api
