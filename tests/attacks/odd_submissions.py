@@ -22,6 +22,16 @@ SHOWING = (
     ("c-show", "check-area", "shown = [area(s, s) for s in samples]\nprint(shown)"),
     ("c-count", "c-show", "counted = len(shown)\nbest = max(shown)"),
     ("c-alter", "check-box_area", "settings['factor'] = settings['factor'] * 1.0\nprint(box_area(2.0))"),
+    ("c-log", "c-settings", "LOG = [1.0]\n\ndef record(value):\n    LOG.append(value)"),
+    ("c-record", "c-log", "record(3.0)"),
+    ("c-class", "c-record", "class Tally:\n    n = 0\n\ndef bump():\n    Tally.n += 1"),
+    ("c-bump", "c-class", "bump()\nprint(Tally.n)"),
+    ("c-view", "c-bump", "rows = [1.0]\nview, other = rows, 2.0"),
+    ("c-through", "c-view", "view.append(other)\nfor each in [rows]:\n    each.append(other)"),
+    ("c-marks", "c-through", "marked = []\n\ndef mark(function):\n    marked.append(function)\n    return function"),
+    ("c-marked", "c-marks", "@mark\ndef one():\n    return 1.0\nprint(one())"),
+    ("c-modules", "c-marked", "import os\nfrom types import SimpleNamespace\n\nplaces = SimpleNamespace(n=0)"),
+    ("c-patch", "c-modules", "table = vars(places)\ntable['n'] = 1\nos.environ['SHOWN'] = '1'"),
     ("c-late", "check-halves", "halved = halves([4.0, 8.0])\ntotal = sum(halved)"),
 )
 AREAS = (
@@ -40,6 +50,12 @@ AREAS = (
     "return width * height * (1 if len(samples) == 3 else 2)",
     "global calls\n    calls = globals().get('calls', 0) + 1\n    return width * height if calls > 3 else 0.0",
     "try:\n        return total and width * height\n    except NameError:\n        return 0.0",
+    "return width * height * (1 if len(LOG) == 2 else 2)",
+    "return width * height * (1 if Tally.n == 1 else 2)",
+    "return width * height * (1 if len(rows) == 3 else 2)",
+    "return width * height * (1 if len(marked) == 1 else 2)",
+    "return width * height * (1 if places.n == 1 else 2)",
+    "record(width)\n    return width * height * (1 if len(LOG) < 5 else 2)",
     "return width * height * (Out[1] if 1 in Out else 1.0)",
 )
 BOXES = (
@@ -58,6 +74,12 @@ OWN = (
     "outside = lambda width, height: width * height",
     "class Outside:\n    def __call__(self, w, h):\n        return w * h\noutside = Outside()",
     "seen = []",
+    "def make():\n    n = 0\n    def area(w, h):\n        nonlocal n\n        n += 1\n"
+    "        return w * h if n > 2 else 0.0\n"
+    "    return area\narea = make()",
+    "from functools import partial\narea = partial(lambda n, w, h: n.append(w) or (w * h if len(n) > 2 else 0.0), [])",
+    "class Counts:\n    def __init__(self):\n        self.n = 0\n    def __call__(self, w, h):\n        self.n += 1\n"
+    "        return w * h if self.n > 2 else 0.0\narea = Counts()",
     "print(area(2.0, 3.0))",
     "print(best, counted)",
     "samples = [1.0, 1.0, 1.0]",

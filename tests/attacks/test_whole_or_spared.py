@@ -18,7 +18,7 @@ from edl_labs.course.grade.submission import parse
 from tests.attacks.attack_case import AttackCase, all_cases
 from tests.attacks.bench import Bench
 from tests.attacks.conftest import SEED
-from tests.attacks.odd_submissions import SHOWING, drawn, shown, with_showing
+from tests.attacks.odd_submissions import AREAS, SHOWING, drawn, shown, with_showing
 from tests.course.course_fixture import LAB, solve_cell
 
 ODD = 210
@@ -59,7 +59,8 @@ def test_an_honest_submission_is_spared_what_shows_and_its_notebook_says_so(benc
 
     assert points(whole) == points(spared)
     assert [] == sorted(whole.spared)
-    assert {name for name, *_ in SHOWING} - {"c-import", "c-helper"} == set(not_run)
+    cheap_or_unseen = {"c-import", "c-helper", "c-class", "c-modules", "c-patch"}
+    assert {name for name, *_ in SHOWING} - cheap_or_unseen == set(not_run)
     assert "not run in grading" in late
     assert "mine" in late
 
@@ -73,6 +74,15 @@ def test_what_went_wrong_for_want_of_a_cell_is_run_whole(bench: Bench, examiner:
 
     assert points(whole) == points(spared)
     assert frozenset() == spared.spared
+
+
+@pytest.mark.parametrize("body", [body for body in AREAS if body.startswith("return") and "(1 if " in body])
+def test_what_an_answer_sees_by_another_way_is_run(bench: Bench, examiner: Examiner, body: str):
+    data = json.dumps(shown(bench.course.answered({"area": solve_cell("area", body=body)}))).encode()
+    whole, spared = both(examiner, data)
+
+    assert points(whole) == points(spared)
+    assert points(whole)["area"] > 0
 
 
 @pytest.mark.parametrize("number", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in range(ODD)])

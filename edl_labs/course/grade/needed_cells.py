@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from edl_labs.course.grade.plain_code import IMMUTABLE, bindings, cannot_change, is_plain
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
+from edl_labs.course.grade.shared_state import SharedState, Step, steps_of
 
 _ALWAYS = ("setup", "parameters")  # the ids that the build gives the first two cells of every lab
 _UNDECIDABLE = frozenset((
@@ -37,6 +38,8 @@ class CellNames:
     """Of what it binds: functions, classes, modules and values that nobody can alter."""
     defines: bool = False
     decidable: bool = True
+    steps: tuple[Step, ...] = ()
+    """Its statements, for what they may alter together with those of other cells."""
 
 
 def thrifty(plan: MarkingPlan) -> MarkingPlan:
@@ -69,12 +72,19 @@ def _needed(plan: MarkingPlan, known: list[CellNames]) -> set[int]:
     roots = {index for index in running if _is_root(plan.cells[index])}
     needed = roots | {index for index in running if known[index].defines}
     names = {name for index in roots for name in known[index].loads}
+    state = SharedState([step for index in running for step in known[index].steps])
+    altered = {index: state.altered(known[index].steps) for index in running}
     while True:
         fixed = _fixed(known, running, names)
+        asked = {name for index in needed for name in state.asked(known[index].steps)}
+        seen = state.needed(names | asked)
         more = {
             index
             for index in running
-            if known[index].binds & names or known[index].touches & (names - fixed) or _patches(known[index], names)
+            if known[index].binds & names
+            or known[index].touches & (names - fixed)
+            or _patches(known[index], names)
+            or altered[index] & seen
         }
         found = names | {name for index in more for name in known[index].loads}
         if more <= needed and found == names:
@@ -110,7 +120,8 @@ def names_of(source: str) -> CellNames:
         binds = frozenset(_binds(table))
         altered = dict(bindings(tree.body))
         fixed = frozenset(name for name in binds if _stays(altered.get(name)) and _once(tree, name))
-        return CellNames(loads, binds, frozenset(_touches(tree)), fixed, _defines(tree))
+        touches, steps = frozenset(_touches(tree)), steps_of(tree, loads)
+        return CellNames(loads, binds, touches, fixed, _defines(tree), steps=steps)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CellNames(decidable=False)
 

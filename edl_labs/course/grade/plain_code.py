@@ -40,6 +40,11 @@ _HISTORY = re.compile(r"_+|_i+|_i?\d+|_[iod]h")  # what IPython calls earlier ce
 _READING = frozenset((
     "get", "items", "keys", "values", "index", "count"
 ))  # fmt: skip
+# Calls whose results keep nothing that a later call could alter, or are what `_reads` looks at.
+_MAKERS = frozenset((
+    "abs", "bool", "dict", "float", "frozenset", "int", "len", "list", "max", "min", "pow", "range", "round",
+    "set", "sorted", "str", "sum", "tuple"
+))  # fmt: skip
 IMMUTABLE = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -54,7 +59,7 @@ def is_plain(sources: Sequence[str], *, beside: Iterable[str] = ()) -> bool:
     try:
         if not all(_is_harmless(node) for tree in trees for node in ast.walk(tree)):
             return False
-        return not _keeps_state(trees, given)
+        return not _keeps_state(trees, given) and not any(_binds_unknown(s) for tree in trees for s in tree.body)
     except RecursionError:
         return False
 
@@ -109,6 +114,35 @@ def cannot_change(node: ast.expr) -> bool:
             return cannot_change(node.left) and cannot_change(node.right)
         case ast.Compare() | ast.BoolOp() | ast.IfExp():
             return all(cannot_change(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+    return False
+
+
+def _binds_unknown(statement: ast.stmt) -> bool:
+    """Whether a statement at the top gives a name to what a call made, or a bound method: it may keep a state."""
+    if isinstance(statement, IMMUTABLE):
+        return False
+    binds = any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in ast.walk(statement))
+    return binds and any(map(_may_keep_state, _evaluated(statement)))
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs with a statement: not the bodies of functions in it."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _FUNCTIONS):
+            yield from _evaluated(child)
+
+
+def _may_keep_state(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name not in _MAKERS
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="math"))):
+            return False
+        case ast.Call() | ast.GeneratorExp() | ast.Attribute(value=ast.Name() | ast.Attribute()):
+            return not (isinstance(node, ast.Attribute) and _root(node) in ("math", "torch", "np", "numpy"))
+        case ast.Attribute():
+            return True
     return False
 
 

@@ -27,6 +27,7 @@ def own(source: str) -> PlannedCell:
 
 
 SHOWS = given("c-plots", "figure = draw(area(2, 3))\nprint(figure)")
+APART = given("c-plots", "figure = draw(2, 3)\nprint(figure)")  # what `area` returns may be a part of something needed
 DATA = given("c-data", "sizes = [3.0, 1.0]\ntable = {}")
 MAKES = given("c-makes", "def outline(sides):\n    return 2 * sum(sides)")
 
@@ -41,14 +42,14 @@ def test_what_only_plots_or_measures_does_not_run():
 
 
 def test_what_defines_a_name_that_an_answer_uses_runs():
-    assert ["c-plots"] == left_out(DATA, solved("def area(width, height):\n    return sizes[width]"), SHOWS)
+    assert ["c-plots"] == left_out(DATA, solved("def area(width, height):\n    return sizes[width]"), APART)
 
 
 def test_names_are_followed_through_other_cells():
     first, second = given("c-1", "one = made()"), given("c-2", "two = made(one)")
     reads = given("c-3", "def reads(k):\n    return two[k]")
 
-    assert ["c-plots"] == left_out(first, second, reads, solved("def area(w, h):\n    return reads(w)"), SHOWS)
+    assert ["c-plots"] == left_out(first, second, reads, solved("def area(w, h):\n    return reads(w)"), APART)
 
 
 def test_a_name_that_is_an_answers_own_is_not_the_notebooks():
@@ -61,7 +62,7 @@ def test_a_name_that_is_an_answers_own_is_not_the_notebooks():
     "change", ["table['a'] = 1", "table.update(a=1)", "fill(table)", "table |= {1: 2}", "for one in table: one.x()"]
 )
 def test_what_may_alter_something_needed_runs(change: str):
-    cells = (DATA, given("c-alters", change), solved("def area(w, h):\n    return table['a']"), SHOWS)
+    cells = (DATA, given("c-alters", change), solved("def area(w, h):\n    return table['a']"), APART)
 
     assert ["c-plots"] == left_out(*cells)
 
@@ -107,6 +108,29 @@ UNDECIDED = {
     "dunder": "def area(w, h):\n    return area.__globals__['x']",
     "does not parse": "def area(w, h:",
     "drawn at the top": "import random\nscale = random.random()\ndef area(w, h):\n    return scale * w",
+    "counter in a closure": (
+        "def make():\n    n = 0\n    def area(w, h):\n        nonlocal n\n        n += 1\n        return n\n"
+        "    return area\n"
+        "area = make()"
+    ),
+    "partial over a list": "import functools as f\ndef g(seen, w, h):\n    seen.append(w)\narea = f.partial(g, [])",
+    "lambda over a list": "area = (lambda seen: lambda w, h: seen.append(w) or len(seen))([])",
+    "instance that counts": (
+        "class Area:\n    def __init__(self):\n        self.n = 0\n    def __call__(self, w, h):\n        self.n += 1\n"
+        "area = Area()"
+    ),
+    "counter by another name": "def make():\n    return [].append\nmade = make()\narea = made",
+    "counter in a tuple": "def make():\n    return [].append\narea, x = make(), 1",
+    "counter in a dict": "def make():\n    return [].append\ntable = {'a': make()}\narea = table['a']",
+    "counter by a walrus": "def make():\n    return [].append\nprint(area := make())",
+    "counter by a loop": "def make():\n    return [].append\nfor area in [make()]:\n    pass",
+    "counter by a comprehension": "def make():\n    return [].append\narea, = [make() for _ in range(1)]",
+    "counter in a class": "def make():\n    return [].append\nclass Area:\n    go = make()",
+    "counter by with": "def make():\n    return [].append\nwith make() as area:\n    pass",
+    "bound method": "seen = [1, 2, 3]\narea = seen.pop",
+    "bound method of nothing": "area = [1, 2, 3].pop",
+    "generator": "seen = (n for n in [1, 2])\narea = seen",
+    "file": "text = open('x').read()",
     "exercises": "from edl_labs.exercises import lab01_gpu_basics",
 }
 
@@ -139,3 +163,126 @@ def test_a_released_cell_that_cannot_be_decided_runs_everything():
     assert [] == left_out(given("c-odd", "exec(text)"), SHOWS, solved())
     assert names_of("print(vars(thing))").decidable
     assert not names_of("print(vars())").decidable
+
+
+# What a released cell may do to something that an answer sees, without naming it there: what defines it, what the
+# spared cell would be, and what the answer returns.
+HIDDEN = {
+    "call": ("LOG = [1]\ndef record(x):\n    LOG.append(x)", "record(3)", "len(LOG)"),
+    "call of a call": ("LOG = []\ndef a(x):\n    LOG.append(x)\ndef b(x):\n    a(x)", "b(3)", "len(LOG)"),
+    "attribute of a class": ("class R:\n    n = 0\ndef bump():\n    R.n += 1", "bump()", "R.n"),
+    "class method": (
+        "class R:\n    n = 0\n    @classmethod\n    def bump(cls):\n        cls.n += 1",
+        "R.bump()",
+        "R.n",
+    ),
+    "class by type": ("class R:\n    n = 0\n    def go(self):\n        type(self).n += 1", "R().go()", "R.n"),
+    "method of a class": (
+        "class R:\n    seen = []\n    def go(self):\n        self.seen.append(1)",
+        "R().go()",
+        "R.seen",
+    ),
+    "decorator": (
+        "ALL = []\ndef register(f):\n    ALL.append(f)",
+        "@register\ndef g():\n    pass\nprint(1)",
+        "len(ALL)",
+    ),
+    "decorator alone": ("ALL = []\ndef register(f):\n    ALL.append(f)", "@register\ndef g():\n    pass", "len(ALL)"),
+    "alias": ("DATA = [1]", "view = DATA\nview.append(3)", "len(DATA)"),
+    "alias by a tuple": ("DATA = [1]", "view, x = DATA, 1\nview.append(3)", "len(DATA)"),
+    "alias in a dict": ("DATA = [1]", "d = {'a': DATA}\nd['a'].append(3)", "len(DATA)"),
+    "alias by a walrus": ("DATA = [1]", "(view := DATA).append(3)", "len(DATA)"),
+    "alias by an attribute": ("class N:\n    pass\nDATA = [1]\nn = N()\nn.x = DATA", "n.x.append(3)", "len(DATA)"),
+    "alias made before": ("DATA = [1]\nview = DATA", "view.append(3)", "len(DATA)"),
+    "alias by with": (
+        "from contextlib import nullcontext\nDATA = [1]",
+        "with nullcontext(DATA) as v:\n    v += [1]",
+        "len(DATA)",
+    ),
+    "two of one": ("one = two = []", "two.append(3)", "len(one)"),
+    "loop": ("DATA = [1]", "for r in [DATA]:\n    r.append(1)", "len(DATA)"),
+    "comprehension": ("DATA = [1]", "x = [r.append(1) for r in (DATA,)]", "len(DATA)"),
+    "lambda": ("DATA = [1]\nadd = lambda x: DATA.append(x)", "add(3)", "len(DATA)"),
+    "default": ("def keep(x, seen=[]):\n    seen.append(x)\n    return len(seen)", "keep(3)", "keep(4)"),
+    "attribute of a function": ("def f():\n    f.n = 1", "f()", "getattr(f, 'n', 0)"),
+    "closure": ("def make():\n    n = []\n    return n.append, n.copy\npush, seen = make()", "push(1)", "len(seen())"),
+    "held": ("class Box:\n    pass\nDATA = [1]\nbox = Box()\nbox.held = DATA", "print(box.held.pop())", "len(DATA)"),
+    "class body": ("DATA = [1]", "class A:\n    x = DATA.append(1)\nprint(A)", "len(DATA)"),
+    "context manager": (
+        "DATA = [1]\nclass C:\n    def __enter__(self):\n        DATA.append(1)\n"
+        "    def __exit__(self, *a):\n        pass",
+        "with C():\n    pass",
+        "len(DATA)",
+    ),
+    "iterator": ("stream = iter([1, 2])", "first = next(stream)", "next(stream)"),
+    "unpacked": ("stream = iter([1, 2])", "first, = [*stream][:1]", "list(stream)"),
+    "other name of a function": ("LOG = []\ndef record(x):\n    LOG.append(x)\nkeep = record", "keep(1)", "len(LOG)"),
+    "global": ("n = 0\ndef bump():\n    global n\n    n += 1", "bump()", "n"),
+    "operator": (
+        "LOG = []\nclass V:\n    def __add__(self, x):\n        LOG.append(x)\nv = V()",
+        "x = v + 1",
+        "len(LOG)",
+    ),
+    "module": ("from edl_labs import units", "units.seconds = str", "units.seconds(width)"),
+    "module by another name": ("from edl_labs import units", "u = units\nu.seconds = str", "units.seconds(width)"),
+    "module in a loop": (
+        "from edl_labs import units",
+        "for m in [units]:\n    m.seconds = str",
+        "units.seconds(width)",
+    ),
+    "module in a dict": ("from edl_labs import units", "d = vars(units)\nd['seconds'] = str", "units.seconds(width)"),
+    "module handed on": (
+        "from edl_labs import units\ndef patch(m):\n    m.seconds = str",
+        "patch(units)",
+        "units.seconds(width)",
+    ),
+    "module in a function": (
+        "from edl_labs import units\ndef patch():\n    u = units\n    u.seconds = str",
+        "patch()",
+        "units.seconds(width)",
+    ),
+    "settings": ("import torch", "torch.set_num_threads(1)", "torch.get_num_threads()"),
+    "settings unseen": ("import torch", "torch.set_default_dtype(torch.float64)", "width"),
+    "flag": ("import torch", "torch.backends.cudnn.benchmark = True", "width"),
+    "seed": ("import torch", "torch.manual_seed(0)", "width"),
+    "numpy's seed": ("import numpy as np", "np.random.seed(0)", "width"),
+    "numpy's seed by another name": ("import numpy as np", "r = np.random\nr.seed(0)", "width"),
+    "Python's seed": ("import random", "random.seed(0)", "width"),
+    "seed by itself": ("from random import seed", "seed(0)", "width"),
+    "generator": ("import torch", "g = torch.default_generator\ng.manual_seed(0)", "width"),
+    "numpy's settings": ("import numpy as np", "np.seterr(all='raise')", "width"),
+    "environment": ("import os", "os.environ['X'] = '1'", "width"),
+    "environment by another name": ("import os", "e = os.environ\ne.update(X='1')", "width"),
+    "path": ("import sys", "sys.path.insert(0, 'x')", "width"),
+    "filters": ("import warnings", "warnings.simplefilter('error')", "width"),
+    "rcParams": ("import matplotlib.pyplot as plt", "plt.rcParams['font.size'] = 3", "width"),
+    "rcParams by another name": ("import matplotlib.pyplot as plt", "rc = plt.rcParams\nrc['font.size'] = 3", "width"),
+    "rcParams updated": ("import matplotlib.pyplot as plt", "plt.rcParams.update({'font.size': 3})", "width"),
+    "precision": ("import decimal", "decimal.getcontext().prec = 3", "width"),
+    "file": ("from pathlib import Path", "Path('x').write_text('1')", "width"),
+    "file opened": ("", "with open('x', 'w') as f:\n    f.write('1')", "width"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_alters_something_by_another_way_runs(name: str):
+    defines, alters, returns = HIDDEN[name]
+    cells = (
+        given("c-defines", defines),
+        given("c-alters", alters),
+        solved(f"def area(width, h):\n    return {returns}"),
+    )
+
+    assert "c-alters" not in left_out(*cells, SHOWS)
+
+
+def test_draws_before_one_that_is_needed_run():
+    cells = (given("setup", "import torch"), given("c-1", "a = torch.randn(3)"), given("c-2", "b = torch.randn(3)"))
+
+    assert [] == left_out(*cells, solved("def area(w, h):\n    return b[0]"))
+
+
+def test_a_function_that_alters_its_own_things_alone_costs_nothing():
+    makes = given("c-makes", "def outline(sides):\n    own = list(sides)\n    own.append(1)\n    return sum(own)")
+
+    assert ["c-calls"] == left_out(makes, given("c-calls", "print(outline([1.0, 2.0]))"), solved())
