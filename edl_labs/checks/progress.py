@@ -41,7 +41,8 @@ def is_notebook() -> bool:
 def _write_beside(outcome: Outcome) -> None:
     """What a restarted kernel shows as earned before it; a folder that cannot be written to is no trouble."""
     path = Path(BESIDE) / f"{outcome.lab}.json"
-    kept = {**_read_beside(outcome.lab), outcome.name: [outcome.state, outcome.points, outcome.max_points]}
+    earlier = {name: told for name, told in _read_beside(outcome.lab).items() if _is_outcome(told)}
+    kept = {**earlier, outcome.name: [outcome.state, outcome.points, outcome.max_points]}
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.part")
@@ -52,7 +53,7 @@ def _write_beside(outcome: Outcome) -> None:
 def _read_beside(lab: str) -> dict[str, Any]:
     try:
         found = json.loads((Path(BESIDE) / f"{lab}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # anybody may have written there, brackets by the thousand too
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -66,7 +67,10 @@ def _before_restart(known: ExerciseFacts, lab: str, kept: dict[str, Any]) -> Out
 
 
 def _is_outcome(value: Any) -> bool:
-    return isinstance(value, list) and [type(part) in (str, int, float) for part in value] == [True] * 3
+    """Whether it is a state, points and the most points; `bool` is no number here."""
+    if not isinstance(value, list) or len(value) != 3:
+        return False
+    return type(value[0]) is str and all(type(part) in (int, float) for part in value[1:])
 
 
 def failing_case(name: str) -> int | None:

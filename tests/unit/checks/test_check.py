@@ -350,13 +350,32 @@ def test_points_survive_a_restart_and_say_so(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("notebook")
 @pytest.mark.parametrize(
-    "text", ["{", "[]", '{"double": ["passed", 99.0, 99.0]}', '{"double": ["great", 2, 2]}', '{"double": 2}']
+    "text",
+    [
+        *("{", "[]", '{"double": ["passed", 99.0, 99.0]}', '{"double": ["great", 2, 2]}', '{"double": 2}'),
+        *('{"double": ["passed", "2", 2]}', '{"double": ["passed", 2, "2"]}', '{"double": [2, 2, 2]}'),
+        *('{"double": ["passed", true, 2]}', '{"double": ["passed", NaN, 2]}', '{"double": [[], 2, 2]}'),
+        *("[" * 100_000, '{"double": ' + "[" * 100_000, '{"quadruple": ' + "[" * 900 + "]" * 900 + "}"),
+    ],
 )
 def test_points_that_cannot_be_believed_count_nothing(text: str, tmp_path: Path) -> None:
     (tmp_path / ".edl_labs").mkdir()
     (tmp_path / ".edl_labs" / f"{course.LAB}.json").write_text(text)
 
     assert 0.0 == Progress(course.LAB).points
+    assert 2.0 == check("double", {"double": lambda x: 2 * x}), "and a check goes on, and is kept"
+    kept = json.loads((tmp_path / ".edl_labs" / f"{course.LAB}.json").read_text())
+    assert {"double": ["passed", 2.0, 2]} == kept
+
+
+def test_a_picture_of_points_that_breaks_costs_no_check(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def broken(outcome: Any) -> None:
+        raise RuntimeError("no place")
+
+    monkeypatch.setattr(_check, "remember", broken)
+
+    assert 2.0 == check("double", {"double": lambda x: 2 * x})
+    assert "the points so far could not be kept: RuntimeError: no place; remove .edl_labs" in capsys.readouterr().out
 
 
 def test_outside_of_a_notebook_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
