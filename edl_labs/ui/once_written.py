@@ -12,23 +12,26 @@ _LIMIT_S = 120.0  # the slowest such cell of the labs takes some 20 s on a busy 
 
 
 @contextmanager
-def once_written(name: str) -> Iterator[None]:
+def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
     """Runs the block; when the exercise `name` is not written yet or breaks, one line says so and the notebook goes on.
 
-    A block that is still running after two minutes is stopped. A name that an earlier cell of the lab defines, and
-    that is not there, is no mistake of the function: the line says to run the cells above.
+    A block that is still running after `limit_s` seconds on the clock is stopped, and the line says how to give it
+    more: a slow or busy machine may need it. A name that an earlier cell of the lab defines, and that is not there, is
+    no mistake of the function: the line says to run the cells above.
 
     >>> with once_written("finish_times"):
     ...     raise NotImplementedError
     This cell shows something once finish_times is written.
     """
     try:
-        with time_limit(_LIMIT_S):
+        with time_limit(limit_s):
             yield
     except NotImplementedError:
         print(f"This cell shows something once {name} is written.")
     except TookTooLong:
-        print(f"This cell was stopped after {_LIMIT_S:g} s: look for a loop in {name} that never ends.")
+        longer = f'once_written("{name}", limit_s={5 * limit_s:g})'
+        loop = f"look for a loop in {name} that never ends"
+        print(f"This cell was stopped after {limit_s:g} s: {loop}, or on a slow machine give it longer: {longer}.")
     except NameError as error:
         above = missing_name(error, name)
         print(above or _broken(name, error))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from edl_labs.ui import once_written as module
@@ -32,16 +34,27 @@ def test_a_working_function_runs_and_nothing_is_added(capsys):
     assert "19 days\n" == capsys.readouterr().out
 
 
-def test_a_block_that_never_ends_is_stopped_with_a_word(capsys, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_LIMIT_S", 0.2)
-
-    with once_written("petabyte"):
+def test_a_block_that_never_ends_is_stopped_with_a_word(capsys):
+    with once_written("petabyte", limit_s=0.2):
         while True:
             pass
 
     assert (
-        "This cell was stopped after 0.2 s: look for a loop in petabyte that never ends.\n" == capsys.readouterr().out
-    )
+        "This cell was stopped after 0.2 s: look for a loop in petabyte that never ends, "
+        'or on a slow machine give it longer: once_written("petabyte", limit_s=1).\n'
+    ) == capsys.readouterr().out
+
+
+def test_a_block_has_the_time_that_it_is_given(monkeypatch: pytest.MonkeyPatch):
+    given_s = []
+    monkeypatch.setattr(module, "time_limit", lambda limit_s: given_s.append(limit_s) or nullcontext())
+
+    with once_written("petabyte", limit_s=600):
+        pass
+    with once_written("petabyte"):
+        pass
+
+    assert [600, 120] == given_s
 
 
 def test_a_name_of_an_earlier_cell_is_no_mistake_of_the_function(capsys):
