@@ -39,6 +39,9 @@ is put beside yours. `edl-labs doctor` says what your machine can do; no lab nee
 
 Each section asks you to *predict* before you measure. `check("name")` says what is right, what is not, and what to try
 next; `hint("name")` gives one hint at a time; `edl-labs check FILE` checks a whole notebook.
+
+Your points so far lie in a folder `.edl_labs` beside each notebook, so that they outlast a restart of the kernel. No
+mark comes from it: you need not hand it in, and you may delete it at any time.
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.checks.progress import BESIDE
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.leaks import LeakError
@@ -40,6 +41,14 @@ def leave_files(folder: Path) -> None:
     for name in LEFT:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("my points")
+
+
+def test_students_are_told_what_a_check_leaves_beside_a_notebook(built: Course, tmp_path) -> None:
+    publish(built, tmp_path / "out")
+
+    told = " ".join((tmp_path / "out" / "README.md").read_text().split())
+    assert f"in a folder `{BESIDE}` beside each notebook" in told
+    assert "you may delete it" in told
 
 
 def test_what_a_check_left_beside_a_notebook_is_not_published(built: Course, tmp_path) -> None:
