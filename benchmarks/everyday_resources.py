@@ -6,6 +6,7 @@ import contextlib
 import decimal
 import io
 import itertools
+import multiprocessing
 import os
 import socket
 import tempfile
@@ -262,3 +263,9 @@ def lock_that_is_tried() -> dict[str, Any]:
             return sum(range(50))
 
     return {"fn": fn}
+
+
+@clean
+def process_behind_a_pipe() -> dict[str, Any]:
+    pool = multiprocessing.get_context("fork").Pool(1)
+    return {"fn": lambda: len(pool.apply(os.urandom, (40_000,))), "restore": pool.terminate}

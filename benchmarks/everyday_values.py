@@ -13,6 +13,7 @@ import heapq
 import io
 import itertools
 import locale
+import math
 import os
 import re
 import statistics
@@ -234,3 +235,44 @@ def frozen_features() -> dict[str, Any]:
 def inference_as_a_decorator() -> dict[str, Any]:
     model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Dropout(0.5)).eval()
     return {"fn": torch.inference_mode()(lambda x: model(x).sum(-1)), "inputs": lambda: (torch.randn(8, 32),)}
+
+
+@clean
+def labels_by_a_table_of_edges() -> dict[str, Any]:
+    edges = np.linspace(0, 1, 101)
+    return {"fn": lambda: np.unique(np.digitize(RNG.random(500), edges))}
+
+
+@clean
+def ranks_by_a_sorted_table() -> dict[str, Any]:
+    table = [number / 50 for number in range(50)]
+    return {"fn": lambda: [bisect.bisect(table, x) for x in sorted(RNG.random(20).tolist())]}
+
+
+@clean
+def best_so_far() -> dict[str, Any]:
+    best = {"loss": math.inf}
+
+    def fn() -> float:
+        loss = float(RNG.random())
+        best["loss"] = min(best["loss"], loss)
+        return loss
+
+    return {"fn": fn}
+
+
+@clean
+def shortest_paths() -> dict[str, Any]:
+    edges = {i: [((i * 7 + 1) % 50, 1.5), ((i * 3 + 2) % 50, 2.5)] for i in range(50)}
+
+    def fn() -> dict[int, float]:
+        far, waiting = {**dict.fromkeys(edges, math.inf), 0: 0.0}, [(0.0, 0)]
+        while waiting:
+            reached, u = heapq.heappop(waiting)
+            for v, length in edges[u]:
+                if reached + length < far[v]:
+                    far[v] = reached + length
+                    heapq.heappush(waiting, (far[v], v))
+        return far
+
+    return {"fn": fn}

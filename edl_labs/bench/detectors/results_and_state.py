@@ -183,10 +183,11 @@ class SortedAlready(Detector):
         sorts = _names_of(look.fn) & _SORTS
         lists = [item for item in (*look.items, *given(look)) if _is_sequence(item)]
         self._orders = [(item, _order(item), in_order(item)) for item in lists[:MOST_ARRAYS]]
-        # A table in order beside other data is there to be looked up; it is not what is sorted.
-        orders = [done for item, _, done in self._orders if any(item is one for one in given(look))]
-        in_order_all = all(orders or (done for *_, done in self._orders))
-        return f"{min(sorts)} gets data that is sorted" if sorts and self._orders and in_order_all else ""
+        # A table in order, beside other data or looked up by place, is not what is sorted.
+        own = [done for item, _, done in self._orders if any(item is one for one in given(look))]
+        if not sorts or not self._orders or (not own and _names_of(look.fn) & _LOOKUPS):
+            return ""
+        return f"{min(sorts)} gets data that is sorted" if all(own or (done for *_, done in self._orders)) else ""
 
     def after_call(self, result: Any) -> str:
         if self.look.calls == 1:
@@ -210,6 +211,7 @@ class SortedAlready(Detector):
 
 
 _SORTS = {"sort", "sorted", "argsort", "msort", "lexsort", "sort_values", "heapify", "unique", "partition", "nsmallest"}
+_LOOKUPS = {"searchsorted", "digitize", "bucketize", "interp", "bisect", "bisect_left", "bisect_right", "insort"}
 _LONG = 32  # shorter data is sorted by insertion, in any order
 _MOST_LONG = 100_000  # looked through in some milliseconds
 
