@@ -18,6 +18,7 @@ from typing import Any
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.needed_cells import thrifty
+from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
@@ -31,6 +32,7 @@ INCONCLUSIVE = "inconclusive"
 ROUNDS, WARM_UP = 16, 2  # the sign-flip interval of 16 pairs has 65,536 flips; the first rounds import and cache
 LEVEL = 0.95  # the usual level of an interval
 CLAIM_FACTOR = 2.0  # work between the student's clocks is at least half of what the request does
+_LEAST_S = 1.0  # a notebook's time is no shorter
 # Two timed exercises at once would be each other's noise.
 _QUIET = threading.Lock()
 
@@ -240,18 +242,39 @@ class Examiner:
             tries = [until] if spare is plan else [spare.until(exercise.name), until]
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
             tries += [until.without(wrong)] if wrong - untouched else []
-            any(self._stood_in(one, exercise, sink, run) for one in tries)
+            texts = [c.source for c in until.cells if c.runs and c.known and c.known.exercise in wrong]
+            self._try_in_turn(tries, exercise, sink, run, quiet=is_plain(texts))
 
-    def _stood_in(self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun) -> bool:
-        """Whether the exercise earned something in a run with the reference's help; what is better goes into `run`."""
-        again = self.runner.probe_run(plan, sink)
+    def _try_in_turn(
+        self, tries: list[MarkingPlan], exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, quiet: bool
+    ) -> None:
+        """Until one earns something, all in one notebook's time.
+
+        Where what is wrong is `quiet`, plain code that breaks nothing unseen, values without a mishap end it too: they
+        are wrong, and another run finds the same.
+        """
+        left_s = self.runner.limits.notebook_s
+        for plan in tries:
+            again = self._stood_in(plan, exercise, sink, run, left_s=left_s)
+            better = again.outcomes.get(exercise.name)
+            earned = better is not None and _rank(better) > (0.0, False)
+            left_s -= again.usage.own_s
+            if earned or left_s < _LEAST_S or (quiet and not again.events and not again.unsure):
+                return
+
+    def _stood_in(
+        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float
+    ) -> ProbedRun:
+        """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""
+        runner = replace(self.runner, limits=replace(self.runner.limits, notebook_s=left_s))
+        again = runner.probe_run(plan, sink)
         run.usage += again.usage
         better = again.outcomes.get(exercise.name)
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):
             run.outcomes[exercise.name] = better
         events = [event for event in again.events if event.where == exercise.name]
         run.events += [Mishap(e.kind, e.where, "with the judge's own in place of what is wrong") for e in events]
-        return better is not None and _rank(better) > (0.0, False)
+        return again
 
 
 def _rank(outcome: Outcome) -> tuple[float, bool]:
@@ -277,6 +300,8 @@ class _StoodIn:
         evidence = check.ask(request, serve=ServedCalls(examiner.solution, frozenset(functions))).data
         points = examiner.runner.assignment.points[exercise.name]
         found = examiner.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
+        if not examiner.judge.all_values:
+            check.doubt()
         bare = Outcome(*(found.name, found.lab, found.state, found.points, found.max_points), trusting=found.trusting)
         if found.state == "passed":
             return bare
