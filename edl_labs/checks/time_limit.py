@@ -76,9 +76,9 @@ def _alarm(limit: Limit) -> Iterator[None]:
             outer(number, frame)
 
     first_s = min(limit.limit_s, left_s) if left_s and callable(outer) else limit.limit_s
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, first_s, _AGAIN_S)
-    try:
+    try:  # the outer alarm may come between any two of these lines
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, first_s, _AGAIN_S)
         yield
     finally:
         # The alarm may come in here as well; it must not get out from where nobody expects it.

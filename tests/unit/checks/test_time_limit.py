@@ -130,23 +130,35 @@ def test_an_alarm_that_was_due_within_a_limit_comes_when_it_ends(others_alarm, m
         work()
 
 
-def test_an_alarm_that_is_due_sooner_than_a_limit_in_it_comes_in_it(others_alarm) -> None:
-    others_alarm(0.05)
+def test_an_alarm_that_is_due_sooner_than_a_limit_in_it_comes_in_it(
+    others_alarm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(limits, "_clock_s", lambda: now_s[0])
+    others_alarm(30_000)
 
-    with pytest.raises(Rung), time_limit(600) as limit:
-        endless()
+    with time_limit(50_000) as limit:
+        assert signal.getitimer(signal.ITIMER_REAL)[0] <= 30_000
+        now_s[0] += 30_000
+        with pytest.raises(Rung):
+            run_out()
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 20_000
 
     assert not limit.reached
 
 
-def test_of_two_limits_the_sooner_ends_first_whichever_is_inside() -> None:
-    with pytest.raises(TookTooLong), time_limit(0.2) as outer, time_limit(600) as inner:
-        endless()
-    assert (True, False) == (outer.reached, inner.reached)
+@pytest.mark.parametrize(("outer_s", "inner_s"), [(100, 200), (200, 100)])
+def test_of_two_limits_the_sooner_ends_first(outer_s: float, inner_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(limits, "_clock_s", lambda: now_s[0])
 
-    with time_limit(600) as outer, pytest.raises(TookTooLong), time_limit(0.2) as inner:
-        endless()
-    assert (False, True) == (outer.reached, inner.reached)
+    with time_limit(outer_s) as outer, time_limit(inner_s) as inner:
+        assert signal.getitimer(signal.ITIMER_REAL)[0] <= 100
+        now_s[0] += 150
+        with pytest.raises(TookTooLong):
+            run_out()
+
+    assert (outer_s < inner_s, inner_s < outer_s) == (outer.reached, inner.reached)
 
 
 def test_a_handler_that_c_code_has_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
