@@ -23,7 +23,7 @@ _ARRAYS = frozenset(("numpy", "torch"))
 _PYPLOT = frozenset(("subplots", "show", "figure", "plot", "close", "title", "xlabel", "ylabel", "legend"))
 _NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)  # no part of them is a module
 _SETS = (
-    "set_", "set", "seed", "default", "enable", "disable", "use_", "backends", "option", "err", "register", "patch",
+    "set", "seed", "default", "enable", "disable", "use_", "backends", "option", "err", "register", "patch",
     "hook", "init", "library", "reset", "config", "style", "rc", "environ", "update", "append", "insert", "clear"
 )  # fmt: skip
 
@@ -300,7 +300,7 @@ class SharedState:
                 found |= _effects(f"{module}.{rest}")
             if root not in self._modules and any(self._is_module(name) for name in step.given):
                 found.add(PROCESS)
-            if root in ("vars", "open", "super") and (root != "super"):
+            if root in ("vars", "open"):
                 found.add(PROCESS)
         return found
 
