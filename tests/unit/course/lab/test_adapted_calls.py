@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
 
 import pytest
 
+from edl_labs.checks import plain_data
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab import adapted_calls
 from edl_labs.course.lab.adapted_calls import adapters
 from edl_labs.course.lab.arranged_arguments import arranged, readings, same
+from edl_labs.errors import EdlError
 from edl_labs.roofline.network import Cluster
 from edl_labs.roofline.work import Work
 
@@ -92,3 +96,30 @@ def test_a_function_that_ends_its_process_costs_the_others_nothing(course: Cours
     found = found_for(course, "math.sqrt(duration_s)", ["os.abort", "os._exit", "math.sqrt"])
 
     assert ["math.sqrt"] == [path for path, _ in found]
+
+
+def test_what_was_left_when_the_time_was_up_is_no_proof(monkeypatch):
+    answer = {"found": {}, "first": {}, "untried": 3}
+    done = subprocess.CompletedProcess([], 0, stdout=plain_data.encode(answer), stderr=b"")
+    monkeypatch.setattr(adapted_calls.subprocess, "run", lambda *_, **__: done)
+
+    with pytest.raises(EdlError, match="in part only, so nothing is proved") as caught:
+        adapted_calls.adapters([], {}, {}, ["a.b"] * 7)
+
+    assert "3 of 7 were left" in caught.value.why
+
+
+def test_a_search_without_time_leaves_everything(monkeypatch):
+    monkeypatch.setattr(adapted_calls, "_LIMIT_S", -1.0)
+
+    assert ({"f": []}, 2) == adapted_calls._search(["math.sqrt", "math.floor"], {"f": None})
+
+
+def test_a_process_that_does_not_end_is_told(monkeypatch):
+    def late(*_, **__):
+        raise subprocess.TimeoutExpired("python", 480)
+
+    monkeypatch.setattr(adapted_calls.subprocess, "run", late)
+
+    with pytest.raises(EdlError, match="nothing is proved"):
+        adapted_calls.adapters([], {}, {}, [])
