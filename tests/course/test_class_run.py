@@ -125,6 +125,7 @@ def test_second_run_repeats_nothing_and_changes_nothing(graded: Course):
     assert seed == again.seed
 
 
+@pytest.mark.slow
 def test_a_whole_run_grades_again_once_and_serves_for_the_other_too(course: Course):
     numbered(course, 0)
     states = [run(course, seed=1, whole=whole).rows[0].state for whole in (False, True, True, False)]

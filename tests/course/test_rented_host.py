@@ -72,6 +72,7 @@ def test_elsewhere_nothing_is_installed_and_the_message_says_what_to_do(host: Pa
     assert "edl_labs is not installed in this kernel; labs/README.md says how" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_release_that_is_there_is_left_alone(host: Path, wheel: Path, tmp_path: Path):
     first = ran(host, "-c", SETUP, f"{LAB}.ipynb", COLAB_RELEASE_TAG="1", EDL_LABS_INSTALL=str(wheel))
     again = ran(host, "-c", SETUP, f"{LAB}.ipynb", COLAB_RELEASE_TAG="1", EDL_LABS_INSTALL=str(tmp_path / "none.whl"))

@@ -34,7 +34,10 @@ def majority(cases, way):
     return lambda case: best.get(parts(case)[way], answers.most_common(1)[0][0])
 
 
-@pytest.mark.parametrize("seeds", [[1], LEARNT], ids=["the public cases", "a hundred draws"])
+HUNDRED = pytest.param(LEARNT, id="a hundred draws", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("seeds", [pytest.param([1], id="the public cases"), HUNDRED])
 def test_a_case_without_its_sizes_does_not_tell_the_limiter(exercises, solution, seeds):
     exercise = exercises["diagnose"]
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 SMALL = (("steps = 120", "steps = 30"), ("matrix = 4096", "matrix = 512"))
 WAITING = ("encode_decode", "where_it_breaks", "accumulate_sum", "static_scale", "dynamic_scale", "train_it")
 
 
+@pytest.mark.slow
 def test_every_cell_of_the_stub_notebook_runs(run_all, capsys):
     run_all(solved=False, small=SMALL)
     said = capsys.readouterr().out
