@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.lab.source import parse
 from edl_labs.roofline import Machine, attainable_flop_per_s, bound, diagnose, gemm, network, work
 from edl_labs.units import percent
 
@@ -356,16 +355,6 @@ def test_the_experiment_is_shortest_at_the_ridge():
     assert quotation("004_minibatch", r"falls, then rises again with M") in TEXT
     assert floor == min(range(1, 2000), key=wall)
     assert [] == says("1 + M / 200 times as many examples")
-
-
-@pytest.fixture(scope="module")
-def lab():
-    """The names of the solution notebook."""
-    names: dict[str, object] = {}
-    for cell in parse(LAB.read_text(encoding="utf-8"), file=LAB.name):
-        if cell.role in ("setup", "parameters", "given", "solve"):
-            exec(compile(cell.source, cell.label, "exec"), names)
-    return names
 
 
 @pytest.mark.parametrize(("rails", "of_peak", "nodes"), [(1, 1.0, 7), (2, 1.0, 13), (1, 0.5, 13)])

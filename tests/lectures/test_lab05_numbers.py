@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.lab.source import parse
 from edl_labs.units import flop_rate
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
@@ -30,16 +29,6 @@ DECK = (
 def says(*texts: str) -> list[str]:
     """Those of `texts` that the lab does not say."""
     return [text for text in texts if text not in TEXT]
-
-
-@pytest.fixture(scope="module")
-def lab():
-    """The names of the solution notebook."""
-    names: dict[str, object] = {}
-    for cell in parse(LAB.read_text(encoding="utf-8"), file=LAB.name):
-        if cell.role in ("setup", "parameters", "given", "solve"):
-            exec(compile(cell.source, cell.label, "exec"), names)
-    return names
 
 
 def deck_rows():
