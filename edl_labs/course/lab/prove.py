@@ -14,6 +14,7 @@ from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
+from edl_labs.course.lab.pairs import confused, shown
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
 from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.read import read_lab
@@ -55,6 +56,8 @@ class ExerciseProof(Value):
     hints: Found
     hostile: Found
     library: Found = Found(True, "")
+    pairs: tuple[str, ...] = ()
+    """Pairs of wrong answers of which one is told what the other did."""
 
     @property
     def ok(self) -> bool:
@@ -67,7 +70,8 @@ class ExerciseProof(Value):
         names = ("stub", "solution", "hints", "hostile", "library")
         parts = {name: getattr(self, name) for name in names}
         found = [f"{self.name}: {part}: {seen.text}" for part, seen in parts.items() if not seen.ok]
-        return found + [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
+        found += [f"{self.name}: {one.file}: {one.text}" for one in self.wrong if not one.ok]
+        return found + [f"{self.name}: {text}" for text in self.pairs]
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,6 +260,7 @@ class _Proving:
             hints=hints,
             hostile=self._hostile(one.name),
             library=_from_library(self.library.get(one.name, []), dict(one.library)),
+            pairs=self._pairs(one.name),
         )
 
     def _stub(self, name: str) -> Found:
@@ -286,6 +291,11 @@ class _Proving:
             if name != wrong.exercise and self._solution(name).ok:
                 problem = problem or self._lost_too(variant, name)
         return WrongProof(wrong.file, not problem, problem or "loses its exercise alone", wrong.told, said)
+
+    def _pairs(self, name: str) -> tuple[str, ...]:
+        exercise, key = self.registered[name], (name, PUBLIC_SEED)
+        wrong = [(w, self.wrong[w.file].records.get(key)) for w in self.lab.wrong if w.exercise == name]
+        return tuple(confused(shown(w, exercise, self.cases[key], got, self.wants[key]) for w, got in wrong))
 
     def _lost_too(self, variant: _Variant, name: str) -> str:
         for seed, seen in self.outcomes(variant, name):

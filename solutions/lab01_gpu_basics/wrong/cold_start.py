@@ -1,5 +1,6 @@
 # exercise: honest_timer
 # told: the first call is in the measurement
+# like: long_but_cold.py
 
 
 def time_device(fn, gpu):

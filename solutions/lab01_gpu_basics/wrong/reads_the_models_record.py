@@ -1,5 +1,6 @@
 # exercise: honest_timer
 # told: no two readings explain the number
+# like: times_for_show.py
 
 
 def time_device(fn, gpu):

@@ -1,5 +1,6 @@
 # exercise: wave_quantization
 # told: the tiles are full, but the waves are not
+# like: whole_tiles_only.py
 
 
 def best_width(m, *, bound, tile_m, tile_n, sm_count):

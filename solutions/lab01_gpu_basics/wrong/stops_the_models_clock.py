@@ -1,5 +1,6 @@
 # exercise: honest_timer
 # told: the recorded program is not what this machine would have done
+# like: writes_its_own_readings.py
 
 
 def time_device(fn, gpu):

@@ -1,5 +1,6 @@
 # exercise: scaling_plan
 # told: the efficiency is too low with that many nodes
+# like: all_the_nodes.py
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821

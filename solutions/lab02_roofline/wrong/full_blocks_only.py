@@ -1,5 +1,6 @@
 # exercise: diagnose
 # told: this layer is not limited by latency
+# like: more_blocks_than_sms.py, rows_for_elements.py
 
 
 def diagnose(layer, machine, *, rightly=diagnose):  # noqa: F821

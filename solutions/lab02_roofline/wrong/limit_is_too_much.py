@@ -1,5 +1,6 @@
 # exercise: scaling_plan
 # told: more nodes are efficient enough
+# like: no_sending_hides.py
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821

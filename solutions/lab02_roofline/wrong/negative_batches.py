@@ -1,5 +1,6 @@
 # exercise: minibatch_crossover
 # told: a batch came back where none is large enough
+# like: wide_side_decides.py
 
 
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):

@@ -1,5 +1,6 @@
 # exercise: bug_hunt
 # told: train_static still loses gradients on the way back
+# like: still_a_small_number.py
 
 
 def train_static(model, batches, optimizer, half_gradients):

@@ -1,5 +1,6 @@
 # exercise: static_scale
 # told: the scale is larger than needed
+# like: counts_bins.py
 
 
 _right_scale = static_scale

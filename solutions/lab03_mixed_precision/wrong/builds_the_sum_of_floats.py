@@ -1,5 +1,6 @@
 # exercise: accumulate_sum
 # told: not every value enters the sum once
+# like: cancels_what_it_does_not_add.py
 
 
 def sum_low(values):

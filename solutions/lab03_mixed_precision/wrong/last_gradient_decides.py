@@ -1,5 +1,6 @@
 # exercise: dynamic_scale
 # told: reached the weights
+# like: takes_the_bad_step.py
 
 
 _RightScaler = LossScaler

@@ -1,5 +1,6 @@
 # exercise: accumulate_sum
 # told: the partial sums still grow too large
+# like: two_halves.py
 
 
 def sum_low(values):

@@ -1,5 +1,6 @@
 # exercise: read_plan
 # told: the plan reads what nobody wants
+# like: whole_shards.py
 
 
 def read_plan(wanted, *, seek_s, byte_per_s):

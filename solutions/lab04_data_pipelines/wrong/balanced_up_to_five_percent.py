@@ -1,5 +1,6 @@
 # exercise: whose_fault
 # told: this loop is not
+# like: workers_not_counted.py
 
 
 def whose_fault(timeline):

@@ -1,5 +1,6 @@
 # exercise: prefetcher
 # told: a thread goes on after close()
+# like: close_only_says_so.py
 
 
 class Prefetcher(Prefetcher):

@@ -1,5 +1,6 @@
 # exercise: prefetcher
 # told: the consumer waits for ever
+# like: only_known_errors.py
 
 
 class Prefetcher(Prefetcher):

@@ -1,5 +1,6 @@
 # exercise: collate_pad
 # told: the mask does not follow the lengths
+# like: padded_in_front.py
 
 
 def collate_pad(sequences, *, pad_id, multiple):

@@ -1,5 +1,6 @@
 # exercise: schedule_states
 # told: the profiler works where it should rest
+# like: records_after_the_last_cycle.py
 
 
 def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretch=1):

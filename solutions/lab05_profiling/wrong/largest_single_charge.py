@@ -1,5 +1,6 @@
 # exercise: name_the_pattern
 # told: this step is not bound by
+# like: spans_added_up.py
 
 
 def name_the_pattern(spans):

@@ -1,0 +1,124 @@
+"""Known mistakes of one exercise, two by two: whether each student is told of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import PurePosixPath
+from typing import Any
+
+from edl_labs.checks import Exercise, judge, plain_data
+from edl_labs.course.lab.parsed_lab import WrongAnswer
+
+_NUMBER = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a wrong answer's student is shown: its evidence on each public case, encoded, and the first that is wrong.
+
+    `case` counts from 0; it is None where every public case is right, or where the answer gave none.
+    """
+
+    wrong: WrongAnswer
+    evidence: Sequence[bytes]
+    case: int | None
+    sentence: str
+
+
+def shown(wrong: WrongAnswer, exercise: Exercise, cases: list[Any], records: Any, wants: list[Any]) -> Shown:
+    """What the public check shows of a wrong answer that gave `records` for the cases of the public seed."""
+    if not isinstance(records, list) or len(records) < len(cases):
+        return Shown(wrong, (), None, "")
+    public = [i for i, case in enumerate(cases) if exercise.is_public(case)]
+    asked, given, right = ([rows[i] for i in public] for rows in (cases, records, wants))
+    seen = judge(exercise, asked, given, right, points=1.0)
+    return Shown(wrong, [plain_data.encode(record) for record in given], seen.case_index, seen.what)
+
+
+def confused(answers: Iterable[Shown]) -> list[str]:
+    """One sentence for each pair of an exercise's wrong answers of which one is told what the other did.
+
+    That is where both are shown the same sentence first, whatever numbers it quotes. A pair that says `# like: FILE`
+    may share one, if each one's `told` stands in it; three that are like one another need two such lines. A line that
+    is not needed is told too.
+    """
+    known = {_name(one): one for one in answers}
+    found = [text for one in known.values() for text in _stale(one, known)]
+    families = _families(known)
+    for first, second in combinations(known.values(), 2):
+        if not _same_sentence(first, second):
+            continue
+        if families[_name(first)] is families[_name(second)]:
+            found += _unnamed(first, second)
+        else:
+            found.append(f"{_name(first)} and {_name(second)}: {_confusion(first, second)}")
+    return found
+
+
+def _name(one: Shown) -> str:
+    return PurePosixPath(one.wrong.file).name
+
+
+def _same_sentence(first: Shown, second: Shown) -> bool:
+    if first.case is None or second.case is None:
+        return False
+    return _without_numbers(first.sentence) == _without_numbers(second.sentence)
+
+
+def _without_numbers(sentence: str) -> str:
+    """A sentence with its numbers taken out: another number is no other sentence.
+
+    >>> _without_numbers("yours is 1.5e-3 s, off by 12 %")
+    'yours is # s, off by # %'
+    """
+    return _NUMBER.sub("#", sentence)
+
+
+def _confusion(first: Shown, second: Shown) -> str:
+    """Why two wrong answers are told the same, and what helps."""
+    told = f"both are told {first.sentence!r}"
+    differs = [i for i, (a, b) in enumerate(zip(first.evidence, second.evidence, strict=False)) if a != b]
+    if not differs:
+        return f"{told}; no public case tells them apart: draw one that does, or say # like: {_name(first)}"
+    if first.case == second.case and first.case not in differs:
+        return f"{told} in case {_counted(first.case)}; case {_counted(differs[0])} tells them apart: show it first"
+    cases = sorted({_counted(first.case), _counted(second.case)})
+    where = f"case {cases[0]}" if len(cases) == 1 else f"cases {cases[0]} and {cases[1]}"
+    return f"{told} in {where}, where their evidence differs: give each a sentence of its own"
+
+
+def _counted(case: int | None) -> int:
+    return 1 + (case or 0)
+
+
+def _unnamed(first: Shown, second: Shown) -> list[str]:
+    """A pair that shares a sentence must both stand in it."""
+    return [
+        f"{_name(one)} shares {other.sentence!r} with {_name(other)}, which does not say {one.wrong.told!r}"
+        for one, other in ((first, second), (second, first))
+        if one.wrong.told not in other.sentence
+    ]
+
+
+def _stale(one: Shown, known: Mapping[str, Shown]) -> list[str]:
+    found = []
+    for other in one.wrong.like:
+        if other not in known or other == _name(one):
+            found.append(f"{_name(one)} is like {other}, which is no other wrong answer of this exercise")
+        elif not _same_sentence(one, known[other]):
+            found.append(f"{_name(one)} says # like: {other}, and each has a sentence of its own: take the line out")
+    return found
+
+
+def _families(known: Mapping[str, Shown]) -> dict[str, set[str]]:
+    """For each wrong answer, all those that are like it, directly or through others."""
+    families = {name: {name} for name in known}
+    for name, one in known.items():
+        for other in one.wrong.like:
+            if other in families and families[other] is not families[name]:
+                families[name] |= families[other]
+                families |= dict.fromkeys(families[name], families[name])
+    return families
