@@ -135,6 +135,7 @@ def test_a_whole_run_grades_again_once_and_serves_for_the_other_too(course: Cour
     assert ["graded", "kept"] == [run(course, seed=1, whole=whole).rows[0].state for whole in (None, False)]
 
 
+@pytest.mark.slow
 def test_another_seed_grades_again_to_the_same_marks(graded: Course):
     first, other = run(graded, only=["s00"]), run(graded, only=["s00"], seed=2)
 
@@ -253,6 +254,7 @@ def test_class_without_generate_assignment_is_entered_by_the_run(course: Course)
     assert (course.root / "course" / "feedback" / "s00" / LAB / f"{LAB}.html").is_file()
 
 
+@pytest.mark.slow
 def test_timeouts_are_flagged_and_cost_their_own(course: Course):
     patient(course, but='"area"')
     (course.root / "course.toml").write_text("[limits]\ncell_s = 3\n")
@@ -297,6 +299,7 @@ grade({LAB!r}, course=CourseFolder(Path(sys.argv[1])), jobs=1, progress=lambda p
 """
 
 
+@pytest.mark.slow
 def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkeypatch: pytest.MonkeyPatch):
     from edl_labs.errors import EdlError
 
@@ -315,6 +318,7 @@ def test_a_reference_that_failed_once_is_worked_out_again(course: Course, monkey
     assert 2 == len(tries)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_the_run_goes_on_when_there_is_room(course: Course, monkeypatch: pytest.MonkeyPatch):
     for number in range(3):
         numbered(course, number)
@@ -377,7 +381,7 @@ def fill(folder: Path) -> Path:
     return ballast
 
 
-@pytest.mark.parametrize("done", [0, 1, 2])
+@pytest.mark.parametrize("done", [0, *(pytest.param(done, marks=pytest.mark.slow) for done in (1, 2))])
 def test_a_file_system_without_room_is_told_and_the_run_goes_on(
     released: Course, small_disk: Path, monkeypatch: pytest.MonkeyPatch, done: int
 ):
@@ -418,7 +422,8 @@ def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
 MOMENTS = 50  # kills: between finished students, while one is entered, while one is graded
 
 
-@pytest.mark.parametrize("moments", [1, pytest.param(MOMENTS, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("moments", [1, MOMENTS])
 def test_kills_between_finished_students_change_nothing(course: Course, moments: int):
     """A run that is killed again and again ends in the gradebook and the feedback of a run that was left alone."""
     patient(course)

@@ -167,6 +167,7 @@ def test_an_unknown_backend_is_refused_with_those_there_are():
         make_backend("cloud", jobs=1)
 
 
+@pytest.mark.slow
 def test_what_was_graded_without_a_gpu_does_not_stand_in_for_what_was_with_one(a_class: Callable[[str, int], Course]):
     course = a_class("gpu", 1)
     plain = grade(LAB, course=CourseFolder(course.root), seed=SEED)
@@ -187,6 +188,7 @@ class Noting:
         return iter([(path, 0) for path in paths])
 
 
+@pytest.mark.slow
 def test_a_class_graded_as_needed_is_sent_out_again_when_it_is_asked_for_whole(a_class: Callable[[str, int], Course]):
     course = a_class("needed", 1)
     folder, sent = CourseFolder(course.root), Noting()

@@ -82,6 +82,7 @@ def full(lab: Lab) -> dict[str, float]:
     return {e.name: e.points for e in lab.exercises if e.kind == "code"}
 
 
+@pytest.mark.slow
 def test_stub_has_no_point(class01: Class01):
     assert dict.fromkeys(full(class01.lab), 0.0) == class01.marks["stub"]
 

@@ -278,6 +278,7 @@ def test_csv_has_a_column_for_each_exercise_and_nbgrader_writes_the_same(course:
     assert text == (course.root / "by_nbgrader.csv").read_text(encoding="utf-8-sig")
 
 
+@pytest.mark.slow
 def test_a_mended_exercise_is_graded_again_and_marks_given_by_hand_stay(course: Course):
     mark_by_hand(course, "ann", 1.0, "Fine.")
     module = course.exercises / f"{LAB}.py"

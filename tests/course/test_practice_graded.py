@@ -68,6 +68,7 @@ def test_practice_is_worth_nothing_from_the_gradebook_to_the_export(graded: tupl
     assert "quadrupled_time" not in head
 
 
+@pytest.mark.slow
 def test_practice_is_told_in_feedback_and_counted_in_the_report(graded: tuple[CourseFolder, ClassReport]) -> None:
     course, _ = graded
 

@@ -53,6 +53,7 @@ def ran(python: Path, *arguments: str, **more: str) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=environment(**more), capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variable", ["COLAB_RELEASE_TAG", pytest.param("KAGGLE_KERNEL_RUN_TYPE", marks=pytest.mark.slow)]
 )

@@ -50,10 +50,8 @@ def states_of(course: Course, grader: Grader, right: set[str]) -> dict[str, str]
     return {name: outcome.state for name, outcome in run.outcomes.items()}
 
 
-QUICK = "lab05_profiling"  # every pair of the others goes the same way
-
-
-@pytest.mark.parametrize("lab", [pytest.param(lab, marks=[] if lab == QUICK else [pytest.mark.slow]) for lab in PAIRS])
+@pytest.mark.slow  # tests/attacks has a pair of its own that goes the same way
+@pytest.mark.parametrize("lab", PAIRS)
 def test_what_builds_on_a_stub_has_its_points(tmp_path: Path, lab: str):
     with grader_of(tmp_path, lab) as (course, grader):
         right = PAIRS[lab].keys() - set(PAIRS[lab].values())

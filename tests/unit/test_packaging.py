@@ -127,6 +127,7 @@ def test_what_is_published_holds_no_solution_and_no_function_of_the_judge(kind, 
     assert [] == [str(leak) for leak in scan([made], **secrets)]
 
 
+@pytest.mark.slow
 def test_the_instructors_wheel_holds_the_judges_part_and_says_so_in_its_version(secrets, tmp_path) -> None:
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.leaks import scan

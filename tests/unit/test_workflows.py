@@ -74,6 +74,7 @@ def test_both_workflows_are_there() -> None:
     assert ["ci.yml", "gpu.yml"] == [file.name for file in FILES]
 
 
+@pytest.mark.slow
 def test_actionlint_finds_nothing(actionlint: Path) -> None:
     assert [] == findings(actionlint, *FILES)
 

@@ -17,6 +17,7 @@ def test_every_cell_of_the_stub_notebook_runs(run_all, capsys):
         assert f"This cell shows something once {name} is written." in said
 
 
+@pytest.mark.slow
 def test_no_cell_of_the_solution_notebook_waits_for_anything(run_all, capsys):
     run_all(solved=True, small=SMALL)
     said = capsys.readouterr().out

@@ -173,6 +173,7 @@ def test_any_scale_with_some_bits_to_spare_mends_the_last_loop(judged, solution,
     assert "passed" == judged("bug_hunt", train_static=static).state
 
 
+@pytest.mark.slow
 def test_ten_thousand_sound_scales_mend_the_last_loop_and_one_for_the_large_gradients_never_does(exercises):
     random, cases, sound = Random(3), static_cases(exercises, draws=250), 0
     for case in cases:

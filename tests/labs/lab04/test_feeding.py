@@ -160,6 +160,7 @@ def test_a_prefetcher_that_counts_with_a_semaphore_passes(judged):
     assert "passed" == judged("prefetcher", Prefetcher=Counted).state
 
 
+@pytest.mark.slow
 def test_a_prefetcher_that_draws_everything_first_is_told_that_it_has_no_bound(judged):
     class Greedy:
         def __init__(self, source, *, depth):
@@ -183,6 +184,7 @@ def test_a_prefetcher_that_draws_everything_first_is_told_that_it_has_no_bound(j
     assert 0 == outcome.points
 
 
+@pytest.mark.slow
 def test_lost_and_reordered_items_are_told_apart(judged, solution):
     class Loses(solution["Prefetcher"]):
         def __iter__(self):
@@ -202,6 +204,7 @@ def test_lost_and_reordered_items_are_told_apart(judged, solution):
     assert "the order changed" == judged("prefetcher", Prefetcher=Sorts).what
 
 
+@pytest.mark.slow
 def test_no_thread_outlives_a_judgement(judged):
     judged("prefetcher")
 

@@ -45,6 +45,7 @@ def test_a_close_that_waits_for_the_last_line_of_its_thread_passes(judged, solut
     assert "passed" == judged("prefetcher", Prefetcher=Told).state
 
 
+@pytest.mark.slow
 def test_an_equal_exception_is_not_the_very_same(judged, solution):
     class Copies(solution["Prefetcher"]):
         def __iter__(self):
@@ -67,6 +68,7 @@ def test_a_wrapped_exception_is_told_to_be_another_one(judged, solution):
     assert "another exception reached the consumer" == judged("prefetcher", Prefetcher=Wraps).what
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_no_list_of_known_exceptions_is_long_enough(judged, solution):
     known = (ValueError, OSError, LookupError, StopAsyncIteration, EOFError, RuntimeError, TypeError, ArithmeticError)

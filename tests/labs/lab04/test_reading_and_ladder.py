@@ -189,6 +189,7 @@ def test_a_ladder_on_a_tampered_record_is_refused(judged, solution):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_predicted_rates_are_bounds_that_the_model_comes_close_to(solution, exercises, seed):
     """The bound holds on VirtualWorkers (within the ends of a run), and where one resource is short it is reached."""

@@ -88,7 +88,9 @@ def rankings(spans):
     }
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "pattern", [PATTERNS[0], *(pytest.param(pattern, marks=pytest.mark.slow) for pattern in PATTERNS[1:])]
+)
 def test_no_place_order_number_length_or_name_tells_the_guilty_line(pattern, solution):
     kinds = {"gpu": "kernel", "launch": "call", "synchronisation": "wait", "data": "load", "copy": "copy"}
     drawn = [case for seed in range(60) for case in blamed(np.random.default_rng(seed)) if case["pattern"] == pattern]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from scripted_clock import Noise, ScriptedClock, payload
 
 from edl_labs.bench import compare
@@ -15,6 +16,7 @@ class SlowStart(ScriptedClock):
         return super().now_s()
 
 
+@pytest.mark.slow
 def test_an_empty_block_that_cost_more_on_one_side_makes_no_difference():
     wrong = 0
     for seed in range(60):

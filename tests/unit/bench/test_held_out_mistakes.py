@@ -61,6 +61,7 @@ def named():
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_nine_in_ten_are_named(named):
     missed = [(kind, name, named[name]) for kind, name, _ in DESCRIPTIONS if kind not in named[name]]
 

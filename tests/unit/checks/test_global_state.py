@@ -135,6 +135,7 @@ assert torch.get_default_dtype() == torch.float32
 """)
 
 
+@pytest.mark.slow
 def test_putting_settings_back_imports_no_compiler() -> None:
     code = (
         "import sys, torch\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # One process of its own: the settings are global, and torch complains when the two interfaces are mixed.
 PROGRAM = """
 import torch
@@ -27,6 +29,7 @@ print(tf32_state())
 """
 
 
+@pytest.mark.slow
 def test_the_setting_is_read_through_both_interfaces() -> None:
     shown = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
 

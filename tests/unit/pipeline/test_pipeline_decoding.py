@@ -202,6 +202,7 @@ def test_a_worker_that_dies_is_an_error_that_names_the_sample(ahead: bool) -> No
     assert error.value.next
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_sample_that_never_comes_ends_at_the_limit(workers: int, ahead: bool) -> None:

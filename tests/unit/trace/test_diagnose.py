@@ -123,6 +123,7 @@ def test_large_operators_are_computing_on_a_cpu() -> None:
     assert "compute" == attribute(TorchLoop(lambda: large @ large, warm_up=1).record(4), skip=1).dominant
 
 
+@pytest.mark.slow
 def test_python_lines_are_named_where_they_are_recorded() -> None:
     def slow() -> None:
         sum(i * i for i in range(20_000))

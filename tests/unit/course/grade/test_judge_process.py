@@ -109,6 +109,7 @@ def held_up(judge: Judge) -> int:
     return judge._process.pid
 
 
+@pytest.mark.slow
 def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
     exercise: Exercise, monkeypatch: pytest.MonkeyPatch
 ):

@@ -43,6 +43,7 @@ def test_text_that_is_no_python_imports_nothing(code: str):
     assert [] == imported(code)
 
 
+@pytest.mark.slow
 def test_finding_out_imports_nothing():
     code = (
         "import sys\nfrom edl_labs.course.grade.grader import preload_of\n"

@@ -41,6 +41,7 @@ def test_a_build_makes_notebooks_goldens_and_the_table(course: Course) -> None:
     assert [(1, 4), (2, 4), (3, 4), (4, 4)] == steps
 
 
+@pytest.mark.slow
 def test_a_rebuild_changes_no_byte_not_even_in_another_process(built: Course) -> None:
     before = generated(built)
     code = (

@@ -63,6 +63,7 @@ def test_a_mutant_that_loses_under_some_seeds_is_killed_and_told(course: Course)
     assert one.killed == one.mutants - len(one.survivors)
 
 
+@pytest.mark.slow
 def test_mutants_that_hang_or_end_their_process_are_killed_and_the_rest_is_judged(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_mutants_that_hang_or_end_their_process_are_killed_and_the_rest_is_judge
     assert one.killed > 10
 
 
+@pytest.mark.slow
 def test_the_time_of_imports_gives_no_mutant_more_time(course: Course) -> None:
     start_s = 2.0
     kit.replace(kit.source(course), "def half_of", f"import time\n\ntime.sleep({start_s})\n\n\ndef half_of")

@@ -176,6 +176,7 @@ def test_a_compare_that_accepts_anything_is_found(course: Course) -> None:
     assert "a submission that returns" in found.text
 
 
+@pytest.mark.slow
 def test_a_compare_that_trusts_equality_is_no_way_in_because_objects_do_not_travel(course: Course) -> None:
     change_compare(
         course, DRAW, "return [float(x) for x in rng.integers(10, 99, 4)]"

@@ -89,6 +89,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_an_endless_cell_is_interrupted_and_costs_itself_alone(tmp_path: Path) -> None:
     path = submission(tmp_path, passed(*NAMES))
     made = nbformat.read(path, as_version=4)
@@ -117,7 +118,11 @@ def test_a_cell_that_is_not_python_is_told_by_its_number_in_jupyterlab(tmp_path:
 
 @pytest.mark.parametrize(
     ("source", "kind"),
-    [(STUBBORN, "cell-timeout"), ("import os; os._exit(0)", "dead"), ("exit()", "exit")],
+    [
+        pytest.param(STUBBORN, "cell-timeout", marks=pytest.mark.slow),
+        ("import os; os._exit(0)", "dead"),
+        ("exit()", "exit"),
+    ],
 )
 def test_a_notebook_that_does_not_end_is_4_with_the_points_before_it(tmp_path: Path, source: str, kind: str) -> None:
     path = submission(tmp_path, passed(*NAMES))

@@ -107,6 +107,7 @@ def test_a_notebook_that_does_not_run_through_fails(
     assert what == case.find("error").get("message")  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_loop_without_end_is_ended_even_if_it_swallows_interrupts(tmp_path: Path) -> None:
     source = "while True:\n    try:\n        while True: pass\n    except KeyboardInterrupt:\n        pass"
 
@@ -115,6 +116,7 @@ def test_a_loop_without_end_is_ended_even_if_it_swallows_interrupts(tmp_path: Pa
     assert "not reached" == report.notebooks[0].exercises[0].state
 
 
+@pytest.mark.slow
 def test_the_notebook_has_a_limit_of_its_own(tmp_path: Path) -> None:
     sleeps = [code("import time; time.sleep(2)", f"sleep-{number}") for number in range(4)]
 
@@ -123,6 +125,7 @@ def test_the_notebook_has_a_limit_of_its_own(tmp_path: Path) -> None:
     assert whats(report)[0].startswith("the notebook was still running after 5 s, in cell ")
 
 
+@pytest.mark.slow
 def test_a_flood_of_output_is_stopped(tmp_path: Path) -> None:
     limits = RunLimits(cell_s=20, notebook_s=60, output_bytes=1_000_000)
 
@@ -307,6 +310,7 @@ def test_a_limit_is_a_positive_number(value: float) -> None:
         RunLimits(cell_s=value)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_leaves_no_kernel_behind_and_starts_no_other_notebook(tmp_path: Path) -> None:
     beacon = code(
         "import os, pathlib; pathlib.Path(os.environ['BEACON']).write_text(str(os.getpid()))\nwhile True: pass"

@@ -49,6 +49,7 @@ def test_what_a_child_shares_is_in_the_upper_bound_twice_and_weighed_once(holder
     assert gauge.weigh() < 128 * MIB
 
 
+@pytest.mark.slow
 def test_orphans_of_the_session_are_counted(holder):
     code = (
         "import os, time\nif os.fork() == 0:\n    if os.fork() == 0: time.sleep(5); os._exit(0)\n    os._exit(0)\n"

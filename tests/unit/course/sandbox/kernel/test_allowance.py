@@ -69,6 +69,7 @@ def computing(kernel, *, cpu_s: float) -> str:
     return COMPUTES.format(end=spent_s + cpu_s)
 
 
+@pytest.mark.slow
 def test_an_answer_that_has_a_fifth_of_a_core_has_its_time_all_the_same(kernel, crowd):
     code = computing(kernel, cpu_s=0.6)
     os.sched_setaffinity(kernel.pid, {crowd})

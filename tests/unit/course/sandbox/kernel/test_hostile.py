@@ -82,7 +82,10 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+QUICK = ("swallows the interrupt", "endless frames")
+
+
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in BROKEN])
 def test_a_kernel_that_does_not_yield_is_ended(pool, name):
     code, kind = BROKEN[name]
     kernel = pool.kernel()
