@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.course.course_folder import without_grammars
+
+with without_grammars():  # four seconds for each process of the run
+    import jsonschema  # noqa: F401  (imported here without them, it stays so)
+
 # A shell starts what it runs in the background with Ctrl-C ignored, and Python then leaves it so; tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
