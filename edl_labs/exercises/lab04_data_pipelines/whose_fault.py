@@ -15,7 +15,7 @@ VERDICTS = ("data-bound", "compute-bound", "balanced")
 class WhoseFault:
     """Whether a loop is bound by its data, its computation or neither, from its timeline.
 
-    `student.whose_fault(timeline)` gives one of VERDICTS; seven loops of each, corrected for chance.
+    `student.whose_fault(timeline)` gives one of VERDICTS; eight loops of each, corrected for chance.
     """
 
     def probe(self, student: Any, case: Any) -> Any:

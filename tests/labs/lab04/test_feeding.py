@@ -250,6 +250,20 @@ def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged,
     assert 0.8 < judged("whose_fault", whose_fault=one_mistake).points < 1
 
 
+@pytest.mark.parametrize(("data_from", "compute_from"), [(1.0989, 1.1), (1.1011, 1.1), (1.1, 1.0989), (1.1, 1.1011)])
+def test_a_threshold_a_thousandth_off_loses_points(judged, data_from, compute_from):
+    def verdict(timeline):
+        times = {}
+        for span in timeline:
+            times.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+        loads = [later for row in times if row.startswith("worker") for later in times[row][1:]]
+        workers, steps = sum(row.startswith("worker") for row in times), times["device"][1:]
+        ratio = sum(loads) / len(loads) / workers / (sum(steps) / len(steps))
+        return "data-bound" if ratio > data_from else "compute-bound" if ratio < 1 / compute_from else "balanced"
+
+    assert 0.7 < judged("whose_fault", whose_fault=verdict).points < 1
+
+
 def test_medians_do_as_well_as_means(judged):
     from statistics import median
 
