@@ -139,7 +139,7 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     prefetcher.close()
     prefetcher.close()
     return {
-        "items": [int(item) for item in items],
+        "items": items,
         "error": type(came).__name__ if came else "",
         "message": str(came.args[0]) if came and came.args else "",
         "same": came is source.raised,

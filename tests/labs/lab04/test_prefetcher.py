@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy
 import pytest
 
 
@@ -133,3 +134,31 @@ def test_what_was_raised_ends_the_iteration_too(solution):
     with pytest.raises(OSError, match="record 2"):
         list(prefetcher)
     assert [] == in_time(lambda: list(prefetcher))
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (str, "items[0] is text; a number is expected"),
+        (lambda item: ("item", item), "items[0] is a list or a tuple; a number is expected"),
+        (lambda item: item + 0.5, "the items changed"),
+    ],
+)
+def test_items_that_became_something_else_are_told_as_what_came(judged, solution, kind, told):
+    class Changes(solution["Prefetcher"]):
+        def __iter__(self):
+            return (kind(item) for item in super().__iter__())
+
+    outcome = judged("prefetcher", Prefetcher=Changes)
+
+    assert 0 == outcome.points
+    assert told in outcome.what
+
+
+@pytest.mark.parametrize("kind", [float, numpy.int64, numpy.asarray])
+def test_items_may_be_any_kind_of_whole_number(judged, solution, kind):
+    class Kinds(solution["Prefetcher"]):
+        def __iter__(self):
+            return (kind(item) for item in super().__iter__())
+
+    assert "passed" == judged("prefetcher", Prefetcher=Kinds).state
