@@ -1,9 +1,11 @@
-"""diagnose: what a case is made of, without its sizes, tells next to nothing about what limits it."""
+"""diagnose: what a case is made of, and what labelled one its numbers are most like, tell next to nothing."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
+import numpy as np
 import pytest
 
 SECRET, LEARNT = range(1000, 1200), range(2000, 2100)
@@ -54,6 +56,55 @@ def test_a_case_without_its_sizes_does_not_tell_the_limiter(exercises, solution,
 
     # Once in a hundred times, as luck may: two of 200 draws, and three standard deviations more.
     assert {} == {way: lucky for way, shares in earned.items() if (lucky := sum(s > 0 for s in shares)) > 6}
+
+
+def numbers(case):
+    """The logarithms of a case's sizes, of its machine, and of both."""
+    layer, machine = case["layer"], case["machine"]
+    sides = [layer.get(one, layer.get(other, 1)) for one, other in (("m", "batch"), ("n", "outputs"), ("k", "inputs"))]
+    elements = layer.get("elements", layer.get("rows", 1) * layer.get("features", 1))
+    sizes = [*map(math.log, (*sides, elements)), float(len(layer) == 5)]
+    chip = [math.log(machine[name]) for name in ("sms", "peak_flop_per_s", "bandwidth_byte_per_s")]
+    return {"sizes": sizes, "work": [sum(sizes)], "machine": chip, "sizes and machine": [*sizes, *chip]}
+
+
+@pytest.mark.parametrize("seeds", [pytest.param([1], id="the public cases"), HUNDRED])
+def test_the_most_similar_case_does_not_tell_the_limiter(exercises, solution, seeds):
+    exercise = exercises["diagnose"]
+
+    def answered(seed):
+        cases = exercise.draw_cases(seed)
+        return [numbers(case) for case in cases], [solution["diagnose"](c["layer"], c["machine"]) for c in cases]
+
+    learnt, draws = [answered(seed) for seed in seeds], [answered(seed) for seed in SECRET[:100]]
+    labels = [label for _, drawn in learnt for label in drawn]
+    earned = {}
+    for way in learnt[0][0][0]:
+        known = np.array([case[way] for cases, _ in learnt for case in cases])
+        spread = known.std(axis=0) + 1e-9
+        shares = []
+        for cases, right in draws:
+            asked = np.array([case[way] for case in cases])
+            nearest = (((asked[:, None] - known[None]) / spread) ** 2).sum(axis=2).argmin(axis=1)
+            hits = [float(labels[at] == answer) for at, answer in zip(nearest, right, strict=True)]
+            shares.append(exercise.spec.combine(hits))
+        earned[way] = sum(shares) / len(shares)
+
+    assert {} == {way: share for way, share in earned.items() if share > 0.02}
+    assert earned["sizes"] == earned["work"] == 0 or len(seeds) > 1
+
+
+def test_each_product_comes_with_each_answer_and_each_other_layer_with_both(exercises, solution):
+    for seed in range(20):
+        answers = {}
+        for case in exercises["diagnose"].draw_cases(seed):
+            layer, machine = case["layer"], case["machine"]
+            answers.setdefault(tuple(layer.items()), []).append(solution["diagnose"](layer, machine))
+
+        others = [["latency", "memory"]] * 2
+        assert sorted([*[["latency", "math", "memory"]] * 4, ["math", "math"], *others]) == sorted(
+            map(sorted, answers.values())
+        )
 
 
 def test_kinds_are_limited_alike_in_every_draw(exercises, solution):

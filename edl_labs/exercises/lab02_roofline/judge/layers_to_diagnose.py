@@ -1,124 +1,97 @@
-"""The cases of diagnose: layers and machines, so many of each limiter, none near the ridge."""
+"""The cases of diagnose: layers that come again on other machines, with another answer each time.
+
+Each layer lies close to its thresholds on each machine, but not so close that a rounded number decides. What a layer is
+tells nothing then, since the same one has every answer, and what a machine is next to nothing, since layers that lie
+one step apart meet the same machine from both sides.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab02_roofline.judge.drawn_operations import OPERATIONS
 
-_CLEAR = 1.15  # nearer to the ridge, a rounded peak or bandwidth would decide
-# Tiles along the two sides of a product that make as many blocks as there are SMs.
-_GRIDS = {80: (8, 10), 108: (9, 12), 132: (11, 12)}
-# Six of each, with those of `_edges`: limiter, whether the intensity suggests another one, whether it is a product.
-# Half of the latency-limited ones lie above the ridge, and two memory-limited ones above a V100's ridge. Kinds tell
-# little: of 14 products 4, 6 and 4 are limited by latency, math and memory, of the 4 others 2 by latency, 2 by memory.
-_QUOTA = {
-    ("latency", True, True): 3,
-    ("latency", False, True): 1,
-    ("latency", False, False): 1,
-    ("math", False, True): 5,
-    ("memory", True, True): 2,
-    ("memory", False, True): 2,
-}
-_TEMPTING_FLOP_PER_BYTE = 150  # above a V100's ridge of 139
-# SMs, FP16 tensor FLOP/s, bytes per second: V100, A100 of 40 and 80 GB, H100, H200 (datasheets, dense).
-_MACHINES = (
-    {"sms": 80, "peak_flop_per_s": 125e12, "bandwidth_byte_per_s": 900e9},
-    {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 1555e9},
-    {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9},
-    {"sms": 132, "peak_flop_per_s": 989e12, "bandwidth_byte_per_s": 3350e9},
-    {"sms": 132, "peak_flop_per_s": 989e12, "bandwidth_byte_per_s": 4800e9},
-)
-
-
-# How often each of _MACHINES is drawn: two have no tempting layer, and plain memory-limited ones make up for that.
-_ANY = (0.2, 0.2, 0.2, 0.2, 0.2)
-_HOW_OFTEN = {("memory", True): (0, 1 / 3, 0, 1 / 3, 1 / 3), ("memory", False): (0.4, 1 / 15, 0.4, 1 / 15, 1 / 15)}
+_TILE_M, _TILE_N, _ELEMENTS = 256, 128, 1024  # deck [002]'s tile, and a block of 1024 threads
+_TILES = {"tile_m": _TILE_M, "tile_n": _TILE_N, "elements_per_block": _ELEMENTS}
+_LIMITERS = ("latency", "math", "memory")
+_LEVELS = 4  # products that come with each of the three answers
+# An intensity is so many times the ridge or one part of it; nearer, a rounded peak or bandwidth would decide.
+_CLEAR, _FAR = 1.2, 1.3
+_STEP = 1.56  # from level to level: a ridge above one intensity is a ridge below the next, 1.25 squared
+_FIRST_FLOP_PER_BYTE = (60, 90)  # ridges then reach from 46 to 450: an A100's in TF32, an H200's in FP8
+_FIRST_BLOCKS, _MORE_BLOCKS = (70, 100), 1.12  # SMs then reach from 62 to 160: 80 to 132 are real ones
 
 
 @draws("diagnose")
 def layers(rng: Any) -> list[Any]:
-    wanted = [kind for kind, count in _QUOTA.items() for _ in range(count)]
-    cases = [_fitting(rng, kind) for kind in wanted]
-    cases += _edges(rng)
+    reach = float(rng.uniform(*_FIRST_FLOP_PER_BYTE))
+    reaches = [reach * _STEP**level for level in range(_LEVELS)]
+    blocks = float(rng.uniform(*_FIRST_BLOCKS))
+    counts = [blocks * _MORE_BLOCKS**level for level in range(_LEVELS)]
+    products = [_product(rng, counts[i], reaches[j]) for j, i in enumerate(rng.permutation(_LEVELS))]
+    cases = [_on(rng, product, limiter) for product in products for limiter in _LIMITERS]
+    # As many of each answer: products make up for the other kinds, which no machine of today limits by math.
+    again = _product(rng, float(rng.choice(counts)), float(rng.choice(reaches)))
+    cases += [_on(rng, again, "math"), _on(rng, again, "math", spare=0)]
+    cases += [case for layer in (_relu(rng, counts), _norm(rng, counts)) for case in _twice(rng, layer, reaches)]
     return [cases[i] for i in rng.permutation(len(cases))]
 
 
-def _machine(rng: Any, how_often: tuple[float, ...] = _ANY) -> dict[str, Any]:
-    drawn = _MACHINES[int(rng.choice(len(_MACHINES), p=how_often))]
-    return {**drawn, "tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
+def _product(rng: Any, blocks: float, reach: float) -> dict[str, Any]:
+    """A product of about so many tiles, the last ones not full, and of an intensity of `reach` FLOP/B.
+
+    The intensity of a 2-byte product is the harmonic sum of its sides, deck [002].
+    """
+    while True:
+        rows = int(rng.integers(2, 21))
+        m = _TILE_M * rows - int(rng.integers(1, 200))
+        n = _TILE_N * max(1, round(blocks / rows)) - int(rng.integers(1, 100))
+        rest = 1 / reach - 1 / m - 1 / n
+        if rest > 0.1 / reach:
+            break
+    names = ("m", "n", "k") if rng.random() < 0.5 else ("batch", "outputs", "inputs")
+    kind = "gemm" if "m" in names else "linear"
+    return {"kind": kind, "itemsize": 2, **dict(zip(names, (m, n, round(1 / rest)), strict=True))}
 
 
-def _edges(rng: Any) -> list[dict[str, Any]]:
-    """As many blocks as SMs, some of them not full: a product (math), a ReLU and a norm (memory); and a block fewer."""
-    wide, plain, normed, fewer = (_machine(rng) for _ in range(4))
-    rows, columns = _GRIDS[wide["sms"]]
-    product = {"kind": "gemm", "itemsize": 2, "k": int(rng.integers(4096, 8192))}
-    product |= {"m": 256 * rows - int(rng.integers(1, 200)), "n": 128 * columns - int(rng.integers(1, 100))}
-    relu = {"kind": "relu", "elements": 1024 * plain["sms"] - int(rng.integers(1, 1000)), "itemsize": 2}
-    # The last blocks of the first norm hold few elements, those of the second would be full with a row more.
-    norm, short = (
-        {
-            "kind": "layer_norm",
-            "rows": (1024 * (machine["sms"] - less)) // features,
-            "features": features,
-            "itemsize": 2,
-        }
-        for machine, less, features in ((normed, 0, int(rng.integers(65, 500))), (fewer, 1, int(rng.integers(65, 500))))
-    )
-    made = zip((product, relu, norm, short), (wide, plain, normed, fewer), strict=True)
-    return [{"layer": layer, "machine": machine} for layer, machine in made]
+def _on(rng: Any, layer: dict[str, Any], limiter: str, *, spare: int | None = None) -> dict[str, Any]:
+    """A product on a machine where `limiter` limits it, with `spare` blocks more than SMs (drawn where it is None)."""
+    m, n, k = _sides(layer)
+    tiles = -(-m // _TILE_M) * -(-n // _TILE_N)
+    more = int(rng.integers(1, round((_MORE_BLOCKS - 1) * tiles))) if spare is None else spare
+    sms = tiles + more if limiter == "latency" else tiles - more
+    above = limiter == "math" or (limiter == "latency" and rng.random() < 0.5)
+    times = float(rng.uniform(_CLEAR, _FAR))
+    reach = 1 / (1 / m + 1 / n + 1 / k)
+    return {"layer": dict(layer), "machine": _machine(rng, sms, reach / times if above else reach * times)}
 
 
-def _fitting(rng: Any, kind: tuple[str, bool, bool]) -> dict[str, Any]:
-    """A layer of a kind, on a machine that is drawn first, so that the machine does not tell the limiter."""
-    machine = _machine(rng, _HOW_OFTEN.get(kind[:2], _ANY))
-    while _kind(case := _draw(rng, machine)) != kind:
-        pass
-    return case
+def _sides(layer: dict[str, Any]) -> tuple[int, int, int]:
+    names = ("m", "n", "k") if layer["kind"] == "gemm" else ("batch", "outputs", "inputs")
+    m, n, k = (layer[name] for name in names)
+    return m, n, k
 
 
-def _draw(rng: Any, machine: dict[str, Any]) -> dict[str, Any]:
-    kind = str(rng.choice(["gemm", "gemm", "gemm", "linear", "linear", "relu", "layer_norm"]))
-    layer = {"kind": kind, **(OPERATIONS[kind](rng) if kind in ("relu", "layer_norm") else {}), "itemsize": 2}
-    powers = [int(2 ** float(rng.uniform(4, 13.5))) for _ in range(3)]
-    if kind == "gemm":
-        layer |= dict(zip(("m", "n", "k"), powers, strict=True))
-    elif kind == "linear":
-        layer |= dict(zip(("batch", "outputs", "inputs"), powers, strict=True))
-    elif kind == "relu" and rng.random() < 0.5:
-        layer["elements"] = int(rng.integers(2000, 120_000))
-    elif kind == "layer_norm" and rng.random() < 0.5:
-        layer |= {"rows": int(rng.integers(8, 60)), "features": int(rng.integers(64, 1500))}
-    return {"layer": layer, "machine": dict(machine)}
+def _machine(rng: Any, sms: int, ridge: float) -> dict[str, Any]:
+    bandwidth = round(float(rng.uniform(900, 4800))) * 1e9
+    peak = round(ridge * bandwidth / 1e11) * 1e11
+    return {"sms": sms, "peak_flop_per_s": peak, "bandwidth_byte_per_s": bandwidth, **_TILES}
 
 
-def _kind(case: Any) -> tuple[str, bool, bool]:
-    """The limiter of a case that no rounding decides (or nothing), whether its intensity suggests another, and kind."""
-    machine, reach, is_product = case["machine"], _reach(case["layer"]), bool(_sides(case["layer"]))
-    over = reach * machine["bandwidth_byte_per_s"] / machine["peak_flop_per_s"]
-    if _blocks(**case) < machine["sms"]:
-        return "latency", over > 1, is_product
-    limiter = "math" if over > _CLEAR else "memory" if over < 1 / _CLEAR else ""
-    return limiter, limiter == "memory" and reach > _TEMPTING_FLOP_PER_BYTE, is_product
+def _relu(rng: Any, counts: list[float]) -> dict[str, Any]:
+    elements = _ELEMENTS * round(float(rng.choice(counts))) - int(rng.integers(1, 1000))
+    return {"kind": "relu", "elements": elements, "itemsize": 2}
 
 
-def _sides(layer: Any) -> list[int]:
-    """Rows, columns and inner side of a product; nothing for the other kinds."""
-    names = {"gemm": ("m", "n", "k"), "linear": ("batch", "outputs", "inputs")}.get(layer["kind"], ())
-    return [layer[name] for name in names]
+def _norm(rng: Any, counts: list[float]) -> dict[str, Any]:
+    """A norm whose last block would be full with a row more."""
+    features = int(rng.integers(65, 500))
+    rows = (_ELEMENTS * round(float(rng.choice(counts)))) // features
+    return {"kind": "layer_norm", "rows": rows, "features": features, "itemsize": 2}
 
 
-def _reach(layer: Any) -> float:
-    # FLOP/B of a 2-byte product: the harmonic sum of its sides, deck [002]. Others are far below every ridge.
-    return 1 / sum(1 / side for side in _sides(layer)) if _sides(layer) else 0.0
-
-
-def _blocks(layer: Any, machine: Any) -> int:
-    if _sides(layer):
-        m, n, _ = _sides(layer)
-        return math.ceil(m / machine["tile_m"]) * math.ceil(n / machine["tile_n"])
-    elements = layer.get("elements") or layer["rows"] * layer["features"]
-    return math.ceil(elements / machine["elements_per_block"])
+def _twice(rng: Any, layer: dict[str, Any], reaches: list[float]) -> list[dict[str, Any]]:
+    """On a machine with as many SMs as the layer has blocks, and on one with an SM more."""
+    blocks = -(-layer.get("elements", layer.get("rows", 0) * layer.get("features", 0)) // _ELEMENTS)
+    ridges = [float(rng.choice(reaches)) * float(rng.uniform(_CLEAR, _FAR)) for _ in range(2)]
+    return [{"layer": dict(layer), "machine": _machine(rng, blocks + i, ridge)} for i, ridge in enumerate(ridges)]
