@@ -13,6 +13,7 @@ from edl_labs.checks._exercise import Exercise
 from edl_labs.checks._judge import MISFORMED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
+from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
@@ -23,6 +24,7 @@ from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError
 
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined.*", re.DOTALL)
+_ARGUMENTS = re.compile(r"your code raised TypeError: (\w+)\(\) ((?:got|takes|missing) .*argument.*)", re.DOTALL)
 _HINTS_SHOWN: dict[str, int] = {}
 _SLOW_S = 10.0  # most checks take less than 1 s; after so long people wonder
 _MAX_LINES = 20  # half a screen
@@ -116,12 +118,27 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *
         return Outcome(*(name, lab.lab, "not attempted", 0.0, known.points), what=what, why=why, next=then)
     outcome = judge(exercise, cases, records, wants, points=known.points)
     outcome = replace(outcome, printed=_printed(texts, outcome.case_index))
-    asked = asked_for(lab.lab, name) if outcome.what.startswith(MISFORMED) else ""
-    outcome = replace(outcome, next=f"return what is asked for: {asked}") if asked else outcome
+    index = outcome.case_index
+    if index is not None and index < len(records):
+        answer = yours(exercise.spec, cases[index], records[index])
+        outcome = replace(outcome, case_text="\n".join(filter(None, (outcome.case_text, answer))))
+    outcome = _with_signature(outcome)
     if alone or outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
         return outcome
     broken = [used for used in exercise.uses if _outcome(used, names, printed, alone=True).state != "passed"]
     return _builds_on(outcome, broken[0]) if broken else outcome
+
+
+def _with_signature(outcome: Outcome) -> Outcome:
+    """An answer of another kind, and a function that takes other arguments, are told by what the cell asks for."""
+    called = _ARGUMENTS.match(outcome.what)
+    if not called and not outcome.what.startswith(MISFORMED):
+        return outcome
+    asked = asked_for(outcome.lab, outcome.name)
+    if called and f"`{called[1]}(" in asked:
+        what = f"{called[1]} takes other arguments than those that it is called with"
+        return replace(outcome, what=what, why=called[2], next=f"keep the line with def as it was: {asked}")
+    return replace(outcome, next=f"return what is asked for: {asked}") if asked and not called else outcome
 
 
 def _collected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,9 @@ from edl_labs.errors import Wrong
 from edl_labs.values import Value
 
 STATES = ("not attempted", "wrong", "partly", "passed")
-MISFORMED = "the result has the wrong form"
+MISFORMED = "another kind of answer is asked for"
+_PATH = re.compile(r"^value(\[[^\]]*\])*")  # where in the evidence: no student has seen that
+_AN_EXCEPTION = re.compile(r"object of type (Exception|\w+Error),")
 _INCOMPARABLE = "the result could not be compared"
 
 
@@ -84,15 +87,18 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
 
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
     try:
-        result = exercise.spec.compare(case, _formed(exercise, _value(exercise, record), want), want)
+        result = exercise.spec.compare(case, _formed(exercise, _value(exercise, case, record), want), want)
         return (1.0 if result is None or result is True else _award(result)), None
     except Wrong as wrong:
         return 0.0, wrong
     except Misfit as problem:
-        return 0.0, Wrong(
-            f"the result has the wrong form: {problem}",  # whole here: graded classes are shown known sentences alone
-            why="its form is compared before its values",
-            next="compare what your function returns with what the text above the cell asks for",
+        return (
+            0.0,
+            Wrong(
+                f"another kind of answer is asked for: {problem}",  # graded classes are shown known sentences
+                why="what kind of answer came is looked at before its values",
+                next="compare what your function returns with what the text above the cell asks for",
+            ),
         )
     except Exception as error:
         return 0.0, Wrong(
@@ -139,11 +145,15 @@ def _award(result: Any) -> float:
     return float(result) if type(result) in (int, float) and 0 <= result <= 1 else 0.0
 
 
-def _value(exercise: Exercise, record: Any) -> Any:
+def _value(exercise: Exercise, case: Any, record: Any) -> Any:
     if isinstance(record, dict) and "value" in record:
         return record["value"]
     if isinstance(record, dict) and isinstance(record.get("error"), dict):
         error = {key: str(record["error"].get(key, "")) for key in ("type", "message", "line")}
+        raised = getattr(exercise.spec, "raised", None)  # says what raising this means here, or None
+        known = raised(case, error["type"]) if raised is not None else None
+        if known is not None:
+            raise known
         at = f"at `{error['line']}`" if error["line"] else "in your code"
         raise Wrong(
             f"your code raised {error['type']}: {error['message']}".rstrip(": "),
@@ -159,8 +169,14 @@ def _value(exercise: Exercise, record: Any) -> Any:
             next="get the lab's new text with `edl-labs start`, read that section again and write the function anew",
         )
     if isinstance(record, dict) and "unplain" in record:
+        if _AN_EXCEPTION.search(str(record["unplain"])):
+            raise Wrong(
+                "an exception came back as the answer",
+                why="whoever calls the function goes on as if nothing had happened",
+                next="write `raise` in front of it, not `return`",
+            )
         raise Wrong(
-            str(record["unplain"]),
+            _PATH.sub("what came back", str(record["unplain"]), count=1),
             why="results are compared as plain numbers, text, lists, dicts, arrays or tensors",
             next="return those instead of an object of your own",
         )

@@ -11,6 +11,7 @@ from edl_labs.checks.plain_data import MAX_NODES
 from edl_labs.units import counted
 
 MAX_SHOWN = 1500  # characters: about half a screen
+_MAX_ANSWER = 500  # characters: some five lines below the case
 _EXACT_WHOLE = 1 << 53  # up to here every whole number is a double
 _ARRAYS = ("an array", "a tensor")
 
@@ -19,26 +20,25 @@ class Misfit(Exception):
     """A value has another form than the one asked for. Its text says how."""
 
 
-def fitted(got: Any, want: Any, where: str = "it") -> Any:
+def fitted(got: Any, want: Any, key: str = "") -> Any:
     """`got` in the form of `want`, where it is right but for its form; Misfit, in words, where it is not.
 
     An array or tensor without dimensions passes for a number, one with dimensions for a list, a whole float for an
     int, an int for a float. Dicts must have the same keys, arrays the same number of dimensions. List lengths may
-    differ: how many is for `compare` to say. docs/grading.md has the table.
+    differ: how many is for `compare` to say. docs/grading.md has the table. `key` is that of the dict around it.
 
     >>> fitted({"a": 1, "n": 3.0}, {"a": 2.0, "n": 4})
     {'a': 1, 'n': 3}
     """
     got = _unpacked(got, want)
     if _kind(got) != _kind(want):
-        came = "a list or a tuple" if isinstance(got, list) else _kind(got)
-        raise Misfit(f"{where} is {came}; {_kind(want)} is expected")
+        raise Misfit(f"{_at(key)}{_kind(got)} came where {_kind(want)} belongs")
     if isinstance(want, dict):
-        return _fitted_dict(got, want, where)
+        return _fitted_dict(got, want)
     if isinstance(want, list) and want:
-        return _fitted_list(got, want, where)
+        return _fitted_list(got, want, key)
     if _kind(want) in _ARRAYS and got.ndim != want.ndim:
-        raise Misfit(f"{where} has {counted(got.ndim, 'dimension')}, not {want.ndim}")
+        raise Misfit(f"{_at(key)}it has {counted(got.ndim, 'dimension')}, not {want.ndim}")
     return int(got) if type(want) is int and type(got) is float and _is_whole(got) else got
 
 
@@ -70,25 +70,26 @@ def _is_whole(value: float) -> bool:
     return value.is_integer() and abs(value) <= _EXACT_WHOLE
 
 
-def _fitted_dict(got: dict[str, Any], want: dict[str, Any], where: str) -> dict[str, Any]:
+def _at(key: str) -> str:
+    """Where in a dict something is. No place in a list: which it is says how evidence was gathered, to no student."""
+    return f"{key}: " if key else ""
+
+
+def _fitted_dict(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
     for key in want:
         if key not in got:
-            raise Misfit(f"{where} has no {key!r}")
+            raise Misfit(f"it has no {key!r}")
     extra = sorted(set(got) - set(want))
     if extra:
-        raise Misfit(f"{where} has {extra[0]!r}, which is not asked for")
-    fits = {key: fitted(got[key], want[key], key if where == "it" else f"{where}[{key!r}]") for key in want}
+        raise Misfit(f"it has {extra[0]!r}, which is not asked for")
+    fits = {key: fitted(got[key], want[key], key) for key in want}
     return {key: fits[key] for key in got}
 
 
-def _fitted_list(got: list[Any], want: list[Any], where: str) -> list[Any]:
+def _fitted_list(got: list[Any], want: list[Any], key: str) -> list[Any]:
     compared = len(got) if len({_kind(item) for item in want}) == 1 else min(len(got), len(want))
-    fits = [fitted(got[i], want[min(i, len(want) - 1)], _item(where, i)) for i in range(compared)]
+    fits = [fitted(got[i], want[min(i, len(want) - 1)], key) for i in range(compared)]
     return fits + got[compared:]
-
-
-def _item(where: str, place: int) -> str:
-    return f"item {place} of it" if where == "it" else f"{where}[{place}]"
 
 
 def _kind(value: Any) -> str:
@@ -101,10 +102,46 @@ def _kind(value: Any) -> str:
     if isinstance(value, str):
         return "text"
     if isinstance(value, list):
-        return "a list"
+        return "a list or a tuple"
     if isinstance(value, dict):
         return "a dict"
     return "an array" if type(value).__module__ == "numpy" else "a tensor"
+
+
+def yours(spec: Any, case: Any, record: Any) -> str:
+    """What the student's code gave for a case, as text that stands below it; empty where there is nothing to read.
+
+    A spec whose evidence is not what the function returned has its own `yours(case, got)`; one with a `form`, such as a
+    recorded program, shows nothing without it.
+    """
+    if not isinstance(record, dict) or "value" not in record:
+        return ""
+    own = getattr(spec, "yours", None)
+    if own is None and hasattr(spec, "form"):
+        return ""
+    try:
+        text = own(case, record["value"]) if own is not None else answer_text(record["value"])
+    except Exception:  # evidence can be anything; what is wrong with it has been said
+        return ""
+    return f"yours: {text}" if text else ""
+
+
+def answer_text(value: Any) -> str:
+    """An answer as its student would write it, its floats at seven digits, cut to a few lines.
+
+    >>> answer_text([1 / 3, 4])
+    '[0.3333333, 4]'
+    """
+    text = pprint.pformat(_short(value), compact=True, width=92, sort_dicts=False)
+    return text if len(text) <= _MAX_ANSWER else f"{text[:_MAX_ANSWER]} …"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    if isinstance(value, list):
+        return [_short(item) for item in value]
+    return {key: _short(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def shown(case: Any, show: Callable[[Any], str] | None = None) -> str:

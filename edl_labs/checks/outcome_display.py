@@ -49,7 +49,7 @@ def outcome_text(outcome: Outcome) -> str:
             if text:
                 lines.append(f"  {word + ':':<5} {_indent(text)}")
     if outcome.case_text:
-        lines.append(f"  {_case_title(outcome)}:\n    {_indent(outcome.case_text)}")
+        lines.append(f"  {_case_title(outcome)}:\n    {_indent(outcome.case_text)}\n    {_case_call(outcome)}")
     if outcome.printed.strip():
         lines.append(f"  {_printed_title(outcome).lower()}: {_indent(_cut(outcome.printed))}")
     return "\n".join(lines)
@@ -72,7 +72,7 @@ def outcome_html(outcome: Outcome) -> str:
         ]
     if outcome.case_text:
         title = _case_title(outcome).capitalize()
-        rows.append(_details(title, outcome.case_text, is_open=True))
+        rows.append(_details(title, f"{outcome.case_text}\n{_case_call(outcome)}", is_open=True))
     if outcome.printed.strip():
         rows.append(_details(_printed_title(outcome), _cut(outcome.printed), is_open=False))
     body = "".join(rows)
@@ -189,6 +189,10 @@ def _case_title(outcome: Outcome) -> str:
     failing = outcome.cases_total - outcome.cases_right
     place = f"case {(outcome.case_index or 0) + 1} of {outcome.cases_total}"
     return f"{place}; {failing} {'is' if failing == 1 else 'are'} not right"
+
+
+def _case_call(outcome: Outcome) -> str:
+    return f'case("{outcome.name}", {(outcome.case_index or 0) + 1}) gives these inputs as values'
 
 
 def show_running(name: str, after_s: float) -> None:

@@ -14,12 +14,15 @@
 #
 # **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
 # figures that say where they come from. In each section, *write your prediction down* before you run the next cell.
+# `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;
+# `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.
+#
 # Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003] performance and
 # profiling.
 
 # %% setup
 try:
-    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error

@@ -19,10 +19,13 @@
 # *write your prediction down* before you run the next cell. Slides are quoted by their deck: [000] optimizing
 # training pipelines, [002] software perspective, [003] performance and profiling. Stuck? `hint("encode_decode")`
 # gives hints for that exercise, one at a time, each saying more; every exercise has some.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("encode_decode")` gives that
+# case's inputs as Python values, to try your code on.
 
 # %% setup
 try:
-    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error

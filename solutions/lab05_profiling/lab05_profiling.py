@@ -17,10 +17,13 @@
 # machine, whatever it is. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
 # deck: [000] training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
 # hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("self_times")` gives that
+# case's inputs as Python values, to try your code on.
 
 # %% setup
 try:
-    from edl_labs import Progress, check, hint  # noqa: F401
+    from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error

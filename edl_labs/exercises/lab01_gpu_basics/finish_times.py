@@ -34,6 +34,11 @@ class FinishTimes:
                 before = want[count - 1] if count else [0.0, 0.0]
                 raise _explain(case, count, pair, before=before, right=right)
 
+    def yours(self, case: Any, got: Any) -> str:
+        """The last answer, for the whole program, in the text's unit."""
+        host_s, device_s = got[-1]
+        return f"after the whole program, host {1e6 * host_s:.1f} µs, device {1e6 * device_s:.1f} µs"
+
     def show(self, case: Any) -> str:
         lines = [f"{i}. {name:<14}{1e6 * seconds:8.1f} µs" for i, (name, seconds) in enumerate(case["program"], 1)]
         return "\n".join([f"launch_s = {1e6 * case['launch_s']:.1f} µs", *lines])
@@ -75,7 +80,7 @@ def _sync_symptom(pair: Any, before: Any, right: Any) -> tuple[str, str]:
         return "a sync gives the device work", "a sync only waits; what does it do to the device's time?"
     if pair[0] < before[0]:
         return "a sync turned the host's clock back", "the device may have been done long before; what then?"
-    if close(pair[0], before[0]):
+    if pair[0] < right[0]:
         return "a sync did not wait for the device", "when may the host go on after a sync?"
     return "a sync took too long", "a sync has no duration of its own: it ends as soon as two things have happened"
 

@@ -41,6 +41,10 @@ class HonestTimer:
         """Nothing: the judge needs no reference, and its program would be a timer to copy."""
         return {}
 
+    def yours(self, case: Any, got: Any) -> str:
+        """The number alone: the program is long."""
+        return f"{seconds(got['seconds_per_call'])} a call"
+
     def show(self, case: Any) -> str:
         known = case["parameters"]
         return (
@@ -110,10 +114,10 @@ def _faults(window: Window) -> str:
     """What makes a window's time no time of its calls; empty when nothing does."""
     if not window.ends_drained:
         return "the last reading was taken before the device was done"
+    if window.starts_cold:  # before it was called at all there is nothing to drain
+        return "the first call is in the measurement"
     if not window.starts_drained:
         return "the first reading was taken while the device was still at work"
-    if window.starts_cold:
-        return "the first call is in the measurement"
     if window.tick_s > TOLERANCE * window.elapsed_s:
         return "too few calls for this clock"
     return ""
@@ -134,10 +138,13 @@ def _unexplained(every: list[Window], value: Any, *, is_right: bool) -> Wrong:
     near += [w for w in every if w.elapsed_s == 0 and close(value, 0.0, atol=0.0)]
     if near:
         return _told(max(near, key=lambda window: window.calls), value)
-    total = [w for w in every if close(value, w.elapsed_s, rtol=1e-3) or close(value, 1e3 * w.per_call_s, rtol=1e-3)]
-    if total:
-        why = f"it is {seconds(value)}, which is a run's whole time or a time in milliseconds"
-        return Wrong("the number is not the seconds of one call", why=why, next="divide the time by the calls in it")
+    if any(close(value, window.elapsed_s, rtol=1e-3) for window in every):
+        why = f"{seconds(value)} came back, which is all the time between two readings"
+        return Wrong("that is the time of all calls together", why=why, next="divide the time by the calls in it")
+    for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
+        if any(close(value, factor * window.per_call_s, rtol=1e-3) for window in every):
+            why = f"{value:.4g} came back, which would be {seconds(value)}"
+            return Wrong(f"the number is in {unit}", why=why, next="return seconds: text is made elsewhere")
     if is_right:
         return Wrong(
             "no two readings explain the number",

@@ -15,14 +15,31 @@ class PeakFromClock:
     `student.peak_flop_per_s(row, dtype, sm_count=, clock_mhz=)` gives FLOP/s on the faster unit, or 0.0.
     """
 
+    loose = True  # None, for a dtype that is not there, has a sentence of its own
+
     def probe(self, student: Any, case: Any) -> Any:
         return student.peak_flop_per_s(
             case["row"], case["dtype"], sm_count=case["sm_count"], clock_mhz=case["clock_mhz"]
         )
 
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """A look-up of a dtype that a unit does not have."""
+        if error != "KeyError" or all(case["dtype"] in unit for unit in case["row"].values()):
+            return None
+        return Wrong(
+            "your code raised KeyError for a dtype that a unit does not have",
+            why=f"asked for {case['dtype']} on an SM with {case['row']}",
+            next="a unit without the dtype does none of it a clock; when neither unit has it, return 0.0",
+        )
+
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got is None and not want:
+            why = f"asked for {case['dtype']} on an SM with {case['row']}"
+            raise Wrong("None came back for a dtype that the SM does not have", why=why, next="return 0.0 then")
         if close(got, want, rtol=1e-9):
             return
+        if not isinstance(got, (int, float)):
+            raise Wrong("a number of FLOP/s is asked for", why=f"{str(got)[:30]} came back", next="return the rate")
         ratio = got / want if want else float("inf")
         why = f"asked for {case['dtype']} on an SM with {case['row']}"
         raise Wrong(*_peak_mistake(case, ratio), why=why, next=_peak_next(ratio, want))
@@ -41,6 +58,13 @@ class FasterThanLight:
             return {"refused": False, "fraction": student.fraction_of_light(case["time_s"], **work)}
         except ValueError:
             return {"refused": True, "fraction": 0.0}
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """An impossible time that was refused with something else."""
+        if error not in ("Exception", "RuntimeError", "AssertionError", "ArithmeticError", "OverflowError"):
+            return None
+        why = "whoever calls the function catches ValueError, and nothing else that may be a bug"
+        return Wrong(f"{error} was raised where ValueError is asked for", why=why, next="`raise ValueError(...)`")
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if want["refused"] and not got["refused"]:
@@ -144,6 +168,9 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     return Wrong(what, why=why, next="put both bounds beside the time and compare")
 
 
+_BYTES_CODED = "the line code was left out of a rate in bytes"
+
+
 def _transfer_mistake(case: Any, ratio: float) -> Wrong:
     binary = any(unit.split()[1][1:2] == "i" for unit in (case["size"], case["rate"]))
     efficiency = 1.0 if case["efficiency"] is None else case["efficiency"]
@@ -152,8 +179,12 @@ def _transfer_mistake(case: Any, ratio: float) -> Wrong:
         (1 / 8, "bit" in case["rate"], "a rate in bits was read as bytes", "which letter follows the prefix?"),
         (1 / 8 * efficiency, "bit" in case["rate"], "a rate in bits was read as bytes", "bit or B?"),
         (8.0, "bit" not in case["rate"], "a rate in bytes was read as bits", "which letter follows the prefix?"),
+        (efficiency, "bit" not in case["rate"], _BYTES_CODED, "does the line care how its rate is written?"),
         (efficiency, True, "the line code was left out", "only part of the line's bits carry data"),
         (efficiency**2, True, "the line code was applied the wrong way", "does it make a link faster?"),
+        (1e3, True, "milliseconds came back", "return seconds; text is made elsewhere"),
+        (1e6, True, "microseconds came back", "return seconds; text is made elsewhere"),
+        (1 / 60, True, "minutes came back", "return seconds; text is made elsewhere"),
         (1 / 3600, True, "hours came back", "return seconds; text is made elsewhere"),
         (1 / 86400, True, "days came back", "return seconds; text is made elsewhere"),
     ]

@@ -25,7 +25,7 @@ class TileQuantization:
         if got[0] != want[0]:
             raise _tile_mistake(case, got[0])
         if not close(got[1], want[1], rtol=1e-6, atol=1e-12):
-            raise _waste_mistake(got[1], want[1])
+            raise _waste_mistake(case, got, want[1])
         if got[2] != want[2]:
             raise _ragged_mistake(case, got[2], want)
 
@@ -80,7 +80,14 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
     )
 
 
-def _waste_mistake(wasted: Any, right: float) -> Wrong:
+def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
+    tiles, wasted = got[0], got[1]
+    if right and close(wasted, 100 * right, rtol=1e-6):
+        return Wrong("the wasted share is a percentage", why=f"{_say(wasted)} came back", next="a share is at most 1")
+    spare = tiles * case["tile_m"] * case["tile_n"] - case["m"] * case["n"]
+    if spare and close(wasted, spare, rtol=1e-6):
+        why = f"{_say(wasted)} came back, which counts elements"
+        return Wrong("that is how many elements are wasted", why=why, next="which share of all that is launched is it?")
     if close(wasted, 1 - right, rtol=1e-6, atol=1e-12):
         return Wrong("that is the useful share", why="the wasted one is asked for", next="they add up to 1")
     if right < 1 and close(wasted, right / (1 - right), rtol=1e-6, atol=1e-12):
@@ -152,14 +159,16 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
         )
     # Where several widths are equally good, no question asks for one of them.
     if width != right:
-        raise _width_mistake(case, width)
+        raise _width_mistake(case, width, right)
 
 
-def _width_mistake(case: Any, width: int) -> Wrong:
+def _width_mistake(case: Any, width: int, right: int) -> Wrong:
     if width == case["bound"]:
         what, why = "the widest matrix is not the best filled one", "the bound itself came back"
     elif width == case["bound"] // case["tile_n"] * case["tile_n"]:
         what, why = "the tiles are full, but the waves are not", "the widest whole number of tiles came back"
+    elif right == case["bound"]:
+        what, why = "another width fills the machine better", f"{width} came back; range(1, bound) leaves the bound out"
     else:
         what, why = "another width fills the machine better", f"{width} came back"
     return Wrong(what, why=why, next="compare, for each width, the wanted elements with what its waves could compute")

@@ -1,6 +1,5 @@
 # exercise: petabyte
 # told: the line code was left out
-# like: only_bits_are_coded.py
 
 
 def transfer_s(size, rate, *, efficiency=1.0):

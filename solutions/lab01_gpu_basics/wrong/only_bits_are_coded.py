@@ -1,5 +1,5 @@
 # exercise: petabyte
-# told: the line code was left out
+# told: the line code was left out of a rate in bytes
 
 
 def transfer_s(size, rate, *, efficiency=1.0):

@@ -133,7 +133,12 @@ def test_wrong_peaks_are_told_what_they_are(judged, solution, change, told):
 
 @pytest.mark.parametrize(
     ("factor", "told"),
-    [(1 / 3600, "hours came back"), (1 / 86400, "days came back"), (1000, "the transfer time is wrong")],
+    [
+        (1 / 3600, "hours came back"),
+        (1 / 86400, "days came back"),
+        (1000, "milliseconds came back"),
+        (7, "the transfer time is wrong"),
+    ],
 )
 def test_wrong_transfer_times_are_told_what_they_are(judged, solution, factor, told):
     assert (

@@ -110,7 +110,7 @@ def test_milliseconds_are_told_so(judged):
 
     outcome = judged("honest_timer", time_device=in_milliseconds)
 
-    assert "the number is not the seconds of one call" == outcome.what
+    assert "the number is in milliseconds" == outcome.what
 
 
 def test_a_right_number_after_a_measurement_of_something_else_earns_nothing(judged):

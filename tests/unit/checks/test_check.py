@@ -7,12 +7,14 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from edl_labs import Progress, case, check, hint
 from edl_labs.checks import _check, progress
+from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
 from edl_labs.errors import UsageError
@@ -43,8 +45,29 @@ def test_a_wrong_answer_is_told_what_why_next_and_the_inputs_but_not_the_answer(
         'what: that is three times\n  why:  x was added twice\n  next: hint("double")\n'
         "  case 1 of 4; 4 are not right:\n    x = " in out
     )
-    x = float(out.rpartition("x = ")[2])
+    x = float(out.rpartition("x = ")[2].splitlines()[0])
     assert str(2 * x) not in out
+    assert f"    yours: {{'y': {3 * x:.7g}}}\n    case(\"double\", 1) gives these inputs as values\n" in out
+
+
+@pytest.mark.parametrize(
+    ("spec", "record", "told"),
+    [
+        (object(), {"value": [1 / 3, 4, "a"]}, "yours: [0.3333333, 4, 'a']"),
+        (object(), {"value": None}, "yours: None"),
+        (object(), {"value": list(range(1000))}, "…"),
+        (object(), {"error": {"type": "KeyError"}}, ""),
+        (SimpleNamespace(form={"program": ""}), {"value": {"program": "[]"}}, ""),
+        (SimpleNamespace(form=[0], yours=lambda case, got: f"{got} for {case}"), {"value": 7}, "yours: 7 for x"),
+        (SimpleNamespace(yours=lambda case, got: got["gone"]), {"value": {}}, ""),
+    ],
+)
+def test_what_a_students_code_gave_stands_below_the_case(spec: Any, record: dict[str, Any], told: str) -> None:
+    text = yours(spec, "x", record)
+
+    assert text.endswith(told)
+    assert bool(text) == bool(told)
+    assert len(text) < 600
 
 
 def test_names_are_those_of_the_caller_when_none_are_given() -> None:
@@ -394,5 +417,5 @@ def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers
 
     outcome = check("double", {"double": lambda x: None}).outcome
 
-    assert outcome.what.startswith("the result has the wrong form")
+    assert outcome.what.startswith("another kind of answer is asked for")
     assert "return what is asked for: `double(x)`: Twice the number x." == outcome.next

@@ -130,28 +130,28 @@ PASSES: dict[str, list[tuple[Any, Any]]] = {
 # What the reference returned, what does not pass for it, and how that is told.
 REFUSED: dict[str, list[tuple[Any, Any, str]]] = {
     "a number": [
-        (2.5, "2.5", "it is text; a number is expected"),
-        (2.5, True, "it is True or False; a number is expected"),
-        (2.5, np.array([2.5]), "it is an array; a number is expected"),
-        (2.5, 2.5j, "value is an object of type complex, not plain data"),
-        (2.5, None, "it is None; a number is expected"),
+        (2.5, "2.5", "text came where a number belongs"),
+        (2.5, True, "True or False came where a number belongs"),
+        (2.5, np.array([2.5]), "an array came where a number belongs"),
+        (2.5, 2.5j, "what came back is an object of type complex, not plain data"),
+        (2.5, None, "None came where a number belongs"),
     ],
     "a whole number": [(2, 2.5, "is off"), (2, float("nan"), "is off")],
-    "True or False": [(True, 1, "it is a number; True or False is expected")],
-    "text": [("none", 1, "it is a number; text is expected")],
+    "True or False": [(True, 1, "a number came where True or False belongs")],
+    "text": [("none", 1, "a number came where text belongs")],
     "a list or a pair": [
-        ([1, 2], {1, 2}, "value is an object of type set, not plain data"),
-        ([1, 2], {"a": 1}, "it is a dict; a list is expected"),
-        ([1, 2], np.array(1), "it is an array; a list is expected"),
+        ([1, 2], {1, 2}, "what came back is an object of type set, not plain data"),
+        ([1, 2], {"a": 1}, "a dict came where a list or a tuple belongs"),
+        ([1, 2], np.array(1), "an array came where a list or a tuple belongs"),
     ],
     "a dict": [
-        ({"a": 1}, Pair(1, 2), "it is a list or a tuple; a dict is expected"),
-        ({"a": 1}, {1: 1}, "value has the key 1; keys of plain data are text"),
+        ({"a": 1}, Pair(1, 2), "a list or a tuple came where a dict belongs"),
+        ({"a": 1}, {1: 1}, "what came back has the key 1; keys of plain data are text"),
     ],
-    "an array": [(np.arange(3), [0, 1, 2], "it is a list or a tuple; an array is expected")],
+    "an array": [(np.arange(3), [0, 1, 2], "a list or a tuple came where an array belongs")],
     "a tensor": [
-        (lambda: torch().ones(2), np.ones(2), "it is an array; a tensor is expected"),
-        (lambda: torch().ones(2), lambda: torch().ones(2, device="meta"), "value is a tensor of float32"),
+        (lambda: torch().ones(2), np.ones(2), "an array came where a tensor belongs"),
+        (lambda: torch().ones(2), lambda: torch().ones(2, device="meta"), "what came back is a tensor of float32"),
     ],
 }
 
