@@ -100,6 +100,8 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
                 next="compare what your function returns with what the text above the cell asks for",
             ),
         )
+    except MemoryError:
+        return 0.0, Wrong(_INCOMPARABLE, why="comparing it took too much memory", next="return less data")
     except Exception as error:
         return 0.0, Wrong(
             _INCOMPARABLE,

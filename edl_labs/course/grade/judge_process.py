@@ -10,6 +10,7 @@ import contextlib
 import os
 import resource
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ from edl_labs.errors import EdlError
 
 _START_S = 60.0  # importing numpy and the library takes seconds where several judges start at once
 _LOOK_S = 0.05  # between two looks at what a process that is late has computed
+_GONE_S = 5.0  # from the end of its line to the end of a process
+_NO_MEMORY = 77  # the exit code that says so; Python's own are 0 to 2 and 120
 _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 
@@ -64,9 +67,13 @@ class Judge:
         self.all_values = False
         try:
             answer = self._ask([head, cases, evidence, wants])
-        except (OSError, EOFError, TimeoutError) as error:
+        except TimeoutError as error:
             self.close()
-            return unjudged(exercise, points, why=str(error) or type(error).__name__)
+            return unjudged(exercise, points, why=str(error))
+        except (OSError, EOFError):
+            why = f"comparing it {ending(self._process)}"
+            self.close()
+            return unjudged(exercise, points, why=why)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
         self.all_values = bool(answer["all_values"])
@@ -95,9 +102,10 @@ class Judge:
         assert process.stdout is not None
         try:
             received(process.stdout, ComputingTime(process.pid, _START_S))
-        except (EOFError, TimeoutError):
+        except (EOFError, TimeoutError) as error:
+            cause = "took too long" if isinstance(error, TimeoutError) else ending(process)
             self.close()
-            why = "this machine has too little memory or time for it now; no answer was judged"
+            why = f"starting it {cause}: this machine has too little memory or time now; no answer was judged"
             then = "the same command again, with fewer at once: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
         return process
@@ -124,6 +132,30 @@ class ComputingTime:
     def _taken(self) -> Taken:
         wall_s, cpu_s = self._clock(), process_cpu_s(self._pid)
         return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
+
+
+def ending(process: subprocess.Popen[bytes] | None) -> str:
+    """How a process of ours ended that no longer answers, from its status."""
+    try:
+        code = None if process is None else process.wait(_GONE_S)
+    except subprocess.TimeoutExpired:
+        code = None
+    if code is None:
+        return "closed the line to its process"
+    if code == _NO_MEMORY:
+        return "took too much memory"
+    if code == -signal.SIGKILL:
+        return "was killed (SIGKILL), as is done where a machine runs out of memory"
+    if code < 0:
+        return f"was ended by {_signal_name(-code)}"
+    return f"ended its process with exit code {code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> Outcome:
@@ -166,7 +198,7 @@ def _exactly(pipe: IO[bytes], size: int, left_s: Callable[[], float]) -> bytes:
                     raise TimeoutError("comparing it took too long")
             piece = os.read(pipe.fileno(), min(size, 1 << 20))
             if not piece:
-                raise EOFError("comparing it took too much memory")
+                raise EOFError("the process has ended")
             parts.append(piece)
             size -= len(piece)
     return b"".join(parts)
@@ -189,7 +221,10 @@ def _serve(memory_bytes: int) -> None:
         if not limited and _imported(what["lab"]):
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
             limited = True
-        send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
+        try:
+            send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
+        except MemoryError:
+            os._exit(_NO_MEMORY)
 
 
 def _imported(lab: str) -> bool:

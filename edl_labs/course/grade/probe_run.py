@@ -109,8 +109,9 @@ class AtCheck:
             self._asked_s = time.monotonic()
             self._walk.deadline += self._asked_s - self._came_s
         limits = self._walk.runner.limits
-        own_s = self._exercise.timeout_s + (0.0 if serve is None else limits.calls_s)
-        wall_s = min(OUTER_BOUND * own_s, limits.probe_s, self._walk.left_s())
+        # The reference's time for its calls is the judge's, and bounded there.
+        own_s, called_s = self._exercise.timeout_s, 0.0 if serve is None else limits.calls_s
+        wall_s = min(OUTER_BOUND * (own_s + called_s), limits.probe_s, self._walk.left_s())
         return self._kernel.answer(
             *(_PROBE, request),
             timeout_s=min(own_s, wall_s),

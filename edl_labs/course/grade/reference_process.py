@@ -24,7 +24,10 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.judge_process import ComputingTime, received, send
 from edl_labs.course.grade.plan import solution_plan
 from edl_labs.course.grade.reference import lean
+from edl_labs.course.sandbox.gauges import process_cpu_s
+from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
+from edl_labs.device import usable_cores
 
 _START_S = 120.0  # importing torch takes seconds where several processes start at once
 _DEFINED = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
@@ -80,14 +83,14 @@ class ReferenceProcess:
             self._folder.cleanup()
         self._process = self._folder = None
 
-    def call(self, request: bytes, *, deadline: float) -> bytes:
+    def call(self, request: bytes, *, left_s: Callable[[], float]) -> bytes:
         """The answer to one call; OSError, EOFError or TimeoutError, and an end of the process, where there is none."""
         try:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
             send(process.stdin, request)
-            return received(process.stdout, lambda: deadline - time.monotonic())
+            return received(process.stdout, left_s)
         except (OSError, EOFError, TimeoutError):
             self.close()
             raise
@@ -95,6 +98,10 @@ class ReferenceProcess:
     def start(self) -> None:
         """Have it ready, so that no call waits for what the solution imports."""
         self._started()
+
+    def computed_s(self) -> float:
+        """CPU seconds of the process so far; 0 where none runs."""
+        return 0.0 if self._process is None else process_cpu_s(self._process.pid)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is not None and self._process.poll() is None:
@@ -123,14 +130,20 @@ class ReferenceProcess:
 
 @dataclass
 class ServedCalls:
-    """The calls of one probe: as many, as large and as long as the limits allow, then none."""
+    """The calls of one probe: as many, as large and as long as the limits allow, then none.
+
+    Of the time, what the reference computes counts, as it does for the judge; what it waits for a core does not, up to
+    `OUTER_BOUND` times as long on the clock.
+    """
 
     process: ReferenceProcess
     allowed: frozenset[str]
+    clock: Callable[[], float] = time.monotonic
     calls: int = 0
     sent_bytes: int = 0
     spent_s: float = 0.0
     over: bool = field(default=False)
+    _began_cpu_s: float | None = None
 
     def __call__(self, request: bytes) -> bytes:
         limits, names = self.process.limits, _called(request)
@@ -139,15 +152,27 @@ class ServedCalls:
         self.over = self.over or self.calls > limits.calls or self.sent_bytes > limits.calls_bytes
         if self.over or not self.allowed.issuperset(names):
             return stopped(request)
-        began_s = time.monotonic()
         try:
-            answer = self.process.call(request, deadline=began_s + limits.calls_s - self.spent_s)
+            self.process.start()
+            if self._began_cpu_s is None:
+                self._began_cpu_s = self.process.computed_s()
+            began_s = self.clock()
+            answer = self.process.call(request, left_s=lambda: self._left_s(self.spent_s + self.clock() - began_s))
         except (OSError, EOFError, TimeoutError):
             self.over = True
             return stopped(request)
-        self.spent_s += time.monotonic() - began_s
+        self.spent_s += self.clock() - began_s
         self.sent_bytes += len(answer)
         return answer
+
+    def _left_s(self, wall_s: float) -> float:
+        """Seconds left, at least, when all calls together have taken `wall_s` on the clock."""
+        own_s = self.process.limits.calls_s
+        if wall_s < own_s:
+            return own_s - wall_s
+        cpu_s = self.process.computed_s() - (self._began_cpu_s or 0.0)
+        now = Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
+        return Allowance(own_s, OUTER_BOUND * own_s, Taken(0.0), usable_cores()).left_s(now)
 
 
 def _called(request: bytes) -> list[str]:

@@ -115,8 +115,9 @@ class SandboxKernel:
         `code` runs beside the student's code as an ordinary request, in a namespace of its own with `payload` (bytes),
         `student` (the notebook's names), `shell`, and `answer(data)`, to be called once with bytes. It leaves no name
         and no history. `serve` answers calls that come meanwhile on the kernel's third channel, the descriptor
-        `shell.kernel.edl_calls`. With `wall_s`, time spent waiting for a core does not count towards `timeout_s`, up to
-        `wall_s`. Violation when there is not exactly one answer with this request's nonce, or a limit is broken.
+        `shell.kernel.edl_calls`. With `wall_s`, neither waiting for a core nor what `serve` takes counts towards
+        `timeout_s`, up to `wall_s`. Violation when there is not exactly one answer with this request's nonce, or a
+        limit is broken.
         """
         nonce = secrets.token_hex(16)
         exchange = self._request(
@@ -209,7 +210,7 @@ class SandboxKernel:
         ):
             if allowance.wall_s <= allowance.own_s:
                 return False
-            left_s = allowance.left_s(self._spawned.taken())
+            left_s = allowance.left_s(self._spawned.taken(beside_s=exchange.served_s))
             if left_s <= 0:
                 return False
             left_s = max(left_s, _LOOK_S)
@@ -264,7 +265,9 @@ class SandboxKernel:
 
     def _step(self, exchange: Exchange, ready: set[int]) -> None:
         if exchange.serve is not None and self._calls.fileno() in ready:
+            began_s = time.monotonic()
             self._calls.step(exchange.serve)
+            exchange.served_s += time.monotonic() - began_s
         try:
             for wire in (self._shell, self._iopub):
                 if wire.fileno() in ready:

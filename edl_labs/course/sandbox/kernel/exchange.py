@@ -117,6 +117,7 @@ class Exchange:
     large: bool = False
     broken: Violation | None = None
     answered_s: float = 0.0
+    served_s: float = 0.0
     began_s: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:

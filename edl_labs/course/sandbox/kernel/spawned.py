@@ -74,10 +74,10 @@ class Spawned:
         """What the zygote knows of the kernel."""
         return self.call({"do": "usage", "pid": self.pid})[0]
 
-    def taken(self) -> Taken:
-        """What its processes have taken by now."""
+    def taken(self, *, beside_s: float = 0.0) -> Taken:
+        """What its processes have taken by now; what others did for them, in `beside_s`, they waited for too."""
         report = self.report()
-        return Taken(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0))
+        return Taken(time.monotonic(), report.get("cpu_s", 0.0), report.get("waited_s", 0.0) + beside_s)
 
     def allowance(self, own_s: float, wall_s: float | None) -> Allowance:
         """The time of a request that begins now. What it takes is asked for only where waiting is forgiven."""

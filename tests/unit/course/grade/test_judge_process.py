@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.grade import judge_process
-from edl_labs.course.grade.judge_process import ComputingTime, Judge
+from edl_labs.course.grade.judge_process import ComputingTime, Judge, ending
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -36,8 +37,15 @@ class SumUp:
             pass
         if got[0] == "fill":
             held = [bytes(1 << 20) for _ in range(1 << 20)]
+        if got[0] == "late fill":
+            return 0.5
         if got != want:
             raise Wrong("it is wrong", why="it differs", next="again")
+
+    def combine(self, fractions):
+        if fractions == [0.5]:
+            raise MemoryError
+        return sum(fractions)
 """
 RIGHT = ["right", 1]
 
@@ -56,7 +64,14 @@ def judged(judge: Judge, exercise: Exercise, *, value: object, judge_s: float = 
     return outcome.state, outcome.points, outcome.why
 
 
-@pytest.mark.parametrize(("kind", "judge_s", "why"), [("stall", 1.0, "took too long"), ("fill", 120.0, "")])
+@pytest.mark.parametrize(
+    ("kind", "judge_s", "why"),
+    [
+        ("stall", 1.0, "took too long"),
+        ("fill", 120.0, "comparing it took too much memory"),
+        ("late fill", 120.0, "comparing it took too much memory"),
+    ],
+)
 def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     exercise: Exercise, kind: str, judge_s: float, why: str
 ):
@@ -68,6 +83,20 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     assert ("passed", 2.0, "") == first == last
     assert ("wrong", 0.0) == (state, points)
     assert why in told
+
+
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [
+        ("exit 77", "took too much memory"),
+        ("exit 3", "ended its process with exit code 3"),
+        ("kill -9 $$", "was killed (SIGKILL), as is done where a machine runs out of memory"),
+        ("kill -11 $$", "was ended by SIGSEGV"),
+        ("kill -40 $$", "was ended by signal 40"),
+    ],
+)
+def test_how_a_process_ended_is_told_from_its_status(ends: str, told: str):
+    assert told == ending(subprocess.Popen(["/bin/sh", "-c", ends]))
 
 
 class Process:
@@ -136,5 +165,7 @@ def test_a_judge_that_never_gets_a_core_ends(exercise: Exercise, monkeypatch: py
 
 def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with Judge() as judge, pytest.raises(EdlError, match="the judge did not start"):
+    with Judge() as judge, pytest.raises(EdlError, match="the judge did not start") as refused:
         judged(judge, exercise, value=RIGHT)
+
+    assert refused.value.why.startswith("starting it ended its process with exit code 1")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from edl_labs.checks.reference_calls import answered
 from edl_labs.course.sandbox.kernel import Violation
 from edl_labs.course.sandbox.kernel.spawned import Allowance, Taken
 
@@ -79,6 +81,20 @@ def test_an_answer_that_has_a_fifth_of_a_core_has_its_time_all_the_same(kernel, 
     code = computing(kernel, cpu_s=0.6)
 
     assert b"done" == kernel.answer(code, timeout_s=1.0, wall_s=60.0).data
+
+
+CALLS = """
+from edl_labs.checks.reference_calls import Channel, RemoteFunction
+answer(str(RemoteFunction("twice", Channel(shell.kernel.edl_calls))(21)).encode())
+"""
+
+
+def test_what_is_answered_for_it_takes_none_of_its_time(kernel):
+    def serve(request: bytes) -> bytes:
+        time.sleep(1.5)
+        return answered(request, {"twice": lambda value: 2 * value})
+
+    assert b"42" == kernel.answer(CALLS, timeout_s=1.0, wall_s=60.0, serve=serve).data
 
 
 def test_an_answer_that_sleeps_ends(kernel, crowd):
