@@ -17,7 +17,11 @@ c.CourseDirectory.autograded_directory = "course/autograded"
 c.CourseDirectory.feedback_directory = "course/feedback"
 c.CourseDirectory.solution_directory = "course/solution"
 c.CourseDirectory.db_url = os.environ.get("EDL_LABS_DB", f"sqlite:///{root / 'course' / 'gradebook.db'}")
-c.CourseDirectory.include = ["*.ipynb", "timestamp.txt"]  # nothing that lies beside a notebook is released
+c.CourseDirectory.include = [
+    "*.ipynb",
+    "timestamp.txt",
+    "submission_secret.txt",
+]  # nothing else beside a notebook counts
 
 # A stub of ours raises NotImplementedError, which check() calls "not attempted".
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
@@ -37,7 +41,17 @@ c.Autograde.autograde_preprocessors = [
 ]
 
 # A student's own name, and the folder's, are text in formgrader's page, whatever is in them.
-c.HTMLExporter.preprocessors = ["edl_labs.course.grade.student_names.EscapedNames"]
+c.HTMLExporter.preprocessors = [
+    "edl_labs.course.grade.student_names.EscapedNames",
+    "edl_labs.course.marks.nbgrader_plugins.NotesForGraders",  # model answer and rubric, in formgrader alone
+]
+
+# Comments of feedback.toml are spelt out, and every page can be released, whichever way the work came in.
+c.GenerateFeedback.preprocessors = [
+    "nbgrader.preprocessors.GetGrades",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    "edl_labs.course.marks.nbgrader_plugins.ReadyForRelease",
+]
 
 # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
 c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"

@@ -124,6 +124,24 @@ def test_feedback_says_what_why_and_next_and_runs_nothing(course: Course):
     assert "http" not in ana.replace("http-equiv", "")
 
 
+@pytest.mark.slow
+def test_an_old_mark_of_prose_handed_in_again_counts_everywhere_until_it_is_marked_anew(course: Course):
+    mark_by_hand(course, "ann", 1.5, "@1a")
+    (course.root / "feedback.toml").write_text('[why_square]\n1a = "Say why."\n')
+    course.submit("ann", course.answered(prose="Another reason."))
+    rows = grade(LAB, course=folder(course), only=["ann"]).rows
+    ann = class_marks(folder(course), LAB)[1]
+    page = (course.root / feedback(LAB, course=folder(course)).pages["ann"]).read_text()
+    export(LAB, kind="csv", out=course.root / "marks.csv", course=folder(course))
+    exported = list(csv.DictReader(io.StringIO((course.root / "marks.csv").read_text(encoding="utf-8-sig"))))[1]
+
+    assert (FULL + 1.5, FULL + 1.5) == (rows[0].points, ann.points)
+    assert ("why_square",) == ann.waiting
+    assert (f"{FULL + 1.5:g}", "1.5") == (exported["points"], exported["why_square"])
+    assert "1.5 of 2 points for the text that you handed in before" in page
+    assert "<blockquote>Say why.</blockquote>" in page
+
+
 def test_feedback_holds_no_secret_case_and_no_frame_of_ours(course: Course):
     from edl_labs.checks.lab_exercises import find
     from edl_labs.course.grade.secret_cases import class_draws

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import is_disk_full, write_atomically
+from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
@@ -247,24 +247,21 @@ def _merged(grader: Grader, writer: Writer, student: str, result: Result, state:
     submitted = grader.course.path("submitted", student=student, assignment=grader.assignment.name)
     timestamp, problem = read_timestamp(submitted)
     late_s = writer.merge(student, result, timestamp=timestamp)
-    put_autograded(grader.course, grader.store, student, result, timestamp_file=submitted / "timestamp.txt")
+    put_autograded(grader.course, grader.store, student, result)
     points, most = writer.total(student)
     flags = (*result.flags, "late") if late_s > 0 else result.flags
     remarks = (*result.notes, *_told(result), *([problem] if problem else []))
     return StudentRow(student, state, points, most, flags, remarks, tuple(result.points.items()), result.usage)
 
 
-def put_autograded(
-    course: CourseFolder, store: ResultStore, student: str, result: Result, *, timestamp_file: Path
-) -> None:
+def put_autograded(course: CourseFolder, store: ResultStore, student: str, result: Result) -> None:
     """The graded notebook where formgrader and `nbgrader generate_feedback` look for it."""
     folder = course.path("autograded", student=student, assignment=result.assignment)
     path = folder / f"{result.assignment}.ipynb"
     data = store.notebook_path(result.key).read_bytes()
     if not (path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data):
         write_atomically(path, data, mode=0o444, durable=False)
-    if timestamp_file.is_file() and not timestamp_file.is_symlink() and timestamp_file.stat().st_size < 1000:
-        write_atomically(folder / "timestamp.txt", timestamp_file.read_bytes(), mode=0o444, durable=False)
+    copy_exchange_files(course.path("submitted", student=student, assignment=result.assignment), folder)
 
 
 def _told(result: Result) -> Iterable[str]:

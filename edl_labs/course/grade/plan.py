@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from edl_labs.course.assignment import Assignment, KnownCell
-from edl_labs.course.grade.submission import Submission, SubmittedCell
+from edl_labs.course.grade.submission import Submission, SubmittedCell, Unreadable
 
 
 @dataclass(frozen=True)
@@ -82,11 +82,24 @@ class MarkingPlan:
 
 
 def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
-    """How a submission is graded."""
+    """How a submission is graded. Unreadable when it is another lab's notebook."""
+    refuse_other_lab(assignment, submission)
     planner = _Planner(assignment, submission)
     planner.place_all()
     planner.put_back()
     return MarkingPlan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
+
+
+def refuse_other_lab(assignment: Assignment, submission: Submission) -> None:
+    """Unreadable when a notebook says that it is another lab's, and has no cell of this one's exercises."""
+    ids = {cell.grade_id for cell in submission.cells} | {cell.id for cell in submission.cells}
+    ours = {name for c in assignment.cells if c.role for name in (c.grade_id, c.id)}
+    if submission.lab not in ("", assignment.name) and not ids & ours:
+        raise Unreadable(
+            f"this is the notebook of {submission.lab[:60]}, not of {assignment.name}",
+            why="its metadata say so, and it has none of the exercises",
+            next=f"hand in {assignment.name}.ipynb",
+        )
 
 
 def solution_plan(assignment: Assignment) -> MarkingPlan:

@@ -18,6 +18,7 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.grade.gradebook import Writer
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.grader import Grader
@@ -81,7 +82,7 @@ def set_files_aside(*, notebooks: Sequence[str], **_: Any) -> None:
     files could be what a link points to.
     """
     for folder in {Path(notebook).parent for notebook in notebooks}:
-        kept = {Path(notebook).name for notebook in notebooks} | {"timestamp.txt"}
+        kept = {Path(notebook).name for notebook in notebooks} | set(OF_EXCHANGE)
         for entry in list(folder.iterdir()):
             if entry.name in kept and entry.is_file() and not entry.is_symlink():
                 continue

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import stat
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from edl_labs.course.grade.files import OF_EXCHANGE
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.errors import EdlError
 
@@ -23,6 +25,8 @@ _ARCHIVES = {
     b"BZh": "a bzip2 archive",
     b"\xfd7zXZ": "xz",
 }
+_SAVE_AGAIN = "open the notebook in JupyterLab, save it, and hand in that file"
+_FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
@@ -44,10 +48,11 @@ class SubmittedCell:
 
 @dataclass(frozen=True)
 class Submission:
-    """The cells of a notebook, and what was odd about the file."""
+    """The cells of a notebook, what was odd about the file, and the lab that its metadata names, if any."""
 
     cells: tuple[SubmittedCell, ...]
     notes: tuple[str, ...] = ()
+    lab: str = ""
 
     @property
     def digest(self) -> str:
@@ -64,6 +69,7 @@ class Submission:
 
 class _Notebook(msgspec.Struct):
     cells: list[msgspec.Raw]
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Cell(msgspec.Struct):
@@ -90,7 +96,7 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
     expected = folder / f"{name}.ipynb"
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     notebooks = [entry for entry in entries if entry.suffix == ".ipynb"]
-    others = [e.name for e in entries if e not in notebooks and e.name not in ("timestamp.txt", "feedback")]
+    others = [e.name for e in entries if e not in notebooks and e.name not in (*OF_EXCHANGE, "feedback")]
     notes = (f"not used: {', '.join(others[:5])}",) if others else ()
     if expected in notebooks:
         return expected, notes
@@ -109,7 +115,7 @@ def read_submission(folder: Path, name: str, *, limits: Limits = DEFAULTS) -> Su
     """The submission in `folder`; raises Unreadable, and nothing else, when it cannot be read."""
     path, notes = find_notebook(folder, name)
     submission = parse(read_bytes(path, most=limits.submission_bytes), limits=limits)
-    return Submission(submission.cells, (*notes, *submission.notes))
+    return replace(submission, notes=(*notes, *submission.notes))
 
 
 def read_bytes(path: Path, *, most: int) -> bytes:
@@ -133,13 +139,17 @@ def read_bytes(path: Path, *, most: int) -> bytes:
 
 def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
     """The cells in a notebook file's bytes; Unreadable, with the reason, where they are not a notebook."""
-    data = _utf8(data)
     notes: list[str] = []
+    data = _utf8(data, notes)
     try:
-        raw = _notebook(data).cells
+        notebook = _notebook(data)
+        raw, lab = notebook.cells, _lab(notebook.metadata)
     except _JSON_PROBLEMS as error:
-        raw = _lenient(data, error, limits)
+        raw, lab = _lenient(data, error, limits), ""
         notes.append("the file is not strict JSON; it was read all the same")
+    if not raw:
+        why, then = "it was saved with nothing in it", "open your own notebook, save it, and hand that file in"
+        raise Unreadable("the notebook has no cells", why=why, next=then)
     if len(raw) > limits.submission_cells:
         raise Unreadable(
             "the notebook has too many cells", why=f"{len(raw):,}; at most {limits.submission_cells:,} are read"
@@ -150,21 +160,53 @@ def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
         raise Unreadable(
             "the notebook's cells are too long", why=f"together at most {limits.source_bytes:,} characters"
         )
-    return Submission(_bearable(found, notes, limits.attachment_bytes), tuple(notes))
+    return Submission(_bearable(found, notes, limits.attachment_bytes), tuple(notes), lab)
 
 
-def _utf8(data: bytes) -> bytes:
+def _utf8(data: bytes, notes: list[str]) -> bytes:
+    """The file as UTF-8, whatever it was saved in; what was not UTF-8 is noted, and no cell is lost by it."""
     if not data.strip():
         raise Unreadable("the notebook is empty", why="the file holds nothing", next="ask the student for it again")
     for start, called in _ARCHIVES.items():
         if data.startswith(start):
             raise Unreadable(f"the notebook is {called}", why="its first bytes say so", next="unpack it")
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace").encode()
+    guessed = json.detect_encoding(data[:4]) if len(data) > 3 else "utf-8"
+    if guessed.startswith(("utf-16", "utf-32")):
+        try:
+            text = data.decode(guessed)
+        except UnicodeDecodeError as error:
+            why = f"it begins as {guessed.upper()}, and byte {error.start} is none"
+            raise Unreadable("the notebook is not text", why=why, next=_SAVE_AGAIN) from None
+        notes.append(f"the file was saved as {guessed.upper()} and not as UTF-8; it was read as that")
+        return text.encode("utf-8", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     if b"\0" in data[:4096]:
-        raise Unreadable("the notebook is not text", why="there are zero bytes in it")
+        raise Unreadable("the notebook is not text", why="there are zero bytes in it", next=_SAVE_AGAIN)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _from_windows(data, error.start, notes)
     return data
+
+
+def _from_windows(data: bytes, at: int, notes: list[str]) -> bytes:
+    """Text that is not UTF-8: Windows' letters of Western Europe where nothing speaks against it, else with marks.
+
+    Against it: letters that are UTF-8 beside it, and four in a row, as in words of Greek or Cyrillic letters.
+    """
+    if data.decode("utf-8", "ignore").isascii() and not _FOUR_HIGH.search(data):
+        try:
+            text = data.decode("cp1252")
+        except UnicodeDecodeError:
+            pass
+        else:
+            notes.append("the file was saved with Windows' letters (cp1252) and not as UTF-8; it was read as that")
+            return text.encode()
+    lost = data.decode("utf-8", "replace")
+    notes.append(
+        f"letters that are not UTF-8, the first at byte {at}, cannot be read and stand as \ufffd; {_SAVE_AGAIN}"
+    )
+    return lost.encode()
 
 
 def _lenient(data: bytes, error: BaseException, limits: Limits) -> list[msgspec.Raw]:
@@ -181,8 +223,6 @@ def _lenient(data: bytes, error: BaseException, limits: Limits) -> list[msgspec.
         if not isinstance(cells, list):
             raise _not_a_notebook(error)
         return [msgspec.Raw(_dumped(cell)) for cell in cells]
-    except UnicodeDecodeError as problem:
-        raise Unreadable("the notebook is not UTF-8 text", why=f"byte {problem.start} cannot be read") from None
     except (ValueError, RecursionError, MemoryError, KeyError):
         raise Unreadable(
             "the notebook is not JSON", why=str(error)[:200], next="ask the student for it again"
@@ -214,6 +254,7 @@ def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> SubmittedCell | Non
         notes.append(f"cell {number} is malformed and was left out")
         return None
     source = cell.source if isinstance(cell.source, str) else "".join(cell.source)
+    source = source.replace("\r\n", "\n").replace("\r", "\n")  # as editors on Windows end a line: not a change
     kind = cell.cell_type if cell.cell_type in ("code", "markdown", "raw") else "raw"
     identity, outputs = _decoded(_text, cell.id, ""), bytes(cell.outputs)
     if kind != "code" or len(outputs) <= len(b"[]"):
@@ -227,6 +268,12 @@ def _grade_id(metadata: msgspec.Raw) -> str:
     nbgrader = _decoded(_mapping, metadata, {}).get("nbgrader", msgspec.Raw(b"{}"))
     grade_id = _decoded(_mapping, nbgrader, {}).get("grade_id", msgspec.Raw(b'""'))
     return str(_decoded(_text, grade_id, ""))
+
+
+def _lab(metadata: msgspec.Raw) -> str:
+    """The lab that a released notebook names in its metadata, which copies keep."""
+    ours = _decoded(_mapping, metadata, {}).get("edl_labs", msgspec.Raw(b"{}"))
+    return str(_decoded(_text, _decoded(_mapping, ours, {}).get("lab", msgspec.Raw(b'""')), ""))
 
 
 def _attachments(raw: msgspec.Raw) -> dict[str, dict[str, str]] | None:

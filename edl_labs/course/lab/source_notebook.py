@@ -18,6 +18,7 @@ from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.source import Cell
 from edl_labs.errors import EdlError, UsageError
 
+RUBRIC_HEAD = "**Rubric**"  # behind the model answer, for those who mark
 NBGRADER_SCHEMA = 3  # of nbgrader's cell metadata, as its versions 0.6 to 0.9 write it
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -86,15 +87,16 @@ def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
 
 
 def _explain_cells(lab: Lab, cell: Cell, cell_id: str) -> list[dict[str, Any]]:
-    """The question, locked, and the answer, whose solution is the model answer."""
+    """The question, locked, and the answer, whose solution is the model answer with the rubric below it."""
     name = str(cell.name)
     exercise = lab.exercise(name)
     question = _nbgrader(f"{name}_question", locked=True)
     answer = _nbgrader(name, grade=True, solution=True, points=exercise.points)
     answer_id = "answer" + cell_id.removeprefix("explain")
+    solution = "\n".join([exercise.model_answer, "", RUBRIC_HEAD, "", *(f"* {line}" for line in exercise.rubric)])
     return [
         _notebook_cell("markdown", cell_id, cell.source, {"nbgrader": question}),
-        _notebook_cell("markdown", answer_id, exercise.model_answer, {"nbgrader": answer}),
+        _notebook_cell("markdown", answer_id, solution, {"nbgrader": answer}),
     ]
 
 

@@ -193,7 +193,7 @@ def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Resul
                 idle += 1
             elif outcome.name == name and outcome.state != "passed" and outcome.what:
                 told[outcome.what] += 1
-    shares = tuple(mark.points / mark.max_points for _, mark in mine if not mark.waiting and mark.max_points)
+    shares = tuple(mark.points / mark.max_points for _, mark in mine if mark.counts and mark.max_points)
     waiting = sum(mark.waiting for _, mark in mine)
     most = mine[0][1].max_points if mine else 0.0
     return ExerciseOverview(name, most, shares, waiting, tuple(told.most_common(8)), idle)

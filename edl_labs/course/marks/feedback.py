@@ -9,17 +9,19 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from edl_labs.checks.score import MIME
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.files import add_exchange_files, write_atomically
 from edl_labs.course.grade.without_scripts import (
     outputs_without_scripts,
     pictures_without_scripts,
     prose_without_scripts,
 )
 from edl_labs.course.marks.collect import hand_ins
+from edl_labs.course.marks.marking_notes import marking_notes
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
 from edl_labs.course.pages.shell import render
@@ -29,6 +31,7 @@ from edl_labs.values import Value
 
 _OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say: the same pages give the same bytes
+_NO_RUBRICS: Mapping[str, Sequence[str]] = MappingProxyType({})
 _SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○", "marked": "✎", "waiting": "…"}
 
 
@@ -63,17 +66,19 @@ def feedback(
     course = course or CourseFolder.find()
     titles = [cell.exercise for cell in course.assignment(assignment).cells if cell.role in ("check", "answer")]
     everyone = [marks for marks in class_marks(course, assignment) if not only or marks.student in only]
+    rubrics = {name: notes.rubric for name, notes in marking_notes(course, assignment).items()}
     pages: dict[str, Path] = {}
     without: dict[str, str] = {}
     for number, marks in enumerate(everyone, start=1):
         graded = course.path("autograded", student=marks.student, assignment=assignment) / f"{assignment}.ipynb"
         try:
-            page = page_of(marks, _read(graded), assignment=assignment, order=titles)
+            page = page_of(marks, _read(graded), assignment=assignment, order=titles, rubrics=rubrics)
         except (OSError, ValueError, KeyError) as error:
             without[marks.student] = f"{graded.name} cannot be read: {error}"
             continue
         path = course.path("feedback", student=marks.student, assignment=assignment) / f"{assignment}.html"
         write_atomically(path, page.encode("utf-8"))
+        add_exchange_files(path.parent)
         pages[marks.student] = path
         if progress is not None:
             progress(number, len(everyone), marks.student)
@@ -84,14 +89,21 @@ def feedback(
     return FeedbackReport(assignment, shown, without, waiting, str(archive or ""))
 
 
-def page_of(marks: StudentMarks, notebook: Any, *, assignment: str, order: Sequence[str]) -> str:
+def page_of(
+    marks: StudentMarks,
+    notebook: Any,
+    *,
+    assignment: str,
+    order: Sequence[str],
+    rubrics: Mapping[str, Sequence[str]] = _NO_RUBRICS,
+) -> str:
     """One student's page: the sum, a line for each exercise, what to do next, and the notebook as it was graded.
 
-    Nothing in it runs, loads anything, or tells a secret case.
+    Prose that a person has marked comes with its rubric. Nothing in it runs, loads anything, or tells a secret case.
     """
     outcomes = _outcomes(notebook)
     by_name = {mark.exercise: mark for mark in marks.marks}
-    exercises = [_Told(by_name[name], outcomes.get(name, {})) for name in order if name in by_name]
+    exercises = [_Told(by_name[n], outcomes.get(n, {}), rubrics.get(n, ())) for n in order if n in by_name]
     body = notebook_html(_harmless(notebook), folder=Path("."))
     late = _duration(marks.late_s)
     return render("feedback.html", assignment=assignment, marks=marks, exercises=exercises, late=late, body=body)
@@ -103,6 +115,12 @@ class _Told:
 
     mark: ExerciseMark
     outcome: dict[str, Any]
+    all_of_rubric: Sequence[str] = ()
+
+    @property
+    def rubric(self) -> Sequence[str]:
+        """What the points are for, once they are given."""
+        return self.all_of_rubric if self.state == "marked" else ()
 
     @property
     def state(self) -> str:

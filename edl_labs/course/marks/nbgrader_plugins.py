@@ -1,4 +1,4 @@
-"""What nbgrader loads by name: the late policy of course.toml, and an exporter of marks.
+"""What nbgrader loads by name: the late policy of course.toml, an exporter of marks, what graders read, and feedback.
 
 `c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"`, and
 `nbgrader export --exporter=edl_labs.course.marks.nbgrader_plugins.MarksExporter`.
@@ -6,17 +6,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nbconvert.preprocessors import Preprocessor
 from nbgrader.plugins import ExportPlugin, LateSubmissionPlugin
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets.config import Config
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.files import add_exchange_files, write_atomically
 from edl_labs.course.marks.lms.folder import plain_table
+from edl_labs.course.marks.marking_notes import MarkingNotes, marking_notes, saved_comments, spelt_out
 from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.policy import read_policy
+from edl_labs.errors import UsageError
 
 
 class CourseLatePolicy(LateSubmissionPlugin):
@@ -45,3 +50,70 @@ class MarksExporter(ExportPlugin):
             path = to if len(names) == 1 else to.with_name(f"{to.stem}_{name}{to.suffix}")
             write_atomically(path, plain_table(marks, name))
             self.log.info("wrote the marks of %s students in %s to %s", len(marks), name, path)
+
+
+class ReadyForRelease(NbGraderPreprocessor):
+    """For `nbgrader generate_feedback`: saved comments spelt out, and what `nbgrader release_feedback` needs beside it.
+
+    Work that came through a learning system has no secret of nbgrader's exchange; `release_feedback` would crash on it.
+    """
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The graded notebook with its comments as students read them."""
+        course = CourseFolder.around(self.parent.parent.coursedir, self.config)
+        saved = saved_comments(course.root)
+        for cell in nb.cells:
+            about = cell.metadata.get("nbgrader", {})
+            if about.get("comment"):
+                about["comment"] = spelt_out(about["comment"], saved.get(about["grade_id"], {}))
+        where = resources["nbgrader"]
+        add_exchange_files(course.path("feedback", student=where["student"], assignment=where["assignment"]))
+        return nb, resources
+
+
+class NotesForGraders(Preprocessor):
+    """For nbgrader's HTMLExporter: in formgrader, a cell with the marking notes above each answer in prose.
+
+    Only formgrader names a submission by its id; in every other page of the same exporter nothing is added.
+    """
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**{"enabled": True, **traits})
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The notebook as it is shown; the file stays as it was."""
+        if "submission_id" not in resources:
+            return nb, resources
+        course = self._course()
+        notes = marking_notes(course, str(resources["assignment_id"]))
+        saved, problem = {}, ""
+        try:
+            saved = saved_comments(course.root)
+        except UsageError as error:
+            problem = f"{error.what}: {error.why}"
+        cells = []
+        for cell in nb.cells:
+            name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+            if cell.cell_type == "markdown" and name in notes:
+                cells.append(_cell_for_graders(name, notes[name], saved.get(name, {}), problem))
+            cells.append(cell)
+        nb.cells = cells
+        return nb, resources
+
+    def _course(self) -> CourseFolder:
+        from nbgrader.coursedir import CourseDirectory
+
+        return CourseFolder.around(CourseDirectory(config=self.config), self.config)
+
+
+def _cell_for_graders(name: str, notes: MarkingNotes, saved: Mapping[str, str], problem: str) -> Any:
+    from nbformat.v4 import new_markdown_cell
+
+    parts = ["**For graders only: students do not see this.**", notes.model_answer]
+    if notes.rubric:
+        parts.append("\n".join(["Rubric:", "", *(f"* {line}" for line in notes.rubric)]))
+    if saved:
+        lines = [f"* `@{key}` {said}" for key, said in sorted(saved.items())]
+        parts.append("\n".join(["In the comment box, these stand for whole sentences:", "", *lines]))
+    quoted = "\n\n".join([*parts, *([problem] if problem else [])]).split("\n")
+    return new_markdown_cell("\n".join(f"> {line}".rstrip() for line in quoted), id=f"for-graders-{name}"[:64])

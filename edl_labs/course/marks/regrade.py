@@ -171,5 +171,4 @@ def _enter(course: CourseFolder, grader: Grader, results: dict[str, Result], cha
         settle(course, book, name, submissions)
         book.db.commit()
     for student in sorted(touched):
-        submitted = course.path("submitted", student=student, assignment=name)
-        put_autograded(course, grader.store, student, results[student], timestamp_file=submitted / "timestamp.txt")
+        put_autograded(course, grader.store, student, results[student])

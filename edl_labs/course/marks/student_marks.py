@@ -11,13 +11,17 @@ from typing import Any
 from edl_labs.course.assignment import CHECK_PREFIX
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.gradebook import own_programs, quiet, settle_penalties
+from edl_labs.course.marks.marking_notes import SavedComments, saved_comments, spelt_out
 from edl_labs.course.policy import enter_dates, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 
 
 @dataclass(frozen=True)
 class ExerciseMark:
-    """One exercise's mark. `waiting`: a person still has to give it; `by_hand`: a person did."""
+    """One exercise's mark. `waiting`: a person still has to give it; `by_hand`: a person did.
+
+    Both: the prose changed after it was marked. The old mark counts until it is looked at again, as nbgrader has it.
+    """
 
     exercise: str
     points: float
@@ -25,6 +29,11 @@ class ExerciseMark:
     by_hand: bool = False
     waiting: bool = False
     comment: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether `points` are a mark; prose that nobody has marked yet has none."""
+        return self.by_hand or not self.waiting
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,8 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
         submissions = _graded(book, assignment)
         settle(course, book, assignment, submissions)
         book.db.commit()
-        found = tuple(sorted((_student(s, assignment) for s in submissions), key=lambda m: m.student))
+        saved = saved_comments(course.root)
+        found = tuple(sorted((_student(s, assignment, saved) for s in submissions), key=lambda m: m.student))
     if not found:
         raise NothingToDo(f"nobody has marks in {assignment}", next=f"edl-labs grade {assignment}")
     return found
@@ -105,10 +115,10 @@ def _graded(book: Any, assignment: str) -> list[Any]:
         ) from None
 
 
-def _student(submission: Any, assignment: str) -> StudentMarks:
+def _student(submission: Any, assignment: str, saved: SavedComments) -> StudentMarks:
     notebook = next(n for n in submission.notebooks if n.name == assignment)
     comments = {c.name: c.manual_comment or "" for c in notebook.comments}
-    marks = [_mark(grade, comments) for grade in notebook.grades]
+    marks = [_mark(grade, comments, saved) for grade in notebook.grades]
     who = submission.student
     when = submission.timestamp
     return StudentMarks(
@@ -125,7 +135,7 @@ def _student(submission: Any, assignment: str) -> StudentMarks:
     )
 
 
-def _mark(grade: Any, comments: dict[str, str]) -> ExerciseMark:
+def _mark(grade: Any, comments: dict[str, str], saved: SavedComments) -> ExerciseMark:
     exercise = grade.name.removeprefix(CHECK_PREFIX)
     return ExerciseMark(
         exercise=exercise,
@@ -133,5 +143,5 @@ def _mark(grade: Any, comments: dict[str, str]) -> ExerciseMark:
         max_points=float(grade.max_score),
         by_hand=grade.manual_score is not None,
         waiting=bool(grade.needs_manual_grade),
-        comment=comments.get(exercise) or comments.get(grade.name, ""),
+        comment=spelt_out(comments.get(exercise) or comments.get(grade.name, ""), saved.get(exercise, {})),
     )

@@ -70,7 +70,7 @@ def plain_table(marks: Sequence[StudentMarks], assignment: str) -> bytes:
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow([*_HEAD, *exercises])
     for m in marks:
-        by_name = {mark.exercise: f"{mark.points:g}" for mark in m.marks if not mark.waiting}
+        by_name = {mark.exercise: f"{mark.points:g}" for mark in m.marks if mark.counts}
         facts = (m.student, m.first, m.last, m.email, assignment, m.submitted)
         figures = (f"{m.late_s:.0f}", f"{m.penalty:g}", f"{m.points:g}", f"{m.max_points:g}")
         writer.writerow([*map(inert, facts), *figures, *(by_name.get(name, "") for name in exercises)])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.checks import Outcome
 from edl_labs.course.assignment import Assignment, KnownCell
+from edl_labs.course.grade.grader import tell_broken_cells
 from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan
+from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
@@ -128,3 +131,19 @@ def test_prose_counts_from_the_copy_with_work_in_it(assignment: Assignment):
 
 def test_solution_runs_as_its_own_submission(assignment: Assignment):
     assert ["import edl_labs", "def area(): right"] == running(solution_plan(assignment))
+
+
+@pytest.mark.parametrize(
+    ("source", "state", "said"),
+    [
+        ("def area(:\n    return 1", "wrong", "Python cannot read the cell of area|line 1: invalid syntax"),
+        ("area = undefined", "wrong", "the cell of area ended in an error before it had defined everything|"),
+        ("def area(): stub", "not attempted", "|"),
+    ],
+)
+def test_a_cell_that_failed_is_not_called_not_attempted(assignment: Assignment, source: str, state: str, said: str):
+    plan = planned(assignment, handed_in(assignment, solve_area=source))
+    run = ProbedRun({"area": Outcome("area", "lab", "not attempted", 0.0, 2.0)}, unsure={"cell 2"})
+    tell_broken_cells(plan, run)
+
+    assert (state, said) == (run.outcomes["area"].state, f"{run.outcomes['area'].what}|{run.outcomes['area'].why}")
