@@ -98,7 +98,7 @@ def publish(
     if as_json:
         emit(report.to_json())
     else:
-        print(f"{len(report.files)} files in {report.target}; {len(report.removed)} removed")
+        print(f"{counted(len(report.files), 'file')} in {report.target}; {len(report.removed)} removed")
 
 
 def wheel(
@@ -143,7 +143,8 @@ def build(
         stale = ", ".join(report.changed)
         print(f"stale: {stale}\n  why:  they are not what solutions/ makes\n  next: edl-labs build", file=sys.stderr)
         stop(1)
-    print(f"{len(report.labs)} built; {len(report.changed)} files {'stale' if check else 'changed'}")
+    labs, files = counted(len(report.labs), "lab"), counted(len(report.changed), "file")
+    print(f"{labs} built; {files} {'stale' if check else 'changed'}")
 
 
 def prove_labs(

@@ -45,6 +45,9 @@ def collect(
     else:
         rows = [[r.student, r.name, r.state, r.submitted or "–", "; ".join(r.remarks)] for r in found.rows]
         table(assignment, ["student", "name", "state", "submitted", "remarks"], rows)
+        for row in found.rows:
+            if row.problem:
+                print(f"{row.student}: {row.problem}", file=sys.stderr)
         for name in found.unmatched:
             print(f"not matched: {name}", file=sys.stderr)
         for remark in found.remarks:
@@ -72,9 +75,11 @@ def grade(
 ) -> None:
     """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
+    from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.grade.classrun import grade as grade_class
     from edl_labs.course.grade.cluster.backends import make_backend
     from edl_labs.course.grade.cluster.grading_units import spread_class
+    from edl_labs.course.marks.roster import course_remarks
     from edl_labs.course.sandbox import Level
 
     level = Level.UNSAFE if unsafe else None
@@ -111,10 +116,13 @@ def grade(
             whole=whole,
             progress=tell,
         )
+        remarks = course_remarks(CourseFolder.find())
     if as_json:
         emit(report.to_json())
     else:
         _show_class(report)
+        for remark in remarks:
+            print(remark, file=sys.stderr)
     stop(report.exit_code)
 
 
@@ -126,7 +134,7 @@ def _show_class(report: ClassReport) -> None:
         for remark in row.remarks:
             print(f"{row.student}: {remark}", file=sys.stderr)
     table(report.assignment, ["student", "points", "state", "flags"], rows)
-    print(f"{len(rows)} submissions in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
+    print(f"{counted(len(rows), 'submission')} in {report.wall_s:.1f} s, sandbox: {report.level}, seed {report.seed}")
 
 
 def feedback(
@@ -239,4 +247,5 @@ def report(
         rows = [[e.name, f"{e.mean:.0%}", e.mistakes[0][0] if e.mistakes else ""] for e in found.exercises]
         table(assignment, ["exercise", "mean", "most frequent mistake"], rows)
         alike_pairs = counted(len(found.pairs), "pair")
-        print(f"{counted(found.students, 'student')}, {alike_pairs} much alike, report in {path}")
+        circles = f", {counted(len(found.clusters), 'circle')} of three or more" if found.clusters else ""
+        print(f"{counted(found.students, 'student')}, {alike_pairs} much alike{circles}, report in {path}")

@@ -241,6 +241,11 @@ class CourseFolder:
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
         return load_assignment(name, source=source, release=release)
 
+    def assignments(self) -> list[str]:
+        """Every assignment that was released, in order."""
+        folder = self.path("release", student=".", assignment="NAME").parent
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+
     def students(self, assignment: str) -> list[str]:
         """Everyone who handed something in for `assignment`, in order; what lies there may be anything."""
         folder = self.path("submitted", student="STUDENT", assignment=assignment).parent.parent

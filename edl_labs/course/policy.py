@@ -14,7 +14,7 @@ from edl_labs.course.course_folder import read_course_file, refuse_unknown, wron
 
 DAY_S = 86_400.0  # a day's seconds, by definition
 _TOP = ("course", "late", "limits", "grading", "assignment")
-_COURSE = ("name", "timezone", "roster", "repository")
+_COURSE = ("name", "timezone", "roster", "repository", "groups")
 _LATE = ("grace_minutes", "per_day", "at_most", "closes_after_days")
 _ASSIGNMENT = ("name", "due", "extensions")
 
@@ -119,7 +119,7 @@ class _Reader:
             if found.name in dates:
                 raise wrong(f"{found.name} is listed twice", "", "keep one [[assignment]] for each name")
             dates[found.name] = found
-        roster = self.text(about, "roster")
+        roster, _ = self.text(about, "roster"), self.text(about, "groups")
         return CoursePolicy(
             name=self.text(about, "name"),
             timezone=self.zone,

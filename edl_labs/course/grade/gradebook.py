@@ -28,7 +28,7 @@ class Writer:
 
     def __init__(self, course: CourseFolder, assignment: Assignment) -> None:
         self.course, self.assignment = course, assignment
-        self._ledger = course.grading(assignment.name) / "prose"
+        self._ledger = _ledger(course, assignment.name)
         self._policy = read_policy(course.root)
 
     def __enter__(self) -> Writer:
@@ -44,7 +44,7 @@ class Writer:
         self._gradebook.close()
 
     def merge(self, student: str, result: Result, *, timestamp: datetime | None) -> float:
-        """Put a student's marks into the gradebook; how many seconds late the submission is."""
+        """Put a student's marks into the gradebook; how many seconds late it is, 0 within the grace period."""
         with quiet():
             return self._merge(student, result, timestamp)
 
@@ -63,7 +63,7 @@ class Writer:
         known = {"timestamp": timestamp} if timestamp else {}
         submission = book.update_or_create_submission(name, student, **known)
         notebook = next(n for n in submission.notebooks if n.name == name)
-        before = self._prose(student)
+        before = prose_answers(self.course, name, student)
         for grade in notebook.grades:
             self._set_grade(grade, result, before)
         for comment in notebook.comments:
@@ -71,7 +71,8 @@ class Writer:
         settle_penalties(self.course, book, self._policy, [submission])
         book.db.commit()
         write_atomically(self._ledger / f"{student}.json", json.dumps(dict(result.answers)).encode())
-        return float(submission.total_seconds_late)
+        late_s = float(submission.total_seconds_late)
+        return late_s if late_s > self._policy.late.grace_s else 0.0
 
     def _set_grade(self, grade: Any, result: Result, before: dict[str, str]) -> None:
         """The judge's mark; for prose, whether a person has to look: a mark stands until the prose changes."""
@@ -89,12 +90,6 @@ class Writer:
             grade.needs_manual_grade = not untouched
         elif before.get(exercise) != dict(result.answers).get(exercise):
             grade.needs_manual_grade = True
-
-    def _prose(self, student: str) -> dict[str, str]:
-        try:
-            return dict(json.loads((self._ledger / f"{student}.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return {}
 
     def _ensure_assignment(self) -> None:
         """Enter the assignment as `nbgrader generate_assignment` does, when the gradebook lacks it."""
@@ -130,6 +125,18 @@ class Writer:
                 meta = cell.metadata["nbgrader"]
                 kept = {"cell_type": cell.kind, "locked": cell.role in ("check", "locked"), "source": cell.source}
                 book.update_or_create_source_cell(cell.grade_id, name, name, checksum=meta.get("checksum"), **kept)
+
+
+def _ledger(course: CourseFolder, assignment: str) -> Path:
+    return course.grading(assignment) / "prose"
+
+
+def prose_answers(course: CourseFolder, assignment: str, student: str) -> dict[str, str]:
+    """The SHA-256 of each answer in prose that a student's marks are for, by exercise; empty where none is known."""
+    try:
+        return dict(json.loads((_ledger(course, assignment) / f"{student}.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
 
 
 def settle_penalties(course: CourseFolder, book: Any, policy: CoursePolicy, submissions: Iterable[Any]) -> None:

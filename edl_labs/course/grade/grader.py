@@ -28,6 +28,7 @@ from edl_labs.course.grade.run_record import ProbedRun, Usage
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
 from edl_labs.course.grade.student_names import check_folder
 from edl_labs.course.grade.submission import Submission, read_submission
+from edl_labs.course.groups import read_groups
 from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
@@ -156,6 +157,7 @@ class Grader:
         self.level, self.limits = level or best_level(), limits or course.limits
         self.folder = course.grading(assignment.name)
         count = draws or (self.limits.draws if seed is None else 1)
+        self.groups = read_groups(course.root, assignment.name)
         self.draws = class_draws(self.folder, seed=seed, count=count)
         self.store = ResultStore(self.folder / "results")
         self._lock, self._local = threading.Lock(), threading.local()
@@ -183,7 +185,7 @@ class Grader:
         check_folder(student)
         folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
         submission = read_submission(folder, self.assignment.name, limits=self.limits)
-        key, draw = self.key(submission, student), self.draws.number(student, submission.digest)
+        key, draw = self.key(submission, student), self._draw(submission, student)
         stored = None if self.fresh else self._kept(submission, student, whole=self.whole)
         if stored is not None:
             return stored, True
@@ -296,10 +298,14 @@ class Grader:
                 )
             return self._shared[draw]
 
+    def _draw(self, submission: Submission, student: str) -> int:
+        """The draw that counts; a group's members have one, so that equal work gets equal marks."""
+        return self.draws.number(self.groups.named(student), submission.digest)
+
     def key(self, submission: Submission, student: str, *, whole: bool | None = None) -> str:
         """The name of a submission's result; where not the `whole` notebook was asked for, it has another one."""
         asked = self.whole if whole is None else whole
         suffixes = ("/gpu" if self.on_gpu else "") + ("" if asked else "/needed")
         limits = self.limits.key() + suffixes
-        seed = self.draws.seed_of(self.draws.number(student, submission.digest))
+        seed = self.draws.seed_of(self._draw(submission, student))
         return result_key(submission.digest, self.assignment.digest, seed=seed, level=self.level.value, limits=limits)

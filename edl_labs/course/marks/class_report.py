@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from edl_labs.checks.lab_facts import facts
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
@@ -19,7 +20,9 @@ from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
-from edl_labs.course.marks.similarity import Pair, similar_pairs
+from edl_labs.course.groups import Groups, read_groups
+from edl_labs.course.marks.feedback import unread_submissions
+from edl_labs.course.marks.similarity import Cluster, Pair, similar_clusters, similar_pairs
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.course.pages.shell import render
 from edl_labs.errors import EdlError
@@ -30,6 +33,7 @@ from edl_labs.values import Value
 _IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
 _BINS = 5  # bars that fit beside each other on a narrow page
+_MISTAKES_SHOWN = 8  # as many as a page has room for beside each histogram
 _PAIRS_SHOWN = 30  # as many as a person looks through; the JSON has all
 _Lines = list[tuple[str, bool]]
 
@@ -46,6 +50,8 @@ class ExerciseOverview(Value):
     waiting: int = 0
     mistakes: tuple[tuple[str, int], ...] = ()
     not_attempted: int = 0
+    examples: tuple[tuple[str, str], ...] = ()
+    """For each of those mistakes, a student who made it."""
 
     @property
     def mean(self) -> float:
@@ -77,6 +83,9 @@ class ClassOverview(Value):
     flags: tuple[tuple[str, tuple[str, ...]], ...]
     pairs: tuple[Pair, ...]
     unread: tuple[str, ...] = ()
+    why_unread: tuple[tuple[str, str], ...] = ()
+    """Who handed in what cannot be graded, and what it is."""
+    clusters: tuple[Cluster, ...] = ()
 
 
 def class_report(
@@ -86,12 +95,17 @@ def class_report(
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
     marks = class_marks(course, assignment)
-    results, solutions, unread, importing = _read_class(course, known, [m.student for m in marks])
+    unread = unread_submissions(course, known)
+    results, solutions, importing = _read_class(course, known, [m.student for m in marks if m.student not in unread])
     odd = {student: [flag for flag in result.flags if flag in _SUSPICIOUS] for student, result in results.items()}
     for student in importing:
         odd.setdefault(student, []).append("imports exercises")
+    grouped = read_groups(course.root, assignment)
     staff = [cell.source for cell in known.cells if cell.kind == "code"]
-    pairs = similar_pairs(solutions, staff=staff, least=least_alike)
+    own = {student: work for student, work in solutions.items() if not _shown_for_group(grouped, student, solutions)}
+    pairs = similar_pairs(own, staff=staff, least=least_alike)
+    answers = [*staff, *(cell.solution for cell in known.cells), *_code_of_hints(known)]
+    clusters = similar_clusters(own, staff=answers, least=least_alike)
     order = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
     report = ClassOverview(
         assignment=assignment,
@@ -102,19 +116,19 @@ def class_report(
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
-        unread=tuple(unread),
+        clusters=tuple(clusters),
+        unread=tuple(sorted(unread)),
+        why_unread=tuple((student, problem.what) for student, problem in sorted(unread.items())),
     )
     return report, solutions
 
 
 def _read_class(
     course: CourseFolder, known: Assignment, students: Sequence[str]
-) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str], list[str]]:
-    """By student: the result that is kept, and the work by exercise; who handed in what cannot be read; who imports
-    from the exercises themselves."""
+) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str]]:
+    """By student: the result that is kept, and the work by exercise; who imports from the exercises themselves."""
     results: dict[str, Result] = {}
     solutions: dict[str, dict[str, str]] = {}
-    unread: list[str] = []
     importing: list[str] = []
     with Grader(course, known) as grader:
         for student in students:
@@ -122,15 +136,14 @@ def _read_class(
             try:
                 submission = read_submission(folder, known.name, limits=grader.limits)
             except EdlError:
-                unread.append(student)
-                continue
+                continue  # marks of a hand-in that is no longer there
             found = grader.stored(submission, student)
             if found is not None:
                 results[student] = found
             plan = make_plan(known, submission)
             solutions[student] = _own_work(plan)
             importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
-    return results, solutions, unread, importing
+    return results, solutions, importing
 
 
 def imports_exercises(source: str) -> bool:
@@ -153,9 +166,10 @@ def write_report(report: ClassOverview, solutions: Mapping[str, Mapping[str, str
         points=_points(report),
         share_labels=("none", "to 25%", "to 50%", "to 75%", "below all", "all"),
         facts=_facts,
+        examples=lambda exercise: _examples(exercise, solutions),
         bars=bars,
         odd=[(who, ", ".join(flags)) for who, flags in report.flags]
-        + [(who, "could not be read") for who in report.unread],
+        + [(who, f"could not be graded: {why}") for who, why in report.why_unread],
         pairs=[(pair, _side_by_side(pair, solutions)) for pair in report.pairs[:_PAIRS_SHOWN]],
         more_pairs=max(0, len(report.pairs) - _PAIRS_SHOWN),
     )
@@ -185,6 +199,7 @@ def bars(counts: Sequence[int], labels: Sequence[str]) -> str:
 def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Result]) -> ExerciseOverview:
     mine = [(m.student, mark) for m in marks for mark in m.marks if mark.exercise == name]
     told: Counter[str] = Counter()
+    who: dict[str, str] = {}
     idle = 0
     for student, _ in mine:
         outcomes = results[student].outcomes if student in results else ()
@@ -193,10 +208,13 @@ def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Resul
                 idle += 1
             elif outcome.name == name and outcome.state != "passed" and outcome.what:
                 told[outcome.what] += 1
+                who.setdefault(outcome.what, student)
     shares = tuple(mark.points / mark.max_points for _, mark in mine if mark.counts and mark.max_points)
     waiting = sum(mark.waiting for _, mark in mine)
     most = mine[0][1].max_points if mine else 0.0
-    return ExerciseOverview(name, most, shares, waiting, tuple(told.most_common(8)), idle)
+    mistakes = tuple(told.most_common(_MISTAKES_SHOWN))
+    examples = tuple((what, who[what]) for what, _ in mistakes)
+    return ExerciseOverview(name, most, shares, waiting, mistakes, idle, examples)
 
 
 def _points(report: ClassOverview) -> tuple[list[int], list[str]]:
@@ -222,6 +240,29 @@ def _facts(exercise: ExerciseOverview) -> str:
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
     facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
     return f"{'; '.join(facts)}."
+
+
+def _examples(
+    exercise: ExerciseOverview, solutions: Mapping[str, Mapping[str, str]]
+) -> list[tuple[str, int, str, str]]:
+    """Each mistake with its number, a student who made it, and what that student wrote."""
+    counts = dict(exercise.mistakes)
+    return [(what, counts[what], who, solutions.get(who, {}).get(exercise.name, "")) for what, who in exercise.examples]
+
+
+def _shown_for_group(groups: Groups, student: str, solutions: Mapping[str, Mapping[str, str]]) -> bool:
+    """Whether the same work is there already, under another name of the student's group."""
+    before = (mate for mate in groups.mates(student) if mate < student)
+    return any(solutions.get(mate) == solutions[student] for mate in before)
+
+
+def _code_of_hints(known: Assignment) -> list[str]:
+    """What stands as code in the hints: whoever follows one writes that."""
+    try:
+        hints = [hint for e in known.exercises for hint in facts(known.name).exercise(e.name).hints]
+    except (EdlError, KeyError):
+        return []
+    return [code for hint in hints for code in re.findall(r"`([^`]+)`", hint)]
 
 
 def _side_by_side(pair: Pair, solutions: Mapping[str, Mapping[str, str]]) -> list[tuple[str, tuple[_Lines, _Lines]]]:

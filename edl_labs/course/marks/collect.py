@@ -6,16 +6,28 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.plan import refuse_other_lab
+from edl_labs.course.grade.submission import Unreadable, parse
+from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
 from edl_labs.course.marks.lms import collects_as
 from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
-from edl_labs.course.marks.roster import Roster, anonymous, read_roster, read_times, stamp
+from edl_labs.course.marks.roster import (
+    Roster,
+    anonymous,
+    course_remarks,
+    read_roster,
+    read_times,
+    stamp,
+    unknown_keys,
+)
 from edl_labs.course.marks.student_marks import open_book
 from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import NothingToDo, UsageError
@@ -71,6 +83,7 @@ def _read(path: Path) -> HandIn | None:
 
 
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
@@ -85,6 +98,8 @@ class Collected:
     submitted: str = ""
     """When, in UTC, ISO 8601; empty when the learning system did not say."""
     remarks: tuple[str, ...] = ()
+    problem: str = ""
+    """Why the notebook cannot be graded as it is: empty where it can. The student has to hear of it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,8 +117,8 @@ class CollectReport(Value):
 
     @property
     def exit_code(self) -> int:
-        """0 all matched; 1 when a file was not, or held no notebook."""
-        return 1 if self.unmatched or any(row.state == NOTHING for row in self.rows) else 0
+        """0 all matched; 1 when a file was not, or held no notebook, or one that cannot be graded."""
+        return 1 if self.unmatched or any(row.state == NOTHING or row.problem for row in self.rows) else 0
 
 
 def collect(
@@ -124,7 +139,7 @@ def collect(
     """
     system = collects_as(kind)
     course = course or CourseFolder.find()
-    course.assignment(assignment)
+    graded = course.assignment(assignment)
     policy = read_policy(course.root)
     listed = roster or policy.roster
     known = read_roster(listed) if listed else None
@@ -135,12 +150,17 @@ def collect(
         _enter_students(course, known)
     if not owners and not (unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
-    collector = _Collector(course, assignment, policy, moments)
-    chosen = [collector.choose(student, files) for student, files in owners]
+    collector = _Collector(course, graded, policy, moments)
+    chosen = collector.shared([collector.choose(student, files) for student, files in owners], known)
     rows = tuple(collector.write(choice) for choice in chosen)
     missing = tuple(s.id for s in known.students if s.id not in {r.student for r in rows}) if known else ()
-    remarks = () if times else ("no submission times were given, so nothing counts as late (--times FILE)",)
-    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, remarks)
+    remarks = [] if times else ["no submission times were given, so nothing counts as late (--times FILE)"]
+    strangers = unknown_keys(moments, known)
+    if times and strangers:
+        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+        remarks.append(f"{times.name} has times of whom the class does not have: {', '.join(strangers[:5])}{more}")
+    remarks += course_remarks(course, known)
+    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, tuple(remarks))
 
 
 @dataclass(frozen=True)
@@ -149,14 +169,46 @@ class _Choice:
     upload: Upload | None
     notebook: Entry | None
     remarks: tuple[str, ...]
+    by: ClassMember | None = None
+    """Who of the group handed it in, where that was another one."""
+
+    @property
+    def upload_number(self) -> tuple[int, float]:
+        """What is higher for a later upload, where nobody says when it came."""
+        return (self.upload.number, self.upload.entry.order) if self.upload else (0, 0.0)
 
 
 @dataclass(frozen=True)
 class _Collector:
     course: CourseFolder
-    assignment: str
+    graded: Assignment
     policy: CoursePolicy
     moments: dict[str, datetime]
+
+    @property
+    def assignment(self) -> str:
+        return self.graded.name
+
+    def shared(self, choices: list[_Choice], roster: Roster | None) -> list[_Choice]:
+        """The choices, with the newest of each group for all of its members."""
+        groups = read_groups(self.course.root, self.assignment)
+        own = {choice.student.id: choice for choice in choices}
+        members = {s for choice in choices for s in groups.mates(choice.student.id)}
+        found = []
+        for student in sorted(members | own.keys()):
+            theirs = [own[mate] for mate in groups.mates(student) if mate in own and own[mate].notebook is not None]
+            if not theirs:
+                found.append(own[student])
+                continue
+            newest = max(theirs, key=lambda choice: (self._moment(choice) or _LONG_AGO, choice.upload_number))
+            if newest.student.id == student:
+                found.append(newest)
+                continue
+            member = (roster.find(student) if roster else None) or anonymous(student)
+            if member is not None:
+                remark = f"handed in by {newest.student.id} for the group"
+                found.append(replace(newest, student=member, by=newest.student, remarks=(*newest.remarks, remark)))
+        return found
 
     def choose(self, student: ClassMember, uploads: list[Upload]) -> _Choice:
         """The notebook that counts: the newest; of several, the one called like the assignment."""
@@ -186,7 +238,10 @@ class _Collector:
             return replace(row, remarks=choice.remarks)
         data, file = choice.notebook.data, choice.upload.entry.path
         one = choice.upload
-        record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, one.prefix, one.user)
+        problem, odd = self._looked_at(data)
+        row, choice = replace(row, problem=problem), replace(choice, remarks=(*choice.remarks, *odd))
+        prefix, user = ("", "") if choice.by else (one.prefix, one.user)
+        record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, prefix, user)
         before = read_hand_in(self.course, self.assignment, student.id)
         place = self.course.path("submitted", student=student.id, assignment=self.assignment)
         notebook = place / f"{self.assignment}.ipynb"
@@ -201,6 +256,15 @@ class _Collector:
             (place / "timestamp.txt").unlink(missing_ok=True)  # it belongs to the notebook that was there before
         write_hand_in(self.course, self.assignment, student.id, record)
         return replace(row, state=state, file=file, remarks=choice.remarks)
+
+    def _looked_at(self, data: bytes) -> tuple[str, tuple[str, ...]]:
+        """Why a notebook cannot be graded, empty where it can; and what else is odd about the file."""
+        try:
+            submission = parse(data, limits=self.course.limits)
+            refuse_other_lab(self.graded, submission)
+        except Unreadable as problem:
+            return (f"{problem.what}: {problem.why}" if problem.why else problem.what), ()
+        return "", submission.notes
 
     def _put(self, notebook: Path, data: bytes, student: str) -> str:
         if notebook.is_symlink() or (notebook.exists() and not notebook.is_file()):
@@ -217,7 +281,8 @@ class _Collector:
         return REPLACED
 
     def _moment(self, choice: _Choice) -> datetime | None:
-        keys = (choice.student.id, choice.student.lms_id, choice.upload.user if choice.upload else "")
+        who = choice.by or choice.student
+        keys = (who.id, who.lms_id, choice.upload.user if choice.upload else "")
         return next((self.moments[key] for key in keys if key in self.moments), None)
 
     def _rank(self, pair: tuple[Upload, Entry]) -> tuple[Any, ...]:

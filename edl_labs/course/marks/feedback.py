@@ -13,8 +13,12 @@ from types import MappingProxyType
 from typing import Any
 
 from edl_labs.checks.score import MIME
+from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
+from edl_labs.course.grade.plan import refuse_other_lab
+from edl_labs.course.grade.student_names import check_folder, plain_name
+from edl_labs.course.grade.submission import Unreadable, read_submission
 from edl_labs.course.grade.without_scripts import (
     outputs_without_scripts,
     pictures_without_scripts,
@@ -25,13 +29,17 @@ from edl_labs.course.marks.marking_notes import marking_notes
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
 from edl_labs.course.pages.notebook_page import notebook_html
 from edl_labs.course.pages.shell import render
-from edl_labs.errors import UsageError
+from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.units import counted
 from edl_labs.values import Value
 
 _OURS = re.compile(r"edl_labs[/\\]|site-packages[/\\]edl_labs")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say: the same pages give the same bytes
 _NO_RUBRICS: Mapping[str, Sequence[str]] = MappingProxyType({})
+_HAND_IN_AGAIN = (
+    "Open your own notebook of this lab in JupyterLab, run all of it, save it, and hand in that file; "
+    "where that does not help, write to your instructor."
+)
 _SIGNS = {"passed": "✓", "partly": "◐", "wrong": "✗", "not attempted": "○", "marked": "✎", "waiting": "…"}
 
 
@@ -64,15 +72,24 @@ def feedback(
 ) -> FeedbackReport:
     """Write a page for each student with marks; `archive` is a zip of them as the learning system takes it back."""
     course = course or CourseFolder.find()
-    titles = [cell.exercise for cell in course.assignment(assignment).cells if cell.role in ("check", "answer")]
-    everyone = [marks for marks in class_marks(course, assignment) if not only or marks.student in only]
+    known = course.assignment(assignment)
+    titles = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
+    unread = {who: why for who, why in unread_submissions(course, known).items() if not only or who in only}
+    everyone = [marks for marks in _marks(course, assignment, unread) if not only or marks.student in only]
     rubrics = {name: notes.rubric for name, notes in marking_notes(course, assignment).items()}
     pages: dict[str, Path] = {}
     without: dict[str, str] = {}
     for number, marks in enumerate(everyone, start=1):
         graded = course.path("autograded", student=marks.student, assignment=assignment) / f"{assignment}.ipynb"
         try:
-            page = page_of(marks, _read(graded), assignment=assignment, order=titles, rubrics=rubrics)
+            page = page_of(
+                marks,
+                _read(graded),
+                assignment=assignment,
+                order=titles,
+                rubrics=rubrics,
+                problem=_told_of(unread.get(marks.student)),
+            )
         except (OSError, ValueError, KeyError) as error:
             without[marks.student] = f"{graded.name} cannot be read: {error}"
             continue
@@ -82,6 +99,11 @@ def feedback(
         pages[marks.student] = path
         if progress is not None:
             progress(number, len(everyone), marks.student)
+    for student in unread.keys() - {marks.student for marks in everyone}:
+        page = unread_page(assignment, student, unread[student])
+        pages[student] = course.path("feedback", student=student, assignment=assignment) / f"{assignment}.html"
+        write_atomically(pages[student], page.encode("utf-8", "replace"))
+        add_exchange_files(pages[student].parent)
     if archive is not None:
         _pack(archive, pages, course, assignment)
     shown = {student: _shown(path, course.root) for student, path in pages.items()}
@@ -96,17 +118,52 @@ def page_of(
     assignment: str,
     order: Sequence[str],
     rubrics: Mapping[str, Sequence[str]] = _NO_RUBRICS,
+    problem: str = "",
 ) -> str:
     """One student's page: the sum, a line for each exercise, what to do next, and the notebook as it was graded.
 
-    Prose that a person has marked comes with its rubric. Nothing in it runs, loads anything, or tells a secret case.
+    Prose that a person has marked comes with its rubric; `problem` says why a later hand-in could not be graded.
+    Nothing in it runs, loads anything, or tells a secret case.
     """
     outcomes = _outcomes(notebook)
     by_name = {mark.exercise: mark for mark in marks.marks}
     exercises = [_Told(by_name[n], outcomes.get(n, {}), rubrics.get(n, ())) for n in order if n in by_name]
     body = notebook_html(_harmless(notebook), folder=Path("."))
-    late = _duration(marks.late_s)
-    return render("feedback.html", assignment=assignment, marks=marks, exercises=exercises, late=late, body=body)
+    about = {"marks": marks, "exercises": exercises, "late": _duration(marks.late_s), "problem": problem}
+    return render("feedback.html", assignment=assignment, body=body, **about)
+
+
+def unread_submissions(course: CourseFolder, known: Assignment) -> dict[str, Unreadable]:
+    """Who handed in what cannot be graded, and why."""
+    found = {}
+    for student in course.students(known.name):
+        folder = course.path("submitted", student=student, assignment=known.name)
+        try:
+            check_folder(student)
+            refuse_other_lab(known, read_submission(folder, known.name, limits=course.limits))
+        except Unreadable as problem:
+            found[plain_name(student)] = problem
+    return found
+
+
+def unread_page(assignment: str, student: str, problem: Unreadable) -> str:
+    """The page of a student whose file could not be graded: what, why, and what to do now."""
+    words = (("What", problem.what), ("Why", problem.why), ("Next", _HAND_IN_AGAIN))
+    return render("unread.html", assignment=assignment, student=student, words=words)
+
+
+def _told_of(problem: Unreadable | None) -> str:
+    return "" if problem is None else ": ".join(filter(None, (problem.what, problem.why)))
+
+
+def _marks(course: CourseFolder, assignment: str, unread: Mapping[str, Unreadable]) -> tuple[StudentMarks, ...]:
+    """Everyone's marks; none, and no error, where all that came in cannot be graded."""
+    try:
+        return class_marks(course, assignment)
+    except (NothingToDo, UsageError):
+        if not unread:
+            raise
+        return ()
 
 
 @dataclass(frozen=True)

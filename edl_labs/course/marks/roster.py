@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.lms import SYSTEMS, class_list_of
 from edl_labs.course.marks.lms.learning_system import ClassMember
 from edl_labs.course.marks.tables import Table, read_table, same_name
-from edl_labs.course.policy import CoursePolicy
+from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import UsageError
 
 _SAFE = re.compile(r"[^\W_](?:[\w.@-]{0,62}[\w@-])?", re.UNICODE)
@@ -110,6 +113,48 @@ def read_times(path: Path, policy: CoursePolicy, roster: Roster | None) -> dict[
         name = student.id if student else key
         found[name] = max(found.get(name, moment), moment)
     return found
+
+
+def unknown_keys(moments: Mapping[str, datetime], roster: Roster | None) -> tuple[str, ...]:
+    """Those in a table of times whom the class does not have, in order; nobody can say where there is no roster."""
+    return tuple(sorted(key for key in moments if roster is not None and roster.find(key) is None))
+
+
+def course_remarks(course: CourseFolder, roster: Roster | None = None) -> tuple[str, ...]:
+    """What course.toml and its groups name that is not there: assignments that nobody released, ids that nobody has.
+
+    Said and not refused: a lab may come later, and a student may have left.
+    """
+    policy, found = read_policy(course.root), []
+    known = roster or (read_roster(policy.roster) if policy.roster else None)
+    released = course.assignments()
+    for name, dates in policy.assignments.items():
+        if name not in released:
+            found.append(
+                f"course.toml: there is no assignment {name}{_meant(name, released)}; its dates hold for nothing"
+            )
+        for who in dates.extensions:
+            student = known.find(who) if known else None
+            if known and student is None:
+                ids = [s.id for s in known.students]
+                found.append(f"course.toml: the extension of {who} in {name} is nobody's{_meant(who, ids)}")
+            elif student is not None and student.id != who:
+                found.append(
+                    f"course.toml: the extension of {who} in {name} counts only as that of {student.id}, the id"
+                )
+    for name in released if known else ():
+        grouped = read_groups(course.root, name).by_student
+        found += [f"groups: nobody has the id {who}" for who in sorted(grouped) if who not in _ids(known)]
+    return tuple(dict.fromkeys(found))
+
+
+def _ids(roster: Roster | None) -> set[str]:
+    return {student.id for student in roster.students} if roster else set()
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def _who(table: Table) -> tuple[int, Callable[[str], str]]:

@@ -14,10 +14,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import median
 
 NOISE = 8  # tokens: shorter runs, such as the head of a loop, are in everybody's code
 WINDOW = 5  # keeps about a third of the fingerprints, and finds every shared run of 12 tokens
 _SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
+_LEAST_MEMBERS = 3  # two are a pair
 _COMMON_SHARE = 0.25  # what every fourth student writes is the natural way, not a copy
 
 
@@ -29,6 +31,18 @@ class Pair:
     second: str
     share: float
     shared: int
+    exercises: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Three students or more who hang together by pairs that share much, however many of the class they are.
+
+    `share` is the median of those pairs' shares.
+    """
+
+    students: tuple[str, ...]
+    share: float
     exercises: tuple[str, ...]
 
 
@@ -52,13 +66,53 @@ def similar_pairs(
     `solutions` is code by student and exercise; `staff` is code that everyone was given. Fingerprints of more than a
     quarter of a class of eight or more are the natural way to write it, and do not count.
     """
-    given = frozenset().union(*(fingerprints(text) for text in staff)) if staff else frozenset()
-    prints = {
+    prints = _own_prints(solutions, staff)
+    return _pairs(prints, without=_common(prints), least=least, least_shared=least_shared)
+
+
+def similar_clusters(
+    solutions: Mapping[str, Mapping[str, str]], *, staff: Iterable[str] = (), least: float = 0.8, least_shared: int = 12
+) -> list[Cluster]:
+    """Clusters of students whose solutions are alike, the largest first: copying by many looks common, and is not.
+
+    What many share counts here, as long as it is not in `staff`: the release, the hints and the solutions.
+    """
+    pairs = _pairs(_own_prints(solutions, staff), without=frozenset(), least=least, least_shared=least_shared)
+    root = {name: name for pair in pairs for name in (pair.first, pair.second)}
+
+    def top(name: str) -> str:
+        while root[name] != name:
+            root[name] = name = root[root[name]]
+        return name
+
+    for pair in pairs:
+        root[top(pair.first)] = top(pair.second)
+    members: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        members.setdefault(top(pair.first), []).append(pair)
+    found = [_cluster(linked) for linked in members.values()]
+    return sorted((c for c in found if len(c.students) >= _LEAST_MEMBERS), key=lambda c: (-len(c.students), c.students))
+
+
+def _cluster(pairs: list[Pair]) -> Cluster:
+    names = sorted({name for pair in pairs for name in (pair.first, pair.second)})
+    where = dict.fromkeys(name for pair in pairs for name in pair.exercises)
+    return Cluster(tuple(names), median(pair.share for pair in pairs), tuple(where))
+
+
+_Prints = Mapping[str, Mapping[str, frozenset[int]]]
+
+
+def _own_prints(solutions: Mapping[str, Mapping[str, str]], staff: Iterable[str]) -> _Prints:
+    given = frozenset[int]().union(*(fingerprints(text) for text in staff))
+    return {
         student: {name: fingerprints(text) - given for name, text in cells.items()}
         for student, cells in solutions.items()
     }
-    common = _common(prints)
-    whole = {s: frozenset().union(*cells.values()) - common if cells else frozenset() for s, cells in prints.items()}
+
+
+def _pairs(prints: _Prints, *, without: frozenset[int], least: float, least_shared: int) -> list[Pair]:
+    whole = {s: frozenset[int]().union(*cells.values()) - without for s, cells in prints.items()}
     found = []
     for first, second in combinations(sorted(whole), 2):
         shared = whole[first] & whole[second]

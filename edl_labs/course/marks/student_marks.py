@@ -10,7 +10,8 @@ from typing import Any
 
 from edl_labs.course.assignment import CHECK_PREFIX
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.gradebook import own_programs, quiet, settle_penalties
+from edl_labs.course.grade.gradebook import own_programs, prose_answers, quiet, settle_penalties
+from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.marking_notes import SavedComments, saved_comments, spelt_out
 from edl_labs.course.policy import enter_dates, read_policy
 from edl_labs.errors import NothingToDo, UsageError
@@ -49,6 +50,8 @@ class StudentMarks:
     max_points: float
     penalty: float = 0.0
     late_s: float = 0.0
+    in_grace: bool = False
+    """Whether all of `late_s` lies within the course's grace period."""
     submitted: str = ""
     """When, in UTC, ISO 8601; empty when nobody said."""
 
@@ -89,8 +92,8 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
         submissions = _graded(book, assignment)
         settle(course, book, assignment, submissions)
         book.db.commit()
-        saved = saved_comments(course.root)
-        found = tuple(sorted((_student(s, assignment, saved) for s in submissions), key=lambda m: m.student))
+        saved, grace_s = saved_comments(course.root), read_policy(course.root).late.grace_s
+        found = tuple(sorted((_student(s, assignment, saved, grace_s) for s in submissions), key=lambda m: m.student))
     if not found:
         raise NothingToDo(f"nobody has marks in {assignment}", next=f"edl-labs grade {assignment}")
     return found
@@ -100,7 +103,38 @@ def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[A
     """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
     policy = read_policy(course.root)
     enter_dates(book, policy, assignment)
+    _share_in_groups(course, assignment, submissions)
     settle_penalties(course, book, policy, submissions)
+
+
+def _share_in_groups(course: CourseFolder, assignment: str, submissions: list[Any]) -> None:
+    """Give a group's other members the mark and comment of prose that one of them has, where they wait for one.
+
+    Whoever was marked by hand keeps that mark; a member who handed in other prose is waited for.
+    """
+    groups = read_groups(course.root, assignment)
+    marked: dict[tuple[str, str, str], tuple[float, str | None]] = {}
+    waiting: list[tuple[tuple[str, str, str], Any, Any]] = []
+    for submission in submissions:
+        group = groups.by_student.get(submission.student_id)
+        notebook = next((n for n in submission.notebooks if n.name == assignment), None)
+        if group is None or notebook is None:
+            continue
+        prose = prose_answers(course, assignment, submission.student_id)
+        comments = {comment.name: comment for comment in notebook.comments}
+        for grade in notebook.grades:
+            key = (group, grade.name, prose.get(grade.name, ""))
+            comment = comments.get(grade.name)
+            if grade.manual_score is not None and not grade.needs_manual_grade:
+                marked[key] = (grade.manual_score, comment.manual_comment if comment else None)
+            elif grade.needs_manual_grade and key[2]:
+                waiting.append((key, grade, comment))
+    for key, grade, comment in waiting:
+        if key in marked:
+            grade.manual_score, said = marked[key]
+            grade.needs_manual_grade = False
+            if comment is not None:
+                comment.manual_comment = said
 
 
 def _graded(book: Any, assignment: str) -> list[Any]:
@@ -115,7 +149,7 @@ def _graded(book: Any, assignment: str) -> list[Any]:
         ) from None
 
 
-def _student(submission: Any, assignment: str, saved: SavedComments) -> StudentMarks:
+def _student(submission: Any, assignment: str, saved: SavedComments, grace_s: float) -> StudentMarks:
     notebook = next(n for n in submission.notebooks if n.name == assignment)
     comments = {c.name: c.manual_comment or "" for c in notebook.comments}
     marks = [_mark(grade, comments, saved) for grade in notebook.grades]
@@ -131,6 +165,7 @@ def _student(submission: Any, assignment: str, saved: SavedComments) -> StudentM
         max_points=float(notebook.max_score),
         penalty=float(notebook.late_submission_penalty or 0.0),
         late_s=float(submission.total_seconds_late),
+        in_grace=0 < submission.total_seconds_late <= grace_s,
         submitted=when.replace(tzinfo=UTC).isoformat() if isinstance(when, datetime) else "",
     )
 

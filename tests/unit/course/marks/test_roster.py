@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from edl_labs.course.marks.roster import Roster, anonymous, read_roster, read_times
+from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.marks.lms.learning_system import ClassMember
+from edl_labs.course.marks.roster import (
+    Roster,
+    anonymous,
+    course_remarks,
+    read_roster,
+    read_times,
+    unknown_keys,
+)
 from edl_labs.course.policy import CoursePolicy
 from edl_labs.errors import UsageError
 
@@ -102,3 +113,30 @@ def test_of_two_times_the_later_counts(tmp_path: Path) -> None:
     found = read_times(tmp_path / "t.csv", CoursePolicy(), None)
 
     assert {"1": "2026-01-02T00:00:00+00:00"} == {k: v.isoformat() for k, v in found.items()}
+
+
+def test_ids_and_assignments_that_nobody_knows_are_said(tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).resolve().parents[4] / "nbgrader_config.py", tmp_path)
+    (tmp_path / "labs" / "lab01_mine").mkdir(parents=True)
+    (tmp_path / "roster.csv").write_text("id,email\ns1,a@x.org\ns2,b@x.org\n")
+    (tmp_path / "groups.csv").write_text("group,id\nred,s9\n")
+    late = '[assignment.extensions]\n"s3" = 2026-11-09\n"b@x.org" = 2026-11-09\n"s1" = 2026-11-09\n'
+    (tmp_path / "course.toml").write_text(
+        '[course]\nroster = "roster.csv"\ngroups = "groups.csv"\n'
+        '[[assignment]]\nname = "lab01_mien"\n'
+        f'[[assignment]]\nname = "lab01_mine"\ndue = 2026-11-01\n{late}'
+    )
+    said = course_remarks(CourseFolder(tmp_path))
+
+    assert "no assignment lab01_mien (did you mean lab01_mine?)" in said[0]
+    assert "the extension of s3 in lab01_mine is nobody's" in said[1]
+    assert "counts only as that of s2, the id" in said[2]
+    assert ("groups: nobody has the id s9",) == said[3:]
+
+
+def test_times_of_strangers_are_found() -> None:
+    known = Roster((ClassMember("s1", keys=("s1", "101")),))
+    moment = datetime(2026, 11, 1, tzinfo=UTC)
+
+    assert ("999",) == unknown_keys({"s1": moment, "999": moment}, known)
+    assert () == unknown_keys({"999": moment}, None)

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from edl_labs.course.marks.similarity import NOISE, WINDOW, fingerprints, similar_pairs
+from edl_labs.course.marks.similarity import NOISE, WINDOW, fingerprints, similar_clusters, similar_pairs
 
 ONE = """
 def finish(program, launch):
@@ -71,3 +71,23 @@ def test_every_shared_run_of_the_guaranteed_length_is_found() -> None:
             texts.append("(" * 40 + " ".join([*around[0], *shared, *around[1]]))
 
         assert fingerprints(texts[0]) & fingerprints(texts[1])
+
+
+def varied(number: int) -> str:
+    """An answer of its own: 60 operators in an order of its own."""
+    draw = random.Random(number)
+    tokens = [draw.choice(["+", "-", "*", "/", "%", "<", "x", "["]) for _ in range(60)]
+    return f"def finish(x, y):\n    return ({' '.join(tokens)})"
+
+
+@pytest.mark.parametrize(("ring", "others"), [(5, 9), (26, 74), (3, 4)])
+def test_a_ring_is_found_however_large_a_part_of_the_class_it_is(ring: int, others: int) -> None:
+    code = {f"r{n:02}": [ONE, RENAMED][n % 2] for n in range(ring)} | {f"s{n:02}": varied(n) for n in range(others)}
+    found = similar_clusters({who: {"finish": text} for who, text in code.items()})
+
+    assert [tuple(f"r{n:02}" for n in range(ring))] == [cluster.students for cluster in found]
+    assert ("finish",) == found[0].exercises
+
+
+def test_what_the_solution_or_a_hint_says_is_no_ring() -> None:
+    assert [] == similar_clusters({f"s{n}": {"finish": ONE} for n in range(9)}, staff=[RENAMED])

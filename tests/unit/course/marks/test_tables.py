@@ -69,3 +69,7 @@ def test_numbers_stay_numbers() -> None:
 def test_names_compare_without_accents_order_and_commas() -> None:
     assert same_name("Álvarez, José") == same_name("jose ALVAREZ")
     assert same_name("Ann Lee") != same_name("Anne Lee")
+
+
+def test_the_sign_for_no_mark_stays_as_it_is() -> None:
+    assert ["-", " - ", "'-x"] == [inert(text) for text in ("-", " - ", "-x")]
