@@ -37,3 +37,7 @@ def shown(value: object) -> str:
 
 class VirtualWorkersError(EdlError):
     """A program asks a VirtualWorkers for what no loader, disk or clock could do."""
+
+
+class VirtualMemoryError(EdlError):
+    """A step asks a VirtualTape or a VirtualAllocator for what is not there, or for memory that no device has."""
