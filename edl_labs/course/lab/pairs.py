@@ -9,9 +9,12 @@ from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
-from edl_labs.checks import Exercise, judge, plain_data
+from edl_labs.checks import Exercise, Outcome, judge, plain_data
 from edl_labs.course.lab.parsed_lab import WrongAnswer
 
+_JARGON = re.compile(
+    r"\b(it|value)\[[^]]*\]|\bitem \d+ of it\b|\b(a|an) \w+ is expected\b|\bwrong form\b|\bevidence\b|\bMisfit\b"
+)
 _NUMBER = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
 
 
@@ -36,6 +39,16 @@ def shown(wrong: WrongAnswer, exercise: Exercise, cases: list[Any], records: Any
     asked, given, right = ([rows[i] for i in public] for rows in (cases, records, wants))
     seen = judge(exercise, asked, given, right, points=1.0)
     return Shown(wrong, [plain_data.encode(record) for record in given], seen.case_index, seen.what)
+
+
+def jargon(seen: Outcome) -> str:
+    """The first words of a message that speak of how evidence travels, which no student has seen; empty if none does.
+
+    >>> jargon(Outcome("ex", "lab", "wrong", 0, 1, what="it[0] is None"))
+    'it[0]'
+    """
+    found = _JARGON.search(" ".join((seen.what, seen.why, seen.next)))
+    return found[0] if found else ""
 
 
 def confused(answers: Iterable[Shown]) -> list[str]:

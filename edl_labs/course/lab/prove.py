@@ -14,7 +14,7 @@ from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
-from edl_labs.course.lab.pairs import confused, shown
+from edl_labs.course.lab.pairs import confused, jargon, shown
 from edl_labs.course.lab.parsed_lab import Lab, LabExercise, WrongAnswer
 from edl_labs.course.lab.places import check_places
 from edl_labs.course.lab.read import read_lab
@@ -319,6 +319,8 @@ def _not_lost(wrong: WrongAnswer, seed: int, seen: Outcome | str) -> str:
         return f"seed {seed}: it scores full marks"
     if seen.state == "not attempted":
         return f"seed {seed}: it counts as not attempted"
+    if jargon(seen):
+        return f"seed {seed}: the student is told of the inside: {jargon(seen)!r} in {seen.what!r}"
     return "" if wrong.told in seen.what else f"seed {seed}: the student is told {seen.what!r}, not {wrong.told!r}"
 
 

@@ -25,6 +25,9 @@ class Intensity:
         return student.work_of(dict(case))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got is None:
+            why = "it has no branch yet that returns something for this kind"
+            raise Wrong(f"nothing came back for a {case['kind']}", why=why, next="write its branch, or its return")
         two_numbers(got, "flop, moved_bytes")
         if close(got[0], want[1], rtol=1e-9) and close(got[1], want[0], rtol=1e-9):
             raise Wrong("the two answers are swapped", why="FLOPs come first", next="return flop, moved_bytes")
@@ -121,26 +124,33 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
     )
 
 
+_ELEMENTS = "elements were counted, not bytes"
+_WIDE = "weights were given the bytes of other elements"
+_FOUR = "every element was given 4 bytes"
+_PADDING = "the padding was counted as input"
+_WINDOWS = "the input was read once for every place of the window"
+
+
 def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     parts, size = _parts(case, total), case["itemsize"]
     elements = total + parts.get("weights", 0) * (1 / _narrow(case) - 1)
-    if close(got, elements, rtol=1e-9):
-        return Wrong("elements were counted, not bytes", why=f"an element has {size} bytes here", next="use itemsize")
-    if close(got, elements * size, rtol=1e-9):
-        why = f"they have {case['weight_itemsize']} bytes here, other elements {size}"
-        return Wrong("weights were given the bytes of other elements", why=why, next="is there a weight_itemsize?")
-    if close(got, 4 * elements, rtol=1e-9):
-        return Wrong("every element was given 4 bytes", why=f"it has {size} here", next="use itemsize")
     forgotten = [name for name, count in parts.items() if close(got, (total - count) * size, rtol=1e-9)]
-    if forgotten:
-        what = f"the {' or the '.join(forgotten)} was left out"
-        return Wrong(what, why="all that is read and all that is written moves", next="list each operand of the table")
-    if case.get("padding") and close(got, (total + _padding(case)) * size, rtol=1e-9):
-        why = "the padding is not in memory, so nobody reads it"
-        return Wrong("the padding was counted as input", why=why, next="the input is size × size, without its border")
-    if any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total)):
-        why = "windows overlap: what one has brought into the caches, the next can use"
-        return Wrong("the input was read once for every place of the window", why=why, next="count each operand once")
+    left_out = f"the {' or the '.join(forgotten)} {'were' if forgotten[-1:] == ['weights'] else 'was'} left out"
+    padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
+    windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
+    of_weights = f"they have {case.get('weight_itemsize', size)} bytes here, other elements {size}"
+    known = [
+        (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
+        (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "is there a weight_itemsize?"),
+        (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
+        (bool(forgotten), left_out, "all that is read and all that is written moves", "list each operand of the table"),
+        (padded, _PADDING, "it is not in memory, so nobody reads it", "the input is size × size, without its border"),
+        (windows, _WINDOWS, "what one has brought into the caches, the next can use", "count each operand once"),
+    ]
+    found = [told for applies, *told in known if applies]
+    if found:
+        whats, whys, nexts = zip(*found, strict=True)
+        return Wrong(", or ".join(whats), why=", or ".join(whys), next=", or ".join(nexts))
     return Wrong(
         f"the bytes of a {case['kind']} are wrong",
         why=f"they are {say(got / (total * size))} times what they should be",

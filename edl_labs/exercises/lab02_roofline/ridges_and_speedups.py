@@ -105,7 +105,16 @@ def _same(got: Any, want: float) -> bool:
 def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     inputs, outputs, bytes_a_flop = case["inputs"], case["outputs"], case["ridge"] * case["itemsize"]
     mean = 2 * inputs * outputs / (inputs + outputs)
-    if math.isinf(want):
+    bytes_moved = case["itemsize"] * (inputs * outputs + (inputs + outputs) * got)
+    reached = 2 * inputs * outputs * got / bytes_moved if math.isfinite(got) and bytes_moved else math.inf
+    ratio, itemsize = reached / case["ridge"], case["itemsize"]
+    at = f"at a batch of {say(got)} the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
+    if math.isinf(want) and got < 0:
+        what, why = (
+            "a negative batch came back where none is large enough",
+            "the intensity stays below the ridge for ever",
+        )
+    elif math.isinf(want):
         what, why = "a batch came back where none is large enough", "the intensity stays below the ridge for ever"
     elif close(got, bytes_a_flop / 2):
         what, why = "only the weights were counted", "inputs and results move too, and they grow with the batch"
@@ -115,8 +124,16 @@ def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
         what, why = "that is the answer for the deck's machine", "ridge and itemsize are arguments"
     elif got == math.inf:
         what, why = "there is a batch that reaches the ridge", "this layer is wide enough"
+    elif got in (math.floor(want), math.ceil(want)):
+        what, why = "the batch was rounded", "the ridge is reached between two whole batches: that point is asked for"
+    elif close(ratio, 2.0, rtol=1e-3):
+        what, why = "a multiply-add was counted as one operation, or half of the bytes", at
+    elif close(ratio, 1 / itemsize, rtol=1e-3):
+        what, why = "elements were counted, not bytes", at
+    elif itemsize != 4 and close(ratio, 4 / itemsize, rtol=1e-3):
+        what, why = "4 bytes an element were assumed for the batch", at
     else:
-        what, why = "the batch is wrong", f"{say(got)} came back"
+        what, why = "the batch is wrong", at
     return Wrong(what, why=why, next="write the intensity as a function of the batch, set it equal to the ridge, solve")
 
 

@@ -46,11 +46,12 @@ def _terms(case: Any, want: Any) -> dict[str, float]:
     return {
         "the query and output projections": own,
         "the key and value projections": own * grouped,
+        "the projection of keys or of values": own * grouped / 2,
         "the product of queries and keys, or that of weights and values": attention / 2,
         "the attention itself": attention,
         "the feed-forward layers": hidden,
         "the gate of the feed-forward layers": hidden / 3 if case["gated"] else 0.0,
-        "the output projection": own / 2,
+        "the query or the output projection": own / 2,
     }
 
 
@@ -72,14 +73,15 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
     for value, what, then in known:
         if value != want and close(got, value, rtol=0.003):
             return Wrong(what, why=f"forward: {say(got / want)} times what it should be", next=then)
-    for name, count in terms.items():
-        if count and close(got, want - count, rtol=0.003):
-            why = f"forward: {say(got / want)} times what it should be"
-            return Wrong(f"{name} is missing", why=why, next="list the products of the listing above, one by one")
+    missing = [name for name, count in terms.items() if count and close(got, want - count, rtol=0.003)]
+    if missing:
+        why = f"forward: {say(got / want)} times what it should be"
+        then = "list the products of the listing above, one by one"
+        return Wrong(f"{', or '.join(missing)} is missing", why=why, next=then)
     return Wrong(
         "the forward pass is wrong",
         why=f"it is {say(got / want)} times what it should be",
-        next="six or seven products; write m, k and n beside each, and 2·m·k·n",
+        next="eight products, or nine with a gate; write m, k and n beside each, and 2·m·k·n",
     )
 
 

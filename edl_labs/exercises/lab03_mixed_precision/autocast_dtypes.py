@@ -63,4 +63,6 @@ def _next(case: Any, got: str) -> str:
         return "when nothing is cast, two dtypes meet as they do without autocast"
     if case["op"] in _IN_THE_TABLE:
         return "look the operator up in the table above, on this device, with a short and with a float32 input"
+    if case["device_type"] == "cuda":
+        return "it is not in the table: torch's documentation of autocast lists the CUDA operators that go to float32"
     return 'it is not in the table: call it on small tensors under torch.autocast("cpu", dtype=...) and look at .dtype'

@@ -133,8 +133,9 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         if moved < right / 4:
-            then = "clip_grad_norm_ must see the true gradients"
-            raise Wrong("train_clipped still clips gradients that are scaled", why=why, next=then)
+            then = "clip_grad_norm_ must see the true gradients; step() unscales them unless unscale_ has"
+            what = "train_clipped still clips gradients that are scaled, or unscales them twice"
+            raise Wrong(what, why=why, next=then)
         raise Wrong("train_clipped does not clip the true gradients to max_norm", why=why, next="unscale, clip, step")
     _scale(got, want, "train_clipped")
 
@@ -188,13 +189,20 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
     _scale(got, want, "train_scheduled")
 
 
+_TOO_LARGE = "how large may a scale be, and is every gradient divided by it before optimizer.step()?"
+
+
 def _static(case: Any, got: Any, want: Any) -> None:
     if not all(map(math.isfinite, got["weights"])):
-        raise Wrong("train_static overflows", why="its weights are no longer numbers", next="how large may a scale be?")
+        raise Wrong("train_static overflows", why="its weights are no longer numbers", next=_TOO_LARGE)
     rows = zip(got["weights"], want["weights"], most_rounded(case), strict=True)
     if not all(close(mine, right, rtol=0, atol=2 * most) for mine, right, most in rows):  # each side rounds for itself
         moved, right = _moved(case, got), _moved(case, want)
-        why = f"the weights moved by {moved:.3g} instead of {right:.3g}, or not in each direction"
+        if moved > 2 * right:
+            why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
+            then = "the loss is multiplied by the scale: what undoes that before optimizer.step()?"
+            raise Wrong("train_static takes steps of gradients that are still scaled", why=why, next=then)
+        why = f"the weights moved by {moved:.6g} instead of {right:.6g}, or not in each direction"
         then = "the smallest gradients, of about 1e-12, have to get above 6e-8, with some bits to spare"
         raise Wrong("train_static still loses gradients on the way back", why=why, next=then)
 

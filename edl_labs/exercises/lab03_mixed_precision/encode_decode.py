@@ -30,11 +30,21 @@ class EncodeDecode:
                 why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, and {mine!r} came back"
                 raise Wrong(_decode_mistake(code, fmt, mine, right), why=why, next=_DECODE_NEXT)
         rows = zip(case["values"], case["kinds"], got["encoded"], want["encoded"], strict=True)
-        for value, kind, mine, right in rows:
-            if not _same_code(mine, right, fmt):
-                came = _bits(mine, fmt) if type(mine) is int else repr(mine)
-                why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
-                raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=_encode_next(kind, fmt))
+        wrong = [row for row in rows if not _same_code(row[2], row[3], fmt)]
+        if not wrong:
+            return
+        value, kind, mine, right = wrong[0]
+        # Who cuts off sends ties the wrong way as well; a value that is no tie tells the two apart.
+        cut = [row for row in wrong if row[1] == "near" and type(row[2]) is int and row[2] == row[3] - 1]
+        if kind == "tie" and fmt["rounding"] != "zero" and cut:
+            value, kind, mine, right = cut[0]
+        came = _bits(mine, fmt) if type(mine) is int else repr(mine)
+        why = f"{value!r} in {fmt['name']} is {_bits(right, fmt)}, and {came} came back"
+        raise Wrong(_encode_mistake(kind, mine, right, fmt), why=why, next=_encode_next(kind, fmt))
+
+    def yours(self, case: Any, got: Any) -> str:
+        """Nothing: of all codes and values the message shows the one that is wrong, and what came back."""
+        return ""
 
     def show(self, case: Any) -> str:
         """The format; which of its codes or values went wrong stands in the message."""
@@ -110,6 +120,8 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
         return "the sign of a value was lost or turned"
     if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
         return "a value was not cut off toward zero"
+    if type(mine) is int and kind == "near" and mine == right - 1:
+        return "a value was cut off toward zero, and this format rounds to the nearest"
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
         return "a tie went to its odd neighbour"
     return _ENCODE_WHAT[kind]
@@ -146,5 +158,5 @@ _ENCODE_NEXT = {
     "large": "which code does your format give to what is too large?",
     "infinity": "math.frexp(inf) has no exponent to use: treat it first",
     "NaN": "NaN is the code with every bit of exponent and mantissa set",
-    "zero": "0.0 and -0.0 are two codes; math.copysign(1, value) tells them apart",
+    "zero": "0.0 and -0.0 are two codes; math.copysign(1, value) tells them apart, and math.frexp(0.0) no exponent",
 }

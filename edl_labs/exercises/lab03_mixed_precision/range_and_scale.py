@@ -110,7 +110,10 @@ def _scale_mistake(mine: Any, right: float) -> Wrong:
     if close(mine, 1 / right):
         return Wrong("the scale is upside down", why="gradients are multiplied by it", next="which way must they move?")
     if mine < right:
-        why = "at that scale one per cent of the values or more becomes 0"
-        return Wrong("too many values are still flushed", why=why, next="count values, not bins, and stay below 1 %")
-    why = f"a scale of {right / mine:.3g} times yours saves 99 % too, and leaves more room above"
+        why = f"at your scale of {mine:g} one per cent of the values or more becomes 0"
+        then = "is a bin at 2^k flushed when its lower edge is, or its upper?" if close(2 * mine, right) else ""
+        return Wrong(
+            "too many values are still flushed", why=why, next=then or "count values, not bins; stay below 1 %"
+        )
+    why = f"yours is {mine:g}; {right / mine:.3g} times as much saves 99 % too, and leaves more room above"
     return Wrong("the scale is larger than needed", why=why, next="return the smallest that flushes less than 1 %")

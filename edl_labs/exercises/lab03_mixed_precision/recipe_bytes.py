@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -48,6 +49,8 @@ def _words(case: Any) -> str:
 def _mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
         return "every parameter costs something"
+    if not float(right).is_integer() and mine in (math.floor(right), math.ceil(right)):
+        return "the bytes were rounded: shares of a byte count"
     if case["trained"] < 1 and mine > right:
         return "weights that are not trained need no gradients, states or master copy"
     if case["trained"] < 1 and mine < right:

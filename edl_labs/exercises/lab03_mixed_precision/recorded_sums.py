@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 _ADD, _SUBTRACT = 0, 1  # codes of the operations on the tape
 _MOST_OPERATIONS = 8  # a value; Kahan's sum takes four
@@ -157,6 +158,11 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     why = f"{case['name']}: {mine:.5g} for {exact:.5g}, {error:.0f} times the format's own rounding"
     if mine < 2 * max(case["values"]):
         return Wrong("most values are missing from the sum", why=why, next="does every value enter it once?")
+    unused = len(case["values"]) - _entered(case, got)
+    if unused:
+        why = f"{counted(unused, 'value')} of {len(case['values'])} in no addition that leads to the result; {why}"
+        then = "what becomes of the last value where the number of values is odd?"
+        return Wrong("part of the values never enter the sum", why=why, next=then)
     longest = _longest_chain(case, got)
     if longest >= 0.9 * len(case["values"]) and len(got["operations"]) < 1.5 * len(case["values"]):
         then = (
@@ -168,6 +174,18 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         return Wrong("the partial sums still grow too large", why=why, next=then)
     then = "what was lost is (new − old) − added; which sign does it have when you take it off the next value?"
     return Wrong("what is lost is not given back", why=why, next=then)
+
+
+def _entered(case: Any, got: Any) -> int:
+    """How many of the values have a part in the result."""
+    first = len(case["values"])
+    needed, open_ends = {got["result"]}, [got["result"]]
+    while open_ends:
+        index = open_ends.pop()
+        sides = {got["left"][index - first], got["right"][index - first]} - needed if index >= first else set()
+        needed |= sides
+        open_ends += sides
+    return sum(index < first for index in needed)
 
 
 def _longest_chain(case: Any, got: Any) -> int:

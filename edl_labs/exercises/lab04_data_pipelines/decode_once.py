@@ -18,7 +18,12 @@ class DecodeOnce:
     form: ClassVar[Any] = [0]
 
     def probe(self, student: Any, case: Any) -> Any:
-        return list(student.move_offline(case))
+        answer = student.move_offline(case)
+        return list(answer) if isinstance(answer, (list, tuple, set, range)) else answer
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The places, with the names of the transforms there."""
+        return ", ".join(f"{place} ({case[place]['name']})" for place in got) or "no place"
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if any(type(place) is not int or not 0 <= place < len(case) for place in got):

@@ -54,6 +54,12 @@ class PackSequences:
         """The mask: the packing itself follows from the rules, and its program would be one to copy."""
         return {"mask": want["mask"]}
 
+    def yours(self, case: Any, got: Any) -> str:
+        """The rows; the message speaks of the mask where that is wrong."""
+        if got["refused"]:
+            return f"ValueError: {got['refused'][:200]}"
+        return f"{len(got['rows'])} rows, {got['rows'][:6]}"
+
     def show(self, case: Any) -> str:
         return (
             f"{len(case['lengths'])} lengths, rows of {case['capacity']}: {str(case['lengths'])[:300]}\n"
@@ -84,7 +90,7 @@ def _replayed(case: Any, text: str) -> PackedBins:
 def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     if mask.shape != right.shape or str(mask.dtype) != "bool":
         raise Wrong(
-            "the mask has the wrong form",
+            "the mask has another shape or dtype",
             why=f"{mask.dtype} of {mask.shape}, for a row of {case['mask_capacity']}",
             next="one bool for each pair of positions of the row",
         )
@@ -96,10 +102,10 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
         told, then = "the mask is turned round", "row i says what position i may look at"
     elif any(mask[i, j] for i in range(size) for j in range(i + 1, size)):
         told, then = "a token looks into the future", "position i sees positions up to i"
+    elif (mask & ~right)[: sum(case["mask_lengths"])].any():
+        told, then = "a token looks into another sequence", "where does its own sequence begin?"
     elif mask[sum(case["mask_lengths"]) :].any():
         told, then = "padding looks at something", "positions behind the last sequence see nothing, not even themselves"
-    elif (mask & ~right).any():
-        told, then = "a token looks into another sequence", "where does its own sequence begin?"
     elif (right & ~mask).any():
         told, then = "a token does not see all of its own sequence", "itself, and all before it in its sequence"
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]

@@ -26,7 +26,10 @@ class CollatePad:
 
     def probe(self, student: Any, case: Any) -> Any:
         sequences = [list(sequence) for sequence in case["sequences"]]
-        tokens, mask = student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"])
+        answer = student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"])
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            return answer  # told by its kind
+        tokens, mask = answer
         return {"tokens": tokens, "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.units import byte_count, seconds
+from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
 
 PAGE = 4096  # bytes: Linux's page, and a sector of today's disks
@@ -33,7 +33,11 @@ class ReadPlan:
         best = want if isinstance(want, dict) else figures(run_plan(case, want))
         mine = figures(run_plan(case, got))
         if mine["time_s"] > (1 + TOLERANCE) * best["time_s"]:
-            raise _slow_plan(mine, best)
+            raise _slow_plan(case, got, mine=mine, best=best)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The first reads of the plan."""
+        return f"{counted(len(got), 'read')}: {', '.join(str(tuple(read)) for read in got[:4])}, …"
 
     def public(self, case: Any, want: Any) -> Any:
         """What the reference's plan costs: the plan itself would be one to copy."""
@@ -107,8 +111,12 @@ def _refuse_gaps(case: Any, plan: Any) -> None:
         )
 
 
-def _slow_plan(mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
+def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
     slower = f"it takes {seconds(mine['time_s'])} where {seconds(best['time_s'])} would do"
+    known = _known_plan(case, plan)
+    if known:
+        what, then = known
+        return Wrong(what, why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}", next=then)
     if mine["seeks"] > best["seeks"] and mine["read_bytes"] <= best["read_bytes"]:
         return Wrong(
             "the plan jumps where it could read on",
@@ -126,6 +134,22 @@ def _slow_plan(mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
         why=f"{mine['seeks']} seeks, {byte_count(mine['read_bytes'])}: {slower}",
         next="price each gap twice, once read through and once jumped, and take the cheaper",
     )
+
+
+def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
+    """What is wrong with a plan of a kind that can be seen, and what to look at."""
+    reads, wanted = [tuple(read) for read in plan], [tuple(part) for part in case["wanted"]]
+    inside = {shard: [start for at, start, _ in reads if at == shard] for shard, _, _ in reads}
+    if any(starts != sorted(starts) for starts in inside.values()):
+        return "the plan does not read in the order of the disk", "in which order do the bytes of a shard lie there?"
+    if len(reads) == len(set(wanted)):
+        return "every sample is a read of its own", "when is a gap cheaper to read than to jump?"
+    if len(reads) == len(inside):
+        return (
+            "the plan reads what nobody wants: each shard in one go",
+            "how many bytes does the disk read in the time of one seek?",
+        )
+    return None
 
 
 @exercise("storage_format")
@@ -211,8 +235,8 @@ def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
 
 
 def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
-    digits = 3 if seconds(right) != seconds(mine) else 7
-    why = f"for {form['name']}, {seconds(right, digits=digits)} is right; yours is {seconds(mine, digits=digits)}"
+    digits = 4 if f"{right:.4g}" != f"{mine:.4g}" else 8
+    why = f"for {form['name']}, {right:.{digits}g} s is right; yours is {mine:.{digits}g} s"
     told = _told(mine, right, form, case["access"], case["disk"])
     if told:
         return Wrong(told, why=why, next="read that row of the table again")

@@ -107,7 +107,7 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
     thread.join(_AGAIN_S if who in _HUNG else _LIMIT_S)
     if not box:
         _HUNG.add(who)
-        return {"items": [], "error": "", "message": "", "same": True, "taken": 0, "given": 0} | {
+        return {"items": [], "error": "", "message": "", "same": True, "taken": 0, "given": source.given} | {
             "threads_left": 0,
             "source_closed": False,
             "hangs": True,
@@ -186,11 +186,17 @@ def _judge_items(case: Any, got: Any, want: Any) -> None:
             why="close() waits for a thread that waits in put(), and nobody takes anything any more",
             next="put with a timeout, and look between two attempts whether close() was called",
         )
+    if got["hangs"] and case["count"] and not got["given"]:
+        raise Wrong(
+            "the source was never asked for anything",
+            why="the consumer waits for ever, and nobody drew even the first item",
+            next="is the thread started, and does it iterate over the source?",
+        )
     if got["hangs"]:
         raise Wrong(
             "the consumer waits for ever",
-            why="nothing came for seconds, and close() had not been called yet",
-            next="how does the consumer learn that the source has ended, or failed?",
+            why=f"nothing came for seconds; the source gave {got['given']}, and close() had not been called yet",
+            next="how does the consumer learn that the source has ended, or failed? Was an item, or the end, dropped?",
         )
     if got["items"] == want["items"]:
         return

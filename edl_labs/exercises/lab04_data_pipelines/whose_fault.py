@@ -53,9 +53,9 @@ class WhoseFault:
 
 
 _NEXT = {
-    "data-bound": "each worker's first batch does not count: is the loader slower than the device would be alone?",
-    "compute-bound": "what would the loader's rate be if steps were free? Several workers make several batches at once",
-    "balanced": "compare the two rates in the steady state, without the first batches",
+    "data-bound": "without first batches: is the loader, all its workers together, clearly slower than the device?",
+    "compute-bound": "what would the loader's rate be if steps were free? Workers make batches at once: rates add up",
+    "balanced": "compare the two rates without the first batches: how close must they be to be balanced?",
 }
 
 

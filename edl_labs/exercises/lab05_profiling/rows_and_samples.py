@@ -81,7 +81,9 @@ class ReadASampler:
         for frame, right in rights.items():
             for place, column in enumerate(("own", "total", "own_s", "total_s")):
                 if not close(mine[frame][place], right[place], rtol=1e-6, atol=1e-12):
-                    raise _sampler_symptom(case, frame, column, said=mine[frame][place], rights=right)
+                    said = mine[frame][place]
+                    shares = _share_symptom(case, frame, column, said=said, right=right[place])
+                    raise shares or _sampler_symptom(case, frame, column, said=said, rights=right)
         for key in ("active", "gil"):
             if not close(got[key], want[key], rtol=1e-6, atol=1e-12):
                 raise Wrong(
@@ -112,12 +114,16 @@ def _totals(case: Any) -> dict[str, float]:
 
 def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong:
     said = mine[name]
+    for factor, unit in ((1e3, "milliseconds"), (1e6, "microseconds"), (1e9, "nanoseconds")):
+        if all(close(mine[one], factor * right, rtol=1e-6) for one, right in rights.items()):
+            why = f"{name} has {said:.4g}, and {rights[name]:.4g} s is right"
+            return Wrong(f"the self times are in {unit}", why=why, next="rows are in seconds, and so is the answer")
     if any(type(value) in (int, float) and value < 0 for value in mine.values()):
         worst = min((n for n in mine if type(mine[n]) in (int, float)), key=mine.__getitem__)
         return Wrong(
             f"the self time of {worst} is negative",
-            why="somebody's time was taken off more than once: a grandchild's lies inside its parent's",
-            next="take off the rows directly inside, not all that are inside",
+            why=f"time was taken off it that is not directly inside it: {', or '.join(_taken_off(case))}",
+            next="take off the rows of its own thread that lie directly inside it, not all that are inside",
         )
     if close(said, _totals(case)[name], rtol=1e-6):
         return Wrong(
@@ -139,6 +145,31 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
     )
 
 
+_NO_FLOP = "0 FLOP take no time on any CPU, so its speed says nothing here: compare the two columns"
+
+
+def _taken_off(case: Any) -> list[str]:
+    """What can have been taken for a child in this case, and is none."""
+    rows = case["rows"]
+    spans = [(row["thread"], row["start_s"], row["end_s"]) for row in rows]
+    ends = {(thread, end_s) for thread, _, end_s in spans}
+    found = [
+        (_has_grandchildren(spans), "a grandchild, which its own parent holds"),
+        (len({row["thread"] for row in rows}) > 1, "a row of the other thread"),
+        (any((thread, start_s) in ends for thread, start_s, _ in spans), "a row that begins just where it ends"),
+        (spans != sorted(spans), "a row that only stands behind it in the list, which has no order"),
+    ]
+    return [text for applies, text in found if applies]
+
+
+def _has_grandchildren(spans: list[tuple[str, float, float]]) -> bool:
+    """Whether some row lies inside two others of its thread."""
+    return any(
+        sum(one != other and one[0] == other[0] and other[1] <= one[1] and one[2] <= other[2] for other in spans) > 1
+        for one in spans
+    )
+
+
 def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     columns = ", ".join(f"{key} {entry[key]:.3g}" for key in ("flop", "cpu_s", "cuda_s"))
     rate = f"{columns}, cpu_flop_per_s {peak:.3g}"
@@ -152,13 +183,32 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
         return Wrong(
             "an operator that never left the CPU was put on the GPU",
             why=f"a CUDA column alone proves nothing: {rate}",
-            next="when are the two columns two readings of one wall clock?",
+            next="when are the two columns two readings of one wall clock?" if entry["flop"] else _NO_FLOP,
         )
     return Wrong(
         "an operator that ran on the GPU was put on the CPU",
         why=f"compare with what the CPU could do, and the columns with each other: {rate}",
-        next="first ask whether the CPU could have been so fast at all",
+        next="first ask whether the CPU could have been so fast at all" if entry["flop"] else _NO_FLOP,
     )
+
+
+def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: float) -> Wrong | None:
+    """A share of the wrong samples, or in another unit; None where it is none of these."""
+    window, samples = case["window"], case["samples"]
+    if column not in ("own", "total") or type(said) not in (int, float):
+        return None
+    why = f"{column} of {frame}: {said:.4g} came back"
+    if right and close(said, 100 * right):
+        return Wrong("the shares are percentages", why=why, next="a share is at most 1")
+    active = sum(not sample["idle"] for sample in samples[-window:])
+    if active and close(said, right * window / active):
+        what = "idle samples were left out of the number that is divided by"
+        return Wrong(what, why=why, next="a share is of all samples of the window, idle ones among them")
+    first = [sample["stack"] for sample in samples[:window] if not sample["idle"]]
+    seen = sum(stack[-1] == frame if column == "own" else frame in stack for stack in first)
+    if close(said, seen / window):
+        return Wrong("the window is the last samples, not the first", why=why, next=f"the last {window} samples count")
+    return None
 
 
 def _sampler_symptom(case: Any, frame: str, column: str, *, said: Any, rights: Any) -> Wrong:

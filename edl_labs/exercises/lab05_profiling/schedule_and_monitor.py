@@ -30,6 +30,9 @@ class ScheduleStates:
                 next="return one state for each step, from step 0 on",
             )
         for step, (said, right) in enumerate(zip(got, want, strict=True)):
+            if said != right and not case["repeat"] and set(got) == {"none"}:
+                why = f"none of {len(got)} steps is anything but 'none'"
+                raise Wrong("repeat=0 was taken for no cycle at all", why=why, next="what does 0 stand for?")
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
 

@@ -100,7 +100,10 @@ class MostToGain:
 
     def probe(self, student: Any, case: Any) -> Any:
         step = [dict(operation) for operation in case["step"]]
-        best, gains = student.most_to_gain(step, machine_of(case))
+        answer = student.most_to_gain(step, machine_of(case))
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            return answer  # told by its kind
+        best, gains = answer
         return {"best": best, "gains": sorted([cause, gains[cause]] for cause in gains)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -206,7 +209,7 @@ def _gain_symptom(cause: str, *, said: Any, right: float) -> Wrong:
         return Wrong(
             f"removing {cause} gains less than that",
             why=f"{said:.3g} came back: {_TOO_MUCH.get(cause, _UNCOVERED)}",
-            next="simulate the changed step with step_s; shares and sums are only upper bounds",
+            next="simulate a changed copy with step_s, and leave the step that was given as it is; sums are bounds",
         )
     return Wrong(
         f"the speed-up from removing {cause} is wrong",

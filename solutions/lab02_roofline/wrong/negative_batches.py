@@ -1,6 +1,5 @@
 # exercise: minibatch_crossover
-# told: a batch came back where none is large enough
-# like: wide_side_decides.py
+# told: a negative batch came back where none is large enough
 
 
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):

@@ -1,5 +1,5 @@
 # exercise: intensity
-# told: the weights was left out
+# told: the weights were left out
 
 
 def work_of(op, *, rightly=work_of):  # noqa: F821

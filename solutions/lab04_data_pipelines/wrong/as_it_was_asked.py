@@ -1,6 +1,5 @@
 # exercise: read_plan
-# told: the plan jumps where it could read on
-# like: one_read_a_sample.py
+# told: the plan does not read in the order of the disk
 
 
 def read_plan(wanted, *, seek_s, byte_per_s):

@@ -1,5 +1,5 @@
 # exercise: read_plan
-# told: the plan jumps where it could read on
+# told: every sample is a read of its own
 
 
 def read_plan(wanted, *, seek_s, byte_per_s):

@@ -22,7 +22,7 @@ SEEDS = (1, 2, 3)
         (lambda flop, moved: (3 * flop, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (math.nan, moved), "the FLOPs of a linear are wrong"),
         (lambda flop, moved: (flop, math.inf), "the bytes of a linear are wrong"),
-        (lambda flop, moved: None, "two answers are asked for"),
+        (lambda flop, moved: None, "nothing came back for a linear"),
         (lambda flop, moved: (flop, None), "moved_bytes is not a number"),
     ],
 )

@@ -139,8 +139,8 @@ def test_what_was_raised_ends_the_iteration_too(solution):
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        (str, "items[0] is text; a number is expected"),
-        (lambda item: ("item", item), "items[0] is a list or a tuple; a number is expected"),
+        (str, "items: text came where a number belongs"),
+        (lambda item: ("item", item), "items: a list or a tuple came where a number belongs"),
         (lambda item: item + 0.5, "the items changed"),
     ],
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.checks import Outcome
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.pairs import Shown, confused
+from edl_labs.course.lab.pairs import Shown, confused, jargon
 from edl_labs.course.lab.parsed_lab import WrongAnswer
 from edl_labs.course.lab.prove import prove
 from tests.unit.course.lab import kit
@@ -79,6 +80,23 @@ def test_a_line_that_is_not_needed_is_found() -> None:
         "a.py is like gone.py, which is no other wrong answer of this exercise",
         "a.py is like a.py, which is no other wrong answer of this exercise",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("it[0] is None", "it[0]"),
+        ("value['x'][2] is an object", "value['x']"),
+        ("item 3 of it is text; a list is expected", "item 3 of it"),
+        ("a list is expected", "a list is expected"),
+        ("the result has the wrong form", "wrong form"),
+        ("None came where a number belongs", ""),
+        ("it is 0.5 of what they should be, at step [2]", ""),
+    ],
+)
+def test_words_of_the_inside_are_found_in_any_part_of_a_message(text: str, found: str) -> None:
+    for part in ("what", "why", "next"):
+        assert found == jargon(Outcome("ex", "lab", "wrong", 0.0, 1.0, **{part: text}))
 
 
 def test_one_that_loses_nothing_in_public_is_confused_with_nobody() -> None:

@@ -1,0 +1,15 @@
+# exercise: intensity
+# told: the input or the result was left out
+from functools import wraps
+
+
+def _but_for_relu(whole):
+    @wraps(whole)
+    def work_of(op):
+        flop, moved_bytes = whole(op)
+        return flop, moved_bytes // 2 if op["kind"] == "relu" else moved_bytes
+
+    return work_of
+
+
+work_of = _but_for_relu(work_of)
