@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from edl_labs.course.grade.plain_code import IMMUTABLE, bindings, cannot_change, is_plain
+from edl_labs.course.grade.cell_steps import Step, root_of, steps_of
+from edl_labs.course.grade.live_names import live_names
+from edl_labs.course.grade.only_read import only_read
+from edl_labs.course.grade.plain_code import cannot_change, is_plain
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
-from edl_labs.course.grade.shared_state import SharedState, Step, steps_of
+from edl_labs.course.grade.shared_state import SharedState
 
 _ALWAYS = ("setup", "parameters")  # the ids that the build gives the first two cells of every lab
 _UNDECIDABLE = frozenset((
@@ -26,20 +29,27 @@ _LABS_KEPT = 512  # released cells analysed once: some 50 a lab
 
 @dataclass(frozen=True)
 class CellNames:
-    """What one cell does to names: `loads` and `binds` at the notebook's level, `touches` what it may alter.
+    """What one cell does to names at the notebook's level."""
 
-    `defines`: it holds definitions and constants alone. `decidable`: this is all that it does to names.
-    """
-
-    loads: frozenset[str] = frozenset()
     binds: frozenset[str] = frozenset()
-    touches: frozenset[str] = frozenset()
-    fixed: frozenset[str] = frozenset()
-    """Of what it binds: functions, classes, modules and values that nobody can alter."""
+    live: frozenset[str] = frozenset()
+    """What it takes from other cells as it runs; with what its functions take `later`, all that it takes."""
+    later: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    """What it binds, and refers to only after that."""
+    asks: frozenset[str] = frozenset()
+    """Of `live`, what it asks outside of functions' bodies."""
     defines: bool = False
+    """It holds definitions and constants alone."""
     decidable: bool = True
+    """This is all that it does to names."""
     steps: tuple[Step, ...] = ()
     """Its statements, for what they may alter together with those of other cells."""
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """All names of other cells that it may use, now or later."""
+        return self.live | self.later
 
 
 def thrifty(plan: MarkingPlan) -> MarkingPlan:
@@ -70,26 +80,29 @@ def _needed(plan: MarkingPlan, known: list[CellNames]) -> set[int]:
     """The cells that run: roots, and by their names whatever else."""
     running = [index for index, cell in enumerate(plan.cells) if cell.runs]
     roots = {index for index in running if _is_root(plan.cells[index])}
-    needed = roots | {index for index in running if known[index].defines}
-    names = {name for index in roots for name in known[index].loads}
-    state = SharedState([step for index in running for step in known[index].steps])
-    altered = {index: state.altered(known[index].steps) for index in running}
+    needed = roots | _free_definitions(known, running, roots)
+    names = {name for index in roots for name in known[index].taken}
+    tables = only_read(ast.parse(plan.cells[index].source) for index in running)
+    state = SharedState({index: (known[index].own, known[index].steps) for index in running}, tables)
+    altered = {index: state.altered(index, known[index].live) for index in running}
     while True:
-        fixed = _fixed(known, running, names)
-        asked = {name for index in needed for name in state.asked(known[index].steps)}
-        seen = state.needed(names | asked)
-        more = {
-            index
-            for index in running
-            if known[index].binds & names
-            or known[index].touches & (names - fixed)
-            or _patches(known[index], names)
-            or altered[index] & seen
-        }
-        found = names | {name for index in more for name in known[index].loads}
+        seen = state.needed(names) | {name for index in needed for name in state.asked(index)}
+        more = {index for index in running if known[index].binds & names or altered[index] & seen}
+        found = names | {name for index in more for name in known[index].taken}
         if more <= needed and found == names:
             return needed
         needed, names = needed | more, found
+
+
+def _free_definitions(known: list[CellNames], running: list[int], roots: set[int]) -> set[int]:
+    """Cells of definitions and constants, which cost nothing, but for those that first ask what others made."""
+    found = {index for index in running if known[index].defines}
+    while True:
+        others = {name for index in running if index not in found | roots for name in known[index].binds}
+        asking = {index for index in found if known[index].asks & others}
+        if not asking:
+            return found
+        found -= asking
 
 
 def _is_root(cell: PlannedCell) -> bool:
@@ -97,49 +110,54 @@ def _is_root(cell: PlannedCell) -> bool:
     return known is None or not is_released(cell) or known.role == "locked" or known.id in _ALWAYS
 
 
-def _fixed(known: list[CellNames], running: list[int], names: set[str]) -> set[str]:
-    """Of `names`, those that only stand for what nobody can alter."""
-    loose = {name for index in running for name in known[index].binds - known[index].fixed}
-    return names - loose
-
-
-def _patches(names: CellNames, needed: set[str]) -> bool:
-    """Whether the cell assigns an attribute or item of something needed, be it a module or a function."""
-    return bool({name.removeprefix(".") for name in names.touches if name.startswith(".")} & needed)
-
-
 @lru_cache(maxsize=_LABS_KEPT)
 def names_of(source: str) -> CellNames:
     """What a cell does to names; not `decidable` where it cannot be told."""
     try:
-        tree, table = ast.parse(source), symtable.symtable(source, "<cell>", "exec")
-        loads = frozenset(_loads(table)) - frozenset(_of_handlers(tree))
+        tree = _Asking().visit(ast.parse(source))
+        table = symtable.symtable(ast.unparse(tree), "<cell>", "exec")
+        loads = frozenset(_loads(table))
         starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree))
         if starred or loads & (_UNDECIDABLE - frozenset(_of_objects(tree))):
             return CellNames(decidable=False)
-        binds = frozenset(_binds(table))
-        altered = dict(bindings(tree.body))
-        fixed = frozenset(name for name in binds if _stays(altered.get(name)) and _once(tree, name))
-        touches, steps = frozenset(_touches(tree)), steps_of(tree, loads)
-        return CellNames(loads, binds, touches, fixed, _defines(tree), steps=steps)
+        found, at_once = live_names(tree), live_names(_Bodiless().visit(ast.parse(ast.unparse(tree))))
+        binds, later = frozenset(_binds(table)) | found.own, found.later & loads
+        steps = steps_of(tree, loads)
+        return CellNames(binds, found.live, later, found.own, at_once.live, _defines(tree), steps=steps)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CellNames(decidable=False)
 
 
-def _of_handlers(tree: ast.Module) -> Iterator[str]:
-    """Names that `except` gives an error, where the cell uses them for nothing else: Python itself takes them away."""
-    handlers = [node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name]
-    for handler in handlers:
-        within = sum(isinstance(n, ast.Name) and n.id == handler.name for n in ast.walk(handler))
-        others = sum(other is not handler and other.name == handler.name for other in handlers)
-        if not others and within == sum(isinstance(n, ast.Name) and n.id == handler.name for n in ast.walk(tree)):
-            yield str(handler.name)
+class _Asking(ast.NodeTransformer):
+    """`"name" in globals()` asks for that name, and for no other."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        match node:
+            case ast.Compare(
+                left=ast.Constant(value=str(name)),
+                ops=[ast.In() | ast.NotIn()],
+                comparators=[ast.Call(func=ast.Name(id="globals"), args=[], keywords=[])],
+            ) if name.isidentifier():
+                return ast.copy_location(ast.Name(name, ast.Load()), node)
+        return self.generic_visit(node)
+
+
+class _Bodiless(ast.NodeTransformer):
+    """Functions lose their bodies, which run when they are called."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = [ast.Pass()]
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        node.body = ast.Constant(None)
+        return node
 
 
 def _of_objects(tree: ast.Module) -> Iterator[str]:
     """`vars` and `dir` where each of their calls asks about an object, not about the notebook's names."""
     for name in ("vars", "dir"):
-        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and _root(n.func) == name]
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and root_of(n.func) == name]
         if len(calls) == sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(tree)):
             yield name
 
@@ -160,48 +178,6 @@ def _binds(table: symtable.SymbolTable, *, top: bool = True) -> Iterator[str]:
             yield symbol.get_name()
     for child in table.get_children():
         yield from _binds(child, top=False)
-
-
-def _touches(tree: ast.Module) -> Iterator[str]:
-    """Names whose object a cell may alter: its methods called, handed to a call; with a dot: assigned in."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Subscript(ctx=ast.Store() | ast.Del()):
-                yield from (root, f".{root}") if (root := _root(node)) else ()
-            case ast.Call(func=ast.Attribute() as method):
-                yield _root(method)
-                yield from _handed(node)
-            case ast.Call():
-                yield from _handed(node)
-            case ast.AugAssign(target=ast.Name(id=name)):
-                yield name
-            case (
-                ast.For(iter=ast.Name(id=name))
-                | ast.comprehension(iter=ast.Name(id=name))
-                | ast.Starred(value=ast.Name(id=name))
-            ):
-                yield name
-
-
-def _handed(call: ast.Call) -> Iterator[str]:
-    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
-        yield from (node.id for node in ast.walk(given) if isinstance(node, ast.Name))
-
-
-def _root(node: ast.AST) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _stays(value: ast.AST | None) -> bool:
-    return isinstance(value, IMMUTABLE) or (isinstance(value, ast.expr) and cannot_change(value))
-
-
-def _once(tree: ast.Module, name: str) -> bool:
-    """Whether the cell binds the name in one place, at its top."""
-    stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
-    return len(stores) <= 1
 
 
 def _defines(tree: ast.Module) -> bool:

@@ -205,6 +205,70 @@ HIDDEN = {
     "lambda": ("DATA = [1]\nadd = lambda x: DATA.append(x)", "add(3)", "len(DATA)"),
     "default": ("def keep(x, seen=[]):\n    seen.append(x)\n    return len(seen)", "keep(3)", "keep(4)"),
     "attribute of a function": ("def f():\n    f.n = 1", "f()", "getattr(f, 'n', 0)"),
+    "attribute by another name": ("def f():\n    pass", "g = f\ng.n = 1", "getattr(f, 'n', 0)"),
+    "attribute in a loop": ("def f():\n    pass", "for g in [f]:\n    g.n = 1", "getattr(f, 'n', 0)"),
+    "attribute of a parameter": (
+        "def f():\n    pass\ndef mark(x):\n    x.n = 1",
+        "mark(f)\nprint(1)",
+        "getattr(f, 'n', 0)",
+    ),
+    "vars of a function": ("def f():\n    pass", "vars(f)['n'] = 1", "getattr(f, 'n', 0)"),
+    "dict of a class": ("class R:\n    pass", "d = R.__dict__\nprint(d)", "getattr(R, 'n', 0)"),
+    "own name after with": (
+        "from contextlib import suppress\nDATA = [1]\nview = DATA",
+        "with suppress(Exception):\n    view = [2]\nview.append(3)",
+        "len(DATA)",
+    ),
+    "own name in a branch": ("DATA = [1]\nview = DATA", "if DATA:\n    view = [2]\nview.append(3)", "len(DATA)"),
+    "own name in a loop": (
+        "DATA = [1]\nview = DATA",
+        "for _ in []:\n    view = [2]\nview.append(3)",
+        "len(DATA)",
+    ),
+    "used before it is its own": ("DATA = [1]\nview = DATA", "view.append(3)\nview = [2]", "len(DATA)"),
+    "augmented": ("DATA = [1]\nview = DATA", "view += [3]\nview = [2]", "len(DATA)"),
+    "function sees another cell's": (
+        "DATA = [1]\nview = DATA\ndef add():\n    view.append(1)",
+        "add()\nview = [2]",
+        "len(DATA)",
+    ),
+    "element of a table": ("DATA = {'a': [1]}", "DATA['a'].append(3)", "len(DATA['a'])"),
+    "table handed on": ("DATA = {'a': 1}\ndef fill(x):\n    x['a'] = 2", "fill(DATA)", "DATA['a']"),
+    "table handed on twice": (
+        "DATA = {'a': 1}\ndef fill(x):\n    x.update(a=2)\ndef call(x):\n    fill(x)",
+        "call(DATA)",
+        "DATA['a']",
+    ),
+    "table in a loop": ("DATA = {'a': 1}", "for each in (DATA, {'b': 1}):\n    each['a'] = 2", "DATA['a']"),
+    "table by another name": ("DATA = {'a': 1}", "d = DATA\nd['a'] = 2", "DATA['a']"),
+    "path out of a folder": (
+        "from pathlib import Path\nfrom tempfile import TemporaryDirectory\nfolder = TemporaryDirectory()",
+        "(Path(folder.name) / '../x').write_text('1')",
+        "width",
+    ),
+    "folder written elsewhere": (
+        "from pathlib import Path\nfrom tempfile import TemporaryDirectory\nfolder = TemporaryDirectory()",
+        "Path('x').write_text(folder.name)",
+        "width",
+    ),
+    "no folder any more": (
+        "from pathlib import Path\nfrom tempfile import TemporaryDirectory\nfolder = TemporaryDirectory()\n"
+        "folder = Path('y')",
+        "Path(folder).write_text('1')",
+        "width",
+    ),
+    "figure saved": ("import matplotlib.pyplot as plt", "figure = plt.figure()\nfigure.savefig('x.png')", "width"),
+    "setting not put back": (
+        "import torch\ndef fast():\n    before = torch.x.y\n    torch.x.y = 1\n    torch.ones(1)\n"
+        "    try:\n        pass\n    finally:\n        torch.x.y = before",
+        "print(fast())",
+        "width",
+    ),
+    "seed beside a fork": (
+        "import torch",
+        "with torch.random.fork_rng():\n    torch.manual_seed(1)\ntorch.manual_seed(0)",
+        "width",
+    ),
     "closure": ("def make():\n    n = []\n    return n.append, n.copy\npush, seen = make()", "push(1)", "len(seen())"),
     "held": ("class Box:\n    pass\nDATA = [1]\nbox = Box()\nbox.held = DATA", "print(box.held.pop())", "len(DATA)"),
     "class body": ("DATA = [1]", "class A:\n    x = DATA.append(1)\nprint(A)", "len(DATA)"),
@@ -286,3 +350,34 @@ def test_a_function_that_alters_its_own_things_alone_costs_nothing():
     makes = given("c-makes", "def outline(sides):\n    own = list(sides)\n    own.append(1)\n    return sum(own)")
 
     assert ["c-calls"] == left_out(makes, given("c-calls", "print(outline([1.0, 2.0]))"), solved())
+
+
+# What is the cell's own, or put back, costs nothing: what defines it, and what need not run.
+HARMLESS = {
+    "own name within": ("DATA = [1]", "with quiet():\n    view = []\n    view.append(1)"),
+    "own generator": ("import random\nDATA = [1]", "draw = random.Random(0)\ndraw.shuffle([1, 2])"),
+    "read table": ("DATA = {'a': 1}\ndef look(x):\n    return x['a']", "print(look(DATA), DATA['a'], len(DATA))"),
+    "read tables": ("DATA = {'a': 1}\nMORE = {'a': 2}", "for each in (DATA, MORE):\n    print(each['a'])"),
+    "put back": (
+        "import torch\ndef fast():\n    before = torch.x.y\n    torch.x.y = 1\n    try:\n        pass\n"
+        "    finally:\n        torch.x.y = before",
+        "print(fast())",
+    ),
+    "forked": (
+        "import torch\nDATA = [1]",
+        "with torch.random.fork_rng():\n    torch.manual_seed(0)\n    torch.randn(3)",
+    ),
+    "own folder": (
+        "from pathlib import Path\nfrom tempfile import TemporaryDirectory\nDATA = [1]",
+        "with TemporaryDirectory() as folder:\n    (Path(folder) / 'x').write_text('1')",
+    ),
+    "global by name": ("DATA = [1]", "if 'kept' not in globals():\n    kept = [2]\nkept.append(1)"),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_alters_only_its_own_does_not_run(name: str):
+    defines, shows = HARMLESS[name]
+    answer = solved("def area(width, h):\n    return DATA['a']")
+
+    assert ["c-shows"] == left_out(given("c-defines", defines), given("c-shows", shows), answer)
