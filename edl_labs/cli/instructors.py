@@ -66,6 +66,9 @@ def grade(
     whole: Annotated[
         bool | None, typer.Option("--whole/--needed", help="Run every cell, or those that marks need; see course.toml.")
     ] = None,
+    asks_why: Annotated[
+        bool, typer.Option("--why", help="Grade nobody: say of each cell whether it runs for the solution, and why.")
+    ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
     backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
     address: Annotated[str, typer.Option(help="The Ray cluster's address.")] = "",
@@ -82,6 +85,9 @@ def grade(
     from edl_labs.course.marks.roster import course_remarks
     from edl_labs.course.sandbox import Level
 
+    if asks_why:
+        _show_why(assignment, as_json=as_json)
+        return
     level = Level.UNSAFE if unsafe else None
     if backend:
         if fresh:
@@ -124,6 +130,26 @@ def grade(
         for remark in remarks:
             print(remark, file=sys.stderr)
     stop(report.exit_code)
+
+
+def _show_why(assignment: str, *, as_json: bool) -> None:
+    """Which cells run where only those that marks need do, with the reason of each."""
+    from edl_labs.course.course_folder import CourseFolder
+    from edl_labs.course.grade.needed_cells import why_needed
+    from edl_labs.course.grade.plan import solution_plan
+
+    plan = solution_plan(CourseFolder.find().assignment(assignment))
+    reasons = why_needed(plan)
+    rows = [
+        [str(index + 1), cell.known.id if cell.known else "", reasons.get(index, "not run: no mark needs it")]
+        for index, cell in enumerate(plan.cells)
+        if cell.runs
+    ]
+    if as_json:
+        emit([{"cell": int(number), "id": name, "why": why} for number, name, why in rows])
+        return
+    table(f"{assignment}, its solution", ["cell", "id", "runs because"], rows)
+    print(f"{len(rows) - len(reasons)} of {counted(len(rows), 'cell')} of code would not run")
 
 
 def _show_class(report: ClassReport) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -24,6 +24,7 @@ _UNDECIDABLE = frozenset((
     "exec", "eval", "globals", "locals", "vars", "dir", "get_ipython", "__import__", "setattr", "delattr", "In",
     "Out"
 ))  # fmt: skip
+_SHOWN = 4  # names in a reason: one line
 _LABS_KEPT = 512  # released cells analysed once: some 50 a lab
 
 
@@ -54,20 +55,26 @@ class CellNames:
 
 def thrifty(plan: MarkingPlan) -> MarkingPlan:
     """The plan in which released cells that no mark needs do not run; the plan itself where all of them must."""
-    cells = plan.cells
-    mine = [cell.source for cell in cells if cell.runs and not is_released(cell)]
-    given = [cell.source for cell in cells if cell.runs and is_released(cell)]
-    if not is_plain(mine, beside=given):
-        return plan
-    known = [names_of(cell.source) if cell.runs else CellNames() for cell in cells]
-    if not all(names.decidable for names in known):
-        return plan
-    needed = _needed(plan, known)
-    spared = [cell.runs and index not in needed for index, cell in enumerate(cells)]
+    needed = set(why_needed(plan))
+    spared = [cell.runs and index not in needed for index, cell in enumerate(plan.cells)]
     if not any(spared):
         return plan
-    kept = (replace(cell, runs=cell.runs and not left) for cell, left in zip(cells, spared, strict=True))
+    kept = (replace(cell, runs=cell.runs and not left) for cell, left in zip(plan.cells, spared, strict=True))
     return replace(plan, cells=tuple(kept))
+
+
+def why_needed(plan: MarkingPlan) -> dict[int, str]:
+    """The cells that run although not all of them must, by their numbers, each with its reason in a few words."""
+    running = [index for index, cell in enumerate(plan.cells) if cell.runs]
+    known = {index: names_of(plan.cells[index].source) for index in running}
+    odd = next((index for index in running if not known[index].decidable), None)
+    if odd is not None:
+        return dict.fromkeys(running, f"cell {odd + 1} may use or bind names that its text does not show")
+    mine = [plan.cells[index].source for index in running if not is_released(plan.cells[index])]
+    given = [plan.cells[index].source for index in running if is_released(plan.cells[index])]
+    if not is_plain(mine, beside=given):
+        return dict.fromkeys(running, "what the student wrote may keep a state, or look at the notebook")
+    return _needed(plan, known)
 
 
 def is_released(cell: PlannedCell) -> bool:
@@ -76,29 +83,41 @@ def is_released(cell: PlannedCell) -> bool:
     return known is not None and known.role != "solve" and cell.source.strip() == known.source.strip()
 
 
-def _needed(plan: MarkingPlan, known: list[CellNames]) -> set[int]:
+def _needed(plan: MarkingPlan, known: dict[int, CellNames]) -> dict[int, str]:
     """The cells that run: roots, and by their names whatever else."""
-    running = [index for index, cell in enumerate(plan.cells) if cell.runs]
-    roots = {index for index in running if _is_root(plan.cells[index])}
-    needed = roots | _free_definitions(known, running, roots)
+    roots = {index for index in known if _is_root(plan.cells[index])}
+    why = dict.fromkeys(roots, "the student's, or the lab always runs it")
+    why |= dict.fromkeys(_free_definitions(known, roots) - roots, "definitions and constants")
     names = {name for index in roots for name in known[index].taken}
-    tables = only_read(ast.parse(plan.cells[index].source) for index in running)
-    state = SharedState({index: (known[index].own, known[index].steps) for index in running}, tables)
-    altered = {index: state.altered(index, known[index].live) for index in running}
+    tables = only_read(ast.parse(plan.cells[index].source) for index in known)
+    state = SharedState({index: (cell.own, cell.steps) for index, cell in known.items()}, tables)
+    altered = {index: state.altered(index, cell.live) for index, cell in known.items()}
     while True:
-        seen = state.needed(names) | {name for index in needed for name in state.asked(index)}
-        more = {index for index in running if known[index].binds & names or altered[index] & seen}
-        found = names | {name for index in more for name in known[index].taken}
-        if more <= needed and found == names:
-            return needed
-        needed, names = needed | more, found
+        seen = state.needed(names) | {name for index in why for name in state.asked(index)}
+        binding = {index: cell.binds & names for index, cell in known.items() if cell.binds & names}
+        altering = {index: groups & seen for index, groups in altered.items() if groups & seen}
+        found = names | {name for index in (*binding, *altering) for name in known[index].taken}
+        if binding.keys() | altering.keys() <= why.keys() and found == names:
+            return why
+        why = {i: f"may alter {_listed(_shown(n) for n in groups)}" for i, groups in altering.items()} | why
+        why = {i: f"binds {_listed(bound)}" for i, bound in binding.items() if i not in why} | why
+        names = found
 
 
-def _free_definitions(known: list[CellNames], running: list[int], roots: set[int]) -> set[int]:
+def _listed(names: Iterable[str]) -> str:
+    """A few of the names that are meant."""
+    return ", ".join(sorted(set(names))[:_SHOWN])
+
+
+def _shown(name: str) -> str:
+    return name.partition("@")[0].strip("<>")
+
+
+def _free_definitions(known: dict[int, CellNames], roots: set[int]) -> set[int]:
     """Cells of definitions and constants, which cost nothing, but for those that first ask what others made."""
-    found = {index for index in running if known[index].defines}
+    found = {index for index, cell in known.items() if cell.defines}
     while True:
-        others = {name for index in running if index not in found | roots for name in known[index].binds}
+        others = {name for index, cell in known.items() if index not in found | roots for name in cell.binds}
         asking = {index for index in found if known[index].asks & others}
         if not asking:
             return found
