@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import builtins
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from edl_labs.units import percent
 WASTE_SHARE = 1 / 2  # this and the next two: promised in the lab's text
 MOST_MATES = 0.4  # see above
 MOST_ALIKE = 0.6  # see above
+_SINGLE = ("untold", "once_more", "resumed", "other", "later")  # epochs that a probe gives one by one
 _SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is likely to take
 
 
@@ -96,16 +98,18 @@ class BucketSampler:
             return {
                 "length": len(sampler),
                 "untold": [list(batch) for batch in sampler],
+                "once_more": [list(batch) for batch in sampler],
                 "epochs": drawn(seed, 0, 1, 0),
-                "resumed": drawn(seed, 1)[0],
+                "resumed": _as_elsewhere(drawn, seed, 1)[0],
                 "other": drawn(seed + 1, 0)[0],
+                "later": drawn(seed, 2)[0],
                 "others_draw": _drawn_by_others(),
             }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got["epochs"]) != 3:
             raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
-        for batches in (*got["epochs"], got["resumed"], got["other"], got["untold"]):
+        for batches in (*got["epochs"], *(got[name] for name in _SINGLE)):
             _refuse_no_permutation(case, batches)
         if got["length"] != len(got["epochs"][0]):
             raise Wrong(
@@ -115,7 +119,7 @@ class BucketSampler:
             )
         _refuse_wrong_seeds(got)
         _refuse_disturbed(got)
-        for batches in got["epochs"][:2]:
+        for batches in (*got["epochs"][:2], got["later"]):
             _refuse_waste(case, batches)
             _refuse_order(case, batches)
         _refuse_mates(got["epochs"][0], got["epochs"][1])
@@ -126,11 +130,9 @@ class BucketSampler:
 
     form: ClassVar[Any] = {
         "length": 0,
-        "untold": [[0]],
         "epochs": [[[0]]],
-        "resumed": [[0]],
-        "other": [[0]],
         "others_draw": [0],
+        **{name: [[0]] for name in _SINGLE},
     }
 
     def show(self, case: Any) -> str:
@@ -142,6 +144,26 @@ class BucketSampler:
 def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
     sampler.set_epoch(epoch)
     return [list(batch) for batch in sampler]
+
+
+def _as_elsewhere(work: Callable[..., Any], *arguments: Any) -> Any:
+    """What `work` gives where text hashes to other numbers, as it does in each process."""
+    own = builtins.hash
+
+    def salted(value: Any) -> int:
+        return own(("another process", value)) if _hashes_by_process(value) else own(value)
+
+    builtins.hash = salted
+    try:
+        return work(*arguments)
+    finally:
+        builtins.hash = own
+
+
+def _hashes_by_process(value: Any) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return any(map(_hashes_by_process, value))
+    return isinstance(value, str | bytes)
 
 
 @contextmanager
@@ -232,8 +254,15 @@ def _refuse_wrong_seeds(got: Any) -> None:
     if first != again or got["resumed"] != second:
         raise Wrong(
             "the same seed and epoch gave another order",
-            why="a run that stops in epoch 1 and is taken up there would see other batches",
-            next="make a new generator from seed and epoch for every epoch, and use no other randomness",
+            why="a run that stops in epoch 1 and is taken up there, in another process, would see other batches",
+            next="make a new generator from seed and epoch for every epoch, and use no other randomness; hash() of a "
+            "text is another number in each process",
+        )
+    if got["once_more"] != got["untold"]:
+        raise Wrong(
+            "iterating again gave another order",
+            why="nobody had set another epoch: a second look at an epoch would see other batches",
+            next="make the generator where iterating begins, and not where the epoch is set",
         )
     if got["untold"] != first:
         raise Wrong(
@@ -244,6 +273,12 @@ def _refuse_wrong_seeds(got: Any) -> None:
     if first == second:
         raise Wrong(
             "every epoch has the same order", why="epochs 0 and 1 are equal", next="the epoch is part of the seed"
+        )
+    if got["later"] in (first, second):
+        raise Wrong(
+            "epochs come again",
+            why="epoch 2 has the batches of one before",
+            next="the epoch's number is part of the seed, not only whether it is the first, or odd",
         )
     if first == got["other"]:
         raise Wrong(
