@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from edl_labs.numerics._bytes_per_parameter import ParameterBytes
     from edl_labs.numerics._underflow_report import UnderflowReport
 
-FATES = {"flushed": RED, "subnormal": ORANGE, "normal": BLUE, "overflowed": PURPLE}
+FATES = {"flushed": (RED, "xx"), "subnormal": (ORANGE, "//"), "normal": (BLUE, ""), "overflowed": (PURPLE, "..")}
+"""A colour and a hatch each, so that nobody has to tell them by colour."""
 
 
 def draw_underflow(axes: Axes, report: UnderflowReport) -> Axes:
@@ -30,12 +31,21 @@ def draw_underflow(axes: Axes, report: UnderflowReport) -> Axes:
     # What the report has counted is one bar an exponent; spread evenly within it, a border may cut it.
     for exponent, count in zip(report.exponents, report.counts, strict=True):
         left = exponent + shift
-        for (low, high), colour in zip(borders, FATES.values(), strict=True):
+        for (low, high), (colour, hatch) in zip(borders, FATES.values(), strict=True):
             start, end = max(left, low), min(left + 1, high)
             if end > start:
-                axes.bar(start, count, width=end - start, align="edge", color=colour, linewidth=0)
-    for fate, colour in FATES.items():
-        axes.bar(0, 0, color=colour, label=f"{fate} {percent(getattr(report, fate))}")
+                look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": ON_COLOUR, "linewidth": 0}
+                axes.bar(start, count, width=end - start, align="edge", **look)
+    for fate, (colour, hatch) in FATES.items():
+        axes.bar(
+            0,
+            0,
+            color=colour,
+            hatch=hatch,
+            edgecolor=ON_COLOUR,
+            linewidth=0,
+            label=f"{fate} {percent(getattr(report, fate))}",
+        )
     places = [exponent + shift for exponent in report.exponents] or [0.0]
     axes.set_xlim(min(*places, borders[1][0] - 2), max(max(places) + 1, borders[2][1] + 2))
     scale = f"times 2^{shift:g}" if float(shift).is_integer() else f"times {report.scale:g}"

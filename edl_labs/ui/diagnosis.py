@@ -104,7 +104,7 @@ class StepExplorer(LiveOrStill):
         import ipywidgets
 
         last = len(self.diagnosis.attribution.steps) - 1
-        slider = ipywidgets.IntSlider(value=last // 2, min=0, max=last, description="step", continuous_update=False)
+        slider = ipywidgets.IntSlider(value=last // 2, min=0, max=last, description="step")
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:

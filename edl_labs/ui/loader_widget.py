@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.ui.live_or_still import LiveOrStill, png
-from edl_labs.units import percent, seconds
+from edl_labs.units import counted, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ class LoaderExplorer(LiveOrStill):
 
     def describe(self, found: WorkersReplay, *, workers: int, decode_s: float, step_s: float) -> str:
         """One line about a setting: what was set, how fast it is, and how much of the loop waits for data."""
-        setting = f"{workers} workers, decode {seconds(decode_s)}, step {seconds(step_s)}"
+        setting = f"{counted(workers, 'worker')}, decode {seconds(decode_s)}, step {seconds(step_s)}"
         if not found.makespan_s:
             return f"{setting}: no time passes, and nothing waits"
         share = percent(sum(found.waited_s) / found.makespan_s, digits=2)
@@ -66,7 +66,7 @@ class LoaderExplorer(LiveOrStill):
         """The live picture (an ipywidgets.VBox)."""
         import ipywidgets
 
-        look = {"style": {"description_width": "8em"}, "layout": {"width": "30em"}, "continuous_update": False}
+        look = {"style": {"description_width": "8em"}, "layout": {"width": "30em"}}
         times = [(seconds(k * 1e-3), k * 1e-3) for k in (0.5, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32)]
         sliders = [
             ipywidgets.IntSlider(value=2, min=0, max=MAX_WORKERS, description="workers", **look),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from edl_labs.errors import UsageError
 from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.numerics._underflow_report import UnderflowReport, named_tensors, underflow_report
-from edl_labs.palette import BLUE, GREY, ON_COLOUR, ORANGE
+from edl_labs.palette import EXPONENT_BIT, FRACTION_BIT, ON_COLOUR, SIGN_BIT
 from edl_labs.ui.live_or_still import LiveOrStill, png
 
 if TYPE_CHECKING:
@@ -78,8 +78,16 @@ class FormatExplorer(LiveOrStill):
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
         own = self.fmt
 
-        def redraw() -> None:
+        def lay_out() -> None:
+            # Once a format: a new button would not have the keyboard's focus, which stays on the one that was pressed.
             row.children = [self._button(ipywidgets, place, redraw) for place in reversed(range(self.fmt.bits))]
+            redraw()
+
+        def redraw() -> None:
+            for place, button in enumerate(reversed(row.children)):
+                button.description = str(self.bits >> place & 1)
+            if math.isfinite(self.value):  # a box of numbers holds no infinity; the text below says it
+                box.value = self.value
             text.value = f"<pre>{self!r}</pre>"
             picture.value = png(self.figure())
 
@@ -87,25 +95,29 @@ class FormatExplorer(LiveOrStill):
             value = self.value
             self.fmt = own if change["new"] == own.name else float_format(change["new"])
             self.bits = int(self.fmt.encode(value if math.isfinite(value) else 1.0))
-            redraw()
+            lay_out()
 
         def enter(change: Any) -> None:
-            self.bits = int(self.fmt.encode(float(change["new"])))
-            redraw()
+            if change["new"] != self.value:  # else it only follows the bits
+                self.bits = int(self.fmt.encode(float(change["new"])))
+                redraw()
 
         menu.observe(choose, "value")
         box.observe(enter, "value")
-        redraw()
+        lay_out()
         return ipywidgets.VBox([ipywidgets.HBox([menu, box]), row, text, picture])
 
     def _button(self, ipywidgets: Any, place: int, redraw: Any) -> Any:
         fmt = self.fmt
         is_sign = fmt.signed and place == fmt.bits - 1
-        colour = GREY if is_sign else BLUE if place < fmt.mantissa_bits else ORANGE
+        is_fraction = place < fmt.mantissa_bits
+        field, colour = ("fraction", FRACTION_BIT) if is_fraction else ("exponent", EXPONENT_BIT)
+        field, colour = ("sign", SIGN_BIT) if is_sign else (field, colour)
+        begins = place in (fmt.mantissa_bits - 1, fmt.mantissa_bits + fmt.exponent_bits - 1)
         button = ipywidgets.Button(
             description=str(self.bits >> place & 1),
-            tooltip=f"bit {place}",
-            layout={"width": "2.2em", "padding": "0"},
+            tooltip=f"bit {place}, {field}",
+            layout={"width": "2.2em", "padding": "0", "margin": f"2px 2px 2px {14 if begins else 2}px"},
             style={"button_color": colour, "text_color": ON_COLOUR},
         )
 
@@ -187,7 +199,6 @@ class UnderflowSlider(LiveOrStill):
             min=-10,
             max=_MOST_POWER,
             description="log2 of the scale",
-            continuous_update=False,
             style={"description_width": "10em"},
             layout={"width": "34em"},
         )

@@ -108,7 +108,6 @@ def _slider(ipywidgets: Any, name: str, low: float, high: float, say: Any) -> An
         options=options,
         value=middle,
         description=name,
-        continuous_update=False,
         style={"description_width": "11em"},
         layout={"width": "32em"},
     )

@@ -32,7 +32,7 @@ def areas(axes) -> dict[str, float]:
 
     found = dict.fromkeys(FATES, 0.0)
     for bar in axes.patches:
-        name = next(name for name, colour in FATES.items() if to_hex(bar.get_facecolor()) == colour)
+        name = next(name for name, (colour, _) in FATES.items() if to_hex(bar.get_facecolor()) == colour)
         found[name] += bar.get_width() * bar.get_height()
     return found
 

@@ -67,6 +67,23 @@ def test_clicking_a_bit_redraws_and_choosing_a_format_keeps_the_value() -> None:
     assert "e4m3fn" in text.value
 
 
+def test_the_box_follows_the_bits_and_the_buttons_stay() -> None:
+    explorer = FormatExplorer("fp16", 1.5)
+    widget = explorer.widget()
+    (_, box), row = widget.children[0].children, widget.children[1]
+    buttons = row.children
+    buttons[0].click()
+
+    assert (-1.5, "1") == (box.value, buttons[0].description)
+    assert all(now is before for now, before in zip(row.children, buttons, strict=True))
+    assert ["bit 15, sign", "bit 14, exponent", "bit 9, fraction"] == [buttons[k].tooltip for k in (0, 1, 6)]
+    for button in buttons[1:6]:  # a pattern of an infinity or NaN leaves the box as it was
+        if button.description == "0":
+            button.click()
+    assert not math.isfinite(explorer.value)
+    assert math.isfinite(box.value)
+
+
 def test_typing_a_value_shows_what_it_rounds_to() -> None:
     explorer = FormatExplorer("e4m3fn", 1.0)
     box = explorer.widget()
