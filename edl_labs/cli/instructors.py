@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,8 +109,9 @@ def grade(
     with ProgressLines(quiet=as_json) as progress:
 
         def tell(so_far: ClassProgress) -> None:
-            left = "" if so_far.left_s is None else f", about {so_far.left_s:.0f} s left"
-            progress(so_far.done, so_far.total, f"{so_far.student}{left}")
+            if as_json:
+                print(json.dumps(so_far.to_json()), file=sys.stderr, flush=True)
+            progress(so_far.done, so_far.total, _so_far(so_far))
 
         report = grade_class(
             assignment,
@@ -130,6 +132,12 @@ def grade(
         for remark in remarks:
             print(remark, file=sys.stderr)
     stop(report.exit_code)
+
+
+def _so_far(now: ClassProgress) -> str:
+    left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
+    flags = "".join(f", {number} {flag}" for flag, number in now.flags)
+    return f"{now.student}: {now.per_minute:.1f} a minute{left}{flags}"
 
 
 def _show_why(assignment: str, *, as_json: bool) -> None:

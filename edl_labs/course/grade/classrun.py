@@ -11,11 +11,12 @@ import fnmatch
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
@@ -51,13 +52,26 @@ class StudentRow(UsingValue):
 
 @dataclass(frozen=True)
 class ClassProgress:
-    """How far a class run is. `left_s` is an estimate, None before the first submission is done."""
+    """How far a class run is. `left_s` is an estimate, None before the first submission is done.
+
+    `flags`: how many of those that are done have each, in the order of their names; unreadable and failed count too.
+    """
 
     done: int
     total: int
     student: str
     elapsed_s: float
     left_s: float | None
+    flags: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def per_minute(self) -> float:
+        """Students done a minute, so far."""
+        return 60.0 * self.done / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of a log."""
+        return {**asdict(self), "flags": dict(self.flags), "per_minute": self.per_minute}
 
 
 ProgressHook = Callable[[ClassProgress], None]
@@ -186,15 +200,17 @@ def _run(
                 raise done
             rows[done.student] = _entered(grader, writer, done)
             if progress is not None:
-                progress(_progress(len(rows), len(students), plain_name(done.student), time.monotonic() - began))
+                progress(_progress(rows, len(students), plain_name(done.student), time.monotonic() - began))
     finally:
         grader.close()
         for thread in threads:
             thread.join(timeout=10)
 
 
-def _progress(done: int, total: int, student: str, elapsed_s: float) -> ClassProgress:
-    return ClassProgress(done, total, student, elapsed_s, elapsed_s / done * (total - done))
+def _progress(rows: Mapping[str, StudentRow], total: int, student: str, elapsed_s: float) -> ClassProgress:
+    done, odd = len(rows), ("unreadable", "failed")
+    flags = Counter(flag for row in rows.values() for flag in (*row.flags, *[s for s in odd if s == row.state]))
+    return ClassProgress(done, total, student, elapsed_s, elapsed_s / done * (total - done), (*sorted(flags.items()),))
 
 
 def _work(grader: Grader, work: _Queues) -> None:

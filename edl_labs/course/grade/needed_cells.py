@@ -15,7 +15,7 @@ from functools import lru_cache
 from edl_labs.course.grade.cell_steps import Step, root_of, steps_of
 from edl_labs.course.grade.live_names import live_names
 from edl_labs.course.grade.only_read import only_read
-from edl_labs.course.grade.plain_code import cannot_change, is_plain
+from edl_labs.course.grade.plain_code import cannot_change, is_plain, parsed
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.shared_state import SharedState
 
@@ -89,7 +89,8 @@ def _needed(plan: MarkingPlan, known: dict[int, CellNames]) -> dict[int, str]:
     why = dict.fromkeys(roots, "the student's, or the lab always runs it")
     why |= dict.fromkeys(_free_definitions(known, roots) - roots, "definitions and constants")
     names = {name for index in roots for name in known[index].taken}
-    tables = only_read(ast.parse(plan.cells[index].source) for index in known)
+    taken = frozenset(name for cell in known.values() for name in cell.taken)
+    tables = only_read((parsed(plan.cells[index].source) for index in known), taken)
     state = SharedState({index: (cell.own, cell.steps) for index, cell in known.items()}, tables)
     altered = {index: state.altered(index, cell.live) for index, cell in known.items()}
     while True:

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from edl_labs.course.grade.live_names import live_names
-
 _LOOKS = frozenset(("copy", "count", "get", "index", "items", "keys", "values"))
 # Python's own functions that keep nothing of what they are given.
 _ASKS = frozenset((
@@ -18,23 +16,27 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.comprehension)
 
 
-def only_read(trees: Iterable[ast.Module]) -> frozenset[str]:
+def only_read(trees: Iterable[ast.Module], taken: frozenset[str]) -> frozenset[str]:
     """Names bound once, to a flat table of constants, not empty, which every use in all cells leaves as it is.
 
     Uses are followed into loops over such names, and into the notebook's own functions that are handed the table.
+    `taken` are names that some cell takes from others.
     """
-    return _Reading(list(trees)).found()
+    found = list(trees)
+    tables = {name for tree in found for name in _tables(tree)}
+    return _Reading(found, taken, tables).found() if tables else frozenset()
 
 
 @dataclass
 class _Reading:
     trees: list[ast.Module]
+    taken: frozenset[str]
+    tables: set[str]
     _parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     _uses: dict[str, list[ast.Name]] = field(default_factory=dict)
     _bound: dict[str, int] = field(default_factory=dict)
     _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     _known: dict[tuple[str, str], bool] = field(default_factory=dict)
-    _taken: list[frozenset[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for tree in self.trees:
@@ -44,13 +46,11 @@ class _Reading:
                     self._uses.setdefault(node.id, []).append(node)
                 for name in _binds(node):
                     self._bound[name] = self._bound.get(name, 0) + 1
-            names = live_names(tree)
-            self._taken.append(names.live | names.later)
             self._functions.update((node.name, node) for node in tree.body if isinstance(node, ast.FunctionDef))
 
     def found(self) -> frozenset[str]:
         """The tables."""
-        tables = {name for tree in self.trees for name in _tables(tree) if self._bound[name] == 1}
+        tables = {name for name in self.tables if self._bound[name] == 1}
         return frozenset(name for name in tables if all(map(self._reads, self._loads(self._uses[name]))))
 
     def _loads(self, uses: Iterable[ast.Name]) -> Iterator[ast.Name]:
@@ -84,7 +84,7 @@ class _Reading:
         if not isinstance(loop.target, ast.Name):
             return False
         name, scope = loop.target.id, self._scope(loop)
-        if isinstance(scope, ast.Module) and any(name in taken for taken in self._taken):
+        if isinstance(scope, ast.Module) and name in self.taken:
             return False
         return all(map(self._reads, self._loads(use for use in self._uses[name] if self._is_in(use, scope))))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 # Modules whose functions keep no state that marks could hang on; the library's own exercises are none.
 _MODULES = frozenset((
@@ -45,6 +46,7 @@ _MAKERS = frozenset((
     "abs", "bool", "dict", "float", "frozenset", "int", "len", "list", "max", "min", "pow", "range", "round",
     "set", "sorted", "str", "sum", "tuple"
 ))  # fmt: skip
+_LABS_KEPT = 512  # released cells parsed once: some 50 a lab
 IMMUTABLE = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -53,7 +55,7 @@ _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp
 def is_plain(sources: Sequence[str], *, beside: Iterable[str] = ()) -> bool:
     """Whether all of a student's cells are plain; they share one namespace with the released cells `beside` them."""
     try:
-        trees, given = [ast.parse(source) for source in sources], [ast.parse(source) for source in beside]
+        trees, given = [ast.parse(source) for source in sources], [parsed(source) for source in beside]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     try:
@@ -62,6 +64,12 @@ def is_plain(sources: Sequence[str], *, beside: Iterable[str] = ()) -> bool:
         return not _keeps_state(trees, given) and not any(_binds_unknown(s) for tree in trees for s in tree.body)
     except RecursionError:
         return False
+
+
+@lru_cache(maxsize=_LABS_KEPT)
+def parsed(source: str) -> ast.Module:
+    """The tree of a released cell, which many submissions share: nobody alters it."""
+    return ast.parse(source)
 
 
 def _is_harmless(node: ast.AST) -> bool:
@@ -193,38 +201,48 @@ _Bound = dict[str, list[ast.AST | None]]
 
 def _reaches_out(tree: ast.Module, bound: _Bound) -> bool:
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    for node in ast.walk(tree):
+    known: _Locals = {}
+    for node in [tree, *parents]:
         stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del))
-        if stored and _root(node) not in _locals_around(node, parents):
+        if stored and _root(node) not in _locals_around(node, parents, known):
             return True
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in bound:
-            within = _locals_around(node, parents)
+            within = _locals_around(node, parents, known)
             outside = within is not _TOP and node.id not in within
             if outside and not all(_reads(node, value, parents) for value in bound[node.id]):
                 return True
     return False
 
 
+_Locals = dict[ast.AST, set[str]]
 _TOP: frozenset[str] = frozenset({"the top of a cell"})
 
 
-def _locals_around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> frozenset[str]:
-    """The names that functions around `node` bind themselves; `_TOP` outside of all functions."""
+def _locals_around(node: ast.AST, parents: dict[ast.AST, ast.AST], known: _Locals) -> frozenset[str]:
+    """Names that functions around `node` bind themselves, each remembered in `known`; `_TOP` outside of functions."""
     found: set[str] = set()
     inside = False
     while node in parents:
         node = parents[node]
         if isinstance(node, _FUNCTIONS):
             inside = True
-            arguments = node.args
-            given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-            found |= {one.arg for one in given if one}
-            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-            found |= {
-                n.name for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n is not node
-            }
-            found |= {n.name for n in ast.walk(node) if isinstance(n, ast.ExceptHandler) and n.name}
+            if node not in known:
+                known[node] = _own_locals(node)
+            found |= known[node]
     return frozenset(found) if inside else _TOP
+
+
+def _own_locals(node: ast.FunctionDef | ast.Lambda) -> set[str]:
+    arguments = node.args
+    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    found = {one.arg for one in given if one}
+    for n in ast.walk(node):
+        match n:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) if n is not node:
+                found.add(name)
+    return found
 
 
 def _reads(node: ast.Name, value: ast.AST | None, parents: dict[ast.AST, ast.AST]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, plain_data
 from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell, solution_plan
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.grade.run_record import ProbedRun
@@ -47,7 +48,10 @@ def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:
 
 
 def lean(plan: MarkingPlan) -> MarkingPlan:
-    """The plan without the lab's plots and measurements: its definitions alone run."""
+    """The solution's plan without the lab's plots and measurements: what its answers need, else definitions alone."""
+    spare = thrifty(plan)
+    if spare is not plan:
+        return spare
     return replace(plan, cells=tuple(replace(cell, runs=cell.runs and not _shows(cell)) for cell in plan.cells))
 
 

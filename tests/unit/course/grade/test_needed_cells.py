@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from edl_labs.course.grade.assignment import KnownCell
 
-from edl_labs.course.grade.needed_cells import names_of, thrifty
+from edl_labs.course.grade.needed_cells import names_of, thrifty, why_needed
 from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 
@@ -381,3 +381,29 @@ def test_what_alters_only_its_own_does_not_run(name: str):
     answer = solved("def area(width, h):\n    return DATA['a']")
 
     assert ["c-shows"] == left_out(given("c-defines", defines), given("c-shows", shows), answer)
+
+
+def test_each_cell_that_runs_has_its_reason():
+    reads = "def area(w, h):\n    return sizes[w] + helper(h)"
+    cells = (
+        DATA,
+        given("c-helper", "def helper(h):\n    return h"),
+        solved(reads),
+        given("c-alters", "fill(sizes)"),
+        APART,
+    )
+
+    assert {
+        0: "binds sizes",
+        1: "definitions and constants",
+        2: "the student's, or the lab always runs it",
+        3: "may alter sizes",
+    } == why_needed(MarkingPlan(cells, ()))
+
+
+def test_where_everything_runs_the_reason_names_the_cell():
+    cells = (DATA, solved(), given("c-odd", "exec(text)"))
+
+    assert {"cell 3 may use or bind names that its text does not show"} == {
+        *why_needed(MarkingPlan(cells, ())).values()
+    }
