@@ -88,7 +88,17 @@ def profiles(rng: Any) -> list[Any]:
     deck = {name: {"flop_share": round(f / 100, 6), "time_share": t / 100} for name, (f, t) in table.items()}
     free = {"normalization": math.inf, "element-wise": math.inf}
     asked = [{"tensor contraction": math.inf}, free, {"tensor contraction": 8.0}]
-    return [{"classes": deck, "faster": faster} for faster in asked] + [_profile(rng) for _ in range(6)]
+    return [{"classes": deck, "faster": faster} for faster in asked] + [
+        *(_profile(rng) for _ in range(6)),
+        _slowed(rng),
+    ]
+
+
+def _slowed(rng: Any) -> dict[str, Any]:
+    """A profile in which the class that takes longest becomes slower."""
+    case = _profile(rng)
+    longest = max(case["classes"], key=lambda name: case["classes"][name]["time_share"])
+    return {**case, "faster": {**case["faster"], longest: 0.5}}
 
 
 def _shares(drawn: list[float]) -> list[float]:

@@ -90,7 +90,7 @@ def _picks(rng: Any, count: int, share: float) -> list[int]:
 def priced_formats(rng: Any) -> list[Any]:
     """Formats, ways to read them, and disks."""
     kinds = ("small", "columns", "random", "few columns", "cached", "many epochs", "random", "sequential", "cached")
-    return [*(_format_case(rng, kind) for kind in kinds), _just_fitting(rng)]
+    return [*(_format_case(rng, kind) for kind in kinds), _just_fitting(rng), _fitting_in_part(rng)]
 
 
 def _format_case(rng: Any, kind: str) -> dict[str, Any]:
@@ -127,6 +127,15 @@ def _just_fitting(rng: Any) -> dict[str, Any]:
     case = _format_case(rng, "cached")
     form = case["forms"][int(rng.integers(3))]
     case["disk"]["cache_bytes"] = case["access"]["samples"] * form["sample_bytes"]
+    return case
+
+
+def _fitting_in_part(rng: Any) -> dict[str, Any]:
+    """Of one format's samples the page cache holds the columns that are read, and not all."""
+    case = _format_case(rng, "few columns")
+    form = next(form for form in case["forms"] if form["columnar"])
+    share = (1 + case["access"]["column_share"]) / 2
+    case["disk"]["cache_bytes"] = int(share * case["access"]["samples"] * form["sample_bytes"])
     return case
 
 

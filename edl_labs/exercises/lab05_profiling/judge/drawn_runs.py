@@ -23,6 +23,11 @@ def schedules(rng: Any) -> list[Any]:
         longer = sum(drawn["wait"] * (drawn["stretch"] ** turn - 1) for turn in range(3))
         return {"steps": drawn["skip_first"] + 3 * cycle + longer + int(rng.integers(3, cycle + 4)), **drawn}
 
+    def long(drawn: dict[str, int]) -> dict[str, int]:
+        """Two cycles more, the fourth and the fifth."""
+        more = 2 * (drawn["warmup"] + drawn["active"])
+        return {**drawn, "steps": drawn["steps"] + more + drawn["wait"] * sum(drawn["stretch"] ** n for n in (3, 4))}
+
     skipped = int(rng.integers(2, 9))
     return [
         case(),
@@ -39,6 +44,7 @@ def schedules(rng: Any) -> list[Any]:
         case(stretch=2),
         case(stretch=3, repeat=0, skip_first=skipped),
         case(stretch=2, wait=0),
+        long(case(stretch=2, repeat=0)),
     ]
 
 
@@ -107,10 +113,11 @@ def _timeline(rng: Any, kind: str) -> dict[str, Any]:
             spent = round(1e9 * kernels[-1]["end_s"]) - moment
         moment += spent + (0 if kind == "one SM" else int(rng.choice([0, 1_500, 12_000])))
     if kind == "small":
-        # One that begins later and is over earlier than the one beside it.
+        # One that begins later and is over earlier than the one beside it, and one that ends with that.
         first = kernels[0]
         start, spent = round(1e9 * first["start_s"]), round(1e9 * (first["end_s"] - first["start_s"]))
         kernels.append(_kernel(start + spent // 4, spent // 2, 1))
+        kernels.append(_kernel(start + 3 * spent // 4, spent - 3 * spent // 4, 1))
     window = moment + (0 if kind == "one SM" else int(rng.integers(1_000, 60_000)))
     order = rng.permutation(len(kernels))
     return {"kernels": [kernels[i] for i in order], "sm_count": sm_count, "window_s": window / 1e9}
