@@ -108,6 +108,7 @@ class StepExplorer(LiveOrStill):
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:
+            picture.tooltip = self.describe(slider.value)
             picture.value = png(self.figure(slider.value))
 
         slider.observe(redraw, "value")

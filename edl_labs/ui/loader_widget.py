@@ -76,7 +76,10 @@ class LoaderExplorer(LiveOrStill):
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:
-            picture.value = png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
+            setting = (sliders[0].value, sliders[1].value, sliders[2].value)
+            chosen = dict(zip(("workers", "decode_s", "step_s"), setting, strict=True))
+            picture.tooltip = self.describe(self.replay(**chosen), **chosen)
+            picture.value = png(self.figure((setting,)))
 
         for slider in sliders:
             slider.observe(redraw, "value")

@@ -89,6 +89,7 @@ class FormatExplorer(LiveOrStill):
             if math.isfinite(self.value):  # a box of numbers holds no infinity; the text below says it
                 box.value = self.value
             text.value = f"<pre>{self!r}</pre>"
+            picture.tooltip = f"the bits of {self.value:.9g} in {self.fmt.name}, and the step between its neighbours"
             picture.value = png(self.figure())
 
         def choose(change: Any) -> None:
@@ -208,6 +209,7 @@ class UnderflowSlider(LiveOrStill):
         def redraw(_: Any = None) -> None:
             self.fmt = own if menu.value == own.name else float_format(menu.value)
             self.power = slider.value
+            picture.tooltip = f"times 2^{self.power}, {self.fmt.name}: {str(self.report(self.power).total)[5:]}"
             picture.value = png(self.figure((slider.value,)))
 
         for control in (menu, slider):

@@ -80,7 +80,10 @@ class TimelineExplorer(LiveOrStill):
         picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
 
         def redraw(_: Any = None) -> None:
-            picture.value = png(self.figure(((sliders[0].value, sliders[1].value, sliders[2].value),)))
+            setting = (sliders[0].value, sliders[1].value, sliders[2].value)
+            chosen = self._chosen(*setting)
+            picture.tooltip = self.describe(self.timeline(**chosen), **chosen)
+            picture.value = png(self.figure((setting,)))
 
         for slider in sliders:
             slider.observe(redraw, "value")

@@ -65,6 +65,7 @@ def test_clicking_a_bit_redraws_and_choosing_a_format_keeps_the_value() -> None:
     menu.value = "e4m3fn"
     assert (-1.5, 8) == (explorer.value, len(row.children))
     assert "e4m3fn" in text.value
+    assert "-1.5 in e4m3fn" in picture.tooltip
 
 
 def test_the_box_follows_the_bits_and_the_buttons_stay() -> None:
