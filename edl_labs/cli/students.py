@@ -98,7 +98,7 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Copy the labs into a folder, never over your work, and open JupyterLab there."""
-    from edl_labs.course.start import open_jupyterlab
+    from edl_labs.course.start import START, open_jupyterlab
     from edl_labs.course.start import start as start_labs
 
     report = start_labs(folder, lab, open=False)
@@ -108,7 +108,7 @@ def start(
     _say_started(report)
     if open_it:
         print("opening JupyterLab there; stop it with Ctrl-C", flush=True)
-        open_jupyterlab(report.folder)
+        open_jupyterlab(report.folder / START)
 
 
 def _say_started(report: StartReport) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.checks.lab_facts import facts
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
 PUBLISHED = ".edl-labs-published.json"
+START = "START.ipynb"
+"""The page that opens first: which labs there are, what to do in one, how to hand it in."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -41,8 +45,9 @@ def start(
 ) -> StartReport:
     """Copy the released labs (or one) into `target`, then open JupyterLab there.
 
-    A file that exists is never touched. Where a newer version of a notebook exists, it is written beside the
-    student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the package).
+    `README.md` and a START page come along, and that page is what opens where all labs were asked for; with `lab`, the
+    lab's folder. A file that exists is never touched. Where a newer version of a file exists, it is written beside
+    the student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the package).
     """
     source = labs or labs_folder()
     folder = Path(target).expanduser().absolute()
@@ -50,10 +55,10 @@ def start(
         _need_jupyterlab()
     chosen = _chosen(source, lab)
     _make(folder)
-    copied, kept, beside = _copy(source, folder, chosen)
+    copied, kept, beside = _copy(_files(source, chosen), folder)
     report = StartReport(folder, tuple(chosen), tuple(copied), tuple(kept), tuple(beside))
     if open:
-        (launch or open_jupyterlab)(folder / chosen[0] if lab else folder)
+        (launch or open_jupyterlab)(folder / (chosen[0] if lab else START))
     return report
 
 
@@ -123,22 +128,75 @@ def _make(folder: Path) -> None:
         ) from None
 
 
-def _copy(source: Path, folder: Path, names: list[str]) -> tuple[list[str], list[str], list[str]]:
+def _files(source: Path, names: list[str]) -> Iterator[tuple[Path, bytes]]:
+    """What belongs into a student's folder: each lab's files, the table of labs, and the page to start from."""
+    for name in names:
+        for path in own_files(source / name):
+            yield path.relative_to(source), path.read_bytes()
+    if (source / "README.md").is_file():
+        yield Path("README.md"), (source / "README.md").read_bytes()
+    yield Path(START), _start_page(_chosen(source, None))
+
+
+def _copy(files: Iterable[tuple[Path, bytes]], folder: Path) -> tuple[list[str], list[str], list[str]]:
     copied: list[str] = []
     kept: list[str] = []
     beside: list[str] = []
-    for name in names:
-        for path in own_files(source / name):
-            inside = path.relative_to(source)
-            data = path.read_bytes()
-            if _write_new(folder / inside, data):
-                copied.append(inside.as_posix())
-                continue
-            kept.append(inside.as_posix())
-            newer = _newer_name(folder / inside, data)
-            if newer is not None and _write_new(newer, data):
-                beside.append(newer.relative_to(folder).as_posix())
+    for inside, data in files:
+        if _write_new(folder / inside, data):
+            copied.append(inside.as_posix())
+            continue
+        kept.append(inside.as_posix())
+        newer = _newer_name(folder / inside, data)
+        if newer is not None and _write_new(newer, data):
+            beside.append(newer.relative_to(folder).as_posix())
     return copied, kept, beside
+
+
+_HOW = """\
+# Start here
+
+| lab | about | minutes | points |
+|---|---|---|---|
+{rows}
+
+Open one by its link: they build on each other, so begin with the first. A lab whose link leads nowhere was left out
+here; `edl-labs start` with the name of this folder brings it.
+
+## What to do in a lab
+
+1. Run one cell after the other with **Shift+Enter**. Where the text says **Predict**, write your number down first.
+2. Replace `raise NotImplementedError()` in an exercise by your code, run the cell, and run the `check` below it. It
+   says what is wrong, why, and what to try next. `hint("name")` gives one hint at a time.
+3. Stop whenever you like and save. Your points so far are kept; after a restart, *Run All Above* brings you back.
+
+## How to hand in
+
+1. *Kernel → Restart Kernel and Run All Cells*, and look whether each check says what you expect.
+2. Save. The notebook of the lab, under the name that it has now, is the one file that you hand in, where your course
+   says. Cells that are locked, and the folder `.edl_labs`, need nothing from you.
+3. `edl-labs check LAB/LAB.ipynb` in a terminal says beforehand which points the public checks give.
+
+[README.md](README.md) says how to install, on a laptop or elsewhere.
+"""
+
+
+def _start_page(names: list[str]) -> bytes:
+    """The START page as a notebook of one cell, which JupyterLab shows as a page; its release is its own digest."""
+    text = _HOW.format(rows="\n".join(map(_lab_row, names)))
+    cell = {"cell_type": "markdown", "id": "start", "metadata": {"editable": False}, "source": text}
+    stamp = {"release": hashlib.sha256(text.encode()).hexdigest()[:16]}
+    page = {"cells": [cell], "metadata": {"edl_labs": stamp}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(page, indent=1, ensure_ascii=False).encode()
+
+
+def _lab_row(name: str) -> str:
+    link = f"[{name}]({name}/{name}.ipynb)"
+    try:
+        known = facts(name)
+    except UsageError:  # a lab of a course of its own, whose facts lie elsewhere
+        return f"| {link} | | | |"
+    return f"| {link} | {known.title} | {known.minutes} | {known.points:g} |"
 
 
 def _write_new(path: Path, data: bytes) -> bool:
@@ -164,8 +222,6 @@ def _newer_name(path: Path, data: bytes) -> Path | None:
     if release is not None and path.is_file() and _release(path.read_bytes()) == release:
         return None
     if release is None:
-        import hashlib
-
         release = hashlib.sha256(data).hexdigest()
     return path.with_name(f"{path.stem}.new-{release[:8]}{path.suffix}")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import nbformat
 import pytest
 
+from edl_labs.checks.lab_facts import facts
 from edl_labs.course import start as starting
 from edl_labs.course.start import labs_folder, start
 from edl_labs.errors import UsageError
@@ -34,7 +36,8 @@ def labs(tmp_path: Path) -> Path:
 def test_all_labs_are_copied_with_their_data(labs: Path, tmp_path: Path) -> None:
     report = start(tmp_path / "mine", open=False, labs=labs)
 
-    assert (f"{LAB}/{LAB}.ipynb", f"{LAB}/runs.csv", f"{OTHER}/{OTHER}.ipynb") == report.copied
+    labs_files = (f"{LAB}/{LAB}.ipynb", f"{LAB}/runs.csv", f"{OTHER}/{OTHER}.ipynb")
+    assert (*labs_files, "README.md", "START.ipynb") == report.copied
     assert "1,2\n" == (tmp_path / "mine" / LAB / "runs.csv").read_text()
     assert (LAB, OTHER) == report.labs
 
@@ -46,7 +49,7 @@ def test_what_a_check_left_beside_a_released_notebook_is_not_copied(labs: Path, 
 
     report = start(tmp_path / "mine", LAB, open=False, labs=labs)
 
-    assert (f"{LAB}/{LAB}.ipynb", f"{LAB}/runs.csv") == report.copied
+    assert (f"{LAB}/{LAB}.ipynb", f"{LAB}/runs.csv", "README.md", "START.ipynb") == report.copied
     assert {f"{LAB}.ipynb", "runs.csv"} == {path.name for path in (tmp_path / "mine" / LAB).iterdir()}
 
 
@@ -133,7 +136,30 @@ def test_jupyterlab_is_opened_where_the_labs_are(labs: Path, tmp_path: Path) -> 
     start(tmp_path / "mine", labs=labs, launch=opened.append)
     start(tmp_path / "mine", LAB, labs=labs, launch=opened.append)
 
-    assert [tmp_path / "mine", tmp_path / "mine" / LAB] == opened
+    assert [tmp_path / "mine" / "START.ipynb", tmp_path / "mine" / LAB] == opened
+
+
+def test_the_start_page_names_each_lab_and_how_to_hand_in(tmp_path: Path) -> None:
+    start(tmp_path / "mine", "lab02", open=False)
+    page = nbformat.read(tmp_path / "mine" / "START.ipynb", as_version=4)
+    nbformat.validate(page)
+    (text,) = (cell.source for cell in page.cells)
+
+    for name in (path.parent.name for path in labs_folder().glob("lab*/*.ipynb")):
+        known = facts(name)
+        assert f"[{name}]({name}/{name}.ipynb) | {known.title} | {known.minutes} | {known.points:g} |" in text
+    assert "How to hand in" in text
+
+
+def test_a_start_page_that_was_saved_is_kept_and_none_is_put_beside_it(labs: Path, tmp_path: Path) -> None:
+    start(tmp_path / "mine", LAB, open=False, labs=labs)
+    page = nbformat.read(tmp_path / "mine" / "START.ipynb", as_version=4)
+    page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(page, tmp_path / "mine" / "START.ipynb")
+
+    report = start(tmp_path / "mine", open=False, labs=labs)
+
+    assert ("START.ipynb" in report.kept, ()) == (True, report.beside)
 
 
 def test_without_jupyterlab_nothing_is_copied_and_the_way_out_is_said(
