@@ -355,7 +355,24 @@ for span in example["timeline"]:
     print(f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}", units.seconds(span["start_s"]))
 
 # %% [markdown]
-# (Two faults at once, in fact; the reports that you get have one at most.) **Predict**, for each fault, how what is
+# And this is what a wait for the wrong stream looks like: nothing runs there, so the wait is over at once, and the
+# clock is read while three of the four kernels have not even begun.
+
+# %%
+from edl_labs.plots import style
+from edl_labs.plots.timeline import draw_timeline
+
+two_streams = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm())
+other_stream, begin_s = two_streams.Stream(), two_streams.now_s()
+for _ in range(4):
+    two_streams.launch("kernel", duration_s=80e-6)
+other_stream.synchronize()
+told_s = (two_streams.now_s() - begin_s) / 4
+figure, axes = style.subplots(figsize=(9, 2.2))
+axes = draw_timeline(axes, two_streams.timeline, title=f"4 calls of 80 µs; told: {units.seconds(told_s)} a call")
+
+# %% [markdown]
+# (`hasty` has two faults at once; the reports that you get have one at most.) **Predict**, for each fault, how what is
 # reported changes with the number of calls; two of them may look alike at one number of calls, never at two. Then write
 # `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for chance.
 # The check below has a plain report of each; of those that are graded most come from odder machines, so look for what
@@ -499,7 +516,7 @@ check("faster_than_light")
 # need, and how much of their work is wasted?
 
 # %%
-from edl_labs.plots import quantization, style
+from edl_labs.plots import quantization
 
 figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6), sharey=True)
 left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)

@@ -86,6 +86,9 @@ def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
     )
 
 
+_TO_ITSELF = "a node sent its own part to itself"
+
+
 def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[float, bool, str, str]]:
     """Steps that mistakes give: seconds, whether they can be meant here, what is wrong, and what to look at."""
     backward_s = 4 * case["weights"] * case["batch"] / case["nodes"] / case["node_flop_per_s"]
@@ -105,6 +108,21 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
         (got, case["nodes"] == 1 and got > want[name], "a single node was made to send", "to whom?"),
         (want[name] * case["nodes"], True, "the batch was not split", "each node has its share of it"),
         *((want[name] - share, True, half, "forward is one product for each weight, backward two") for share in shares),
+        (
+            3 * forward_s + send_s / 2,
+            one,
+            "a step sent half of the ring's traffic",
+            "sums go round, and then the results",
+        ),
+        (
+            3 * forward_s + send_s * case["nodes"] / max(1, case["nodes"] - 1),
+            one,
+            _TO_ITSELF,
+            "who has its part already?",
+        ),
+        (3 * forward_s + send_s * 4 / case["itemsize"], one, "a step sent 4 bytes a weight", "use itemsize"),
+        (3 * forward_s + send_s / case["itemsize"], one, "a step sent elements, not bytes", "use itemsize"),
+        (1.5 * forward_s + send_s, one, "a step's multiply-adds were one operation each", "a·b + c: how many?"),
         (3 * forward_s, True, "the network was left out", "how long does one node send?"),
     ]
 

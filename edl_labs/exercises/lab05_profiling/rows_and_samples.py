@@ -204,6 +204,9 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
     if active and close(said, right * window / active):
         what = "idle samples were left out of the number that is divided by"
         return Wrong(what, why=why, next="a share is of all samples of the window, idle ones among them")
+    outermost = sum(sample["stack"][0] == frame for sample in samples[-window:] if not sample["idle"])
+    if column == "own" and close(said, outermost / window):
+        return None  # whoever reads stacks from the wrong end is told so
     first = [sample["stack"] for sample in samples[:window] if not sample["idle"]]
     seen = sum(stack[-1] == frame if column == "own" else frame in stack for stack in first)
     if close(said, seen / window):

@@ -15,9 +15,10 @@ import pytest
 from edl_labs import Progress, case, check, hint
 from edl_labs.checks import _check, progress
 from edl_labs.checks.evidence_form import yours
+from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
-from edl_labs.errors import UsageError
+from edl_labs.errors import UsageError, Wrong
 from tests.unit.checks import course
 
 pytestmark = pytest.mark.usefixtures("numbers")
@@ -48,6 +49,22 @@ def test_a_wrong_answer_is_told_what_why_next_and_the_inputs_but_not_the_answer(
     x = float(out.rpartition("x = ")[2].splitlines()[0])
     assert str(2 * x) not in out
     assert f"    yours: {{'y': {3 * x:.7g}}}\n    case(\"double\", 1) gives these inputs as values\n" in out
+
+
+def test_an_exercise_says_what_an_exception_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Wrong("no number has that name", why="x", next="y")
+    double = next(one for one in load_lab(course.LAB) if one.name == "double")
+    meant = lambda case, error: known if error == "KeyError" else None  # noqa: E731
+    monkeypatch.setattr(type(double.spec), "raised", staticmethod(meant), raising=False)
+
+    told = [check("double", {"double": lambda x, of=of: of[x]}).outcome.what for of in ({}, [])]
+
+    assert known.what == told[0]
+    assert told[1].startswith("your code raised TypeError")
+
+
+def test_an_exception_that_is_returned_is_told_as_that() -> None:
+    assert "an exception came back as the answer" == check("double", {"double": ValueError}).outcome.what
 
 
 @pytest.mark.parametrize(
@@ -407,6 +424,21 @@ def test_outside_of_a_notebook_nothing_is_written(tmp_path: Path, monkeypatch: p
     check("double", {"double": lambda x: 2 * x})
 
     assert not (tmp_path / ".edl_labs").exists()
+
+
+def test_a_function_that_takes_other_arguments_is_told_by_its_own_line(numbers: Path) -> None:
+    solve = 'def double(x):\n    """Twice the number x."""\n    raise NotImplementedError\n'
+    notebook = numbers.parent / "labs" / course.LAB / f"{course.LAB}.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(json.dumps({"cells": [{"cell_type": "code", "id": "solve-double", "source": solve}]}))
+    names: dict[str, Any] = {}
+    exec("def double():\n    return 2", names)
+
+    outcome = check("double", names).outcome
+
+    assert "double takes other arguments than those that it is called with" == outcome.what
+    assert "takes 0 positional arguments but 1 was given" == outcome.why
+    assert "keep the line with def as it was: `double(x)`: Twice the number x." == outcome.next
 
 
 def test_a_result_of_another_form_is_told_by_the_functions_own_signature(numbers: Path) -> None:
