@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,7 @@ def need_instructor_tools() -> None:
 def new(
     lab: Annotated[str, typer.Argument(help="Its name, like lab06_input_pipeline.")],
     exercise: Annotated[str | None, typer.Argument(help="An exercise to add to a lab that exists.")] = None,
+    kind: Annotated[str, typer.Option(help="function, gpu (a program on a VirtualGPU) or explain.")] = "function",
     as_json: AsJson = False,
 ) -> None:
     """A lab with one exercise, or an exercise in all its five places; either passes `test` at once."""
@@ -49,7 +51,7 @@ def new(
     from edl_labs.course.lab.scaffold import new as scaffold
 
     with ProgressLines(quiet=as_json) as progress:
-        report = scaffold(Course.find(), lab, exercise, progress=progress)
+        report = scaffold(Course.find(), lab, exercise, kind=kind, progress=progress)
     if as_json:
         emit(report.to_json())
         return
@@ -149,7 +151,7 @@ def build(
 
 def prove_labs(
     labs: Annotated[
-        list[str] | None, typer.Argument(help="Labs; every lab when none is named. With --mutants, exercises too.")
+        list[str] | None, typer.Argument(help="Labs, every lab when none is named; or a lab and exercises of it.")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with; 3 with --mutants.")] = 20,
     mutants: Annotated[
@@ -171,7 +173,8 @@ def prove_labs(
         _mutate(course, labs or [], seeds=min(seeds, WRONG_SEEDS), sample=sample, as_json=as_json)
     if sample is not None:
         raise UsageError("--sample is for --mutants alone", next="give both, or neither")
-    proofs = _proofs(course, labs or course.lab_names(), seeds=seeds, adapters=adapters, quiet=as_json)
+    names, exercises = _labs_and_exercises(course, labs or [])
+    proofs = _proofs(course, names, exercises, seeds=seeds, adapters=adapters, quiet=as_json)
     ok = bool(proofs) and all(proof.ok for proof in proofs)
     if as_json:
         emit({"schema": 1, "ok": ok, "labs": [proof.to_json() for proof in proofs]})
@@ -182,7 +185,20 @@ def prove_labs(
     stop(0 if ok else 1)
 
 
-def _proofs(course: Course, names: list[str], *, seeds: int, adapters: bool, quiet: bool) -> list[LabProof]:
+def _labs_and_exercises(course: Course, names: list[str]) -> tuple[list[str], list[str]]:
+    """The labs and the exercises among `names`; every lab where none is named."""
+    from edl_labs.course.course_folder import LAB_NAME
+
+    labs = [name for name in names if LAB_NAME.fullmatch(name)] or course.lab_names()
+    exercises = [name for name in names if not LAB_NAME.fullmatch(name)]
+    if exercises and len(labs) != 1:
+        raise UsageError("exercises of which lab?", why=f"{exercises[0]} is named, and no lab", next="name its lab too")
+    return labs, exercises
+
+
+def _proofs(
+    course: Course, names: list[str], exercises: list[str], *, seeds: int, adapters: bool, quiet: bool
+) -> list[LabProof]:
     """The labs' proofs, two labs at a time: one lab alone keeps two cores busy for only a part of its proof."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
@@ -190,7 +206,7 @@ def _proofs(course: Course, names: list[str], *, seeds: int, adapters: bool, qui
     from edl_labs.course.lab.prove import AT_ONCE
 
     if len(names) < 2:
-        return [_proof(course, name, seeds, adapters, quiet) for name in names]
+        return [_proof(course, name, seeds, adapters, quiet, exercises) for name in names]
     bar = sys.stderr.isatty()  # one, of labs: two at once would write over each other
     with (
         ProcessPoolExecutor(min(AT_ONCE, len(names)), mp_context=get_context("spawn")) as pool,
@@ -206,22 +222,20 @@ def _proofs(course: Course, names: list[str], *, seeds: int, adapters: bool, qui
     return [proof.result() for proof in proofs]
 
 
-def _proof(course: Course, name: str, seeds: int, adapters: bool, quiet: bool) -> LabProof:
+def _proof(
+    course: Course, name: str, seeds: int, adapters: bool, quiet: bool, exercises: Sequence[str] = ()
+) -> LabProof:
     from edl_labs.course.lab.prove import prove
 
     with ProgressLines(quiet=quiet) as progress:
-        return prove(course, name, seeds=seeds, adapters=adapters, progress=progress)
+        return prove(course, name, exercises=exercises, seeds=seeds, adapters=adapters, progress=progress)
 
 
 def _mutate(course: Course, names: list[str], *, seeds: int, sample: int | None, as_json: bool) -> None:
     """Mutants of the labs and exercises named; ends the command."""
-    from edl_labs.course.course_folder import LAB_NAME
     from edl_labs.course.lab.mutation import mutate
 
-    labs = [name for name in names if LAB_NAME.fullmatch(name)] or course.lab_names()
-    exercises = [name for name in names if not LAB_NAME.fullmatch(name)]
-    if exercises and len(labs) != 1:
-        raise UsageError("exercises of which lab?", why=f"{exercises[0]} is named, and no lab", next="name its lab too")
+    labs, exercises = _labs_and_exercises(course, names)
     found = []
     for lab in labs:
         with ProgressLines(quiet=as_json) as progress:

@@ -1,4 +1,4 @@
-"""Commands of those who grade: collect, grade, feedback, export, regrade, report."""
+"""Commands of those who give a course: course, collect, grade, feedback, export, regrade, report."""
 
 from __future__ import annotations
 
@@ -24,8 +24,27 @@ Assignment = Annotated[str, typer.Argument(help="The lab.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (collect, grade, feedback, export, regrade, report):
+    for command in (course, collect, grade, feedback, export, regrade, report):
         app.command()(command)
+
+
+def course(
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet, or is empty.")],
+    name: Annotated[str, typer.Option(help="What the course is called; the folder's name without it.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a course of your own: nbgrader's configuration, course.toml, and a first lab that passes `test`."""
+    need_instructor_tools()
+    from edl_labs.course.own_course import make_course
+
+    with ProgressLines(quiet=as_json) as progress:
+        report = make_course(folder, name=name, progress=progress)
+    if as_json:
+        emit(report.to_json())
+        return
+    for file in report.written:
+        print(f"written: {file}")
+    print(f"next: cd {folder}, then edl-labs test, then edl-labs edit {report.lab}")
 
 
 def collect(

@@ -77,6 +77,16 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
+def use_own_exercises(root: Path) -> None:
+    """Let this process, and those that it starts, check with the exercises of the course in `root`, if it has its own.
+
+    Where it has none, EDL_LABS_EXERCISES says where they lie, else they are the package's: one rule for every verb.
+    """
+    own = (root / "edl_labs" / "exercises").resolve()
+    if own.is_dir() and own != _PACKAGE / "exercises":
+        os.environ["EDL_LABS_EXERCISES"] = str(own)
+
+
 @dataclass(frozen=True)
 class Course:
     """The paths of the course in `root`; it need not be this repository."""
@@ -103,8 +113,12 @@ class Course:
 
     @property
     def exercises(self) -> Path:
-        """One folder or module a lab: its cases, probes and compares."""
-        return self.root / "edl_labs" / "exercises"
+        """One folder or module a lab: its cases, probes and compares.
+
+        It lies in the course; a folder that EDL_LABS_EXERCISES names counts only where the course has none.
+        """
+        own, named = self.root / "edl_labs" / "exercises", os.environ.get("EDL_LABS_EXERCISES", "")
+        return own if own.is_dir() or not named else Path(named).resolve()
 
     def exercise_module(self, lab: str) -> Path:
         """The file that lists or holds a lab's exercises, there or not."""
@@ -235,9 +249,10 @@ class CourseFolder:
         return Path(self.directory.format_path(getattr(self.directory, f"{step}_directory"), student, assignment))
 
     def assignment(self, name: str) -> Assignment:
-        """What the instructor knows of an assignment."""
+        """What the instructor knows of an assignment. From here on this process checks with the course's exercises."""
         if not _ASSIGNMENT.fullmatch(name):
             raise UsageError(f"an assignment cannot be called {name!r}", next="edl-labs grade lab01_gpu_basics")
+        use_own_exercises(self.root)
         source, release = (self.path(step, student=".", assignment=name) for step in ("source", "release"))
         return load_assignment(name, source=source, release=release)
 

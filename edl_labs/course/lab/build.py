@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
+from edl_labs.course.lab.build_stamps import Stamps
 from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import badges, repository
 from edl_labs.course.lab.parsed_lab import Lab
@@ -61,13 +62,20 @@ class BuildReport(Value):
         return self.written or not self.changed
 
 
-def build(course: Course, *, check: bool = False, progress: Progress | None = None) -> BuildReport:
-    """Make notebooks, labs/ and goldens from solutions/. With `check`, write nothing but report what is stale."""
+def build(
+    course: Course, *, check: bool = False, only: Collection[str] = (), progress: Progress | None = None
+) -> BuildReport:
+    """Make notebooks, labs/ and goldens from solutions/. With `check`, write nothing but report what is stale.
+
+    Labs whose sources and results are as the last build left them are not made again, but for `check`; with `only`,
+    neither are others that were built before.
+    """
     labs = read_labs(course)
     step = _Steps(progress, total=2 * len(labs) + 2)
     sources = {lab.name: dumps(source_notebook(lab)) for lab in labs}
     step(f"read {len(labs)} lab{'' if len(labs) == 1 else 's'}")
-    expected, source_files = _generate(course, labs, sources, step)
+    stamps = None if check else Stamps(course)
+    expected, source_files = _generate(course, labs, sources, step, stamps=stamps, only=only)
     _refuse_foreign(course, expected)
     changes = _changes(course, expected)
     if check:
@@ -75,6 +83,8 @@ def build(course: Course, *, check: bool = False, progress: Progress | None = No
     else:
         _write({**source_files, **changes})
         _remove_old_sources(course, source_files)
+    if stamps is not None:
+        stamps.write()
     step("compared" if check else "written")
     return BuildReport(
         labs=tuple(lab.name for lab in labs),
@@ -89,32 +99,54 @@ class _Steps:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self.progress, self.total, self.done = progress, total, 0
 
-    def __call__(self, text: str) -> None:
-        self.done += 1
+    def __call__(self, text: str, *, steps: int = 1) -> None:
+        self.done += steps
         if self.progress is not None:
             self.progress(self.done, self.total, text)
 
 
 def _generate(
-    course: Course, labs: list[Lab], sources: dict[str, str], step: _Steps
+    course: Course,
+    labs: list[Lab],
+    sources: dict[str, str],
+    step: _Steps,
+    *,
+    stamps: Stamps | None,
+    only: Collection[str],
 ) -> tuple[dict[Path, bytes], dict[Path, bytes | None]]:
     """(what is committed, what nbgrader reads), leak-scanned before a byte of it is written."""
     expected: dict[Path, bytes] = {}
     source_files: dict[Path, bytes | None] = {}
     for lab in labs:
-        released = release({lab.name: sources[lab.name]})[lab.name]
-        step(f"{lab.name}: released")
-        expected[course.labs / lab.name / f"{lab.name}.ipynb"] = dumps(released).encode()
-        expected[course.goldens / f"{lab.name}.json"] = goldens(course, lab, locked=locked_digests(released)).encode()
-        step(f"{lab.name}: goldens")
+        made = stamps.unchanged(lab) if stamps else None
+        if made is None and stamps and only and lab.name not in only:
+            made = stamps.on_disk(course.shown(path) for path in _places(course, lab))
+        if made is None:
+            released = release({lab.name: sources[lab.name]})[lab.name]
+            step(f"{lab.name}: released")
+            notebook, golden, *_ = _places(course, lab)
+            made = {notebook: dumps(released).encode()}
+            made[golden] = goldens(course, lab, locked=locked_digests(released)).encode()
+            step(f"{lab.name}: goldens")
+            made |= {course.labs / lab.name / name: (lab.folder / name).read_bytes() for name in lab.toml.data}
+            if stamps:
+                stamps.keep(lab, made)
+        else:
+            step(f"{lab.name}: unchanged", steps=2)
+        expected |= made
         source_files[course.source / lab.name / f"{lab.name}.ipynb"] = sources[lab.name].encode()
         for name in lab.toml.data:
-            data = (lab.folder / name).read_bytes()
-            expected[course.labs / lab.name / name] = source_files[course.source / lab.name / name] = data
+            source_files[course.source / lab.name / name] = (lab.folder / name).read_bytes()
     expected[course.labs / "README.md"] = _table(labs, repository=repository(course.root)).encode()
     known = leaks.secrets(labs)
     leaks.refuse([leak for p, data in expected.items() for leak in leaks.scan_bytes(course.shown(p), data, known)])
     return expected, source_files
+
+
+def _places(course: Course, lab: Lab) -> list[Path]:
+    """Where a lab's generated files lie: the notebook, the golden, the data."""
+    data = [course.labs / lab.name / name for name in lab.toml.data]
+    return [course.labs / lab.name / f"{lab.name}.ipynb", course.goldens / f"{lab.name}.json", *data]
 
 
 def _table(labs: list[Lab], *, repository: str = "") -> str:

@@ -117,7 +117,8 @@ def _of_lab(lab: Lab) -> list[Secret]:
         Secret(text.strip(), lab.file, number)
         for cell in lab.cells
         if cell.role == "solve"
-        for number, text in cell.solution_lines
+        for number, line in cell.solution_lines
+        for text in (line, *_returned(line))
         if not says_nothing(text.strip())
     ]
     for one in lab.exercises:
@@ -131,6 +132,17 @@ def _of_lab(lab: Lab) -> list[Secret]:
         for secret in reversed(unique.values())
         if len(secret.text) >= MIN_LENGTH and secret.text not in allowed and not _holds(public, _normal(secret.text))
     ]
+
+
+def _returned(line: str) -> list[str]:
+    """The value that a line returns, as prose would say it without the word; none for a name or a literal."""
+    value = line.strip().removeprefix("return ")
+    try:
+        tree = ast.parse(value, mode="eval").body
+    except (SyntaxError, ValueError):
+        return []
+    plain = value == line.strip() or isinstance(tree, ast.Constant | ast.Name | ast.Attribute | ast.UnaryOp)
+    return [] if plain else [value]
 
 
 def says_nothing(line: str) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, permutations
+from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import Exercise, judge
@@ -257,8 +258,8 @@ def _imports() -> str:
 
 
 def _modules(package: Any) -> Iterator[Any]:
-    """The modules of a package that students have and that can be imported here."""
-    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    """The modules of a package that students have and that can be imported here; those of another course are none."""
+    for found in pkgutil.iter_modules([str(Path(package.__file__ or "").parent)], f"{package.__name__}."):
         if found.name in _NOT_STUDENTS or found.name.rpartition(".")[2] in ("judge", "__main__"):
             continue
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,18 +108,27 @@ Progress = Callable[[int, int, str], None]
 
 
 def prove(
-    course: Course, lab: Lab | str, *, seeds: int = 20, adapters: bool = False, progress: Progress | None = None
+    course: Course,
+    lab: Lab | str,
+    *,
+    exercises: Collection[str] = (),
+    seeds: int = 20,
+    adapters: bool = False,
+    progress: Progress | None = None,
 ) -> LabProof:
-    """The proof of every exercise of a lab. It raises for a lab that cannot be read or run, and only then.
+    """The proof of every exercise of a lab, or of those named. It raises for a lab that cannot be read or run, and
+    for an exercise that it does not have.
 
     With `adapters` library functions are tried behind adapters too.
     """
     lab = read_lab(course, lab) if isinstance(lab, str) else lab
     check_places(course, lab, goldens=True)
+    wanted = {lab.exercise(name).name for name in exercises} or {one.name for one in lab.exercises}
     with course.activated():
-        proving = _Proving(course, lab, exercises_of(course, lab), max(1, seeds))
+        registered = {name: exercise for name, exercise in exercises_of(course, lab).items() if name in wanted}
+        proving = _Proving(course, lab, registered, max(1, seeds))
         proving.run(progress, adapters=adapters)
-        proofs = [proving.proof(one) for one in lab.exercises]
+        proofs = [proving.proof(one) for one in lab.exercises if one.name in wanted]
     return LabProof(lab.name, max(1, seeds), tuple(proofs))
 
 
@@ -151,7 +160,8 @@ class _Proving:
         self.reference = _Variant("reference", whole, seeds)
         self.solution = _Variant("solution", whole, min(seeds, AGAIN_SEEDS))
         self.stubs = _Variant("stubs", _stubs(lab), 1)
-        self.wrong = {w.file: _Variant(w.file, [(w.file, w.code)], few, w.exercise, forked=True) for w in lab.wrong}
+        wrong = [w for w in lab.wrong if w.exercise in registered]
+        self.wrong = {w.file: _Variant(w.file, [(w.file, w.code)], few, w.exercise, forked=True) for w in wrong}
         self.hostile = {
             what: _Variant(what, [(what, code)], min(few, HOSTILE_SEEDS), forked=True)
             for what, code in hostile_cells(lab).items()

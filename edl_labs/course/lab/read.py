@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import lab_names
@@ -118,6 +119,7 @@ def _check_said(lab: Lab) -> None:
         why = f"lab.toml says {lab.minutes} minutes"
         raise cell.error(what, why=why, next=f'write "{lab.minutes} minutes" there')
     _check_points_said(lab, cell, lab.points)
+    _check_headings(lab)
     for one in lab.exercises:
         if one.kind == "explain":
             _check_points_said(lab, lab.cell("explain", one.name), one.points)
@@ -130,6 +132,19 @@ def _check_points_said(lab: Lab, cell: Cell, points: float) -> None:
             raise cell.error(
                 f"the cell says {said} points", why=why, next="remove the number: the notebook shows points"
             )
+
+
+def _check_headings(lab: Lab) -> None:
+    """Refuse a heading that gives its section other points than lab.toml does."""
+    starts = [i for i, c in enumerate(lab.cells) if i > 0 and c.kind == "markdown" and c.source.startswith("#")]
+    for start, end in pairwise([*starts, len(lab.cells)]):
+        named = {str(c.name) for c in lab.cells[start:end] if c.role in ("solve", "explain")}
+        said = re.search(r"(\d+(?:\.\d+)?) points?\b", lab.cells[start].source.split("\n")[0])
+        points = sum(one.points for one in lab.exercises if one.name in named)
+        if said and named and float(said[1]) != points:
+            why = f"{lab.toml.file} gives its exercises {points:g}"
+            then = "remove the number: the notebook shows points"
+            raise lab.cells[start].error(f"the heading says {said[1]} points", why=why, next=then)
 
 
 def _check_parameters(lab: Lab) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from edl_labs.course.course_folder import LAB_NAME, Course
 from edl_labs.course.lab.build import Progress, build
+from edl_labs.course.lab.exercise_kinds import KINDS, ExerciseKind, kind_called
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.source import NAME
@@ -38,32 +40,6 @@ except ModuleNotFoundError as error:
 repeats = 5
 """
 
-EXERCISE = '''\
-
-# %% [markdown]
-# ## @heading@
-#
-# One run in a hundred meets a busy machine. **Predict:** what does one run that is ten times slower do to the mean of
-# five? And to their median?
-#
-# Write `@name@(durations_s)`, for a list of durations:
-# the one in the middle when they are put in order, and the mean of the middle two when their number is even.
-
-
-# %% solve="@name@"
-def @name@(durations_s):
-    """The median of a list of durations, in seconds."""
-    ### BEGIN SOLUTION
-    @v@ = sorted(durations_s)
-    @v@_half = len(@v@) // 2
-    return (@v@[@v@_half] + @v@[-@v@_half - 1]) / 2
-    ### END SOLUTION
-
-
-# %% check="@name@"
-check("@name@")
-'''
-
 TOML = """\
 title = "@title@"
 minutes = @minutes@
@@ -76,87 +52,10 @@ repeats = 3
 repeats = 5
 """
 
-TOML_EXERCISE = """\
-
-[[exercise]]
-name = "@name@"
-points = 1
-hints = [
-  "Which of the durations would you believe if one of them was disturbed?",
-  "Put them in order first. An even number of them has two in the middle.",
-]
-"""
-
-WRONG = {
-    "mean": """\
-# exercise: @name@
-# told: one slow run moved the result
-
-
-def @name@(durations_s):
-    return sum(durations_s) / len(durations_s)
-""",
-    "not_in_order": """\
-# exercise: @name@
-# told: the durations were not put in order
-
-
-def @name@(durations_s):
-    @v@_half = len(durations_s) // 2
-    return (durations_s[@v@_half] + durations_s[-@v@_half - 1]) / 2
-""",
-}
-
 MODULE = '''\
 """The exercises of @lab@."""
 
 from __future__ import annotations
-
-from typing import Any
-
-from edl_labs.checks import Wrong, close, exercise
-'''
-
-MODULE_EXERCISE = '''\
-
-
-@exercise("@name@")
-class @class@:
-    """The median of durations, one of which is an outlier."""
-
-    def cases(self, rng: Any) -> Any:
-        """Lists of 3 to 8 durations in seconds, in no order, one of them ten times too long."""
-        drawn = [sorted(rng.uniform(1e-3, 2e-3, size).tolist()) for size in (3, 4, 5, 6, 7, 8)]
-        return [[10 * ordered[-1], *ordered[1:-1][::-1], ordered[0]] for ordered in drawn] + [
-            [*ordered[2:], 10 * ordered[0], ordered[1]] for ordered in drawn
-        ]
-
-    def probe(self, student: Any, case: Any) -> Any:
-        """What the student's function returns."""
-        return student.@name@(case)
-
-    def compare(self, case: Any, got: Any, want: Any) -> None:
-        """Full marks for the median; a mean and a middle of unsorted durations are told apart."""
-        if close(got, want):
-            return
-        half = len(case) // 2
-        if close(got, sum(case) / len(case)):
-            raise Wrong(
-                "one slow run moved the result",
-                why="it is the mean, to which every duration contributes",
-                next='which value stays where it is? hint("@name@")',
-            )
-        if close(got, (case[half] + case[-half - 1]) / 2):
-            raise Wrong(
-                "the durations were not put in order",
-                why="it is the middle of the list as it was given",
-                next='hint("@name@")',
-            )
-        raise Wrong(
-            "the result is not the median",
-            why="another value came back",
-            next='hint("@name@")',
-        )
 '''
 
 
@@ -183,11 +82,15 @@ class NewReport(Value):
     built: tuple[str, ...]
 
 
-def new(course: Course, lab: str, exercise: str | None = None, *, progress: Progress | None = None) -> NewReport:
-    """Write a new lab with one exercise, or `exercise` into a lab that exists, and build the course.
+def new(
+    course: Course, lab: str, exercise: str | None = None, *, kind: str = "function", progress: Progress | None = None
+) -> NewReport:
+    """Write a new lab with one exercise, or `exercise` into a lab that exists, and build the lab.
 
-    Nothing is changed when a name is bad or taken, or when the course does not build afterwards.
+    `kind` is function, gpu (a program on a VirtualGPU) or explain (prose). Nothing is changed when a name is bad or
+    taken, or when the lab does not build afterwards.
     """
+    templates = kind_called(kind)
     if not LAB_NAME.fullmatch(lab):
         raise UsageError(
             f"{lab!r} is not a lab's name",
@@ -203,8 +106,11 @@ def new(course: Course, lab: str, exercise: str | None = None, *, progress: Prog
         )
     name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
     _check_exercise_name(course, name)
-    texts = _exercise_texts(course, read_lab(course, lab), name) if exists else _lab_texts(course, lab, name)
-    built = _write_and_build(course, texts, progress)
+    if exists:
+        texts = _exercise_texts(course, read_lab(course, lab), name, templates)
+    else:
+        texts = _lab_texts(course, lab, name, templates)
+    built = _write_and_build(course, lab, texts, progress)
     return NewReport(lab, name, tuple(course.shown(path) for path in texts), built)
 
 
@@ -233,7 +139,10 @@ def _reserved(name: str) -> bool:
     )
 
 
-def _lab_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
+def _lab_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> dict[Path, str]:
+    if not kind.module:
+        why, then = "what is marked by hand alone has nothing to build", f"edl-labs new {lab}, then add the question"
+        raise UsageError("a lab begins with an exercise in code", why=why, next=then)
     module = course.exercise_module(lab)
     for path in (module, course.goldens / f"{lab}.json", course.labs / lab):
         if path.exists():
@@ -241,36 +150,44 @@ def _lab_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
     words = lab.partition("_")[2].replace("_", " ")
     values = {"title": words[0].upper() + words[1:], "minutes": str(MINUTES), "lab": lab}
     folder = course.solutions / lab
-    source = filled(TITLE, **values) + filled(EXERCISE, name=name, heading="1. One slow run")
+    heading = "1. One slow run" if kind is KINDS["function"] else f"1. {_words(name)}"
+    source = filled(TITLE, **values) + filled(kind.cells, name=name, heading=heading)
     return {
         folder / f"{lab}.py": source,
-        folder / "lab.toml": filled(TOML, **values) + filled(TOML_EXERCISE, name=name),
-        **_wrong_texts(folder, name),
-        module: filled(MODULE, **values) + filled(MODULE_EXERCISE, name=name, **{"class": _class(name)}),
+        folder / "lab.toml": filled(TOML, **values) + filled(kind.toml, name=name),
+        **_wrong_texts(folder, name, kind),
+        module: _module_text(filled(MODULE, **values), name, kind),
     }
 
 
-def _exercise_texts(course: Course, lab: Lab, name: str) -> dict[Path, str]:
+def _exercise_texts(course: Course, lab: Lab, name: str, kind: ExerciseKind) -> dict[Path, str]:
     source, toml = lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
-    heading = name.replace("_", " ").capitalize()
     return {
-        source: _inserted(lab, _ended(source), filled(EXERCISE, name=name, heading=heading)),
-        toml: _ended(toml) + filled(TOML_EXERCISE, name=name),
-        **_wrong_texts(lab.folder, name),
-        **_module_texts(course, lab.name, name),
+        source: _inserted(lab, _ended(source), filled(kind.cells, name=name, heading=_words(name))),
+        toml: _ended(toml) + filled(kind.toml, name=name),
+        **_wrong_texts(lab.folder, name, kind),
+        **(_module_texts(course, lab.name, name, kind) if kind.module else {}),
     }
 
 
-def _module_texts(course: Course, lab: str, name: str) -> dict[Path, str]:
+def _words(name: str) -> str:
+    return name.replace("_", " ").capitalize()
+
+
+def _module_text(text: str, name: str, kind: ExerciseKind) -> str:
+    """The text of a module with the exercise's class at its end, and its imports where they are not there yet."""
+    return _with_imports(text, kind.imports) + filled(kind.module, name=name, **{"class": _class(name)})
+
+
+def _module_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> dict[Path, str]:
     """The class in the lab's one module, or as a module of its own that the lab's folder lists."""
     module = course.exercise_module(lab)
-    code = filled(MODULE_EXERCISE, name=name, **{"class": _class(name)})
     if module.name != "__init__.py":
-        return {module: _with_imports(_ended(module)) + code}
+        return {module: _module_text(_ended(module), name, kind)}
     topic = module.parent / f"{name}.py"
     if topic.exists():
         raise UsageError(f"{course.shown(topic)} exists already", next="choose another name")
-    return {topic: filled(MODULE, lab=lab) + code, module: _listing(_ended(module), lab, name)}
+    return {topic: _module_text(filled(MODULE, lab=lab), name, kind), module: _listing(_ended(module), lab, name)}
 
 
 def _listing(text: str, lab: str, name: str) -> str:
@@ -299,23 +216,26 @@ def _inserted(lab: Lab, text: str, exercise: str) -> str:
     return "\n".join(lines[:at]).rstrip("\n") + "\n" + exercise + "\n" + "\n".join(lines[at:])
 
 
-def _wrong_texts(folder: Path, name: str) -> dict[Path, str]:
-    texts = {folder / "wrong" / f"{name}_{what}.py": filled(text, name=name) for what, text in WRONG.items()}
+def _wrong_texts(folder: Path, name: str, kind: ExerciseKind) -> dict[Path, str]:
+    texts = {folder / "wrong" / f"{name}_{what}.py": filled(text, name=name) for what, text in kind.wrong.items()}
     for path in texts:
         if path.exists():
             raise UsageError(f"{path.parent.name}/{path.name} exists already", next="remove it, or choose another name")
     return texts
 
 
-def _with_imports(text: str) -> str:
-    """The module with the imports that a scaffolded exercise needs, where they are not there yet."""
+def _with_imports(text: str, imports: Iterable[str]) -> str:
+    """The module with those of the import lines' names that it does not have yet."""
     import ast
 
     tree = ast.parse(text)
     bound = {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names}
-    needed = {"Any": "from typing import Any", **{n: f"from edl_labs.checks import {n}" for n in ("Wrong", "close")}}
-    needed["exercise"] = "from edl_labs.checks import exercise"
-    return _with_lines(text, [line for name, line in needed.items() if name not in bound])
+    needed = []
+    for line in imports:
+        start, _, names = line.partition(" import ")
+        missing = [name for name in names.split(", ") if name not in bound]
+        needed += [f"{start} import {', '.join(missing)}"] if missing else []
+    return _with_lines(text, needed)
 
 
 def _with_lines(text: str, imports: list[str]) -> str:
@@ -337,14 +257,14 @@ def _ended(path: Path) -> str:
     return path.read_text(encoding="utf-8").rstrip("\n") + "\n"
 
 
-def _write_and_build(course: Course, texts: dict[Path, str], progress: Progress | None) -> tuple[str, ...]:
+def _write_and_build(course: Course, lab: str, texts: dict[Path, str], progress: Progress | None) -> tuple[str, ...]:
     before = {path: path.read_bytes() if path.exists() else None for path in texts}
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         _sort_imports([path for path in texts if path.is_relative_to(course.exercises)])
-        return build(course, progress=progress).changed
+        return build(course, only=(lab,), progress=progress).changed
     except EdlError:
         _restore(course, before)
         raise

@@ -10,11 +10,13 @@ from edl_labs.course.lab import library_calls
 from edl_labs.course.lab.build import build
 from tests.unit.course.lab import kit
 
+TRIED = ("math.exp2", "math.sqrt", "builtins.abs", "os._exit", "statistics.median")
+
 
 @pytest.fixture(autouse=True)
 def few_library_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proof tries a handful of library functions, not all."""
-    tried = {path: inspect.signature(lambda x: x) for path in ("math.exp2", "math.sqrt", "builtins.abs", "os._exit")}
+    tried = {path: inspect.signature(lambda x: x) for path in TRIED}
     monkeypatch.setattr(library_calls, "library_functions", lambda: tried)
 
 

@@ -16,8 +16,10 @@ import pytest
 from edl_labs.checks import plain_data
 from edl_labs.course.assignment import load_assignment
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab import build as build_module
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.goldens import alike, rounded
+from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError
 from tests.unit.course.lab import kit
 
@@ -355,3 +357,32 @@ def test_building_leaves_directory_and_environment_as_they_were(course: Course) 
     build(course)
 
     assert before == (Path.cwd(), os.environ.get("EDL_LABS_EXERCISES"))
+
+
+def test_what_has_not_changed_is_not_built_again_and_what_has_is(
+    built: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def goldens(course: Course, lab: Lab, *, locked: dict[str, str]) -> str:
+        made.append(lab.name)
+        return built_before
+
+    golden = built.goldens / f"{kit.LAB}.json"
+    built_before = golden.read_text()
+    monkeypatch.setattr(build_module, "goldens", goldens)
+    build(built)
+    build(built)
+
+    assert [] == made
+    golden.write_text("{}")
+    build(built)
+    kit.source(built).write_text(kit.source(built).read_text() + "\n# %%\nprint(label)\n")
+    build(built)
+    module = built.exercise_module(kit.LAB)
+    module.write_text(module.read_text() + "# mended\n")
+    build(built)
+    assert [kit.LAB] * 3 == made
+    assert built_before == golden.read_text()
+    build(built, check=True)
+    assert [kit.LAB] * 4 == made

@@ -285,3 +285,12 @@ def test_the_wheel_holds_the_released_labs_and_no_sources(wheel: Path) -> None:
         name for name in names if name.endswith(".ipynb")
     ]
     assert not [name for name in names if "solutions" in name or "/wrong/" in name or name.endswith("lab.toml")]
+
+
+def test_the_value_of_a_return_is_secret_without_the_word_too(course: Course) -> None:
+    kit.replace(kit.source(course), "return twice_as_long_s", "return twice_as_long_s + 0 * duration_s")
+    lab = read_lab(course, kit.LAB)
+    known = {secret.text for secret in leaks.secrets([lab])}
+
+    assert {"return twice_as_long_s + 0 * duration_s", "twice_as_long_s + 0 * duration_s"} <= known
+    assert leaks.scan_bytes("labs/x.md", b"It is `twice_as_long_s + 0 * duration_s`.", [*leaks.secrets([lab])])

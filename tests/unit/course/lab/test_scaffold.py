@@ -20,7 +20,8 @@ PYPROJECT = Path(__file__).resolve().parents[4] / "pyproject.toml"
 
 def files(course: Course) -> dict[str, bytes]:
     """Every file of a course."""
-    kept = [p for p in sorted(course.root.rglob("*")) if p.is_file() and "__pycache__" not in p.parts]
+    made = ("__pycache__", "stamps.json")
+    kept = [p for p in sorted(course.root.rglob("*")) if p.is_file() and not {*made} & {*p.parts}]
     return {course.shown(p): p.read_bytes() for p in kept}
 
 
@@ -45,6 +46,30 @@ def test_a_new_exercise_is_in_all_five_places_and_proved_at_once(built: Course) 
     assert ["doubled_time", "why_twice", "step_time"] == [one.name for one in proof.exercises]
     assert 2 == len(proof.exercises[2].wrong)
     assert build(built, check=True).ok
+
+
+@pytest.mark.slow
+def test_a_program_on_a_virtual_gpu_and_a_question_are_proved_at_once(built: Course) -> None:
+    new(built, kit.LAB, "full_queue", kind="gpu")
+    new(built, kit.LAB, "why_queue", kind="explain")
+    proof = prove(built, kit.LAB, exercises=["full_queue", "why_queue"], seeds=3)
+
+    assert [] == proof.problems
+    assert [("full_queue", "code", 2), ("why_queue", "explain", 0)] == [
+        (one.name, one.kind, len(one.wrong)) for one in proof.exercises
+    ]
+    assert build(built, check=True).ok
+
+
+@pytest.mark.parametrize(("kind", "said"), [("cluster", "no exercise on a cluster yet"), ("quiz", "no kind 'quiz'")])
+def test_a_kind_that_there_is_not_is_refused(built: Course, kind: str, said: str) -> None:
+    before = files(built)
+
+    with pytest.raises(UsageError, match=said):
+        new(built, kit.LAB, "step_time", kind=kind)
+    with pytest.raises(UsageError, match="a lab begins with an exercise in code"):
+        new(built, "lab81_other", kind="explain")
+    assert before == files(built)
 
 
 def test_a_new_exercise_of_a_folder_is_a_module_that_the_folder_lists(built: Course) -> None:

@@ -230,6 +230,7 @@ REFUSALS = {
     "other minutes": ("30 minutes", "45 minutes", 1, "the first cell says 45 minutes"),
     "no minutes": ("# About 30 minutes.", "# Soon done.", 1, "the first cell does not say how long the lab takes"),
     "other points": ("30 minutes", "30 minutes, 7 points", 1, "the cell says 7 points"),
+    "other points in a heading": ("# **Explain.**", "# ## 2. Why (7 points)", 34, "the heading says 7 points"),
     "other points for prose": ("**Explain.**", "**Explain, 2 points.**", 34, "the cell says 2 points"),
     "a tab": ("print(size)", "if size:\n\tprint(size)", 33, "a tab"),
     "a carriage return": ("print(size)", "print(size)\r", 32, "a carriage return"),

@@ -1,0 +1,132 @@
+"""A course of an instructor's own: what nbgrader has to know of it, and a folder that has everything from the start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edl_labs.course.course_folder import FILE, Course
+from edl_labs.errors import UsageError
+from edl_labs.values import Value
+
+_FIRST_LAB = "lab01_medians"
+_CONFIG = '''\
+"""An nbgrader course: source = build/source, release = labs, the class = course/. What you add below comes last."""
+
+from edl_labs.course.own_course import configure
+
+c = get_config()  # noqa: F821  (nbgrader puts it there)
+configure(c, __file__, course_id="@id@")
+'''
+_TOML = """\
+# Dates, lateness, groups and limits: docs/grading.md of edl_labs has every key, and a misspelt one is refused.
+[course]
+name = "@name@"
+timezone = "UTC"
+# roster = "roster.csv"
+# groups = "groups.csv"
+
+# [late]
+# grace_minutes = 10
+# per_day = 0.1
+
+# [[assignment]]
+# name = "@lab@"
+# due = 2026-11-01T23:59:00
+"""
+_IGNORE = "/build/\n/course/\n__pycache__/\n.ipynb_checkpoints/\n.edl_labs/\n"
+_README = """\
+# @name@
+
+A course with labs in the form of edl_labs. Nothing here has to be found: every command works anywhere in this folder.
+
+| you want to | command |
+|---|---|
+| add a lab, or an exercise to one | `edl-labs new lab02_name`, `edl-labs new @lab@ EXERCISE` |
+| edit a lab as a notebook | `edl-labs edit @lab@` |
+| build what students get, in `labs/` | `edl-labs build` |
+| prove every exercise, or one | `edl-labs test`, `edl-labs test @lab@ EXERCISE` |
+| run the solutions as notebooks | `edl-labs run --smoke` |
+| take what was handed in, grade it, give it back | `edl-labs collect`, `grade`, `feedback`, `export`, `report` |
+
+`solutions/` and `edl_labs/exercises/` are yours alone; students get `labs/`, or what `edl-labs publish DIR` writes.
+"""
+
+
+@dataclass(frozen=True, repr=False)
+class CourseReport(Value):
+    """The new course: its folder, what was written by hand, and its first lab."""
+
+    root: str
+    written: tuple[str, ...]
+    lab: str
+
+
+def make_course(
+    folder: Path, *, name: str = "", progress: Callable[[int, int, str], None] | None = None
+) -> CourseReport:
+    """Make a course in `folder`: nbgrader's configuration, course.toml, and a lab that passes `test` at once.
+
+    UsageError where the folder holds anything but hidden files: nothing is written over.
+    """
+    root = folder.resolve()
+    if root.exists() and (not root.is_dir() or any(not path.name.startswith(".") for path in root.iterdir())):
+        why = "a course begins in a folder of its own, and nothing is written over"
+        raise UsageError(f"{folder.name} is not empty", why=why, next="name a folder that is not there yet")
+    called = name or root.name.replace("_", " ").replace("-", " ").strip().capitalize() or "Labs"
+    texts = {
+        "nbgrader_config.py": _CONFIG,
+        FILE: _TOML,
+        ".gitignore": _IGNORE,
+        "README.md": _README,
+    }
+    identity = "".join(letter if letter.isalnum() else "_" for letter in root.name) or "course"
+    from edl_labs.course.lab.scaffold import new  # the build chain, which nbgrader's configuration does not need
+
+    (root / "solutions").mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        filled = text.replace("@name@", called.replace('"', "'")).replace("@lab@", _FIRST_LAB).replace("@id@", identity)
+        (root / path).write_text(filled, encoding="utf-8")
+    report = new(Course(root), _FIRST_LAB, progress=progress)
+    return CourseReport(root.as_posix(), (*texts, *report.written), _FIRST_LAB)
+
+
+def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:
+    """Set nbgrader up for the course whose nbgrader_config.py is `config_file`; `c` is what `get_config()` gave."""
+    root = Path(config_file).resolve().parent
+    (root / "course").mkdir(exist_ok=True)  # sqlite makes files, not folders
+    c.CourseDirectory.root = str(root)
+    c.CourseDirectory.course_id = os.environ.get("EDL_LABS_COURSE", course_id)
+    c.CourseDirectory.source_directory = "build/source"
+    c.CourseDirectory.release_directory = "labs"
+    for step in ("submitted", "autograded", "feedback", "solution"):
+        setattr(c.CourseDirectory, f"{step}_directory", f"course/{step}")
+    c.CourseDirectory.db_url = os.environ.get("EDL_LABS_DB", f"sqlite:///{root / 'course' / 'gradebook.db'}")
+    c.CourseDirectory.include = ["*.ipynb", "timestamp.txt", "submission_secret.txt"]  # nothing else beside a notebook
+
+    # A stub of ours raises NotImplementedError, which check() calls "not attempted".
+    c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
+
+    # Students' code runs in a sandbox and is judged from outside it: no output of a notebook is ever read as a score.
+    ours, theirs = "edl_labs.course.grade.preprocessors", "nbgrader.preprocessors"
+    c.Autograde.pre_convert_hook = f"{ours}.set_files_aside"
+    c.Autograde.sanitize_preprocessors = [f"{ours}.Mend", f"{theirs}.CheckCellMetadata"]
+    c.Autograde.autograde_preprocessors = [
+        *(f"{ours}.JudgeOutside", f"{theirs}.IgnorePattern", f"{ours}.SaveMarks"),
+        *(f"{theirs}.AssignLatePenalties", f"{theirs}.CheckCellMetadata"),
+    ]
+
+    # A student's own name, and the folder's, are text in formgrader's page, whatever is in them; model answer and
+    # rubric stand there alone.
+    plugins = "edl_labs.course.marks.nbgrader_plugins"
+    c.HTMLExporter.preprocessors = ["edl_labs.course.grade.student_names.EscapedNames", f"{plugins}.NotesForGraders"]
+
+    # Comments of feedback.toml are spelt out, and every page can be released, whichever way the work came in.
+    head = "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"
+    c.GenerateFeedback.preprocessors = [f"{theirs}.GetGrades", head, f"{plugins}.ReadyForRelease"]
+
+    # Due dates, extensions and what lateness costs are in course.toml; without that file nbgrader's own rules hold.
+    c.AssignLatePenalties.plugin_class = f"{plugins}.CourseLatePolicy"

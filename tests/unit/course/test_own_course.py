@@ -1,0 +1,57 @@
+"""A course of an instructor's own: complete at once, found from anywhere in it, by every verb alike."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from edl_labs.checks.lab_exercises import forget
+from edl_labs.course.course_folder import Course, CourseFolder, use_own_exercises
+from edl_labs.course.lab.build import build
+from edl_labs.course.lab.prove import prove
+from edl_labs.course.own_course import make_course
+from edl_labs.course.policy import read_policy
+from edl_labs.errors import UsageError
+
+
+@pytest.mark.slow
+def test_a_new_course_builds_is_proved_and_is_ready_to_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    forget("lab07_medians")  # of another test in this process, with an exercise of the same name
+    root = tmp_path / "my-course"
+    report = make_course(root, name='A "good" course')
+    inside = root / "solutions" / report.lab
+    folder = CourseFolder.find(inside)
+
+    assert root == folder.root == Course.find(inside).root
+    assert build(Course(root), check=True).ok
+    assert [] == prove(Course(root), report.lab, seeds=3).problems
+    assert [report.lab] == folder.assignments()
+    assert ["medians_first"] == [e.name for e in folder.assignment(report.lab).exercises]
+    assert "A 'good' course" == read_policy(root).name
+    assert "my_course" == folder.course_id
+
+
+def test_nothing_is_written_over(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="is not empty"):
+        make_course(tmp_path)
+
+    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_courses_own_exercises_come_first_for_authors_and_graders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    elsewhere = tmp_path / "elsewhere"
+    monkeypatch.setenv("EDL_LABS_EXERCISES", str(elsewhere))
+    course = Course(tmp_path)
+
+    assert elsewhere == course.exercises
+    use_own_exercises(tmp_path)
+    assert str(elsewhere) == os.environ["EDL_LABS_EXERCISES"]
+    own = tmp_path / "edl_labs" / "exercises"
+    own.mkdir(parents=True)
+    use_own_exercises(tmp_path)
+    assert own == course.exercises
+    assert str(own) == os.environ["EDL_LABS_EXERCISES"]
