@@ -32,7 +32,11 @@ class StageLadder:
         stages = stages_of(vw, case)
         rungs = student.stage_ladder(vw, stages, samples=case["samples"])
         try:
-            plain = [[str(name), float(alone_s), float(cumulative_s)] for name, alone_s, cumulative_s in rungs]
+            # A text enum is the text that it stands for: str() would give the enum's own name.
+            plain = [
+                [str.__str__(name) if isinstance(name, str) else str(name), float(alone_s), float(cumulative_s)]
+                for name, alone_s, cumulative_s in rungs
+            ]
         except (TypeError, ValueError):
             # No list of triples: judged as a ladder without rungs.
             plain = []
