@@ -19,6 +19,7 @@ _HOMES = {
         ("Recipe", "ParameterBytes", "bytes_per_parameter", "reconcile_amp", "training_state"), "_bytes_per_parameter"
     ),
     **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "_saved_activations"),
+    **dict.fromkeys(("memory_plan", "MemoryPlan", "MemoryMoment", "tape_of"), "_memory_plan"),
     **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "_saved_activations"),
     **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "_alignment"),
     **dict.fromkeys(("Alignment", "AlignedSize"), "_alignment"),

@@ -33,6 +33,10 @@ from edl_labs.numerics._float_format import TF32 as TF32
 from edl_labs.numerics._float_format import FloatFormat as FloatFormat
 from edl_labs.numerics._float_format import float_format as float_format
 from edl_labs.numerics._float_format import torch_dtype as torch_dtype
+from edl_labs.numerics._memory_plan import MemoryMoment as MemoryMoment
+from edl_labs.numerics._memory_plan import MemoryPlan as MemoryPlan
+from edl_labs.numerics._memory_plan import memory_plan as memory_plan
+from edl_labs.numerics._memory_plan import tape_of as tape_of
 from edl_labs.numerics._predict_amp import Prediction as Prediction
 from edl_labs.numerics._predict_amp import predict_amp as predict_amp
 from edl_labs.numerics._rates_here import Rates as Rates

@@ -7,6 +7,7 @@ from typing import Any
 
 # Which function draws a value of which class. A result's `plot()` ends here, by `presenters.present("plot", self, …)`.
 _ON_AXES: dict[str, str] = {
+    "AllocatorReplay": "memory_pictures:draw_segments",
     "Attribution": "trace_pictures:draw_shares",
     "Comparison": "timings:forest",
     "Count": "roofs:draw_count",
@@ -15,7 +16,9 @@ _ON_AXES: dict[str, str] = {
     "Ladder": "data_pipelines:draw_ladder",
     "LoaderModel": "data_pipelines:draw_model",
     "Measurement": "timings:strip",
+    "MemoryPlan": "memory_pictures:draw_memory_plan",
     "Sweep": "timings:sweep",
+    "TapeReplay": "memory_pictures:draw_tape",
     "Timeline": "timeline_picture:draw_timeline",
 }
 # These make a figure of their own.

@@ -1,0 +1,127 @@
+"""memory_plan against bytes worked out by hand and against a measured step on the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from edl_labs.errors import EdlError
+from edl_labs.numerics import MemoryPlan, memory_plan, tape_of
+from edl_labs.roofline import Machine
+
+pytestmark = pytest.mark.slow  # each recording runs a model operation by operation
+
+MACHINE = Machine.simple("blackboard", peak_flop_per_s=1e12, bandwidth_byte_per_s=1e11)
+
+
+def mlp(depth: int = 4, width: int = 64) -> torch.nn.Sequential:
+    layers = [torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh()) for _ in range(depth)]
+    return torch.nn.Sequential(*layers)
+
+
+def measured_peak(model: torch.nn.Module, example: torch.Tensor) -> int:
+    """The peak of live allocations in a second step, as torch's profiler sees them, above what was there before."""
+    from torch.profiler import ProfilerActivity, profile
+
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step() -> None:
+        model(example).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    step()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        step()
+    changes: list[tuple[int, int]] = []
+    waiting = list(seen.profiler.kineto_results.experimental_event_tree())
+    while waiting:
+        event = waiting.pop()
+        waiting += event.children
+        if event.tag.name == "Allocation":
+            changes.append((event.start_time_ns, event.extra_fields.alloc_size))
+    live = peak = 0
+    for _, change in sorted(changes, key=lambda one: one[0]):
+        live += change
+        peak = max(peak, live)
+    return peak
+
+
+def test_each_category_is_what_a_step_by_hand_has() -> None:
+    model, example = mlp(), torch.zeros(1000, 64)
+    plan = memory_plan(model, example, MACHINE)
+    parameters, output = 4 * 4 * (64 * 64 + 64), 4 * 1000 * 64
+
+    held = plan.peak.held_bytes
+    assert (parameters, output) == (held["parameters"], held["inputs"])
+    assert 2 * parameters + 4 * 8 == held["optimizer"], "two averages, and the count of steps of eight tensors"
+    # Tanh keeps its output, and the next Linear reads the same one; four bytes are the loss.
+    assert 4 * output + 4 == max(moment.held_bytes["activations"] for moment in plan.moments)
+    assert parameters == max(moment.held_bytes["gradients"] for moment in plan.moments)
+    assert [output, output, output, output + 4] == [layer.activation_bytes for layer in plan.tape.layers[1::2]]
+    assert {output} == {layer.output_bytes for layer in plan.tape.layers}
+    assert MemoryPlan.from_json(plan.to_json()).peak == plan.peak
+
+
+@pytest.mark.parametrize("batch", [4, 4000])
+def test_the_peak_is_the_measured_one(batch: int) -> None:
+    model, example = mlp(), torch.randn(batch, 64)
+    held = memory_plan(model, example, MACHINE).peak.held_bytes
+    before = sum(held[name] for name in ("parameters", "inputs", "optimizer"))
+
+    assert sum(held.values()) - before == pytest.approx(measured_peak(model, example), rel=0.05)
+
+
+def test_nothing_is_changed() -> None:
+    model, example = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8)), torch.randn(4, 8)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    state = torch.random.get_rng_state()
+    memory_plan(model, example, MACHINE, optimizer="momentum")
+
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.equal(state, torch.random.get_rng_state())
+
+
+def test_autocast_keeps_casts_of_the_weights() -> None:
+    plan = memory_plan(mlp(), torch.zeros(8, 64), MACHINE, autocast=torch.bfloat16)
+
+    most = max(moment.held_bytes["cast cache"] for moment in plan.moments)
+    assert 4 * 2 * (64 * 64 + 64) == most
+
+
+def test_a_budget_is_kept_by_recomputing_and_a_smaller_one_is_said_to_be_impossible() -> None:
+    model, example = mlp(depth=12), torch.zeros(4000, 64)
+    whole = memory_plan(model, example, MACHINE, optimizer="sgd")
+    budget = whole.tape.resident_bytes + 9 * 4 * 4000 * 64
+
+    plan = memory_plan(model, example, MACHINE, optimizer="sgd", budget=budget)
+    assert plan.placement is not None
+    assert plan.placement.replay.peak_bytes <= budget < plan.peak_bytes
+    assert () == plan.placement.replay.missing
+    assert "fits as it is" in memory_plan(model, example, MACHINE, optimizer="sgd", budget=10**12).advice
+    assert "no placement" in memory_plan(model, example, MACHINE, optimizer="sgd", budget=1000).advice
+
+
+def test_a_residual_block_is_one_layer_and_reads_its_neighbour() -> None:
+    class Block(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = mlp(2, 16)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + self.inner(x)
+
+    tape = tape_of(torch.nn.Sequential(Block(), Block(), torch.nn.Linear(16, 1)), torch.zeros(8, 16), "H200")
+
+    assert ["0", "1", "2"] == [layer.name for layer in tape.layers]
+    assert tape.is_chain
+    assert all(layer.forward_s > 0 and layer.backward_s > layer.forward_s for layer in tape.layers)
+
+
+def test_what_cannot_be_planned_says_why() -> None:
+    with pytest.raises(EdlError, match="cannot be planned") as caught:
+        memory_plan(mlp(), torch.zeros(3, 5), MACHINE)
+    assert "[3, 5] X [64, 64]" in caught.value.why
+    with pytest.raises(EdlError, match="no optimizer is called 'lion'"):
+        memory_plan(mlp(), torch.zeros(3, 64), MACHINE, optimizer="lion")
