@@ -15,7 +15,7 @@ from typing import Any
 from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import add_exchange_files, write_atomically
+from edl_labs.course.grade.files import add_exchange_files, copy_exchange_files, write_atomically
 from edl_labs.course.grade.plan import refuse_other_lab
 from edl_labs.course.grade.student_names import check_folder, plain_name
 from edl_labs.course.grade.submission import Unreadable, read_submission
@@ -95,6 +95,7 @@ def feedback(
             continue
         path = course.path("feedback", student=marks.student, assignment=assignment) / f"{assignment}.html"
         write_atomically(path, page.encode("utf-8"))
+        copy_exchange_files(graded.parent, path.parent)
         add_exchange_files(path.parent)
         pages[marks.student] = path
         if progress is not None:
