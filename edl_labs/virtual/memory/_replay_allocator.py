@@ -85,8 +85,8 @@ class AllocatorReplay(Value, Drawn):
 class VirtualAllocator:
     """torch's caching allocator as a model: same rounding, pools, segments and splits, without a GPU.
 
-    Rules: c10/cuda/CUDACachingAllocator.cpp of torch 2.15, without graphs' private pools, garbage collection and
-    power-of-two rounding.
+    Rules: c10/cuda/CUDACachingAllocator.cpp, without graphs' private pools, garbage collection and power-of-two
+    rounding. Constants are those of torch 2.15; the logic was read in earlier releases; no GPU confirmed it yet.
 
     >>> allocator = VirtualAllocator()
     >>> small, large = allocator.malloc(1000), allocator.malloc(3 << 20)

@@ -1,6 +1,7 @@
 """The state of torch's caching allocator: segments of blocks, pools of free ones, and the rules that move them.
 
-Rules and constants are those of c10/cuda/CUDACachingAllocator.cpp and c10/core/AllocatorConfig.h (torch 2.15).
+Constants are those of c10/core/AllocatorConfig.h in torch 2.15, rules those of c10/cuda/CUDACachingAllocator.cpp in
+earlier releases.
 """
 
 from __future__ import annotations
