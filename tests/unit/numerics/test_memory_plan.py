@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from benchmarks.memory_prediction import measured_peak
 from edl_labs.errors import EdlError
 from edl_labs.numerics import MemoryPlan, memory_plan, tape_of
 from edl_labs.roofline import Machine
@@ -17,34 +18,6 @@ MACHINE = Machine.simple("blackboard", peak_flop_per_s=1e12, bandwidth_byte_per_
 def mlp(depth: int = 4, width: int = 64) -> torch.nn.Sequential:
     layers = [torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh()) for _ in range(depth)]
     return torch.nn.Sequential(*layers)
-
-
-def measured_peak(model: torch.nn.Module, example: torch.Tensor) -> int:
-    """The peak of live allocations in a second step, as torch's profiler sees them, above what was there before."""
-    from torch.profiler import ProfilerActivity, profile
-
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-
-    def step() -> None:
-        model(example).sum().backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    step()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        step()
-    changes: list[tuple[int, int]] = []
-    waiting = list(seen.profiler.kineto_results.experimental_event_tree())
-    while waiting:
-        event = waiting.pop()
-        waiting += event.children
-        if event.tag.name == "Allocation":
-            changes.append((event.start_time_ns, event.extra_fields.alloc_size))
-    live = peak = 0
-    for _, change in sorted(changes, key=lambda one: one[0]):
-        live += change
-        peak = max(peak, live)
-    return peak
 
 
 def test_each_category_is_what_a_step_by_hand_has() -> None:
@@ -69,7 +42,8 @@ def test_the_peak_is_the_measured_one(batch: int) -> None:
     held = memory_plan(model, example, MACHINE).peak.held_bytes
     before = sum(held[name] for name in ("parameters", "inputs", "optimizer"))
 
-    assert sum(held.values()) - before == pytest.approx(measured_peak(model, example), rel=0.05)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    assert sum(held.values()) - before == pytest.approx(measured_peak(model, example, optimizer), rel=0.05)
 
 
 def test_nothing_is_changed() -> None:
