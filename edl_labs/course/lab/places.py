@@ -6,7 +6,7 @@ import ast
 import difflib
 import json
 from collections.abc import Iterable
-from pathlib import Path
+from functools import lru_cache
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import NAME_HEAD, Lab
@@ -24,21 +24,24 @@ def registered(course: Course, lab: str, *, by: str = "exercise") -> dict[str, t
         raise SourceError("the lab has no exercise module", file=file, line=1, next="edl-labs new LAB EXERCISE")
     paths = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
     found: dict[str, tuple[str, int]] = {}
-    for file, call in ((course.shown(path), call) for path in paths for call in _decorators(path, course.shown(path))):
-        name = _registered_name(call, by)
-        if name in found:
-            raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
-        if name:
-            found[name] = (file, call.lineno)
+    for path in paths:
+        file = course.shown(path)
+        for call in _decorators(path.read_text(encoding="utf-8"), file):
+            name = _registered_name(call, by)
+            if name in found:
+                raise SourceError(f"{name} is registered twice", file=file, line=call.lineno)
+            if name:
+                found[name] = (file, call.lineno)
     return found
 
 
-def _decorators(path: Path, file: str) -> list[ast.expr]:
+@lru_cache(maxsize=1024)  # each lab's modules are asked for three times; a course has some hundred
+def _decorators(source: str, file: str) -> tuple[ast.expr, ...]:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(source)
     except SyntaxError as error:
         raise SourceError(f"not Python: {error.msg}", file=file, line=error.lineno or 1, next="mend the line") from None
-    return [call for node in ast.walk(tree) for call in getattr(node, "decorator_list", [])]
+    return tuple(call for node in ast.walk(tree) for call in getattr(node, "decorator_list", []))
 
 
 def _registered_name(call: ast.expr, by: str) -> str | None:
