@@ -78,11 +78,12 @@ class ReadASampler:
                 why="a frame has a row when it is on a stack that was sampled while its thread was active",
                 next="go through the stacks of active samples, all frames of each, and make a row for every name",
             )
+        same_totals = all(close(mine[frame][1], right[1], rtol=1e-6, atol=1e-12) for frame, right in rights.items())
         for frame, right in rights.items():
             for place, column in enumerate(("own", "total", "own_s", "total_s")):
                 if not close(mine[frame][place], right[place], rtol=1e-6, atol=1e-12):
                     said = mine[frame][place]
-                    shares = _share_symptom(case, frame, column, said=said, right=right[place])
+                    shares = _share_symptom(case, frame, column, said=said, right=right[place], same_totals=same_totals)
                     raise shares or _sampler_symptom(case, frame, column, said=said, rights=right)
         for key in ("active", "gil"):
             if not close(got[key], want[key], rtol=1e-6, atol=1e-12):
@@ -192,7 +193,7 @@ def _device_symptom(entry: Any, said: str, right: str, *, peak: float) -> Wrong:
     )
 
 
-def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: float) -> Wrong | None:
+def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: float, same_totals: bool) -> Wrong | None:
     """A share of the wrong samples, or in another unit; None where it is none of these."""
     window, samples = case["window"], case["samples"]
     if column not in ("own", "total") or type(said) not in (int, float):
@@ -205,8 +206,8 @@ def _share_symptom(case: Any, frame: str, column: str, *, said: Any, right: floa
         what = "idle samples were left out of the number that is divided by"
         return Wrong(what, why=why, next="a share is of all samples of the window, idle ones among them")
     outermost = sum(sample["stack"][0] == frame for sample in samples[-window:] if not sample["idle"])
-    if column == "own" and close(said, outermost / window):
-        return None  # whoever reads stacks from the wrong end is told so
+    if column == "own" and same_totals and close(said, outermost / window):
+        return None  # whoever reads the stacks of the right window from the wrong end is told so
     first = [sample["stack"] for sample in samples[:window] if not sample["idle"]]
     seen = sum(stack[-1] == frame if column == "own" else frame in stack for stack in first)
     if close(said, seen / window):
