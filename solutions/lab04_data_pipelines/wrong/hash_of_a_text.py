@@ -1,5 +1,6 @@
 # exercise: bucket_sampler
 # told: the same seed and epoch gave another order
+# like: seed_ignored.py
 
 
 class BucketSampler:
