@@ -46,6 +46,7 @@ def take(*, full: bool, say: Any) -> dict[str, Any]:
         "false_alarms": lambda: rows.false_alarms(runs=200 if full else 60, budget_s=0.4 if full else 0.2),
         "rank_tests": lambda: rows.rank_tests("relu of 1M", rounds=100 if full else 15, budget_s=0.4),
         "slowdown": lambda: rows.slowdown(runs=100 if full else 20),
+        "power_under_load": lambda: rows.power_under_load(runs=50 if full else 10),
         "known_ratios": lambda: rows.known_ratios(runs=200 if full else 60, budget_s=0.2),
         "one_percent": lambda: rows.time_to_one_percent(runs=25 if full else 8),
         "replicates": rows.replicates,
@@ -78,6 +79,7 @@ def figures(found: dict[str, Any]) -> list[Figure]:
         *_identical_figures(found),
         *_alarm_figures(found),
         _figure("a 1 % slowdown found in 0.4 s", "–", found["slowdown"]["found"], at_least=0.95),
+        _power_under_load(found["power_under_load"]),
         *_coverage_figures(found),
         _one_percent(found["one_percent"]),
         _call_cost(found["call_cost"]),
@@ -132,6 +134,12 @@ def _alarm_figures(found: dict[str, Any]) -> list[Figure]:
         ),
         Figure(f"false alarms with the band, {n}", "–", f"{ours['band']:.1%}", "0", ours["band"] == 0),
     ]
+
+
+def _power_under_load(row: dict[str, Any]) -> Figure:
+    text = ", ".join(f"{slowdown} {share:.0%}" for slowdown, share in row["found"].items()) + f"; {row['wrong']} wrong"
+    met = row["found"]["+10 %"] >= 0.95 and not row["wrong"]
+    return Figure(f"slowdowns found beside two neighbours, n={row['n']} each", "–", text, "+10 % ≥ 95 %; 0 wrong", met)
 
 
 def _coverage_figures(found: dict[str, Any]) -> list[Figure]:

@@ -161,6 +161,20 @@ def slowdown(*, runs: int, budget_s: float = 0.4) -> Row:
     return {"found": found / runs, "n": runs, "half_width": median(least)}
 
 
+def power_under_load(*, runs: int, budget_s: float = 0.4, busy: int = 2) -> Row:
+    """How often compare finds a slowdown of 1, 3 and 10 % beside bursty neighbours; `wrong` counts "faster"."""
+    clock, wrong, found = HostClock(), 0, {}
+    with neighbours(busy):
+        for percent in (1, 3, 10):
+            verdicts = []
+            for _ in range(runs):
+                sides = {"base": units_of_work(100, clock), "slower": units_of_work(100 + percent, clock)}
+                verdicts.append(compare(sides, budget_s=budget_s, clock=clock, band=0.0, precision=0.0).verdict)
+            found[f"+{percent} %"] = verdicts.count("slower") / runs
+            wrong += verdicts.count("faster")
+    return {"found": found, "wrong": wrong, "n": runs}
+
+
 def time_to_one_percent(*, runs: int) -> Row:
     """Seconds of wall time until compare has an interval of ± 1 % on a ratio, by payload."""
     every, found = payloads(), {}
