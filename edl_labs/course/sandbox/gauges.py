@@ -52,7 +52,7 @@ class Gauge:
 
     def pids(self) -> list[int]:
         """The processes that count."""
-        return [int(name) for name in os.listdir(self._proc) if name.isdigit()]
+        return [int(name) for name in _names(self._proc) if name.isdigit()]
 
     def files(self) -> tuple[int, int]:
         """Bytes and inodes of the sandbox's own file systems, which lie in memory."""
@@ -104,15 +104,9 @@ class Gauge:
 
     def _waited_ns(self, pid: int) -> int:
         try:
-            tasks = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._proc)
+            fields = [self._text(pid, f"task/{name}/schedstat").split() for name in _names(self._proc, f"{pid}/task")]
         except OSError:
             return 0
-        try:
-            fields = [self._text(pid, f"task/{name}/schedstat").split() for name in os.listdir(tasks)]
-        except OSError:
-            return 0
-        finally:
-            os.close(tasks)
         return sum(int(field[1]) for field in fields if len(field) > 1)
 
     def _held_bytes(self, pid: int) -> int:
@@ -201,6 +195,15 @@ def _stored(folder: str) -> tuple[int, int]:
                 continue
         inodes += len(folders) + len(files)
     return stored_bytes, inodes
+
+
+def _names(folder: int, path: str = ".") -> list[str]:
+    """What is listed in `path` of an open folder, by a position of its own: a weighing, which is a fork, lists too."""
+    opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.listdir(opened)
+    finally:
+        os.close(opened)
 
 
 def process_cpu_s(pid: int) -> float:

@@ -49,6 +49,15 @@ def test_what_a_child_shares_is_in_the_upper_bound_twice_and_weighed_once(holder
     assert gauge.weigh() < 128 * MIB
 
 
+def test_a_listing_that_a_killed_weighing_left_half_read_loses_no_process():
+    """A fork shares the position in a folder that was open before it."""
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    os.lseek(proc, 1 << 30, os.SEEK_SET)
+
+    assert os.getpid() in Gauge(proc).pids()
+    os.close(proc)
+
+
 @pytest.mark.slow
 def test_orphans_of_the_session_are_counted(holder):
     code = (
