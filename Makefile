@@ -15,7 +15,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --retries 8 --constraint constrai
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help setup system run test test-all test-install test-gpu build check-build lint types clean lock
+.PHONY: help setup system run checked test test-all test-install test-gpu build check-build lint types clean lock
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -44,10 +44,13 @@ run: setup ## Build the notebooks, run every solution notebook, print one table
 	@$(BIN)/edl-labs build
 	@$(BIN)/edl-labs run
 
-test: setup lint types check-build ## Lint, types, generated files, tests (under 10 minutes)
+checked: setup # side by side: each of them keeps one core busy
+	@$(MAKE) --no-print-directory --output-sync=target --jobs 2 lint types check-build
+
+test: checked ## Lint, types, generated files, tests (under 10 minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
 
-test-all: setup lint types check-build ## Everything: fuzzing, many seeds, wheels, browsers
+test-all: checked ## Everything: fuzzing, many seeds, wheels, browsers
 	@scripts/system_packages chromium postgresql
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800

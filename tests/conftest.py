@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import textwrap
 from pathlib import Path
@@ -12,6 +13,9 @@ from edl_labs.course.course_folder import without_grammars
 
 with without_grammars():  # four seconds for each process of the run
     import jsonschema  # noqa: F401  (imported here without them, it stays so)
+
+gc.disable()  # until all tests are collected: millions of objects, and none of them is let go
+
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and Python then leaves it so; tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -36,3 +40,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "gpu" in Path(str(item.fspath)).parts:
             item.add_marker("gpu")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no collection of garbage looks through it again."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Some extension modules complain of what is not let go at the end."""
+    gc.unfreeze()

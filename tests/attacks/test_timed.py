@@ -18,6 +18,7 @@ from edl_labs.course.grade.result import make_result
 from edl_labs.course.grade.submission import parse
 from tests.attacks.bench import Bench
 from tests.attacks.conftest import SEED
+from tests.sampling import few
 
 FAST = "def longest(values):\n    return max(values)"
 SLOW = "import time\ndef longest(values):\n    time.sleep(0.03)\n    return max(values)"
@@ -51,7 +52,9 @@ def test_work_as_fast_as_the_solution_passes(bench: Bench):
     assert "passed" == outcome(timed(bench, wanted_ratio=0.2), bench, FAST).state
 
 
-@pytest.mark.parametrize("source", [SLOW, REMEMBERS, STOPPED_CLOCK], ids=["slow", "remembers", "stopped clock"])
+@pytest.mark.parametrize(
+    "source", few([STOPPED_CLOCK, SLOW, REMEMBERS], quick=1), ids=["stopped clock", "slow", "remembers"]
+)
 def test_slow_work_is_found_out_from_outside(bench: Bench, source: str):
     found = outcome(timed(bench), bench, source)
 
@@ -66,7 +69,7 @@ def test_result_that_turns_wrong_while_timed_scores_nothing(bench: Bench):
     assert "the longest side is wrong" == found.what
 
 
-@pytest.mark.parametrize("claim", [0.0, -1.0, 1e9, float("nan"), "soon", None])
+@pytest.mark.parametrize("claim", few([float("nan"), "soon", 0.0, -1.0, 1e9, None], quick=2))
 def test_claim_that_the_outside_clock_contradicts_is_refused(bench: Bench, claim: object):
     examiner = timed(bench, claimed_s=lambda self, value: claim, wanted_ratio=0.01)
     found = outcome(examiner, bench, SLOW)
@@ -81,6 +84,7 @@ def test_honest_claim_is_taken(bench: Bench):
     assert "passed" == outcome(examiner, bench, SLOW).state
 
 
+@pytest.mark.slow
 def test_what_clocks_cannot_tell_goes_to_a_person(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         "edl_labs.course.grade.mark.timing", lambda mine, theirs: timing([1.0, 3.0] * 4, [2.0, 2.0] * 4)

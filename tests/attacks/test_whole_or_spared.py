@@ -20,9 +20,10 @@ from tests.attacks.bench import Bench
 from tests.attacks.conftest import SEED
 from tests.attacks.odd_submissions import AREAS, SHOWING, drawn, shown, with_showing
 from tests.course.course_fixture import LAB, solve_cell
+from tests.sampling import few
 
 ODD = 210
-QUICK = (0, 1, 2, 3, 4, 5)  # of the drawn ones, in the everyday run
+QUICK = (0, 1, 2)  # of the drawn ones, in the everyday run
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +66,7 @@ def test_an_honest_submission_is_spared_what_shows_and_its_notebook_says_so(benc
     assert "mine" in late
 
 
+@pytest.mark.slow
 def test_what_went_wrong_for_want_of_a_cell_is_run_whole(bench: Bench, examiner: Examiner):
     """The name stands in no code: it is put together, and found missing when the probe calls."""
     body = "return operator.attrgetter('__glo' + 'bals__')(area)['bes' + 't'] and width * height"
@@ -76,7 +78,9 @@ def test_what_went_wrong_for_want_of_a_cell_is_run_whole(bench: Bench, examiner:
     assert frozenset() == spared.spared
 
 
-@pytest.mark.parametrize("body", [body for body in AREAS if body.startswith("return") and "(1 if " in body])
+@pytest.mark.parametrize(
+    "body", few((body for body in AREAS if body.startswith("return") and "(1 if " in body), quick=2)
+)
 def test_what_an_answer_sees_by_another_way_is_run(bench: Bench, examiner: Examiner, body: str):
     data = json.dumps(shown(bench.course.answered({"area": solve_cell("area", body=body)}))).encode()
     whole, spared = both(examiner, data)

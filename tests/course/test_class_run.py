@@ -201,6 +201,7 @@ def test_trouble_of_our_own_is_no_students_zero(graded: Course, monkeypatch: pyt
     assert FULL == sum(score or 0 for score in stored_marks(graded)["s00"])
 
 
+@pytest.mark.slow
 def test_marks_given_by_hand_stay_until_the_prose_changes(course: Course):
     course.submit("writer", course.answered(prose="It is symmetric."))
     run(course)
@@ -231,6 +232,7 @@ def prose_grade(course: Course, student: str) -> tuple[float, bool]:
         return grade.manual_score, grade.needs_manual_grade
 
 
+@pytest.mark.slow
 def test_late_submission_is_flagged(course: Course):
     from nbgrader.api import Gradebook
 
@@ -474,6 +476,7 @@ def forget(course: Course) -> None:
         path.unlink()
 
 
+@pytest.mark.slow
 def test_the_same_submission_has_the_same_draw_however_often_it_is_graded(graded: Course):
     known = CourseFolder(graded.root)
     first, again = (run(graded, fresh=fresh) for fresh in (False, True))

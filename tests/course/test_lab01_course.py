@@ -18,6 +18,9 @@ from edl_labs.course.lab.read import read_lab
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 from tests.course.once import once
 
+# Long; every day the small fixture lab is graded both ways (test_nbgrader_course, test_class_run).
+pytestmark = pytest.mark.slow
+
 LAB01 = "lab01_gpu_basics"
 NOISE = """import os as _os, sys as _sys, warnings as _warnings
 def _noisy(function):
@@ -82,7 +85,6 @@ def full(lab: Lab) -> dict[str, float]:
     return {e.name: e.points for e in lab.exercises if e.kind == "code"}
 
 
-@pytest.mark.slow
 def test_stub_has_no_point(class01: Class01):
     assert dict.fromkeys(full(class01.lab), 0.0) == class01.marks["stub"]
 
@@ -100,7 +102,6 @@ def test_known_mistake_loses_exactly_its_exercise(class01: Class01, student: str
     assert {class01.lost[student]} == short
 
 
-@pytest.mark.slow
 def test_nbgraders_own_command_gives_the_same_marks(class01: Class01):
     shutil.rmtree(class01.course.root / "course" / "autograded")
     (class01.course.root / "course" / "gradebook.db").unlink()

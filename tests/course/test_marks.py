@@ -286,6 +286,7 @@ def test_a_learning_system_that_nobody_knew_is_one_module(course: Course):
     assert [f"7--{LAB}_feedback.html"] == names
 
 
+@pytest.mark.slow
 def test_csv_has_a_column_for_each_exercise_and_nbgrader_writes_the_same(course: Course):
     export(LAB, kind="csv", out=course.root / "marks.csv", course=folder(course))
     course.nbgrader("export", "--exporter=edl_labs.course.marks.nbgrader_plugins.MarksExporter", "--to=by_nbgrader.csv")

@@ -12,7 +12,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from edl_labs import __version__
-from edl_labs.cli import app
+from edl_labs.cli import app, main
 from edl_labs.cli.output import ProgressLines
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +47,20 @@ def edl_labs(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.fixture
+def said_no(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """The command in this process, from a folder: its exit code and what it wrote to standard error."""
+
+    def run(*arguments: str, cwd: Path = ROOT) -> tuple[object, str]:
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", ["edl-labs", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, capsys.readouterr().err
+
+    return run
+
+
 def test_version_and_help() -> None:
     assert __version__ == edl_labs("--version").stdout.strip()
     assert set(VERBS) <= set(get_command(app).commands)  # type: ignore[attr-defined]
@@ -74,11 +88,16 @@ def test_every_verb_has_json(verb: str) -> None:
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
-    ended = edl_labs(*arguments, cwd=tmp_path)
+def test_wrong_use_is_one_sentence_and_exit_code_2(said_no, tmp_path: Path, arguments: list[str], said: str) -> None:
+    code, told = said_no(*arguments, cwd=tmp_path)
 
-    assert 2 == ended.returncode, ended.stderr
-    assert said in ended.stderr
+    assert (2, True) == (code, said in told), told
+
+
+def test_wrong_use_has_no_traceback(tmp_path: Path) -> None:
+    ended = edl_labs("check", "no_such.ipynb", cwd=tmp_path)
+
+    assert (2, True) == (ended.returncode, "no_such.ipynb" in ended.stderr), ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -102,12 +121,10 @@ def test_wrong_use_is_one_sentence_and_exit_code_2(tmp_path: Path, arguments: li
     ],
     ids=lambda v: " ".join(v) if isinstance(v, list) else "",
 )
-def test_wrong_use_in_a_course_names_what_is_wrong(arguments: list[str], said: str) -> None:
-    ended = edl_labs(*arguments)
+def test_wrong_use_in_a_course_names_what_is_wrong(said_no, arguments: list[str], said: str) -> None:
+    code, told = said_no(*arguments)
 
-    assert ended.returncode in (1, 2), ended.stderr
-    assert said in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert (True, True) == (code in (1, 2), said in told), told
 
 
 def test_json_is_the_only_thing_on_standard_output(tmp_path: Path) -> None:

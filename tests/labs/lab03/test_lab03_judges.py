@@ -13,6 +13,7 @@ import pytest
 from edl_labs.exercises.lab03_mixed_precision import train_it
 from edl_labs.exercises.lab03_mixed_precision.bug_hunt import most_rounded, rounded_gradients
 from edl_labs.exercises.lab03_mixed_precision.judge.scripted_training import trained_static
+from tests.sampling import few
 
 
 def pairs(values):
@@ -46,7 +47,7 @@ def kahan_with_the_other_sign(values):
     return total
 
 
-@pytest.mark.parametrize("right", [kahan_from_zero, kahan_with_the_other_sign])
+@pytest.mark.parametrize("right", few([kahan_from_zero, kahan_with_the_other_sign], quick=1))
 def test_the_notebooks_numbers_know_a_plain_zero_as_the_checks_do(judged, solution, right):
     from edl_labs.numerics import BF16
 
@@ -55,13 +56,13 @@ def test_the_notebooks_numbers_know_a_plain_zero_as_the_checks_do(judged, soluti
 
 
 @pytest.mark.parametrize("right", [pairs, halves, kahan_with_the_other_sign])
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", few(range(1, 4), quick=1))
 def test_sums_whose_parts_stay_as_small_as_what_is_added_are_right(judged, right, seed):
     assert "passed" == judged("accumulate_sum", seed=seed, sum_low=right).state
 
 
 @pytest.mark.parametrize("size", [24, 32, 40, 48])
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", few(range(1, 4), quick=1))
 def test_two_levels_of_sums_are_too_few_where_all_roundings_go_one_way(judged, size, seed):
     def two_levels(values):
         return sum(sum(values[i : i + size]) for i in range(0, len(values), size))
@@ -285,6 +286,7 @@ def test_losses_that_are_no_numbers_are_kept_as_such():
     assert ("list", [False, True, True, True]) == (kind, list(map(math.isnan, losses)))
 
 
+@pytest.mark.slow
 def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged, solution):
     import torch
 
@@ -300,15 +302,18 @@ def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged,
 
 @pytest.mark.parametrize(
     ("returns", "told"),
-    [
-        (lambda losses, weight: None, "not a list of one loss per batch"),
-        (lambda losses, weight: losses[1:], "not a list of one loss per batch"),
-        (lambda losses, weight: ["x"] * len(losses), "not every returned loss is a finite float"),
-        (lambda losses, weight: [math.nan] * len(losses), "not every returned loss is a finite float"),
-        (lambda losses, weight: [loss * weight for loss in losses], "still have the model's loss_weight"),
-        (lambda losses, weight: [losses[0]] + [0.001] * (len(losses) - 1), "not those that model.loss gave"),
-        (lambda losses, weight: [2 * loss for loss in losses], "not those that model.loss gave"),
-    ],
+    few(
+        [
+            (lambda losses, weight: None, "not a list of one loss per batch"),
+            (lambda losses, weight: losses[1:], "not a list of one loss per batch"),
+            (lambda losses, weight: ["x"] * len(losses), "not every returned loss is a finite float"),
+            (lambda losses, weight: [math.nan] * len(losses), "not every returned loss is a finite float"),
+            (lambda losses, weight: [loss * weight for loss in losses], "still have the model's loss_weight"),
+            (lambda losses, weight: [losses[0]] + [0.001] * (len(losses) - 1), "not those that model.loss gave"),
+            (lambda losses, weight: [2 * loss for loss in losses], "not those that model.loss gave"),
+        ],
+        quick=4,
+    ),
 )
 def test_losses_that_came_back_are_judged(judged, solution, returns, told):
     def train(model, batches, optimizer, scaler):

@@ -32,6 +32,7 @@ def scripted(rng):
     return [([2.0 ** rng.uniform(-14, -2), kind or 2.0 ** rng.uniform(-14, -2)], rng.random() < 0.3) for kind in kinds]
 
 
+@pytest.mark.slow
 def test_the_solution_and_torch_agree_on_a_thousand_sequences(solution):
     rng = random.Random(7)
     for _ in range(SEQUENCES):

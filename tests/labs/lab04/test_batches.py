@@ -12,6 +12,7 @@ from edl_labs.exercises.lab04_data_pipelines import padded_batches as batches
 from edl_labs.exercises.lab04_data_pipelines.pack_sequences import most_looks
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, replay_bins
+from tests.sampling import few
 
 
 def test_a_collate_with_pad_sequence_passes(judged):
@@ -75,7 +76,7 @@ def by_noisy_length(lengths, size, rng):
     return made
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few(range(4), quick=1))
 def test_another_way_to_bucket_passes(judged, seed):
     assert "passed" == judged("bucket_sampler", seed=seed, BucketSampler=sampler(by_noisy_length)).state
 
@@ -135,6 +136,7 @@ def test_an_order_that_depends_on_what_was_iterated_before_is_refused(judged):
     assert told == judged("bucket_sampler", BucketSampler=Remembers).what
 
 
+@pytest.mark.slow
 def test_a_search_with_fresh_looks_at_the_root_passes(judged):
     def careful(lengths, tree):
         for index, length in enumerate(lengths):
@@ -208,16 +210,16 @@ def test_what_is_no_program_of_a_tree_is_refused(program):
 
 FORMS = {
     "arrays": np.array,
-    "tensors": torch.tensor,
     "tuples": tuple,
     "generators": lambda numbers: (number for number in numbers),
+    "tensors": torch.tensor,
     "whole floats": lambda numbers: [float(number) for number in numbers],
     "arrays without dimensions": lambda numbers: [np.array(number) for number in numbers],
     "long doubles": lambda numbers: np.array(numbers, dtype=np.longdouble),
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", few(FORMS, quick=3))
 def test_rows_and_batches_may_have_any_form(judged, solution, form):
     class Sampler(solution["BucketSampler"]):
         def __iter__(self):

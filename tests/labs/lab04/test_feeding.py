@@ -124,6 +124,7 @@ def test_the_reference_comes_within_the_tolerance_and_not_below_the_ideal(soluti
         assert overlap_plan.ideal_s(case) <= spent_s <= 1.04 * overlap_plan.ideal_s(case)
 
 
+@pytest.mark.slow
 def test_a_prefetcher_that_counts_with_a_semaphore_passes(judged):
     class Counted:
         def __init__(self, source, *, depth):
@@ -223,6 +224,7 @@ def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
             assert verdict == solution["whose_fault"](case["timeline"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0.02, 0.05, 0.08, 0.12, 0.2])
 def test_how_long_the_device_waits_earns_little_whatever_the_threshold(judged, most):
     def by_idle_share(timeline):

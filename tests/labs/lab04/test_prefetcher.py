@@ -8,6 +8,8 @@ import time
 import numpy
 import pytest
 
+from tests.sampling import few
+
 
 def in_time(work, limit_s=20.0):
     """What `work()` gives, or None if it still runs after `limit_s`."""
@@ -29,6 +31,7 @@ def test_a_close_that_only_sets_the_flag_is_refused(judged, solution):
     assert outcome.points < 1
 
 
+@pytest.mark.slow
 def test_a_close_that_waits_for_the_last_line_of_its_thread_passes(judged, solution):
     class Told(solution["Prefetcher"]):
         def __init__(self, source, *, depth):
@@ -58,6 +61,7 @@ def test_an_equal_exception_is_not_the_very_same(judged, solution):
     assert "a copy of the exception reached the consumer" == judged("prefetcher", Prefetcher=Copies).what
 
 
+@pytest.mark.slow
 def test_a_wrapped_exception_is_told_to_be_another_one(judged, solution):
     class Wraps(solution["Prefetcher"]):
         def __iter__(self):
@@ -138,11 +142,14 @@ def test_what_was_raised_ends_the_iteration_too(solution):
 
 @pytest.mark.parametrize(
     ("kind", "told"),
-    [
-        (str, "items: text came where a number belongs"),
-        (lambda item: ("item", item), "items: a list or a tuple came where a number belongs"),
-        (lambda item: item + 0.5, "the items changed"),
-    ],
+    few(
+        [
+            (str, "items: text came where a number belongs"),
+            (lambda item: ("item", item), "items: a list or a tuple came where a number belongs"),
+            (lambda item: item + 0.5, "the items changed"),
+        ],
+        quick=1,
+    ),
 )
 def test_items_that_became_something_else_are_told_as_what_came(judged, solution, kind, told):
     class Changes(solution["Prefetcher"]):
@@ -155,6 +162,7 @@ def test_items_that_became_something_else_are_told_as_what_came(judged, solution
     assert told in outcome.what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [float, numpy.int64, numpy.asarray])
 def test_items_may_be_any_kind_of_whole_number(judged, solution, kind):
     class Kinds(solution["Prefetcher"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.exercises.lab05_profiling.planted_faults import MENDS
+from tests.sampling import few
 
 MENDED = {
     "reading": {"cached": True},
@@ -42,7 +43,7 @@ def script(*, cached=False, pinned=False, late=False, fused=False, trims=True, c
     return train
 
 
-@pytest.mark.parametrize("mend", MENDS)
+@pytest.mark.parametrize("mend", few(MENDS, quick=3))
 def test_one_mend_is_worth_a_sixth(mend, judged):
     outcome = judged("planted", train=script(**MENDED[mend]))
 
@@ -60,6 +61,7 @@ def test_the_planted_script_itself_earns_nothing(judged):
     assert 0 == judged("planted", train=script()).points
 
 
+@pytest.mark.slow
 def test_pinned_memory_alone_does_not_make_a_copy_asynchronous(judged):
     def half(job):
         losses = []
@@ -145,7 +147,7 @@ def test_cheaper_kernels_of_ones_own_are_no_mend(judged):
     assert "the training itself is not in the program" == judged("planted", train=cheap).what
 
 
-@pytest.mark.parametrize("value", [[], [float("nan")], None, "losses", [0.0] * 10**5])
+@pytest.mark.parametrize("value", few([[], [float("nan")], None, "losses", [0.0] * 10**5], quick=4))
 def test_absurd_losses_earn_nothing(value, judged):
     assert 0 == judged("planted", train=lambda job: value).points
 

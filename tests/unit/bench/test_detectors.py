@@ -206,6 +206,7 @@ def endless():
         yield 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fn", "given", "kind"),
     [

@@ -68,6 +68,7 @@ def test_nine_in_ten_are_named(named):
     assert len(missed) <= (1 - NAMED_OF_ALL) * len(DESCRIPTIONS), missed
 
 
+@pytest.mark.slow
 def test_none_is_called_by_another_name(named):
     other = {name: named[name] for kind, name, _ in DESCRIPTIONS if set(named[name]) - {kind}}
 

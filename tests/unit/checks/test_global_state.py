@@ -96,6 +96,7 @@ assert {{key for key in fresh if fresh[key] != own[key]}} == set(fresh) - {{"inf
 """)
 
 
+@pytest.mark.slow
 def test_an_inference_mode_that_was_entered_for_good_is_left_for_the_probe() -> None:
     pytest.importorskip("torch")
 
@@ -120,6 +121,7 @@ def test_functions_that_were_replaced_stop_nothing(monkeypatch: pytest.MonkeyPat
     assert [{"value": 1}] == collect(Exercise("ex", "lab90_x", Spec()), {"f": lambda: 1}, [{}])
 
 
+@pytest.mark.slow
 def test_every_case_begins_anew() -> None:
     pytest.importorskip("torch")
 

@@ -15,6 +15,7 @@ def gradients() -> dict[str, torch.Tensor]:
     return training_gradients()
 
 
+@pytest.mark.slow
 def test_unscaled_a_large_part_of_the_gradients_flushes_to_zero_in_fp16(gradients) -> None:
     plain, scaled = (underflow_report(gradients, "fp16", scale=scale) for scale in (1.0, 2.0**16))
 

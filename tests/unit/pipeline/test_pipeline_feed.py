@@ -14,6 +14,7 @@ from odd_data import Odd
 
 from edl_labs.pipeline import TookTooLong, WorkerDied, feed
 from edl_labs.pipeline._within import within
+from tests.sampling import few
 
 
 def raising(error: Exception) -> Any:
@@ -37,7 +38,7 @@ def test_a_worker_that_dies_is_noticed_long_before_the_limit(ahead: bool) -> Non
     assert "SIGKILL" in error.value.why
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", few([False, True], quick=1))
 def test_a_worker_that_dies_does_not_interrupt_the_step(ahead: bool) -> None:
     source = feed(Odd(lambda: (time.sleep(0.3), die())), batch_size=4, workers=1, collate=list, limit_s=60, ahead=ahead)
     for _ in range(3):
@@ -65,7 +66,7 @@ def test_workers_start_in_the_thread_that_asks() -> None:
     assert [threading.main_thread()] * 2 == found
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", few([False, True], quick=1))
 def test_closing_does_not_wait_for_samples_that_hang(ahead: bool) -> None:
     threads = threading.active_count()
     source = feed(Odd(lambda: time.sleep(300)), batch_size=1, workers=2, limit_s=200, ahead=ahead)
@@ -97,7 +98,7 @@ def test_a_samples_own_limit_keeps_its_words(workers: int) -> None:
         list(feed(own, batch_size=4, workers=workers, limit_s=20))
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", few([False, True], quick=1))
 def test_without_workers_a_sample_that_hangs_is_named(ahead: bool) -> None:
     with pytest.raises(TookTooLong, match="sample 13"):
         list(feed(Odd(lambda: time.sleep(20)), batch_size=4, workers=0, limit_s=0.3, ahead=ahead))

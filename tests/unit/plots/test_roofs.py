@@ -70,6 +70,7 @@ def test_a_slope_meets_its_roof_at_the_ridge():
     assert any(math.isclose(line.get_xdata()[1], 1e12 / 22e9) for line in lines)
 
 
+@pytest.mark.slow
 def test_points_stand_at_their_intensity_and_rate_with_sizes_by_time_lost():
     axes = drawn(POINTS)
     marks = {mark.get_gid(): mark for mark in axes.collections if mark.get_gid()}

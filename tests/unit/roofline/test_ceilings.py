@@ -319,6 +319,7 @@ def blind(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_without_a_compiler_a_cores_own_caches_are_not_measured_rather_than_wrong(blind):
     rows = {row.name.partition(",")[0]: row for row in card(blind)}
 

@@ -32,6 +32,7 @@ def test_small_chunks_leave_the_host_as_the_slowest():
     assert 0.95 < line.busy_s("call") / line.makespan_s
 
 
+@pytest.mark.slow
 def test_chunks_of_one_byte_do_not_take_for_ever():
     line = TimelineExplorer(total_bytes=1_000_000).timeline(launch_s=1e-6, kernel_s=1e-6, chunk_bytes=1)
 

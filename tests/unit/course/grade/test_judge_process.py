@@ -152,6 +152,7 @@ def test_a_judge_that_gets_no_core_for_longer_than_its_time_judges_all_the_same(
         assert process_cpu_s(pid) > 0
 
 
+@pytest.mark.slow
 def test_a_judge_that_never_gets_a_core_ends(exercise: Exercise, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(judge_process, "OUTER_BOUND", 2.0)
     with Judge() as judge:

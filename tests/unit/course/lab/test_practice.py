@@ -88,6 +88,7 @@ def test_the_card_has_it_in_a_part_of_its_own_at_the_end(practising: Course) -> 
     assert card.html().endswith("practice, without points: ✓ quadrupled_time (passed)</div></div>")
 
 
+@pytest.mark.slow
 def test_a_proof_judges_state_and_sentence_of_practice_as_of_the_others(course: Course) -> None:
     kit.add_second(course, uses=USES, worth="optional = true")
     build(course)

@@ -57,6 +57,7 @@ def test_a_complete_lab_is_proved(course: Course) -> None:
     assert [(done, count) for done in range(1, count + 1)] == steps
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_hostile")
 def test_a_proof_is_plain_json(course: Course) -> None:
     proof = proved(course)
@@ -194,6 +195,7 @@ def test_cases_that_never_differ_are_found_because_one_answer_serves_for_ever(co
     assert "a submission that returns its first answer for ever scores 2 points under seed 1" == found.text
 
 
+@pytest.mark.slow
 def test_a_case_that_a_constant_answers_is_found_where_parts_are_paid(course: Course) -> None:
     change_compare(course, DRAW, "return [0.0, 1.25, 1.5, 3.0]")
     change_compare(
@@ -231,6 +233,7 @@ def test_a_solution_that_does_not_run_raises_with_the_cell(course: Course) -> No
     assert "given" in caught.value.why or "line 16" in caught.value.why
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_hostile")
 def test_an_exercise_that_trains_is_proved_with_few_seeds(course: Course) -> None:
     change_compare(course, '@exercise("doubled_time")', '@exercise("doubled_time", trains=True)')

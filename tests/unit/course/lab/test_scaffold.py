@@ -72,6 +72,7 @@ def test_a_kind_that_there_is_not_is_refused(built: Course, kind: str, said: str
     assert before == files(built)
 
 
+@pytest.mark.slow
 def test_a_new_exercise_of_a_folder_is_a_module_that_the_folder_lists(built: Course) -> None:
     folder = kit.as_folder(built)
 

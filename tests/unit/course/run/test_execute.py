@@ -77,14 +77,19 @@ def test_a_good_notebook_runs_with_full_marks_and_leaves_every_file(tmp_path: Pa
 @pytest.mark.parametrize(
     ("source", "tags", "kind", "what"),
     [
-        ("import sys; sys.exit(0)", (), "exit", "cell 2 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran"),
         ("import os; os._exit(0)", (), "dead", "the kernel died in cell 2 (import os; os._exit(0)); 2 cells never ran"),
         ("1 / 0", (), "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero; 2 cells never ran"),
-        ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 2 (1)"),
         # The same ends in other words: a kernel each, and no other way through the runner.
         *(
             pytest.param(*other, marks=pytest.mark.slow)
             for other in (
+                (
+                    "import sys; sys.exit(0)",
+                    (),
+                    "exit",
+                    "cell 2 (import sys; sys.exit(0)) called sys.exit; 2 cells never ran",
+                ),
+                ("1", ("skip-execution",), "never-ran", "1 cell never ran, first cell 2 (1)"),
                 ("exit()", (), "exit", "cell 2 (exit()) called exit(); 2 cells never ran"),
                 ("import sys; sys.exit()", TAGGED, "exit", "cell 2 (import sys; sys.exit()) called sys.exit"),
                 ("1 / 0", TAGGED, "error", "cell 2 (1 / 0) raised ZeroDivisionError: division by zero"),
@@ -133,6 +138,7 @@ def test_a_flood_of_output_is_stopped(tmp_path: Path) -> None:
     assert ["cell 2 (while True: print('x' * 10_000)) put out more than 1 MB"] == whats(report)
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_the_process_around_it_costs_no_finished_work(tmp_path: Path) -> None:
     killer = code("import os, signal; os.kill(os.getppid(), signal.SIGKILL)")
 
@@ -160,6 +166,7 @@ def test_a_solution_without_full_marks_fails_with_exit_code_1(tmp_path: Path, ce
     assert ("sums", True) == (case.get("name"), case.find("failure") is not None)
 
 
+@pytest.mark.slow
 def test_errors_in_colour_come_out_of_junit_in_plain_text(tmp_path: Path) -> None:
     run_one(tmp_path, code(r"raise ValueError('\x1b[31mred\x1b[0m \x00 \x07')"))
     text = (tmp_path / "out" / "junit.xml").read_bytes()
@@ -169,6 +176,7 @@ def test_errors_in_colour_come_out_of_junit_in_plain_text(tmp_path: Path) -> Non
     assert b"red" in text
 
 
+@pytest.mark.slow
 def test_what_cells_write_stays_out_of_the_course(tmp_path: Path) -> None:
     (tmp_path / "data.txt").write_text("41", encoding="utf-8")
     source = "n = int(open('data.txt').read()) + 1; open('data.txt', 'w').write('0'); open('new.txt', 'w').write('')"
@@ -249,6 +257,7 @@ def test_parameters_come_from_the_mode_of_the_lab(tmp_path: Path, mode: str, siz
     assert str(tmp_path / "build" / "executed") == report.folder
 
 
+@pytest.mark.slow
 def test_a_lab_whose_notebook_lost_an_exercise_fails(tmp_path: Path) -> None:
     made = course(tmp_path, code("1"), smoke={})
 
@@ -343,6 +352,7 @@ def eventually(happened: Callable[[], Any], *, within_s: float = 60.0) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_numbers_that_json_has_not_are_text_in_the_results(tmp_path: Path) -> None:
     tagged = code("limit = 1.0", tags=("parameters",))
 

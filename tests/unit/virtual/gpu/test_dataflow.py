@@ -108,6 +108,7 @@ def test_a_buffer_that_is_not_there_is_refused():
         replay([], MACHINE).contents(0)
 
 
+@pytest.mark.slow
 def test_too_many_parts_are_refused():
     gpu = VirtualGPU(MACHINE)
     x, y = gpu.empty(8000), gpu.empty(8000)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from edl_labs.course.sandbox.kernel import KernelDied, SandboxKernel, Violation
+from tests.sampling import few
 
 TIMEOUT_S = 3.0
 # Time for a loaded machine to end what must end; nothing here measures speed.
@@ -49,7 +50,7 @@ def test_a_kernel_that_dies_says_how(pool, name):
     assert works(pool.kernel())
 
 
-@pytest.mark.parametrize("wall_s", [None, 10 * LATE_S])
+@pytest.mark.parametrize("wall_s", few([10 * LATE_S, None], quick=1))
 def test_a_kernel_that_stops_itself_is_not_waited_for(pool, wall_s):
     """Its cost to the class is the watch's second, not its time: a probe's is minutes."""
     with pool.kernel() as kernel, pytest.raises(KernelDied) as died:
@@ -82,7 +83,7 @@ BROKEN = {
 }
 
 
-QUICK = ("swallows the interrupt", "endless frames")
+QUICK = ("endless frames",)
 
 
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in BROKEN])
@@ -109,7 +110,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.parametrize("name", FLOODS)
+@pytest.mark.parametrize("name", few(["prints", "one display of 100 MB", "displays"], quick=2))
 def test_a_flood_is_refused(pool, name):
     code, kind = FLOODS[name]
     with pool.kernel() as kernel, pytest.raises(Violation) as broke:
@@ -194,6 +195,7 @@ def test_nothing_outlives_its_kernel(pool):
     assert (True, True) == (during, gone(mark))
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_killed_leaves_nothing(tmp_path):
     from tests.unit.course.sandbox.kernel.conftest import require_namespaces
 

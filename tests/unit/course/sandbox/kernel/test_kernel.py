@@ -10,6 +10,7 @@ import pytest
 from edl_labs.course.sandbox import Level, level_problem
 from edl_labs.course.sandbox.kernel import KernelDied, KernelPool, SandboxKernel, Violation
 from edl_labs.errors import EdlError, UsageError
+from tests.sampling import few
 
 
 def printed(kernel: SandboxKernel, code: str, *, timeout_s: float = 60) -> str:
@@ -234,7 +235,7 @@ def test_plots_are_shown_inline(torch_pool):
     assert "image/png" in result.outputs[-1]["data"]
 
 
-@pytest.mark.parametrize("level", [Level.LANDLOCK, Level.UNSAFE])
+@pytest.mark.parametrize("level", few([Level.LANDLOCK, Level.UNSAFE], quick=1))
 def test_lower_levels_run_and_bound_and_clean_up_too(level):
     if problem := level_problem(level):
         pytest.skip(f"no sandbox of level {level.value} here: {problem}")
@@ -248,6 +249,7 @@ def test_lower_levels_run_and_bound_and_clean_up_too(level):
         assert (True, False) == (there, place.exists())
 
 
+@pytest.mark.slow
 def test_a_pool_whose_parent_process_died_makes_another(pool):
     before = pool._link._process
     before.kill()
