@@ -66,12 +66,15 @@ class SideEffects:
         self.functions = tuple(functions)
         self.file_bytes = (0, 0)  # read in the latest call: through the system, and from a device
         self.opened = False  # a file that lies on a disk, in the latest call
+        self._opened_beside = [False, False]  # by other threads, in the call before the latest and in that
+        self.own: set[str] = set()  # kinds that a function timed here did itself, in a line of its own
         self.seen: dict[str, str] = {}
         self.seen_before: dict[str, str] = {}
 
     def watch(self, call: Callable[[], Any]) -> Any:
         """The result of `call()`; every name that is wrapped, and the collector, are as before afterwards."""
         self.seen, self.seen_before, self.opened = {}, self.seen, False
+        self._opened_beside = [self._opened_beside[1], False]
         caller, read = threading.get_ident(), read_bytes()
         with ExitStack() as stack:
             # With the collector off, whatever is collected was asked for.
@@ -80,7 +83,7 @@ class SideEffects:
             noting = ((names, self._noting(kind, text, caller)) for kind, names, text in _WATCHED)
             waiting = [(name, self._waiting(caller)) for name in _TIMED_WAITS]
             stack.enter_context(all_wrapped([*((name, see) for names, see in noting for name in names), *waiting]))
-            stack.enter_context(all_wrapped((name, self._opening) for name in _OPENS))
+            stack.enter_context(all_wrapped((name, self._opening(caller)) for name in _OPENS))
             stack.enter_context(own_name_wrapped(self.functions, _SLEEP, self._noting("sleeps", _slept, caller)))
             stack.enter_context(writes_seen(lambda: self._see("prints", "it writes to a standard stream")))
             before, modules, frames = settings(), len(sys.modules), compiled_frames()
@@ -103,6 +106,8 @@ class SideEffects:
         def see(phase: str, info: dict[str, Any]) -> None:
             if not _by_torch():
                 self._see("housekeeping", "it calls gc.collect()")
+                if sys._getframe(1).f_code in {function.__code__ for function in self.functions}:
+                    self.own.add("housekeeping")
 
         gc.callbacks.append(see)
         try:
@@ -118,10 +123,18 @@ class SideEffects:
 
         return through
 
-    def _opening(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        result = method(*args, **kwargs)
-        self.opened = self.opened or is_disk_file(result)
-        return result
+    def _opening(self, caller: int) -> Callable[..., Any]:
+        """What other threads open may be for the function or not: it counts from the second call in a row on."""
+
+        def through(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            result = method(*args, **kwargs)
+            if not self.opened and is_disk_file(result):
+                beside = threading.get_ident() != caller
+                self._opened_beside[1] = self._opened_beside[1] or beside
+                self.opened = not beside or all(self._opened_beside)
+            return result
+
+        return through
 
     def _waiting(self, caller: int) -> Callable[..., Any]:
         def through(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

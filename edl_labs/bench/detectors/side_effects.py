@@ -58,6 +58,12 @@ class Housekeeping(_SideEffect):
     why = "{detail}: that takes as long as the whole process has objects, and the next call pays for new memory"
     next = "take it out of the function; between measurements it does no harm"
 
+    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
+        # In a large process a collection makes a call too long for a second look; the function's own line is enough.
+        if self.look.calls == 1 and self.kind in self.look.effects.own:
+            return self._first
+        return super().after_calls(call, finished=finished)
+
 
 class Prints(_SideEffect):
     """The function writes to the terminal or the notebook."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench.detectors import Detection
-from edl_labs.bench.detectors.effect_watch import is_disk_file
+from edl_labs.bench.detectors.effect_watch import SideEffects, is_disk_file
 from edl_labs.bench.detectors.results_and_state import in_order
 
 
@@ -86,3 +88,47 @@ def test_a_file_that_a_library_opens_by_name_is_still_seen(tmp_path):
             opened.close()
 
     assert ["page_cache"] == kinds(fn)
+
+
+def test_a_file_that_another_thread_opens_once_is_not_the_functions(tmp_path):
+    file, turn, opened = tmp_path / "file", threading.Event(), threading.Event()
+    file.write_bytes(b"x" * 20_000)
+
+    def beside():
+        while turn.wait(20):
+            turn.clear()
+            file.read_bytes()
+            opened.set()
+
+    def fn():
+        turn.set()
+        assert opened.wait(20)
+        opened.clear()
+
+    thread, effects, found = threading.Thread(target=beside, daemon=True), SideEffects(), []
+    thread.start()
+    for call in (fn, int, fn, fn, file.read_bytes):
+        effects.watch(call)
+        found.append(effects.opened)
+
+    assert [False, False, False, True, True] == found
+
+
+def test_a_collection_in_a_call_too_long_for_a_second_look_is_found_in_the_functions_own_line():
+    clock = ScriptedClock()
+
+    def own():
+        clock.t += 10.0
+        gc.collect()
+
+    def once_perhaps():
+        clock.t += 10.0
+        eval("gc.collect()")  # not a line of the function: what is loaded by a first call may clean up behind itself
+
+    found = []
+    for fn in (own, once_perhaps):
+        session = Detection(fn, feed=None, clock=clock, enabled=True, cold=False, budget_s=0.4)
+        session.before()
+        found.append([item.kind for item in session.so_far])
+
+    assert [["housekeeping"], []] == found
