@@ -131,12 +131,13 @@ def grows(call: Callable[[], object], *, calls: int) -> float:
 
 def _left_by_each(call: Callable[[], object], *, calls: int) -> float:
     # What is there already is set aside, so that a full collection takes no longer than what the calls made: garbage
-    # that a collection in the middle of a call has moved to the oldest generation must not count as kept.
+    # that a collection in the middle of a call has moved to the oldest generation must not count as kept. Who has set
+    # objects aside already keeps them there: nobody can say afterwards which were whose.
     apart = gc.get_freeze_count() == 0
     if apart:
         gc.freeze()
     try:
-        counts = [_blocks_after(call, calls=calls, generation=2 if apart else 1) for _ in range(_BATCHES + 1)]
+        counts = [_blocks_after(call, calls=calls) for _ in range(_BATCHES + 1)]
     finally:
         if apart:
             gc.unfreeze()
@@ -144,11 +145,11 @@ def _left_by_each(call: Callable[[], object], *, calls: int) -> float:
     return min(added) if min(added) >= 0.9 else 0.0
 
 
-def _blocks_after(call: Callable[[], object], *, calls: int, generation: int) -> int:
+def _blocks_after(call: Callable[[], object], *, calls: int) -> int:
     """Memory blocks of the interpreter after some calls, and after their garbage was collected."""
     for _ in range(calls):
         call()
-    gc.collect(generation)
+    gc.collect()
     return sys.getallocatedblocks()
 
 

@@ -12,6 +12,7 @@ import pytest
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench.detectors import Detection
+from edl_labs.bench.detectors.changing_calls import grows
 from edl_labs.bench.detectors.effect_watch import SideEffects, is_disk_file
 from edl_labs.bench.detectors.results_and_state import in_order
 
@@ -132,3 +133,22 @@ def test_a_collection_in_a_call_too_long_for_a_second_look_is_found_in_the_funct
         found.append([item.kind for item in session.so_far])
 
     assert [["housekeeping"], []] == found
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_garbage_in_rings_is_no_growth_whoever_has_frozen_objects(frozen):
+    kept = []
+
+    def ring():
+        one = []
+        one.append(one)
+
+    (gc.freeze if frozen else gc.unfreeze)()
+    try:
+        left = [grows(call, calls=300) for call in (ring, lambda: kept.append([]))]
+        stays = gc.get_freeze_count() > 0
+    finally:
+        gc.freeze()  # as the run of the tests began
+
+    assert [0.0, pytest.approx(1.0, abs=0.2)] == left
+    assert frozen == stays
