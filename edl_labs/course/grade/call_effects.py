@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -38,6 +39,13 @@ _DRAWS = frozenset((
     "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
     "random_", "uniform_"
 ))  # fmt: skip
+# Parts of the names of what draws.
+_RANDOM = (
+    "bernoulli", "choice", "dropout", "fork_rng", "multinomial", "normal", "permut", "poisson", "rand", "shuffle"
+)  # fmt: skip
+# Methods that alter what they belong to, where that was imported.
+_CHANGES = frozenset(("add", "discard", "extend", "pop", "popitem", "remove", "reverse", "sort", "write"))
+_UPWARDS = frozenset(("parent", "parents", "resolve", "absolute", "home", "cwd", "anchor"))  # out of a folder
 # Those that neither draw nor set anything.
 _COMPUTES = frozenset((
     "abs", "allclose", "arange", "array", "asarray", "cat", "empty", "exp", "eye", "full", "linspace", "log", "mean",
@@ -64,6 +72,8 @@ class NamedCall:
     made_by: str | None
     given: frozenset[str]
     reads: bool = False
+    leaves: bool = False
+    """It takes a path upwards, or hands on one that it does not write to."""
 
 
 def named_call(call: ast.Call) -> NamedCall:
@@ -82,7 +92,13 @@ def named_call(call: ast.Call) -> NamedCall:
             made_by = ast.unparse(node).partition(".")[2]
     root = node.id if isinstance(node, ast.Name) else ""
     reads = len(call.args) == 2 and ast.unparse(call.args[1]) == "os.O_RDONLY"
-    return NamedCall(root, ".".join(reversed(parts)), made_by, frozenset(_first(inner) if inner.args else ()), reads)
+    leaves = parts[:1] in (["save"], ["dump"]) or any(_leads_up(n) for n in ast.walk(call))
+    given = frozenset(_first(inner) if inner.args else ())
+    return NamedCall(root, ".".join(reversed(parts)), made_by, given, reads, leaves)
+
+
+def _leads_up(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in _UPWARDS
 
 
 def _first(call: ast.Call) -> Iterator[str]:
@@ -113,6 +129,7 @@ def effects(call: NamedCall, modules: Iterable[str], *, in_folder: bool) -> set[
     lies in a temporary folder of the notebook's own.
     """
     last = call.rest.rpartition(".")[2]
+    in_folder = in_folder and not call.leaves
     found = {DRAWS} if last in _DRAWS else set()
     if last in _WRITES and not in_folder:
         found.add(PROCESS)
@@ -139,6 +156,8 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
         return set()
     parts = parts[: len(call.made_by.split("."))] if call.made_by in _COMPUTES and module in _ARRAYS else parts
     looked_at = parts[-1:] if top in _QUIET else parts
+    if call.rest.rpartition(".")[2] in _CHANGES:
+        return {PROCESS}
     if any(part.lower().startswith(_SETS) or "seed" in part or "default" in part for part in looked_at):
         return {PROCESS}
     if top in _QUIET or (top == "matplotlib" and parts[-1] in _PYPLOT):
@@ -148,11 +167,34 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
     return {DRAWS} if top in _ARRAYS else {PROCESS}
 
 
+def of_handed_on(imported: str) -> set[str]:
+    """What who is handed something imported, a function say or a setting, may alter by it that has no name."""
+    top, *parts = imported.split(".")
+    if not parts or imported in _READS:
+        return set()
+    looked_at = parts[-1:] if top in _QUIET else parts
+    if any(part.lower().startswith(_SETS) or "seed" in part or "default" in part for part in looked_at):
+        return {PROCESS}
+    if top in _ARRAYS and any(word in part for part in parts for word in _RANDOM):
+        return {DRAWS}
+    known = top in _QUIET or top in _ARRAYS or top == "matplotlib" or imported.startswith("os.path.")
+    return set() if known or parts[-1].isupper() else {PROCESS}
+
+
+def of_import(module: str) -> set[str]:
+    """What importing a module may alter: nothing, for Python's own, ours, and those that all labs import."""
+    top = module.partition(".")[0]
+    known = top in sys.stdlib_module_names or top in _ARRAYS or top in ("edl_labs", "matplotlib", "torchvision")
+    return set() if known else {PROCESS}
+
+
 def is_module(imported: str, name: str) -> bool:
-    """Whether something imported under a `name` may be a module: looked up for our own, by its spelling for others."""
+    """Whether something imported under a `name` may be a module: looked up for most, by its spelling for others."""
     top, _, rest = imported.partition(".")
     if top == "edl_labs" and rest:
         return _is_file(_PACKAGE.parent, imported)
+    if top in sys.stdlib_module_names and rest and imported != "os.path":
+        return _is_file(Path(ast.__file__).parent, imported)
     if top in _ARRAYS and rest and "_." not in imported and not rest.startswith("_") and "generator" not in rest:
         return any(_is_file(folder, imported) for folder in _folders_of(top))
     last = imported.rpartition(".")[2]

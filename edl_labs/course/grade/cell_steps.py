@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from edl_labs.course.grade.call_effects import FOLDER, NamedCall, named_call, path_base
+from edl_labs.course.grade.fixed_names import fixed_names, imported_only, imports_of, only_defines
 from edl_labs.course.grade.live_names import later_names
-from edl_labs.course.grade.plain_code import cannot_change
+from edl_labs.course.grade.stored_names import ANY_CLASS, LAZY, matching, patched_names, root_of, stored_names
 
 _FOLDER = FOLDER.rpartition(".")[2]
-_LAZY = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
 _NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)  # no part of them is a module
 
 
@@ -31,12 +32,16 @@ class Step:
     stores: frozenset[str] = frozenset()
     """Names that it assigns an attribute or item of."""
     patches: frozenset[str] = frozenset()
-    """Of these, whose attributes; `vars` of a name counts, and its `__dict__`, whatever is done with them."""
+    """Of these, whose attributes, methods' own instances aside; `vars` of a name counts, and its `__dict__`."""
     lazy_calls: tuple[NamedCall, ...] = ()
     """Of its calls, those that run later, when what it made is used: in functions, and in generators."""
     lazy_stores: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
-    """Names that it hands to calls as they are."""
+    """Names, and their attributes as dotted text, that it hands to calls, or that calls without a name begin with."""
+    kept: frozenset[str] = frozenset()
+    """The same that it does anything else with than to call them or take attributes of them."""
+    named: frozenset[str] = frozenset()
+    """Of these, what it only gives names of the notebook, or of a function's own: `aliases` has them."""
     fixed: tuple[tuple[str, frozenset[str]], ...] = ()
     """Of what it binds, what nobody can alter as long as nobody can alter these names."""
     later: frozenset[str] = frozenset()
@@ -58,8 +63,11 @@ class Step:
         def nodes(names: Iterable[str]) -> frozenset[str]:
             return frozenset(map(node, names))
 
-        def calls(found: Iterable[NamedCall]) -> tuple[NamedCall, ...]:
-            return tuple(replace(call, root=node(call.root), given=nodes(call.given)) for call in found)
+        def later(name: str) -> str:
+            return name if name.partition(".")[0] in self.later else node(name)
+
+        def calls(found: Iterable[NamedCall], called: Callable[[str], str]) -> tuple[NamedCall, ...]:
+            return tuple(replace(c, root=called(c.root), given=frozenset(map(called, c.given))) for c in found)
 
         return replace(
             self,
@@ -67,12 +75,14 @@ class Step:
             binds=nodes(self.binds),
             imports=tuple((node(name), module) for name, module in self.imports),
             aliases=tuple((node(name), node(source)) for name, source in self.aliases),
-            calls=calls(self.calls),
+            calls=calls(self.calls, node),
             stores=nodes(self.stores),
-            patches=nodes(self.patches),
-            lazy_calls=calls(self.lazy_calls),
-            lazy_stores=nodes(self.lazy_stores),
+            patches=nodes(self.patches) | (self.patches & {ANY_CLASS}),
+            lazy_calls=calls(self.lazy_calls, later),
+            lazy_stores=frozenset(map(later, self.lazy_stores)),
             given=nodes(self.given),
+            kept=nodes(self.kept),
+            named=nodes(self.named),
             fixed=tuple((node(name), nodes(on)) for name, on in self.fixed),
             folders=tuple((node(name), node(base)) for name, base in self.folders),
             imported=nodes(self.imported),
@@ -89,107 +99,84 @@ def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
     table = symtable.symtable(ast.unparse(statement), "<statement>", "exec")
     loads = frozenset(_referred(table)) & loads_of
     binds = frozenset(_bound(table))
-    forked = {id(n) for block in nodes if _is_forked(block) for n in ast.walk(block) if _seeds(n)}
+    forked = {id(n) for block in nodes for n in _seeds_within(block)}
     calls = [n for n in nodes if isinstance(n, ast.Call) and id(n) not in forked]
-    lazy = [n for outer in nodes if isinstance(outer, _LAZY) for n in ast.walk(outer)]
+    lazy = [n for outer in nodes if isinstance(outer, LAZY) for n in ast.walk(outer)]
     own = {n.arg for n in nodes if isinstance(n, ast.arg)} - loads  # a module that comes so was handed to a call
     return Step(
         loads,
         binds,
-        not _only_defines(statement),
-        tuple(_imports(nodes)),
+        not only_defines(statement),
+        tuple(imports_of(nodes)),
         tuple({pair for node in nodes for pair in _aliases(node) if pair[1].partition(".")[0] not in own}),
         tuple(dict.fromkeys(map(named_call, calls))),
-        frozenset(_stores(nodes)),
-        frozenset(_patched(nodes)),
+        frozenset(stored_names(nodes)),
+        frozenset(patched_names(nodes)),
         tuple(dict.fromkeys(named_call(n) for n in lazy if isinstance(n, ast.Call) and id(n) not in forked)),
-        frozenset(_stores(lazy)),
-        frozenset(n.id for c in calls for n in (*c.args, *(k.value for k in c.keywords)) if isinstance(n, ast.Name)),
-        tuple(_fixed(statement)),
+        frozenset(stored_names(lazy)),
+        frozenset(name for call in calls for name in _given(call)),
+        frozenset(_whole_names(statement)),
+        frozenset(_named(nodes)),
+        tuple(fixed_names(statement)),
         later_names(statement) & loads_of,
         tuple(pair for node in nodes for pair in _folders(node)),
-        frozenset(name for name, _ in _imported_only(statement)),
+        frozenset(name for name, _ in imported_only(statement)),
     )
 
 
-def _is_forked(node: ast.AST) -> bool:
-    """Whether it is a block after which torch's generators are as they were."""
-    return isinstance(node, ast.With) and any(
-        isinstance(item.context_expr, ast.Call) and ast.unparse(item.context_expr.func) == "torch.random.fork_rng"
-        for item in node.items
-    )
+def _given(call: ast.Call) -> Iterator[str]:
+    for part in (*call.args, *(k.value for k in call.keywords), *(() if root_of(call.func) else (call.func,))):
+        yield from _whole_names(part)
+    yield from _whole_names(call.args[0]) if _asks_for_part(call) else ()
+
+
+def _whole_names(node: ast.AST) -> Iterator[str]:
+    """Names in a node, each with its attributes, that are neither called nor asked for a part, nor assigned."""
+    if isinstance(node, ast.Name):
+        yield from (node.id,) if isinstance(node.ctx, ast.Load) else ()
+    elif isinstance(node, ast.Attribute) and _is_dotted(node):
+        yield ast.unparse(node)
+    else:
+        for child in ast.iter_child_nodes(node):
+            called = isinstance(node, ast.Call) and child is node.func and _is_dotted(child)
+            yield from () if called or (_asks_for_part(node) and child is node.args[0]) else _whole_names(child)
+
+
+def _asks_for_part(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether it is `getattr(something, ...)`, of a name or its attributes: a part of that, not the whole."""
+    match node:
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[of, *_]):
+            return isinstance(of, (ast.Name, ast.Attribute)) and _is_dotted(of)
+    return False
+
+
+def _seeds_within(node: ast.AST) -> Iterator[ast.AST]:
+    """Calls that seed torch's generators in a block after which these are as they were; not what runs later."""
+    if not (isinstance(node, ast.With) and any(map(_is_fork, node.items))):
+        return
+    todo: list[ast.AST] = list(node.body)
+    while todo:
+        inner = todo.pop()
+        if not isinstance(inner, LAZY):
+            todo += ast.iter_child_nodes(inner)
+            yield from (inner,) if _seeds(inner) else ()
+
+
+def _is_fork(item: ast.withitem) -> bool:
+    made = item.context_expr
+    if not isinstance(made, ast.Call) or made.args:
+        return False
+    return ast.unparse(made.func) == "torch.random.fork_rng" and all(k.arg == "devices" for k in made.keywords)
 
 
 def _seeds(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func) in ("torch.manual_seed", "torch.random.manual_seed")
 
 
-def _stores(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Names whose attributes or items are assigned; not what a function's `finally` puts back as it was."""
-    known = list(nodes)
-    back = {target for node in known if isinstance(node, ast.FunctionDef) for target in _put_back(node)}
-    for node in known:
-        stored = isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
-        if stored and not (back and _text(node) in back):
-            yield root_of(node)
-
-
-def _patched(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        match node:
-            case ast.Attribute(ctx=ast.Store() | ast.Del()) | ast.Attribute(attr="__dict__"):
-                yield root_of(node)
-            case ast.Call(func=ast.Name(id="vars"), args=[of]):
-                yield root_of(of)
-
-
-def _put_back(function: ast.FunctionDef) -> Iterator[str]:
-    """Attributes that a function's `finally` sets to what a name of its own kept of them before it began."""
-    kept = dict(pair for statement in function.body for pair in _kept(statement))
-    for place, statement in enumerate(function.body):
-        if not isinstance(statement, ast.Try):
-            continue
-        guarded = (statement, function.body[max(place - 1, 0)])
-        outside = {_text(n) for part in function.body if part not in guarded for n in ast.walk(part) if _is_set(n)}
-        for end in statement.finalbody:
-            match end:
-                case ast.Assign(targets=[ast.Attribute() as target], value=ast.Name(id=name)):
-                    if kept.get(_text(target)) == name and _text(target) not in outside and _once(function, name):
-                        yield _text(target)
-
-
-_text = ast.unparse
-
-
-def _is_set(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-
-
-def _once(function: ast.FunctionDef, name: str) -> bool:
-    """Whether a function binds a name in one place."""
-    return sum(isinstance(n, ast.Name) and n.id == name and _is_bound(n) for n in ast.walk(function)) == 1
-
-
-def _is_bound(node: ast.Name) -> bool:
-    return not isinstance(node.ctx, ast.Load)
-
-
-def _kept(statement: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Attributes whose values a statement keeps, each with the name that it gives them."""
-    match statement:
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if _match(names, values):
-            pairs = list(zip(names, values, strict=True))
-        case ast.Assign(targets=[target], value=value):
-            pairs = [(target, value)]
-        case _:
-            pairs = []
-    for target, value in pairs:
-        if isinstance(target, ast.Name) and isinstance(value, ast.Attribute):
-            yield _text(value), target.id
-
-
 def _referred(table: symtable.SymbolTable, *, top: bool = True) -> Iterator[str]:
-    yield from (s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global()))
+    # A name that a class binds may be another cell's where it is used before that.
+    all_names = top or table.get_type() == "class"
+    yield from (s.get_name() for s in table.get_symbols() if s.is_referenced() and (all_names or s.is_global()))
     for child in table.get_children():
         yield from _referred(child, top=False)
 
@@ -222,19 +209,10 @@ def _folders(node: ast.AST) -> Iterator[tuple[str, str]]:
                 yield name, root_of(first)
 
 
-def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
-    for node in nodes:
-        match node:
-            case ast.Import(names=names):
-                yield from (((a.asname or a.name).partition(".")[0], a.name) for a in names)
-            case ast.ImportFrom(module=module, names=names):
-                yield from ((a.asname or a.name, f"{module}.{a.name}") for a in names)
-
-
 def _aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Names that a node binds, each with those whose objects, or parts of them, they may stand for."""
     match node:
-        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if _match(targets, values):
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if matching(targets, values):
             for target, value in zip(targets, values, strict=True):
                 yield from _pairs([target], value)
         case ast.Assign(targets=targets, value=value):
@@ -252,8 +230,13 @@ def _aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield from ((name, source) for name in names for source in _uncalled(value))
 
 
-def _match(targets: list[ast.expr], values: list[ast.expr]) -> bool:
-    return len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values))
+def _named(nodes: list[ast.AST]) -> Iterator[str]:
+    """What nodes give names, attributes of classes and of functions' parameters aside."""
+    others = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    members = {id(part) for n in nodes if isinstance(n, ast.ClassDef) for part in n.body}
+    for node in nodes:
+        if id(node) not in members:
+            yield from (source for name, source in _aliases(node) if name not in others)
 
 
 def _pairs(targets: Iterable[ast.expr], value: ast.expr | None) -> Iterator[tuple[str, str]]:
@@ -269,7 +252,9 @@ def _uncalled(node: ast.AST | None) -> Iterator[str]:
     elif isinstance(node, ast.Attribute) and _is_dotted(node):
         yield ast.unparse(node)
     elif isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id in ("zip", "enumerate", "iter", "next", "list", "tuple"):
+        if _asks_for_part(node):
+            yield from _uncalled(node.args[0])
+        elif isinstance(node.func, ast.Name) and node.func.id in ("zip", "enumerate", "iter", "next", "list", "tuple"):
             for given in node.args:
                 yield from _uncalled(given)
         elif isinstance(node.func, ast.Attribute) and node.func.attr in ("items", "values", "get", "pop"):
@@ -285,67 +270,3 @@ def _is_dotted(node: ast.AST) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
-
-
-def _names(node: ast.AST) -> Iterator[str]:
-    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-
-
-def root_of(node: ast.AST) -> str:
-    """The name that a chain of attributes, items and calls begins with; empty where it begins with none."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _only_defines(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.FunctionDef() | ast.ClassDef():
-            return not statement.decorator_list
-        case ast.Import() | ast.ImportFrom():
-            return True
-        case ast.Expr(value=value):
-            return isinstance(value, ast.Constant)
-    return False
-
-
-def _fixed(statement: ast.stmt) -> Iterator[tuple[str, frozenset[str]]]:
-    match statement:
-        case ast.Import() | ast.ImportFrom():
-            yield from ((name, frozenset[str]()) for name, _ in _imports([statement]))
-        case ast.FunctionDef(name=name, decorator_list=[], args=arguments):
-            defaults = [d for d in (*arguments.defaults, *arguments.kw_defaults) if d]
-            if all(map(cannot_change, defaults)):
-                yield name, frozenset(n for d in defaults for n in _names(d))
-        case ast.ClassDef(name=name) if _keeps_nothing(statement):
-            yield name, frozenset(map(root_of, statement.bases))
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if cannot_change(value) and not any(
-            isinstance(n, ast.Attribute) and not isinstance(value, ast.Lambda) for n in ast.walk(value)
-        ):
-            yield name, frozenset() if isinstance(value, (ast.Lambda, ast.JoinedStr)) else frozenset(_names(value))
-        case ast.Try() | ast.If() | ast.With():
-            yield from _imported_only(statement)
-
-
-def _imported_only(statement: ast.stmt) -> Iterator[tuple[str, frozenset[str]]]:
-    """Names that a compound statement binds by imports alone."""
-    nodes = list(ast.walk(statement))
-    other = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-    other |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    yield from ((name, frozenset[str]()) for name, _ in _imports(nodes) if name not in other)
-
-
-def _keeps_nothing(made: ast.ClassDef) -> bool:
-    """Whether a class cannot hold what its instances share and alter."""
-    odd = any(
-        (isinstance(n, ast.Name) and n.id in ("cls", "type")) or (isinstance(n, ast.Attribute) and n.attr[:2] == "__")
-        for n in ast.walk(made)
-        if not (isinstance(n, ast.Attribute) and n.attr == "__init__")
-    )
-    plain = all(
-        isinstance(part, (ast.FunctionDef, ast.Pass))
-        or (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))
-        or (isinstance(part, (ast.Assign, ast.AnnAssign)) and (part.value is None or cannot_change(part.value)))
-        for part in made.body
-    )
-    return plain and not odd and not made.decorator_list and not made.keywords

@@ -31,7 +31,7 @@ def live_names(tree: ast.Module) -> LiveNames:
 
 
 def later_names(node: ast.AST) -> frozenset[str]:
-    """Names outside of them that the functions within a node refer to: looked up when they are called."""
+    """Names outside of them that functions and generators in a node refer to: looked up when they are called."""
     return frozenset(_later(node))
 
 
@@ -39,6 +39,8 @@ def _later(node: ast.AST) -> Iterator[str]:
     if isinstance(node, _FUNCTIONS):
         yield from _free_of_function(node)
         return
+    if isinstance(node, ast.GeneratorExp):
+        yield from _free(node)
     for child in ast.iter_child_nodes(node):
         yield from _later(child)
 

@@ -12,18 +12,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from edl_labs.course.grade.cell_steps import Step, root_of, steps_of
+from edl_labs.course.grade.cell_steps import Step, steps_of
 from edl_labs.course.grade.live_names import live_names
 from edl_labs.course.grade.only_read import only_read
-from edl_labs.course.grade.plain_code import cannot_change, is_plain, parsed
+from edl_labs.course.grade.plain_code import cannot_change, is_history, is_plain, parsed
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.shared_state import SharedState
+from edl_labs.course.grade.stored_names import root_of
 
 _ALWAYS = ("setup", "parameters")  # the ids that the build gives the first two cells of every lab
 _UNDECIDABLE = frozenset((
     "exec", "eval", "globals", "locals", "vars", "dir", "get_ipython", "__import__", "setattr", "delattr", "In",
-    "Out"
+    "Out", "__builtins__", "compile", "breakpoint"
 ))  # fmt: skip
+_REACHING = frozenset((
+    "__builtins__", "__delattr__", "__globals__", "__setattr__", "_getframe", "currentframe", "f_globals", "f_locals",
+    "user_global_ns", "user_ns"
+))  # fmt: skip
+_INSIDE = frozenset(("__main__", "builtins", "code", "codeop", "ctypes", "gc", "importlib", "IPython", "runpy"))
 _SHOWN = 4  # names in a reason: one line
 _LABS_KEPT = 512  # released cells analysed once: some 50 a lab
 
@@ -98,6 +104,7 @@ def _needed(plan: MarkingPlan, known: dict[int, CellNames]) -> dict[int, str]:
     why = dict.fromkeys(roots, "the student's, or the lab always runs it")
     why |= dict.fromkeys(_free_definitions(known, roots) - roots, "definitions and constants")
     names = {name for index in roots for name in known[index].taken}
+    names |= {name for index in roots for name in _asked_for(plan.cells[index], known[index])}
     taken = frozenset(name for cell in known.values() for name in cell.taken)
     tables = only_read((parsed(plan.cells[index].source) for index in known), taken)
     state = SharedState({index: (cell.own, cell.steps) for index, cell in known.items()}, tables)
@@ -139,6 +146,13 @@ def _is_root(cell: PlannedCell) -> bool:
     return known is None or not is_released(cell) or known.role == "locked" or known.id in _ALWAYS
 
 
+def _asked_for(cell: PlannedCell, names: CellNames) -> Iterator[str]:
+    """Names that a probe may ask for: what the student binds, and what an exercise's cell was released with."""
+    if not is_released(cell):
+        yield from names.binds
+        yield from names_of(cell.known.source).binds if cell.known else ()
+
+
 @lru_cache(maxsize=_LABS_KEPT)
 def names_of(source: str) -> CellNames:
     """What a cell does to names; not `decidable` where it cannot be told."""
@@ -147,7 +161,7 @@ def names_of(source: str) -> CellNames:
         table = symtable.symtable(ast.unparse(tree), "<cell>", "exec")
         loads = frozenset(_loads(table))
         starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree))
-        if starred or loads & (_UNDECIDABLE - frozenset(_of_objects(tree))):
+        if starred or loads & (_UNDECIDABLE - frozenset(_of_objects(tree))) or _reaches_in(tree):
             return CellNames(decidable=False)
         found, at_once = live_names(tree), live_names(_Bodiless().visit(ast.parse(ast.unparse(tree))))
         binds, later = frozenset(_binds(table)) | found.own, found.later & loads
@@ -155,6 +169,19 @@ def names_of(source: str) -> CellNames:
         return CellNames(binds, found.live, later, found.own, at_once.live, _defines(tree), steps=steps)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CellNames(decidable=False)
+
+
+def _reaches_in(tree: ast.Module) -> bool:
+    """Whether a cell uses what gives names, or takes them, by another way than its text: frames, earlier results."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr=name) if name in _REACHING:
+                return True
+            case ast.Import(names=names) if any(a.name.partition(".")[0] in _INSIDE for a in names):
+                return True
+            case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in _INSIDE:
+                return True
+    return any(is_history(name) for name in live_names(tree).live)
 
 
 class _Asking(ast.NodeTransformer):
@@ -194,7 +221,8 @@ def _of_objects(tree: ast.Module) -> Iterator[str]:
 def _loads(table: symtable.SymbolTable, *, top: bool = True) -> Iterator[str]:
     """Names of the notebook that a cell's code refers to, functions' bodies included."""
     for symbol in table.get_symbols():
-        if symbol.is_referenced() and (top or symbol.is_global()):
+        # A name that a class binds may be another cell's where it is used before that.
+        if symbol.is_referenced() and (top or symbol.is_global() or table.get_type() == "class"):
             yield symbol.get_name()
     for child in table.get_children():
         yield from _loads(child, top=False)

@@ -37,6 +37,8 @@ class _Reading:
     _bound: dict[str, int] = field(default_factory=dict)
     _functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
     _known: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _declared: set[str] = field(default_factory=set)
+    """Names that some function declares another scope's."""
 
     def __post_init__(self) -> None:
         for tree in self.trees:
@@ -44,6 +46,8 @@ class _Reading:
                 self._parents.update((child, node) for child in ast.iter_child_nodes(node))
                 if isinstance(node, ast.Name):
                     self._uses.setdefault(node.id, []).append(node)
+                if isinstance(node, (ast.Global, ast.Nonlocal)):
+                    self._declared.update(node.names)
                 for name in _binds(node):
                     self._bound[name] = self._bound.get(name, 0) + 1
             self._functions.update((node.name, node) for node in tree.body if isinstance(node, ast.FunctionDef))
@@ -84,6 +88,8 @@ class _Reading:
         if not isinstance(loop.target, ast.Name):
             return False
         name, scope = loop.target.id, self._scope(loop)
+        if isinstance(scope, ast.ClassDef) or name in self._declared:
+            return False
         if isinstance(scope, ast.Module) and name in self.taken:
             return False
         return all(map(self._reads, self._loads(use for use in self._uses[name] if self._is_in(use, scope))))
@@ -106,7 +112,8 @@ class _Reading:
             return False
         name = call.func.id
         if name in _ASKS and name not in self._bound:
-            return True
+            # `dict(a=table)` keeps it, `max(one, other)` gives it back.
+            return isinstance(place, int) and (len(call.args) == 1 or name not in ("max", "min"))
         function = self._functions.get(name)
         if function is None or self._bound[name] != 1 or function.decorator_list:
             return False
@@ -119,9 +126,13 @@ class _Reading:
         """Whether a function only reads a parameter; one that calls itself does where the rest of it does."""
         key = function.name, parameter
         if key not in self._known:
+            before = set(self._known)
             self._known[key] = True
             uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == parameter]
-            self._known[key] = all(not isinstance(n.ctx, ast.Store) and self._reads(n) for n in uses)
+            if not all(not isinstance(n.ctx, ast.Store) and self._reads(n) for n in uses):
+                # What was found of others in the meantime may have hung on this one.
+                self._known = {known: reads for known, reads in self._known.items() if known in before or not reads}
+                self._known[key] = False
         return self._known[key]
 
 

@@ -25,8 +25,9 @@ _NAMES = frozenset((
     "sys", "vars"
 ))  # fmt: skip
 _ATTRIBUTES = frozenset((
-    "_getframe", "exercises", "ast_transformers", "input_transformers_cleanup", "lru_cache", "cache",
-    "cached_property", "modules", "user_global_ns", "user_ns", "register"
+    "_getframe", "active_count", "ast_transformers", "attrgetter", "cache", "cached_property", "exercises", "gca",
+    "gcf", "get_fignums", "input_transformers_cleanup", "lru_cache", "methodcaller", "modules", "register",
+    "user_global_ns", "user_ns"
 ))  # fmt: skip
 _SPECIAL = frozenset((
     "__init__", "__name__", "__len__", "__iter__", "__next__", "__call__", "__enter__", "__exit__", "__getitem__",
@@ -38,6 +39,7 @@ _DECORATORS = frozenset((
     "functools.total_ordering", "total_ordering", "abstractmethod", "abc.abstractmethod"
 ))  # fmt: skip
 _HISTORY = re.compile(r"_+|_i+|_i?\d+|_[iod]h")  # what IPython calls earlier cells and their results
+_REACHING_FORMAT = re.compile(r"\{[^{}]*\.__")  # "{0.__globals__}".format(function)
 _READING = frozenset((
     "get", "items", "keys", "values", "index", "count"
 ))  # fmt: skip
@@ -66,6 +68,11 @@ def is_plain(sources: Sequence[str], *, beside: Iterable[str] = ()) -> bool:
         return False
 
 
+def is_history(name: str) -> bool:
+    """Whether IPython calls an earlier cell, or what came of it, so."""
+    return _HISTORY.fullmatch(name) is not None
+
+
 @lru_cache(maxsize=_LABS_KEPT)
 def parsed(source: str) -> ast.Module:
     """The tree of a released cell, which many submissions share: nobody alters it."""
@@ -81,8 +88,13 @@ def _is_harmless(node: ast.AST) -> bool:
             starred = any(alias.name == "*" or alias.name in _ATTRIBUTES for alias in node.names)
             return not node.level and not starred and _is_known(node.module or "", [a.name for a in node.names])
         case ast.Name():
-            shown = isinstance(node.ctx, ast.Load) and _HISTORY.fullmatch(node.id)
+            shown = isinstance(node.ctx, ast.Load) and is_history(node.id)
             return node.id not in _NAMES and not node.id.startswith("__") and not shown
+        case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[_, asked, *_]):
+            name = asked.value if isinstance(asked, ast.Constant) else None
+            return isinstance(name, str) and not name.startswith("__") and name not in _ATTRIBUTES
+        case ast.Constant(value=str(text)):
+            return not _REACHING_FORMAT.search(text)
         case ast.Attribute():
             return node.attr not in _ATTRIBUTES and (not node.attr.startswith("__") or node.attr in _SPECIAL)
         case ast.FunctionDef() | ast.ClassDef():
@@ -110,8 +122,10 @@ def _dotted(node: ast.expr) -> str:
 def cannot_change(node: ast.expr) -> bool:
     """Whether a value is a number, a text, a function, or made of such: nothing that a later call could alter."""
     match node:
-        case ast.Constant() | ast.Name() | ast.Lambda() | ast.JoinedStr():
+        case ast.Constant() | ast.Name() | ast.JoinedStr():
             return True
+        case ast.Lambda(args=taken):
+            return all(cannot_change(one) for one in (*taken.defaults, *taken.kw_defaults) if one)
         case ast.Attribute():
             return cannot_change(node.value)
         case ast.Tuple():

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from edl_labs.course.grade.call_effects import DRAWS, PROCESS, NamedCall, effects, is_module
+from edl_labs.course.grade.call_effects import (
+    DRAWS,
+    PROCESS,
+    NamedCall,
+    effects,
+    is_module,
+    of_handed_on,
+    of_import,
+)
 from edl_labs.course.grade.cell_steps import Step
 
 _DEEP = 100  # characters of a module's name, above which it grows in a circle
@@ -41,13 +49,14 @@ class SharedState:
         self._imported |= {name for name, of in self._versions.items() if of <= self._imported and name not in bound}
         self._modules = self._known_modules()
         self._folders = self._known_folders()
-        self._fixed = self._unalterable()
         for name, versions in self._versions.items():
             self._edges.setdefault(name, set()).update(versions)
         for step in self._all:
-            holds = step.loads | step.binds | step.later | self._unnamed(step, later=True)
+            # What a call made may do so again when it is used: a file writes, a loader draws.
+            holds = step.loads | step.binds | step.later | self._unnamed(step) | self._unnamed(step, later=True)
             for name in step.binds - step.imported:
                 self._edges.setdefault(name, set()).update(holds)
+        self._fixed = self._unalterable()
         for step in self._all:
             if step.runs:
                 self._join(self._reached(step) - {DRAWS, PROCESS})
@@ -126,6 +135,7 @@ class SharedState:
         made |= {name: set() for step in self._all for name in step.binds if name.partition("@")[0] in self.tables}
         # Who assigns in a module alters what has no name, and that is told of the step.
         stored = {name for step in self._all for name in step.stores - self._imported} | self._patched()
+        stored |= {name for step in self._all for name in self._escaped(step)}
         loose = stored | {version for name in stored for version in self._versions.get(name, ())}
         for step in self._all:
             fixed = dict(step.fixed)
@@ -142,16 +152,40 @@ class SharedState:
             loose |= more
 
     def _patched(self) -> set[str]:
-        """Names whose attributes may be set by other names of the same objects, such as functions' parameters."""
-        found = {name for step in self._all for name in step.patches}
+        """Names of objects whose attributes may be set: all that may share objects with a name with such attributes."""
+        found = {name for step in self._all for name in step.patches} - {""}
+        if not found:
+            return set()
         bound = {name for step in self._all for name in step.binds} | set(self._versions)
-        if any(name and name not in bound and name.partition("@")[0] != "self" for name in found):
-            found |= {name for step in self._all for name in step.given}
-        pairs = [(a, b.partition(".")[0]) for step in self._all for a, b in step.aliases]
-        while more := {source for name, source in pairs if name in found} - found:
+        if "type" in found:  # of an instance's class
+            found |= {call.root for step in self._all for call in step.calls}
+        for step in self._all:
+            if step.patches - bound - {""}:  # a function's own names stand for what it is given, by whoever reaches it
+                calls = (s for s in self._all if not step.binds or self._closure(s.loads | s.binds) & step.binds)
+                found |= {name.partition(".")[0] for call in calls for name in call.given}
+        kept: dict[str, set[str]] = {}
+        for step in self._all:
+            for name in step.binds:
+                kept.setdefault(name, set()).update(self._kept(step))
+        together: list[tuple[set[str], set[str]]] = []
+        for step in self._all:
+            held = self._kept(step)
+            if step.runs:
+                held = held.union(*(kept.get(name, ()) for name in self._closure(step.loads | step.binds)))
+            on = {call.root for call in step.calls if call.rest}
+            together.append((held | step.binds | step.stores | on, held))
+        while more := {name for names, held in together if names & found for name in held} - found:
             found |= more
         # Python's own types, and what the tables are, have no attributes to set.
         return {n for n in found - self._imported if n in bound and n.partition("@")[0] not in self.tables}
+
+    def _escaped(self, step: Step) -> set[str]:
+        """Modules that may become known otherwise than by a name given to them, which is followed."""
+        return {name.partition(".")[0] for name in step.kept - step.named if self._is_module(name)}
+
+    def _kept(self, step: Step) -> set[str]:
+        """Names whose objects may become known by other names, or be parts of others, by a statement."""
+        return {name.partition(".")[0] for name in step.kept} - self._imported
 
     def _free(self, made: dict[str, set[str]]) -> set[str]:
         """Names that no cell binds: Python's own."""
@@ -161,16 +195,21 @@ class SharedState:
         """What a statement may alter that has no name; with `later`, what using what it made may."""
         stores, calls = (step.lazy_stores, step.lazy_calls) if later else (step.stores, step.calls)
         found = {PROCESS for name in stores if name in self._modules}
+        found |= {effect for _, module in step.imports for effect in of_import(module)}
+        if "open" in step.loads or self._escaped(step) or any(self._is_module(name) for name in step.given):
+            found.add(PROCESS)
+        found |= {effect for name in step.given for full in self._imported_as(name) for effect in of_handed_on(full)}
         for call in calls:
             found |= effects(call, self._modules.get(call.root, ()), in_folder=self._is_inside(call))
-            if call.root not in self._modules and any(self._is_module(name) for name in step.given):
-                found.add(PROCESS)
-            if call.root == "open":
-                found.add(PROCESS)
         return found
 
     def _is_inside(self, call: NamedCall) -> bool:
         return bool(call.given & self._folders) or call.root in self._folders
 
     def _is_module(self, name: str) -> bool:
-        return any(is_module(module, name.partition("@")[0]) for module in self._modules.get(name, ()))
+        return any(is_module(full, name.partition("@")[0]) for full in self._imported_as(name))
+
+    def _imported_as(self, name: str) -> set[str]:
+        """What a name, or a dotted text that begins with one, may stand for of what was imported."""
+        root, dot, rest = name.partition(".")
+        return {f"{module}{dot}{rest}" for module in self._modules.get(root, ())}

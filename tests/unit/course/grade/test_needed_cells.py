@@ -131,6 +131,11 @@ UNDECIDED = {
     "bound method of nothing": "area = [1, 2, 3].pop",
     "generator": "seen = (n for n in [1, 2])\narea = seen",
     "file": "text = open('x').read()",
+    "attribute by text": "def area(w, h):\n    return getattr(area, '__glo' + 'bals__')['sizes']",
+    "attribute by a getter": "import operator\ndef area(w, h):\n    return operator.attrgetter('x')(area)",
+    "attribute by a format": "def area(w, h):\n    return '{0.__globals__[sizes]}'.format(area)",
+    "figures so far": "import matplotlib.pyplot as plt\ndef area(w, h):\n    return len(plt.get_fignums())",
+    "lambda's default": "area = lambda w, h, seen=[]: seen.append(w) or len(seen)",
     "exercises": "from edl_labs.exercises import lab01_gpu_basics",
 }
 
@@ -151,6 +156,7 @@ PLAIN = {
     "throwaway": "def area(w, h):\n    return sum(1 for _ in range(w) for _ in range(h))",
     "no_grad": "import torch\n@torch.no_grad()\ndef area(w, h):\n    return torch.tensor(w) * h",
     "prints": "print(area(2, 3))",
+    "attribute by name": "import torch\ndef area(w, h):\n    return getattr(torch, 'half') if hasattr(w, 'x') else w",
 }
 
 
