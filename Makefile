@@ -14,6 +14,8 @@ JOBS ?= 2
 INSTALL = $(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS)]'
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Tests start some thousand processes; without compiled files each would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup system run checked test test-all test-install test-gpu build check-build lint types clean lock
 help: ## This list

@@ -409,6 +409,7 @@ def test_a_file_system_without_room_is_told_and_the_run_goes_on(
     assert kept.items() <= stored_marks(course).items()
 
 
+@pytest.mark.slow
 def test_kernels_that_cannot_import_the_package_are_told_once_at_the_start(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ):

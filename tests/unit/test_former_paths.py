@@ -55,6 +55,7 @@ def test_the_configuration_of_the_first_release_names_what_is_there() -> None:
         assert hasattr(import_module(module), name), path
 
 
+@pytest.mark.slow
 def test_a_former_path_gives_the_same_object_and_not_a_second_one() -> None:
     code = (
         "from edl_labs.grading.term.late import CourseLatePolicy as former\n"

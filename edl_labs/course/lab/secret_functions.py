@@ -6,7 +6,6 @@ A copy is found under another name and with other names inside; a change of what
 from __future__ import annotations
 
 import ast
-import copy
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,8 @@ from edl_labs.course.lab.parsed_lab import Lab
 MIN_NAME = 12  # letters: shorter names (`shapes`, `_spans`) come to anybody
 MIN_NODES = 30  # of a body's syntax tree; smaller ones (`return x * y + z`) any two programs may share
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_NAMED = {ast.Name: "id", ast.arg: "arg", ast.FunctionDef: "name", ast.AsyncFunctionDef: "name"}
+_UNSEEN = {ast.arg: ("annotation",), ast.FunctionDef: ("returns",), ast.AsyncFunctionDef: ("returns",)}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class SecretFunction:
 
 def secret_functions(course: Course, labs: Iterable[Lab]) -> list[SecretFunction]:
     """Those of every solution and of every judge's part of a course."""
-    public = {name for path in _public_modules(course) for name, _, _ in functions_in(path.read_text(encoding="utf-8"))}
+    texts = (path.read_text(encoding="utf-8") for path in _public_modules(course))
+    public = {node.name for text in texts for node in _functions(text)}
     found = [one for lab in labs for one in _of_solutions(lab)]
     for path in sorted(course.exercises.glob("*/judge/**/*.py")):
         for name, digest, line in functions_in(path.read_text(encoding="utf-8")):
@@ -54,27 +56,44 @@ def published(name: str, text: str, secret: Iterable[SecretFunction]) -> Iterato
 
 def functions_in(text: str) -> list[tuple[str, str, int]]:
     """(name, digest of the body, line) of every function that a text defines; none where it is not Python."""
+    return [(node.name, _digest(node), node.lineno) for node in _functions(text)]
+
+
+def _functions(text: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    return [(node.name, _digest(node), node.lineno) for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
+    return [node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS)]
 
 
 def _digest(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """The same for functions that do the same under other names; empty for a body that says too little."""
-    body = [copy.deepcopy(node) for node in function.body if not _is_text(node)]
+    body = [node for node in function.body if not _is_text(node)]
     if sum(1 for node in body for _ in ast.walk(node)) < MIN_NODES:
         return ""
-    numbers: dict[str, str] = {arg.arg: f"v{i}" for i, arg in enumerate(_arguments(function))}
-    for node in (part for statement in body for part in ast.walk(statement)):
-        if isinstance(node, ast.Name):
-            node.id = numbers.setdefault(node.id, f"v{len(numbers)}")
-        elif isinstance(node, ast.arg):
-            node.arg, node.annotation = numbers.setdefault(node.arg, f"v{len(numbers)}"), None
-        elif isinstance(node, _FUNCTIONS):
-            node.name, node.returns = numbers.setdefault(node.name, f"v{len(numbers)}"), None
-    return hashlib.sha256("\n".join(map(ast.dump, body)).encode()).hexdigest()
+    numbers = {arg.arg: f"v{i}" for i, arg in enumerate(_arguments(function))}
+    text = "\n".join(word for node in body for word in _words(node, numbers))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _words(node: ast.AST, numbers: dict[str, str]) -> Iterator[str]:
+    """A syntax tree in words, without annotations of functions; a name is the number of its first place, kept in
+    `numbers`."""
+    yield type(node).__name__
+    unseen, named = _UNSEEN.get(type(node), ()), _NAMED.get(type(node))
+    for field in node._fields:
+        value = None if field in unseen else getattr(node, field, None)
+        if field == named:
+            yield numbers.setdefault(str(value), f"v{len(numbers)}")
+        elif isinstance(value, ast.AST):
+            yield from _words(value, numbers)
+        elif isinstance(value, list):
+            yield f"{field} {len(value)}"
+            for item in value:
+                yield from _words(item, numbers) if isinstance(item, ast.AST) else (repr(item),)
+        else:
+            yield f"{field} {value!r}"
 
 
 def _arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:

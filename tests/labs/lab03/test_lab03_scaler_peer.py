@@ -8,6 +8,8 @@ import random
 import pytest
 import torch
 
+from tests.sampling import few
+
 SEQUENCES, STEPS = 1000, 12
 
 
@@ -120,7 +122,7 @@ def steps_without_unscaling(self, optimizer):
         ({"update": lambda self: None}, ""),
     ],
 )
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", few([1, 2], quick=1))
 def test_other_wrong_scalers_lose_and_are_told_why(judged, solution, methods, told, seed):
     outcome = judged("dynamic_scale", seed=seed, LossScaler=changed(solution, **methods))
 

@@ -140,6 +140,7 @@ def test_what_was_raised_ends_the_iteration_too(solution):
     assert [] == in_time(lambda: list(prefetcher))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "told"),
     few(

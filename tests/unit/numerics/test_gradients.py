@@ -28,12 +28,14 @@ def test_bf16_needs_no_scale(gradients) -> None:
     assert underflow_report(gradients, "bf16").flushed < 0.001
 
 
+@pytest.mark.slow
 def test_fp16s_range_would_cover_nearly_all_of_them(gradients) -> None:
     shares = [underflow_report(gradients, "fp16", scale=2.0**power) for power in range(0, 40, 4)]
 
     assert any(report.flushed < 0.02 and report.overflowed < 0.005 for report in shares)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run_and_leaves_the_callers_random_numbers_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(2)

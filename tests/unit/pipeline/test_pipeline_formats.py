@@ -30,6 +30,7 @@ from edl_labs.pipeline import (
     token_set,
     write,
 )
+from tests.sampling import few
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +187,7 @@ def test_a_sample_larger_than_a_shard_is_named(cache: Path, tmp_path: Path) -> N
         write(data, tmp_path / "s", format="tar", shard_bytes=100)
 
 
-@pytest.mark.parametrize("format", [f if f != "tar" else pytest.param(f, marks=pytest.mark.slow) for f in FORMATS])
+@pytest.mark.parametrize("format", few(sorted(FORMATS, key=lambda f: f in ("tar", "parquet", "arrow")), quick=3))
 def test_a_disk_that_fills_up_leaves_nothing_behind(format: str, cache: Path, tmp_path: Path) -> None:
     # A limit on the size of files is what an unprivileged process can have of a full disk.
     code = f"""

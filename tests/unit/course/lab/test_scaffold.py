@@ -13,6 +13,7 @@ from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
 from edl_labs.course.lab.scaffold import filled, new
 from edl_labs.errors import UsageError
+from tests.sampling import few
 from tests.unit.course.lab import kit
 
 PYPROJECT = Path(__file__).resolve().parents[4] / "pyproject.toml"
@@ -114,7 +115,9 @@ def test_a_new_lab_passes_lint_and_format(tmp_path: Path) -> None:
         assert (0, "") == (done.returncode, done.stderr), done.stdout
 
 
-@pytest.mark.parametrize("name", ["lab7_x", "medians", "lab07", "lab07-x", "lab07_X", "../lab07_x", "lab07_x/y", ""])
+@pytest.mark.parametrize(
+    "name", few(["lab7_x", "../lab07_x", "", "medians", "lab07", "lab07-x", "lab07_X", "lab07_x/y"], quick=3)
+)
 def test_a_bad_name_of_a_lab_is_refused(built: Course, name: str) -> None:
     before = files(built)
 
@@ -123,7 +126,9 @@ def test_a_bad_name_of_a_lab_is_refused(built: Course, name: str) -> None:
     assert before == files(built)
 
 
-@pytest.mark.parametrize("name", ["Step", "1step", "step-time", "", "class", "match", "sum", "check", "x" * 41])
+@pytest.mark.parametrize(
+    "name", few(["step-time", "class", "sum", "Step", "1step", "", "match", "check", "x" * 41], quick=3)
+)
 def test_a_bad_name_of_an_exercise_is_refused(built: Course, name: str) -> None:
     before = files(built)
 

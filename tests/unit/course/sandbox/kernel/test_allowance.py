@@ -89,6 +89,7 @@ answer(str(RemoteFunction("twice", Channel(shell.kernel.edl_calls))(21)).encode(
 """
 
 
+@pytest.mark.slow
 def test_what_is_answered_for_it_takes_none_of_its_time(kernel):
     def serve(request: bytes) -> bytes:
         time.sleep(1.5)
