@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+from edl_labs.plots.free_labels import Corners, Label, Spot, box, write_labels
 from edl_labs.plots.style import BLUE, COLOURS, GREY, ORANGE, TEXT, dress
 from edl_labs.roofline._place import Placed, Point, place_all, you_are_here
 from edl_labs.roofline.machine_ceilings import Machine
@@ -22,6 +23,9 @@ _MOST_NAMES = 8  # more would lie on one another
 _SPARE = tuple(colour for colour in COLOURS if colour not in (BLUE, ORANGE, GREY))
 _MARKERS = ("o", "s", "^", "D", "v")
 _SMALLEST, _LARGEST = 30.0, 420.0  # in points²: a dot that is seen, a disc that hides no neighbour
+_HEADROOM = 2.0  # above the highest roof: room for its label
+_ALONG = tuple(0.02 + 0.06 * step for step in range(16))  # shares of a line at which its label may begin
+_BELOW_PT = -34.0  # under the ticks and the name of the axis
 
 
 def roofline(
@@ -34,9 +38,10 @@ def roofline(
 ) -> Axes:
     """Attainable FLOP/s over intensity: slopes of memory levels, flat roofs of dtypes, ridge points, points.
 
-    A point's area grows with the time a step loses there, its bars are the interval of its time; the worst are named.
-    Below stands where you are, in words. AboveRoof where a point lies above its roof; points of no FLOPs have no place
-    in a log-log picture and are told in words alone. `dtypes` limits the flat roofs (those of the points, or all).
+    A point's area grows with the time a step loses there, its bars are the interval of its time; the worst are named,
+    as far as there is room. Below stands where you are, in words. AboveRoof where a point lies above its roof; points
+    of no FLOPs have no place in a log-log picture and are told in words alone. `dtypes` limits the flat roofs (those of
+    the points, or all).
     """
     placed = place_all(machine, points)
     shown = drawn(placed)
@@ -45,17 +50,23 @@ def roofline(
     _draw_slopes(axes, machine, max(roofs.values()), low)
     _draw_flats(axes, machine, roofs, high)
     colours = _module_colours(shown)
+    worst = max((p.lost_s for p in shown), default=0.0)
     for index, one in enumerate(shown):
-        _draw_point(axes, one, colours, index=index, worst=max(p.lost_s for p in shown))
-    _name_points(axes, shown[:_MOST_NAMES])
+        _draw_point(axes, one, colours, index=index, worst=worst)
     axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="arithmetic intensity, FLOP/B")
-    axes.set(ylabel="FLOP/s", title=title or f"{machine.name}, {machine.origin}")
+    bottom, top = axes.get_ylim()
+    axes.set(ylim=(bottom, top * _HEADROOM), ylabel="FLOP/s", title=title or f"{machine.name}, {machine.origin}")
     axes.yaxis.set_major_formatter(lambda value, _: si(value, "FLOP/s"))
     axes.grid(alpha=0.25, which="major")
     if placed:
         _say_where(axes, placed)
     _legend(axes, colours)
-    return dress(axes)
+    dress(axes)
+    axes.figure.draw_without_rendering()  # type: ignore[union-attr]  # labels are laid out on axes of their final size
+    names = [*_flat_labels(machine, roofs, low, high), *_slope_labels(axes, machine, max(roofs.values()), low)]
+    names += [*_ridge_labels(machine, roofs), *_point_labels(shown[:_MOST_NAMES], worst)]
+    write_labels(axes, names, around=_kept_free(axes, shown, worst))
+    return axes
 
 
 def draw_count(axes: Axes, count: Count) -> Axes:
@@ -107,12 +118,9 @@ def _span(machine: Machine, shown: Sequence[Placed], roofs: dict[str, float]) ->
 
 def _draw_slopes(axes: Axes, machine: Machine, top: float, low: float) -> None:
     """One line for each memory level's fastest pattern; slower patterns of main memory dotted."""
-    for place, level in enumerate(machine.levels):
+    for level in machine.levels:
         slope = level.ceiling().rate
         axes.plot([low, top / slope], [low * slope, top], color=BLUE, linewidth=1.7 if level is machine.memory else 1.0)
-        label = f"{level.name} {level.fastest}, {byte_rate(slope)}"
-        at = low * 1.3 * 2.4 ** (len(machine.levels) - 1 - place)
-        axes.text(at, at * slope * 1.12, label, color=BLUE, fontsize=7, rotation=_angle(axes), rotation_mode="anchor")
     main = machine.memory
     for pattern, ceiling in main.bandwidth.items():
         if pattern != main.fastest:
@@ -120,21 +128,95 @@ def _draw_slopes(axes: Axes, machine: Machine, top: float, low: float) -> None:
 
 
 def _draw_flats(axes: Axes, machine: Machine, roofs: dict[str, float], high: float) -> None:
-    for rate, names in _same(roofs).items():
+    for rate in _same(roofs):
         ridge = rate / machine.memory.ceiling().rate
         nearest = rate / machine.levels[0].ceiling().rate
         axes.plot([nearest, high], [rate, rate], color=ORANGE, linewidth=1.7)
-        axes.text(high * 0.95, rate * 1.06, f"{names} {flop_rate(rate)}", color=ORANGE, fontsize=7, ha="right")
         axes.plot([ridge], [rate], "o", color=ORANGE, markersize=4, markerfacecolor="none")
-        axes.annotate(
-            f"ridge {ridge:.3g}", (ridge, rate), (0, 5), textcoords="offset points", fontsize=7, color=TEXT, ha="right"
+
+
+def _slope_labels(axes: Axes, machine: Machine, top: float, low: float) -> list[Label]:
+    """Along each slope, above it or below, from its foot upwards."""
+    labels = []
+    for level in machine.levels:
+        slope = level.ceiling().rate
+        ends = axes.transData.transform([(low, low * slope), (top / slope, top)])
+        angle = math.degrees(math.atan2(ends[1][1] - ends[0][1], ends[1][0] - ends[0][0]))
+        across = (-math.sin(math.radians(angle)), math.cos(math.radians(angle)))
+        spots = []
+        for share in _ALONG:
+            at = low * (top / slope / low) ** share
+            spots.append(Spot(at, at * slope, 2 * across[0], 2 * across[1], angle=angle))
+            spots.append(Spot(at, at * slope, -2 * across[0], -2 * across[1], va="top", angle=angle))
+        labels.append(Label(f"{level.name} {level.fastest}, {byte_rate(slope)}", spots, BLUE))
+    return labels
+
+
+def _flat_labels(machine: Machine, roofs: dict[str, float], low: float, high: float) -> list[Label]:
+    """Above each roof or below it, from its right end leftwards."""
+    labels = []
+    for rate, names in _same(roofs).items():
+        nearest = max(low, rate / machine.levels[0].ceiling().rate)
+        spots = []
+        for share in _ALONG:
+            at = high * (nearest / high) ** share
+            spots.append(Spot(at, rate, 0.0, 2.0, ha="right"))
+            spots.append(Spot(at, rate, 0.0, -2.0, ha="right", va="top"))
+        labels.append(Label(f"{names} {flop_rate(rate)}", spots, ORANGE))
+    return labels
+
+
+def _ridge_labels(machine: Machine, roofs: dict[str, float]) -> list[Label]:
+    labels = []
+    for rate in _same(roofs):
+        ridge = rate / machine.memory.ceiling().rate
+        spots = _around(ridge, rate, (3.0, 10.0, 20.0, 34.0, 48.0), _CORNERS + _BESIDE)  # beside it is the roof
+        labels.append(Label(f"ridge {ridge:.3g}", spots, TEXT))
+    return labels
+
+
+def _point_labels(shown: Sequence[Placed], worst: float) -> list[Label]:
+    labels = []
+    for one in shown:
+        name = f"{one.point.module}.{one.point.name}" if one.point.module else one.point.name
+        clear_pt = _radius_pt(one, worst) + 3
+        spots = _around(
+            _intensity(one), one.point.flop_per_s, (clear_pt, clear_pt + 8, clear_pt + 18), _BESIDE + _CORNERS
         )
+        labels.append(Label(name, spots, TEXT, must_be_seen=False))
+    return labels
+
+
+_BESIDE = (("left", 1, "center", 0), ("right", -1, "center", 0), ("center", 0, "bottom", 1), ("center", 0, "top", -1))
+_CORNERS = (("right", -1, "bottom", 1), ("left", 1, "top", -1), ("left", 1, "bottom", 1), ("right", -1, "top", -1))
+
+
+def _around(
+    x: float, y: float, distances_pt: Sequence[float], sides: Sequence[tuple[str, int, str, int]]
+) -> list[Spot]:
+    """Places about a point, near ones first: on which side of it, and which side of the text lies there."""
+    return [
+        Spot(x, y, right * distance, up * distance, ha, va) for distance in distances_pt for ha, right, va, up in sides
+    ]
+
+
+def _kept_free(axes: Axes, shown: Sequence[Placed], worst: float) -> list[Corners]:
+    """Where points and the legend are."""
+    kept, dots = [], axes.figure.dpi / 72
+    for one in shown:
+        x, y = axes.transData.transform((_intensity(one), one.point.flop_per_s))
+        reach = _radius_pt(one, worst) * dots
+        kept.append(box(x - reach, y - reach, x + reach, y + reach))
+    legend = axes.get_legend()
+    if legend is not None:
+        area = legend.get_window_extent()
+        kept.append(box(area.x0, area.y0, area.x1, area.y1))
+    return kept
 
 
 def _draw_point(axes: Axes, one: Placed, colours: dict[str, str], *, index: int, worst: float) -> None:
     point, x = one.point, _intensity(one)
-    share = one.lost_s / worst if worst else 0.0
-    area = _SMALLEST + (_LARGEST - _SMALLEST) * share
+    area = _area(one, worst)
     colour = colours[point.module]
     # A measurement with too few blocks bounds its time on no side: there is no end to draw a bar to.
     bounded = point.low_s > 0 and math.isfinite(point.high_s)
@@ -148,17 +230,18 @@ def _draw_point(axes: Axes, one: Placed, colours: dict[str, str], *, index: int,
     drawn.set_gid(f"point-{index}")
 
 
-def _name_points(axes: Axes, shown: Sequence[Placed]) -> None:
-    for place, one in enumerate(shown):
-        name = f"{one.point.module}.{one.point.name}" if one.point.module else one.point.name
-        is_left = place % 2 == 1
-        offset, side = ((-9, -3), "right") if is_left else ((9, -3), "left")
-        spot = (_intensity(one), one.point.flop_per_s)
-        axes.annotate(name, spot, offset, textcoords="offset points", fontsize=7, color=TEXT, ha=side)
+def _area(one: Placed, worst: float) -> float:
+    share = one.lost_s / worst if worst else 0.0
+    return _SMALLEST + (_LARGEST - _SMALLEST) * share
+
+
+def _radius_pt(one: Placed, worst: float) -> float:
+    return math.sqrt(_area(one, worst)) / 2
 
 
 def _say_where(axes: Axes, placed: Sequence[Placed]) -> None:
-    axes.text(0.0, -0.17, you_are_here(placed), transform=axes.transAxes, fontsize=7.5, color=TEXT, va="top")
+    below = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    axes.annotate(you_are_here(placed), (0, 0), (0, _BELOW_PT), **below, fontsize=7.5, color=TEXT, va="top")
 
 
 def _legend(axes: Axes, colours: dict[str, str]) -> None:
@@ -189,8 +272,3 @@ def _same(roofs: dict[str, float]) -> dict[float, str]:
 
 def _intensity(one: Placed) -> float:
     return one.point.work.intensity_flop_per_byte
-
-
-def _angle(axes: Axes) -> float:
-    # Slopes are parallel on log-log axes; the exact angle depends on the window, near enough is readable.
-    return 38.0
