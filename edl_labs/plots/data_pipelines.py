@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, COLOURS, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, TEXT, dress
+from edl_labs.plots.style import BLUE, COLOURS, GREEN, GREY, HATCHING, MARKS, ON_COLOUR, ORANGE, PURPLE, TEXT, dress
 from edl_labs.units import percent, seconds, si
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from edl_labs.pipeline.loader_model import LoaderModel
     from edl_labs.virtual import Timeline
 
-# Colour is never the only sign: waiting is hatched, reading dotted.
+# Colour is never the only sign: what shares a row has another hatch.
 KINDS = {
-    "cpu": (GREEN, "", "works on a core"),
+    "cpu": (GREEN, "\\\\", "works on a core"),
     "wait": (GREY, "////", "waits"),
     "read": (PURPLE, "..", "disk reads"),
     "step": (BLUE, "", "step"),
 }
-_MARKS = "osD^v<>"
+_DASHES = ("--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
 def draw_workers(axes: Axes, line: Timeline, *, end_s: float | None = None, title: str = "") -> Axes:
@@ -37,7 +37,7 @@ def draw_workers(axes: Axes, line: Timeline, *, end_s: float | None = None, titl
     for kind, (colour, hatch, _) in KINDS.items():
         for place, row in enumerate(rows):
             bars = [(s.start_s, s.end_s - s.start_s) for s in shown if s.row == row and s.kind == kind]
-            edge = ON_COLOUR if hatch or len(bars) < 200 else colour
+            edge = HATCHING if hatch else ON_COLOUR if len(bars) < 200 else colour
             axes.broken_barh(bars, (place - 0.35, 0.7), facecolor=colour, edgecolor=edge, hatch=hatch, linewidth=0.3)
     axes.set(xlim=(0, stop_s), ylim=(max(len(rows), 1) - 0.5, -0.5))
     axes.set_title(title, fontsize="small")
@@ -57,7 +57,7 @@ def draw_ladder(axes: Axes, ladder: Ladder) -> Axes:
     names = [rung.name for rung in ladder.rungs]
     places = range(len(names))
     for place, rung in zip(places, ladder.rungs, strict=True):
-        axes.barh([place], [rung.alone_s], color=BLUE if rung.where == "worker" else ORANGE, height=0.6)
+        axes.barh([place], [rung.alone_s], height=0.6, **_rung_look(rung.where))
         axes.plot([rung.low_s, rung.high_s], [place, place], color=TEXT, linewidth=1.2)
         axes.annotate(
             seconds(rung.alone_s),
@@ -71,11 +71,16 @@ def draw_ladder(axes: Axes, ladder: Ladder) -> Axes:
     axes.set_yticks(places, names)
     axes.set(ylim=(len(names) - 0.5, -0.5), xlabel=f"time a sample (page cache {ladder.cache})")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
-    axes.plot([], [], color=BLUE, linewidth=6, label="in a worker, alone")
+    axes.barh([0], [0], label="in a worker, alone", **_rung_look("worker"))
     if any(rung.where == "main" for rung in ladder.rungs):
-        axes.plot([], [], color=ORANGE, linewidth=6, label="in the main process, alone")
+        axes.barh([0], [0], label="in the main process, alone", **_rung_look("main"))
     axes.legend(fontsize="small", labelcolor=TEXT)
     return axes
+
+
+def _rung_look(where: str) -> dict[str, Any]:
+    colour, hatch = (BLUE, "") if where == "worker" else (ORANGE, "//")
+    return {"color": colour, "hatch": hatch, "edgecolor": HATCHING, "linewidth": 0}
 
 
 def draw_prediction(
@@ -93,9 +98,9 @@ def draw_prediction(
             axes.plot(
                 points,
                 [values[n] for n in points],
-                "--",
+                linestyle=_DASHES[number % len(_DASHES)],
                 color=COLOURS[number % len(COLOURS)],
-                linewidth=1,
+                linewidth=1.2,
                 label=f"{name} allows",
             )
     axes.plot(workers, [predicted[n] for n in workers], "-", color=BLUE, label="predicted")
@@ -127,7 +132,7 @@ def draw_decoders(axes: Axes, ranks: DecoderRanks) -> Axes:
         ends = [row.alone_per_s / highest_alone, row.loader_per_s / highest_loader]
         colour = COLOURS[number % len(COLOURS)]
         style = "-" if row.name in moved else ":"
-        axes.plot([0, 1], ends, style, marker=_MARKS[number % len(_MARKS)], color=colour)
+        axes.plot([0, 1], ends, style, marker=MARKS[number % len(MARKS)], color=colour)
     for side, rank, rate in ((0, "alone_rank", "alone_per_s"), (1, "loader_rank", "loader_per_s")):
         _column_labels(axes, ranks, side=side, rank=rank, rate=rate)
     axes.set_xticks([0, 1], ["one thread alone", f"DataLoader, {ranks.workers} workers"])
@@ -158,7 +163,7 @@ def draw_frontier(axes: Axes, frontier: Frontier) -> Axes:
     for number, method in enumerate(dict.fromkeys(point.method for point in frontier.points)):
         points = [point for point in frontier.points if point.method == method]
         x, y = [p.randomness for p in points], [p.waste.fraction for p in points]
-        colour, mark = COLOURS[number % len(COLOURS)], _MARKS[number % len(_MARKS)]
+        colour, mark = COLOURS[number % len(COLOURS)], MARKS[number % len(MARKS)]
         axes.plot(x, y, "-", color=colour, linewidth=1)
         sizes = [140 * (p.sample_per_s / highest) ** 2 for p in points]
         axes.scatter(x, y, s=sizes, color=colour, marker=mark, label=method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
+from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
 from edl_labs.units import byte_count
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ _COLOURS = {
     "parameters": GREY, "inputs": TEXT, "gradients": ORANGE, "optimizer": PURPLE, "activations": BLUE,
     "cast cache": GREEN, "temporaries": RED,
 }  # fmt: skip
+_HATCHES = dict(zip(_COLOURS, ("", "..", "//", "xx", "\\\\", "oo", "++"), strict=True))
 _IN_USE, _HOLE, _WAITING = BLUE, ORANGE, PURPLE
 _ROW_BYTES = 32 << 20  # a row of the map holds the largest segment of common steps' small tensors
 
@@ -24,7 +25,9 @@ def draw_memory_plan(axes: Axes, plan: Any, *, title: str | None = None) -> Axes
     places = range(len(moments))
     shown = [name for name in _COLOURS if any(moment.held_bytes.get(name) for moment in moments)]
     stacks = [[moment.held_bytes.get(name, 0) for moment in moments] for name in shown]
-    axes.stackplot(places, stacks, labels=shown, colors=[_COLOURS[name] for name in shown], step="post", linewidth=0)
+    colours, hatches = [_COLOURS[name] for name in shown], [_HATCHES[name] for name in shown]
+    look: dict[str, Any] = {"colors": colours, "hatch": hatches, "edgecolor": HATCHING, "linewidth": 0}
+    axes.stackplot(places, stacks, labels=shown, step="post", **look)
     at = max(places, key=lambda place: moments[place].total_bytes)
     category = max(plan.peak.held_bytes, key=lambda name: plan.peak.held_bytes[name])
     owner = f", most in {plan.owners[0][0]}" if plan.owners and plan.owners[0][0] and category == "activations" else ""
@@ -53,7 +56,7 @@ def draw_segments(axes: Axes, replay: Any, *, title: str | None = None) -> Axes:
     for row, segment in enumerate(rows):
         for block in segment.blocks:
             colour = {"in use": _IN_USE, "free": _HOLE}.get(block.state, _WAITING)
-            hatch = "//" if block.state == "free" else None
+            hatch = {"in use": None, "free": "//"}.get(block.state, "..")
             left, size = (block.address - segment.blocks[0].address) / 2**20, block.size_bytes / 2**20
             axes.barh(row, size, left=left, height=0.7, color=colour, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0.8)
     widest = max((segment.size_bytes for segment in rows), default=_ROW_BYTES) / 2**20
@@ -64,7 +67,8 @@ def draw_segments(axes: Axes, replay: Any, *, title: str | None = None) -> Axes:
     axes.set(xlabel="place in the segment [MiB]", title=title or found)
     for name, colour in (("in use", _IN_USE), ("hole", _HOLE), ("awaits a stream", _WAITING)):
         if name != "awaits a stream" or any(b.state.startswith("await") for s in rows for b in s.blocks):
-            axes.barh([0], [0], color=colour, label=name, hatch="//" if name == "hole" else None, edgecolor=ON_COLOUR)
+            hatch = {"in use": None, "hole": "//"}.get(name, "..")
+            axes.barh([0], [0], color=colour, label=name, hatch=hatch, edgecolor=ON_COLOUR)
     return _finished(axes)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edl_labs.numerics._float_format import FloatFormat, float_format
-from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
+from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
 from edl_labs.units import percent
 
 if TYPE_CHECKING:
@@ -82,14 +82,15 @@ def draw_ranges(axes: Axes, formats: Sequence[Any]) -> Axes:
     chosen = [float_format(fmt) for fmt in formats]
     for row, fmt in enumerate(chosen):
         low, normal, high = (np.log2(v) for v in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.largest))
-        axes.barh(row, normal - low, left=low, height=0.5, color=ORANGE)
+        subnormal: dict[str, Any] = {"color": ORANGE, "hatch": "//", "edgecolor": HATCHING, "linewidth": 0}
+        axes.barh(row, normal - low, left=low, height=0.5, **subnormal)
         axes.barh(row, high - normal, left=normal, height=0.5, color=BLUE)
         bits = "1 mantissa bit" if fmt.mantissa_bits == 1 else f"{fmt.mantissa_bits} mantissa bits"
         axes.annotate(
             bits, (high, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small", color=TEXT
         )
     axes.set_yticks(range(len(chosen)), [fmt.name for fmt in chosen])
-    axes.set(xlabel="log2 |value|", title="range: subnormal (orange) and normal values")
+    axes.set(xlabel="log2 |value|", title="range: subnormal (hatched) and normal values")
     axes.margins(x=0.2)
     axes.invert_yaxis()
     return dress(axes)
@@ -103,7 +104,9 @@ def draw_bits(axes: Axes, fmt: Any, bits: int) -> Axes:
         one = bits >> (fmt.bits - 1 - place) & 1
         axes.bar(place, 1, width=0.92, color=colour, alpha=1.0 if one else 0.35, linewidth=0)
         axes.text(place, 0.5, str(one), ha="center", va="center", color=ON_COLOUR if one else TEXT, fontsize="large")
-    axes.set(xlim=(-0.6, fmt.bits - 0.4), ylim=(0, 1), xticks=[], yticks=[], title=_pattern_title(fmt, bits))
+    axes.set(xlim=(-0.6, fmt.bits - 0.4), ylim=(0, 1), yticks=[], title=_pattern_title(fmt, bits))
+    axes.set_xticks(*_field_names(fmt))
+    axes.tick_params(length=0)
     dress(axes)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -111,26 +114,40 @@ def draw_bits(axes: Axes, fmt: Any, bits: int) -> Axes:
 
 
 def draw_memory(axes: Axes, recipes: Mapping[str, ParameterBytes]) -> Axes:
-    """Bytes per parameter of several recipes as stacked bars, what is only transient hatched."""
-    parts = (("weights", BLUE), ("master", GREEN), ("gradients", ORANGE), ("optimizer", PURPLE), ("transient", GREY))
+    """Bytes per parameter of several recipes as stacked bars, a colour and a hatch for each part."""
+    parts = (
+        *(("weights", BLUE, ""), ("master", GREEN, "\\\\"), ("gradients", ORANGE, "..")),
+        *(("optimizer", PURPLE, "xx"), ("transient", GREY, "//")),
+    )
     for row, found in enumerate(recipes.values()):
         left = 0.0
-        for part, colour in parts:
+        for part, colour, hatch in parts:
             width = getattr(found, part)
-            hatch = "//" if part == "transient" else None
-            axes.barh(row, width, left=left, height=0.6, color=colour, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0.6)
+            look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": HATCHING, "linewidth": 0.6}
+            axes.barh(row, width, left=left, height=0.6, **look)
             if width >= 1:
                 axes.text(
                     left + width / 2, row, f"{width:g}", ha="center", va="center", color=ON_COLOUR, fontsize="small"
                 )
             left += width
-    for part, colour in parts:
-        axes.barh(0, 0, color=colour, label=part)
+    for part, colour, hatch in parts:
+        axes.barh(0, 0, color=colour, hatch=hatch, edgecolor=HATCHING, label=part)
     axes.set_yticks(range(len(recipes)), list(recipes))
     axes.set(xlabel="bytes a parameter", title="what a parameter costs on each GPU")
     axes.legend(labelcolor=TEXT, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes.invert_yaxis()
     return dress(axes)
+
+
+def _field_names(fmt: FloatFormat) -> tuple[list[float], list[str]]:
+    """The middle of each field of a pattern, and its name."""
+    places, names, begin = [], [], 0
+    for name, bits in (("sign", int(fmt.signed)), ("exponent", fmt.exponent_bits), ("fraction", fmt.mantissa_bits)):
+        if bits:
+            places.append(begin + (bits - 1) / 2)
+            names.append(name)
+        begin += bits
+    return places, names
 
 
 def _pattern_title(fmt: FloatFormat, bits: int) -> str:

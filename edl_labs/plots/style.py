@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [  # plots and labs take their colours from here
-    "BLUE", "COLOURS", "GREEN", "GREY", "ON_COLOUR", "ORANGE", "PURPLE", "RED", "TEXT",
+    "BLUE", "COLOURS", "GREEN", "GREY", "HATCHING", "MARKS", "ON_COLOUR", "ORANGE", "PURPLE", "RED", "TEXT",
     "alt_text", "dress", "look", "parameters", "subplots",
 ]  # fmt: skip
 COLOURS = SERIES
+HATCHING = (1.0, 1.0, 1.0, 0.5)
+"""Strokes of a hatch on any of the colours: seen, and faint enough to read a name on them."""
+MARKS = "osD^v<>"
+"""Shapes beside the colours of series, so that nobody has to tell them by colour."""
 
 
 def parameters() -> Any:
@@ -119,6 +123,8 @@ def _speak_in_notebooks() -> None:
         return
 
     def spoken(figure: Figure) -> Any:
+        if getattr(figure, "reads_on_any_page", False):
+            _write_in_grey(figure)
         picture = draw(figure)
         data, metadata = picture if isinstance(picture, tuple) else (picture, {})
         return (data, {**metadata, "alt": alt_text(figure)}) if data is not None else picture
@@ -126,6 +132,16 @@ def _speak_in_notebooks() -> None:
     spoken.speaks = True  # type: ignore[attr-defined]
     formatter.for_type(Figure, spoken)
     _keep_the_pages_background()
+
+
+def _write_in_grey(figure: Figure) -> None:
+    """What was written after the look had ended, such as a legend, is black: nobody reads it on a dark page."""
+    from matplotlib.colors import to_hex
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        if to_hex(text.get_color()) == "#000000":
+            text.set_color(TEXT)
 
 
 def _keep_the_pages_background() -> None:

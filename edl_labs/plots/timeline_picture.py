@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from edl_labs.plots.style import BLUE, GREEN, GREY, ON_COLOUR, ORANGE, PURPLE, TEXT, dress
+from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
 from edl_labs.units import seconds
 
 if TYPE_CHECKING:
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
     from edl_labs.virtual.timeline import Span, Timeline
 
-# Colour is never the only sign: waiting is hatched, and the rows tell the rest.
+# Colour is never the only sign: what shares a row has another hatch.
 KINDS = {
     "call": (ORANGE, "", "host calls"),
-    "work": (GREEN, "", "host works"),
+    "work": (GREEN, "\\\\", "host works"),
+    "load": (RED, "xx", "host loads"),
     "wait": (GREY, "////", "host waits"),
     "kernel": (BLUE, "", "kernels"),
     "copy": (PURPLE, "..", "copies"),
@@ -69,7 +70,7 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
                 wide,
                 (place - _HEIGHT / 2, _HEIGHT),
                 facecolor=colour,
-                edgecolor=ON_COLOUR if hatch else colour,
+                edgecolor=HATCHING if hatch else colour,
                 hatch=hatch,
                 linewidth=0.0 if hatch else 0.4,
             )
@@ -112,7 +113,7 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
     from matplotlib.patches import Patch
 
     handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=ON_COLOUR if hatch else colour, label=label)
+        Patch(facecolor=colour, hatch=hatch, edgecolor=HATCHING if hatch else colour, label=label)
         for kind, (colour, hatch, label) in KINDS.items()
         if kind in kinds
     ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, GREEN, GREY, ORANGE, RED, TEXT
+from edl_labs.plots.style import BLUE, GREEN, GREY, MARKS, ORANGE, RED, TEXT
 from edl_labs.units import percent, ratio_text, seconds, time_text
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def sweep(axes: Axes, result: Sweep, *, x: str, logarithmic: bool = True) -> Axe
         taken = [m for _, m in points]
         low = [_finite(m.median_s - m.low_s) for m in taken]
         high = [_finite(m.high_s - m.median_s) for m in taken]
-        marks = "osD^v<>"[number % 7]
+        mark = MARKS[number % len(MARKS)]
         axes.errorbar(
-            places, [m.median_s for m in taken], yerr=[low, high], marker=marks, capsize=3, label=label or None
+            places, [m.median_s for m in taken], yerr=[low, high], marker=mark, capsize=3, label=label or None
         )
     if len(_lines(result, x)) > 1:
         axes.legend(fontsize="small", labelcolor=TEXT)

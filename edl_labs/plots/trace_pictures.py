@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, GREEN, ON_COLOUR, ORANGE, PURPLE, TEXT, dress, subplots
+from edl_labs.plots.style import BLUE, GREEN, HATCHING, ON_COLOUR, ORANGE, PURPLE, TEXT, dress, subplots
 from edl_labs.plots.timeline_picture import draw_timeline
 from edl_labs.trace.analysed_trace import AnalysedTrace
 from edl_labs.trace.causes import BY_NAME, named_cause
@@ -99,7 +99,7 @@ def _stacked(
     return whole
 
 
-_PASSES = {"forward": GREEN, "backward": BLUE}
+_PASSES = {"forward": (GREEN, ""), "backward": (BLUE, "\\\\"), None: (ORANGE, "")}
 _CHARACTERS = 100  # small ones that a picture holds side by side
 
 
@@ -124,8 +124,9 @@ def draw_nested(axes: Axes, events: Iterable[Mapping[str, Any]], *, title: str =
 
 
 def _draw_event(axes: Axes, event: Any, begin_s: float, spent_s: float, *, depth: int, whole_s: float) -> None:
-    colour = _PASSES.get(event.get("cat"), ORANGE)
-    axes.barh(depth, spent_s, left=begin_s, height=0.9, color=colour, edgecolor=ON_COLOUR, linewidth=0.6)
+    colour, hatch = _PASSES.get(event.get("cat"), _PASSES[None])
+    look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": HATCHING, "linewidth": 0.6}
+    axes.barh(depth, spent_s, left=begin_s, height=0.9, **look)
     if whole_s and spent_s / whole_s * _CHARACTERS > len(event["name"]) + 1:
         place = begin_s + spent_s / 2, depth
         axes.text(*place, event["name"], color=ON_COLOUR, ha="center", va="center", fontsize="x-small", clip_on=True)
@@ -134,7 +135,11 @@ def _draw_event(axes: Axes, event: Any, begin_s: float, spent_s: float, *, depth
 def _passes_legend(axes: Axes, cats: set[Any]) -> None:
     from matplotlib.patches import Patch
 
-    handles = [Patch(facecolor=colour, label=cat) for cat, colour in _PASSES.items() if cat in cats]
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor=HATCHING, label=cat)
+        for cat, (colour, hatch) in _PASSES.items()
+        if cat is not None and cat in cats
+    ]
     if handles:
         axes.legend(
             handles=handles, loc="upper left", bbox_to_anchor=(0, -0.12), ncols=2, frameon=False, labelcolor=TEXT

@@ -45,7 +45,8 @@ _HEAD = ("function", "time per call", "time over the first", "verdict")
 
 def _html_row(side: Side, row: RatioRow | None, c: Comparison) -> str:
     ratio = ratio_text(row.ratio, row.low, row.high) if row else "1"
-    word = f'<b style="color:{_COLOURS[row.verdict]}">{row.verdict}</b>' if row else ""
+    # The word keeps the page's ink, which is read on any page; the colour is below it.
+    word = f'<b style="border-bottom:.2em solid {_COLOURS[row.verdict]}">{row.verdict}</b>' if row else ""
     cells = (escape(side.name), escape(side_time(side)), escape(ratio), word)
     return "<tr>" + "".join(f'<td style="text-align:left;padding:.1em .8em .1em 0">{t}</td>' for t in cells) + "</tr>"
 
@@ -95,7 +96,7 @@ def _stamp_lines(value: Measurement | Comparison) -> list[str]:
 
 def _mistake_html(mistake: Mistake) -> str:
     return (
-        f'<div style="margin-top:.3em"><b style="color:{WARN}">⚠ {escape(mistake.what)}</b>'
+        f'<div style="margin-top:.3em"><b style="border-bottom:.2em solid {WARN}">⚠ {escape(mistake.what)}</b>'
         f"<br><b>Why</b> {escape(mistake.why)}<br><b>Next</b> {escape(mistake.next)}</div>"
     )
 

@@ -65,8 +65,8 @@ def step_spans(step: Step, machine: VirtualMachine, *, count: int = 2) -> list[d
 
 
 def as_timeline(spans: Sequence[dict[str, Any]]) -> Timeline:
-    """Spans of `step_spans` as a timeline to draw; loading and Python are the host's work."""
-    kinds = {"load": "work", "python": "work"}
+    """Spans of `step_spans` as a timeline to draw; Python is the host's work."""
+    kinds = {"python": "work"}
     return Timeline(
         tuple(
             Span(s["row"], kinds.get(s["kind"], s["kind"]), s["name"], float(s["start_s"]), float(s["end_s"]))

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from edl_labs.plots import quantization
+from edl_labs.plots import quantization, style
+
+
+def _code_of(lab: str) -> list[str]:
+    notebook = Path(__file__).parents[3] / "labs" / lab / f"{lab}.ipynb"
+    cells = json.loads(notebook.read_text())["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 @pytest.fixture
@@ -30,6 +39,15 @@ def test_one_row_more_shows_the_decks_six_tiles(axes):
 
     assert "257 × 256: 6 tiles, 33.1 % wasted" == axes.get_title()
     assert (384, 0) == axes.get_ylim()
+
+
+def test_lab01_draws_each_grid_with_ticks_of_its_own():
+    """Axes that share a side share its ticks too: beside 257 rows, 256 would be told as 257."""
+    cell = next(cell for cell in _code_of("lab01_gpu_basics") if "tile_grid(right" in cell)
+    names: dict = {"style": style}
+    exec(cell, names)
+
+    assert [[0, 256], [0, 257]] == [list(names[side].get_yticks()) for side in ("left", "right")]
 
 
 def test_the_sawtooth_draws_the_values_it_is_given(axes):

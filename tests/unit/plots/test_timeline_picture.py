@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import matplotlib as mpl
 import pytest
@@ -11,8 +13,17 @@ mpl.use("agg")
 
 from matplotlib.figure import Figure
 
-from edl_labs.plots import style
+from edl_labs.palette import EXPONENT_BIT, FRACTION_BIT, ON_COLOUR, SIGN_BIT
+from edl_labs.plots import (
+    data_pipelines,
+    memory_pictures,
+    number_formats,
+    style,
+    timeline_picture,
+    trace_pictures,
+)
 from edl_labs.plots.timeline_picture import KINDS, draw_timeline
+from edl_labs.ui import timing_reports
 from edl_labs.virtual import Span, Timeline, VirtualGPU, VirtualMachine
 
 
@@ -41,7 +52,9 @@ def test_the_rows_are_the_host_then_streams_then_copy_engines():
 def test_every_kind_that_occurs_is_in_the_legend_and_no_other():
     axes = drawn(program().timeline)
 
-    assert [label for _, _, label in KINDS.values()] == [text.get_text() for text in axes.get_legend().get_texts()]
+    there = [label for kind, (_, _, label) in KINDS.items() if kind != "load"]  # which no VirtualGPU records
+
+    assert there == [text.get_text() for text in axes.get_legend().get_texts()]
     idle = drawn(Timeline((Span("stream 0", "kernel", "k", 0.0, 1.0),)))
     assert ["kernels"] == [text.get_text() for text in idle.get_legend().get_texts()]
 
@@ -127,6 +140,36 @@ def test_text_and_colours_stand_out_in_both_themes(background):
 
 def test_names_can_be_read_on_every_colour():
     assert all(3.8 < contrast(style.ON_COLOUR, colour) for colour in style.COLOURS)
+
+
+def test_what_shares_a_row_or_a_bar_has_another_hatch():
+    """Whoever sees no difference between green and orange tells them by their strokes."""
+    rows = [("call", "work", "load", "wait"), ("kernel", "copy")]
+    groups = {f"row {row[0]}": [timeline_picture.KINDS[kind][1] for kind in row] for row in rows}
+    groups["workers"] = [hatch for _, hatch, _ in data_pipelines.KINDS.values()]
+    groups["fates"] = [hatch for _, hatch in number_formats.FATES.values()]
+    groups["passes"] = [trace_pictures._PASSES[cat][1] for cat in ("forward", "backward")]
+    groups["memory"] = list(memory_pictures._HATCHES.values())
+
+    assert {} == {name: hatches for name, hatches in groups.items() if len(set(hatches)) < len(hatches)}
+
+
+def test_text_has_the_contrast_of_small_print_on_white_and_on_black():
+    """4.5 on both. On JupyterLab's dark page, #111111, no grey that also reads on white has more than 4.35."""
+    assert 4.5 <= min(contrast(style.TEXT, "#ffffff"), contrast(style.TEXT, "#000000"))
+    greys = [f"#{level:02x}{level:02x}{level:02x}" for level in range(256)]
+    assert 4.4 > max(min(contrast(grey, "#ffffff"), contrast(grey, "#111111")) for grey in greys)
+
+
+def test_text_on_buttons_has_it_too():
+    assert all(4.5 <= contrast(ON_COLOUR, bit) for bit in (SIGN_BIT, EXPONENT_BIT, FRACTION_BIT))
+
+
+def test_words_of_reports_have_the_pages_ink():
+    """No colour that marks good or bad reads on both pages at 4.5, so that none is a word's."""
+    source = Path(timing_reports.__file__).read_text()
+
+    assert not re.findall(r"[\"; ]color:\{", source)
 
 
 def test_no_two_colours_are_the_same():

@@ -70,7 +70,7 @@ def test_spans_draw_as_a_timeline():
     line = as_timeline(step_spans([host("load", 40e-6), launch(20e-6)], MACHINE))
 
     assert ("host", "stream 0") == line.rows
-    assert {"work", "call", "kernel"} == {span.kind for span in line.spans}
+    assert {"load", "call", "kernel"} == {span.kind for span in line.spans}
 
 
 def test_copies_of_two_streams_run_beside_each_other():
