@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from base64 import b64encode
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_DPI = 110  # sharp enough for a screen of today, and drawn while a slider moves
 
 
 class LiveOrStill:
@@ -33,16 +37,28 @@ class LiveOrStill:
 
     def _live(self) -> dict[str, Any]:
         try:
-            return dict(self.widget()._repr_mimebundle_())
+            return dict(speaking(self.widget())._repr_mimebundle_())
         except Exception:  # no ipywidgets, or no kernel to talk to: the still picture remains
             return {}
+
+
+def speaking(widget: Any) -> Any:
+    """The widget, with a script beside it that gives every slider of the page a name and a value to be heard."""
+    import ipywidgets
+
+    script = (Path(__file__).parent / "speaking_sliders.js").read_text(encoding="utf-8")
+    shown = {"output_type": "display_data", "data": {"application/javascript": script}, "metadata": {}}
+    return ipywidgets.VBox([widget, ipywidgets.Output(outputs=(shown,))])
 
 
 def png(figure: Figure) -> bytes:
     """A figure as the bytes of a PNG; the figure is closed."""
     import matplotlib.pyplot as plt
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
+    figure.set_dpi(_DPI)
+    # `savefig` would draw twice, once to lay the figure out; drawing does that as well, and a slider is quicker for it.
+    FigureCanvasAgg(figure).print_png(buffer)
     plt.close(figure)
     return buffer.getvalue()

@@ -64,6 +64,31 @@ def test_the_menus_redraw_the_picture():
     assert "layers.0.mlp.mm" not in picture.value
 
 
+def test_on_another_machine_the_same_operations_stand_where_they_would_be_at_best():
+    explorer = RooflineExplorer(
+        MACHINE,
+        POINTS,
+        others=["A100", Machine.simple("old", peak_flop_per_s={"fp32": 1e12}, bandwidth_byte_per_s=1e9)],
+    )
+    there = explorer.machines[1]
+    best = {point.name: point.time_s for point in explorer.at_best(there)}
+    box = explorer.widget()
+    menu = box.children[0].children[-1]
+    menu.value = there
+
+    assert ["m", there, "old"] == explorer.machines
+    assert best["softmax"] == bound(explorer.others[there], POINTS[2].work).time_s
+    assert "softmax" not in {point.name for point in explorer.at_best("old")}, "it has no roof for fp16"
+    assert "at best (computed)" in box.children[1].value
+    assert 'role="img" aria-label="Plot' in box.children[1].value
+
+
+def test_a_menu_with_nothing_to_choose_is_left_out():
+    box = RooflineExplorer(MACHINE, [point("mm", work.gemm(256, 256, 256), "")], others=["H200"]).widget()
+
+    assert ["machine"] == [menu.description for menu in box.children[0].children]
+
+
 def test_an_empty_choice_still_draws_the_machine():
     assert [] == [
         t for t in titles(RooflineExplorer(MACHINE, POINTS).svg(module="layers.1", dtype="fp32")) if t and "light" in t
