@@ -8,7 +8,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,23 @@ def best_device() -> str:
     torch = _torch()
     found = None if torch is None else _read(lambda: torch.accelerator.current_accelerator(check_available=True))
     return "cpu" if found is None else str(found.type)
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Within it, torch computes with `count` threads on the CPU, as many as before afterwards.
+
+    Small products are slower with several, and many times slower where other programs keep the cores busy: a thread
+    that waits for its share of a core holds up all others.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def describe(device: object = None, *, load_torch: bool = True) -> Device:

@@ -25,7 +25,9 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 launches = 1000
@@ -87,7 +89,8 @@ print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
 
 # %% solve="finish_times"
 def finish_times(program, *, launch_s):
-    """(host_s, device_s): when the host is through with `program`, and when the device is done."""
+    """(host_s, device_s): when the host is through
+    with `program`, and when the device is done."""
     ### BEGIN SOLUTION
     host_s = device_s = 0.0
     for name, duration_s in program:
@@ -131,7 +134,8 @@ with once_written("finish_times"):
 
 # %%
 def on_this_gpu(calls):
-    """Seconds per matrix product on this machine's GPU, without and with waiting for the device."""
+    """Seconds per matrix product on this machine's
+    GPU, without and with waiting for the device."""
     import torch
 
     clock, a = clock_for("cuda"), torch.randn(2048, 2048, device="cuda")
@@ -150,13 +154,21 @@ from edl_labs.hardware import recordings
 
 if best_device() == "cuda":
     at_once, drained = map(units.seconds, on_this_gpu(launches))
-    print(f"measured on {describe().device_name}: read at once {at_once} a call, after waiting {drained}")
+    print(
+        f"measured on {describe().device_name}: "
+        f"read at once {at_once} a call, after waiting {drained}"
+    )
 else:
     recording = recordings.find("async_launch")
     print(recording.title)
-    for count, *times_s in zip(recording.x, *(one.values for one in recording.series), strict=True):
+    for count, *times_s in zip(
+        recording.x, *(one.values for one in recording.series), strict=True
+    ):
         at_once, drained = (units.seconds(time_s / count) for time_s in times_s)
-        print(f"{count:>4} launches: read at once {at_once} a call, after waiting {drained}")
+        print(
+            f"{count:>4} launches: read at once {at_once} a call, "
+            f"after waiting {drained}"
+        )
 
 # %% [markdown]
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
@@ -173,9 +185,18 @@ else:
 
 # %%
 with once_written("finish_times"):
-    program = [("launch", 40e-6), ("host", 3e-6), ("launch", 40e-6), ("sync", 0.0), ("launch", 2e-6)]
+    program = [
+        ("launch", 40e-6),
+        ("host", 3e-6),
+        ("launch", 40e-6),
+        ("sync", 0.0),
+        ("launch", 2e-6),
+    ]
     gpu = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6))
-    does = {"launch": lambda s: gpu.launch("kernel", duration_s=s), "host": gpu.host_work}
+    does = {
+        "launch": lambda s: gpu.launch("kernel", duration_s=s),
+        "host": gpu.host_work,
+    }
     for operation, s in program:
         does[operation](s) if operation in does else gpu.synchronize()
     print("yours:", [units.seconds(t) for t in finish_times(program, launch_s=5e-6)])
@@ -223,7 +244,9 @@ def time_device(fn, gpu):
         return clock.now_s() - began_s
 
     calls = 1
-    run_s(calls)  # the first call makes a context and loads the kernel; each run leaves the device drained for the next
+    # The first call makes a context and loads the kernel. Each run leaves the device
+    # drained for the next.
+    run_s(calls)
     ends_s = run_s(calls)  # what is paid once is at most a run of one call
     while 0.02 * (elapsed_s := run_s(calls)) < clock.resolution_s + ends_s:
         calls += calls
@@ -246,11 +269,21 @@ with once_written("honest_timer"):
         import torch
 
         x = torch.randn(1 << 20, device="cuda")
-        real_s = time_device(lambda: torch.relu(x), SimpleNamespace(clock=clock_for("cuda")))
-        print("measured here: relu of a million numbers takes", units.seconds(real_s), "a call")
+        real_s = time_device(
+            lambda: torch.relu(x), SimpleNamespace(clock=clock_for("cuda"))
+        )
+        print(
+            "measured here: relu of a million numbers takes",
+            units.seconds(real_s),
+            "a call",
+        )
     gpu = VirtualGPU("H200")
     model_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
-    print("modelled H200: relu of a million numbers takes", units.seconds(model_s), "a call")
+    print(
+        "modelled H200: relu of a million numbers takes",
+        units.seconds(model_s),
+        "a call",
+    )
 
 # %% [markdown]
 # Eight megabytes over 4.8 TB/s would be 1.7 µs, but the time of a call is the launch. A kernel this small cannot be
@@ -273,7 +306,11 @@ def loop():
 
 
 with once_written("honest_timer"):
-    print("your timer:", units.seconds(time_device(loop, SimpleNamespace(clock=clock_for("cpu")))), "a call")
+    print(
+        "your timer:",
+        units.seconds(time_device(loop, SimpleNamespace(clock=clock_for("cpu")))),
+        "a call",
+    )
     print(measure(loop, budget_s=0.1, name="measure"))
     print(compare({"loop": loop, "sum": lambda: sum(range(1000))}, budget_s=0.1))
 
@@ -292,7 +329,11 @@ with once_written("honest_timer"):
     best_s = min(timeit.repeat(loop, number=1000, repeat=5)) / 1000
     print("timeit, the best of five:", units.seconds(best_s), "a call")
     timer = Timer("loop()", globals={"loop": loop})
-    print("torch.utils.benchmark, median:", units.seconds(timer.blocked_autorange(min_run_time=0.1).median), "a call")
+    print(
+        "torch.utils.benchmark, median:",
+        units.seconds(timer.blocked_autorange(min_run_time=0.1).median),
+        "a call",
+    )
 
 # %% [markdown]
 # `timeit` knows nothing of devices; torch's `Timer` waits for the GPU around each block. Both time one way at a time,
@@ -325,7 +366,8 @@ with once_written("honest_timer"):
 
 # %% given
 def report_of(timer, machine, *, true_s):
-    """What `timer(gpu, calls)` reports on fresh GPUs, in the form that name_fault gets."""
+    """What `timer(gpu, calls)` reports on fresh
+    GPUs, in the form that name_fault gets."""
     gpus = {calls: VirtualGPU(machine) for calls in (1, 4, 16, 64)}
     said = {calls: timer(gpu, calls) for calls, gpu in gpus.items()}
     return {
@@ -347,12 +389,17 @@ def hasty(gpu, calls):
     return (gpu.now_s() - start_s) / calls
 
 
-machine = VirtualMachine(launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7)
+machine = VirtualMachine(
+    launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7
+)
 example = report_of(hasty, machine, true_s=80e-6)
 for calls, said_s in zip(example["calls"], example["seconds_per_call"], strict=True):
     print(f"{calls:>3} calls: {units.seconds(said_s)} a call")
 for span in example["timeline"]:
-    print(f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}", units.seconds(span["start_s"]))
+    print(
+        f"{span['row']:>9} {span['kind']:>7} {span['name']:<12}",
+        units.seconds(span["start_s"]),
+    )
 
 # %% [markdown]
 # And this is what a wait for the wrong stream looks like: nothing runs there, so the wait is over at once, and the
@@ -362,14 +409,20 @@ for span in example["timeline"]:
 from edl_labs.plots import style
 from edl_labs.plots.timeline import draw_timeline
 
-two_streams = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm())
+two_streams = VirtualGPU(
+    VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm()
+)
 other_stream, begin_s = two_streams.Stream(), two_streams.now_s()
 for _ in range(4):
     two_streams.launch("kernel", duration_s=80e-6)
 other_stream.synchronize()
 told_s = (two_streams.now_s() - begin_s) / 4
 figure, axes = style.subplots(figsize=(9, 2.2))
-axes = draw_timeline(axes, two_streams.timeline, title=f"4 calls of 80 µs; told: {units.seconds(told_s)} a call")
+axes = draw_timeline(
+    axes,
+    two_streams.timeline,
+    title=f"4 calls of 80 µs; told: {units.seconds(told_s)} a call",
+)
 
 # %% [markdown]
 # (`hasty` has two faults at once; the reports that you get have one at most.) **Predict**, for each fault, how what is
@@ -397,7 +450,8 @@ def name_fault(report):
         return "sync per call"
     if min(report["seconds_per_call"]) < true_s:
         return "cache-warm"
-    return "cold first call" if any(span["name"].startswith("load") for span in before) else "none"
+    is_cold = any(span["name"].startswith("load") for span in before)
+    return "cold first call" if is_cold else "none"
     ### END SOLUTION
 
 
@@ -477,7 +531,9 @@ check("peak_from_clock")
 
 # %%
 moved_bytes, bandwidth = 3 * 256e6, 2039e9
-print(f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the very least")
+print(
+    f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the very least"
+)
 
 # %% [markdown]
 # A result above the speed of light is never luck. Something was not done, or not waited for, or the data lay in a
@@ -491,12 +547,18 @@ print(f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the ver
 
 
 # %% solve="faster_than_light"
-def fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s):
-    """The shortest possible time over `time_s`; ValueError when `time_s` is impossible."""
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
+    """The shortest possible time over `time_s`;
+    ValueError when `time_s` is impossible."""
     ### BEGIN SOLUTION
     bound_s = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s)
     if time_s < bound_s or time_s <= 0:
-        raise ValueError(f"{time_s:.3g} s is impossible: the machine needs {bound_s:.3g} s at least")
+        why = (
+            f"{time_s:.3g} s is impossible: the machine needs at least {bound_s:.3g} s"
+        )
+        raise ValueError(why)
     return bound_s / time_s
     ### END SOLUTION
 
@@ -518,7 +580,7 @@ check("faster_than_light")
 # %%
 from edl_labs.plots import quantization
 
-figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
 left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
 right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
@@ -532,10 +594,15 @@ right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
 # %% solve="tile_quantization"
 def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted, ragged): tiles that cover an m × n output, the wasted share, and the tiles that waste some."""
+    """(tiles, wasted, ragged): tiles that cover an m × n
+    output, the wasted share, and the tiles that waste some."""
     ### BEGIN SOLUTION
     tiles = -(-m // tile_m) * -(-n // tile_n)
-    return tiles, 1 - m * n / (tiles * tile_m * tile_n), tiles - (m // tile_m) * (n // tile_n)
+    return (
+        tiles,
+        1 - m * n / (tiles * tile_m * tile_n),
+        tiles - (m // tile_m) * (n // tile_n),
+    )
     ### END SOLUTION
 
 
@@ -559,7 +626,8 @@ check("tile_quantization")
 
 # %% solve="wave_quantization"
 def wave_report(tiles, *, sm_count):
-    """(waves, efficiency, spare): rounds of `sm_count` tiles, the share of their places that hold one, and the rest."""
+    """(waves, efficiency, spare): rounds of `sm_count` tiles,
+    the share of their places that hold one, and the rest."""
     ### BEGIN SOLUTION
     waves = -(-tiles // sm_count)
     return waves, tiles / (waves * sm_count), waves * sm_count - tiles
@@ -567,7 +635,8 @@ def wave_report(tiles, *, sm_count):
 
 
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
-    """The n from 1 to `bound` for which an m × n output makes the most of the machine."""
+    """The n from 1 to `bound` for which an m ×
+    n output makes the most of the machine."""
 
     ### BEGIN SOLUTION
     def useful_share(n):
@@ -587,7 +656,9 @@ with once_written("wave_quantization"):
     busy = [wave_report(count, sm_count=108)[1] for count in tiles]
     figure, axes = style.subplots(figsize=(9, 3.4))
     look = {"xlabel": "tiles", "title": "Waves on 108 SMs (computed)"}
-    axes = quantization.sawtooth(axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217))
+    axes = quantization.sawtooth(
+        axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217)
+    )
 
 # %% [markdown]
 # 109 tiles: 50.5 %. One tile too many halves the efficiency, and the first tooth that never falls below 90 % begins
@@ -599,8 +670,12 @@ with once_written("wave_quantization"):
 # %%
 with once_written("wave_quantization"):
     widths, shape = list(range(1, 4097)), {"tile_m": 256, "tile_n": 128}
-    waves = [wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths]
-    useful = [2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)]
+    waves = [
+        wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths
+    ]
+    useful = [
+        2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)
+    ]
     figure, axes = style.subplots(figsize=(9, 3.4))
     look = {"xlabel": "n", "title": "2048 × n on 108 SMs (computed)"}
     best = best_width(2048, bound=4096, sm_count=108, **shape)
@@ -641,7 +716,8 @@ FACTOR |= {f"{prefix}i": 1024**power for power, prefix in enumerate("KMGTP", 1)}
 
 # %% solve="petabyte"
 def transfer_s(size, rate, *, efficiency=1.0):
-    """Seconds to send `size` over a link of `rate`, of whose bits a share of `efficiency` carries data."""
+    """Seconds to send `size` over a link of `rate`, of
+    whose bits a share of `efficiency` carries data."""
 
     ### BEGIN SOLUTION
     def in_bytes(text):
@@ -685,7 +761,11 @@ def measured_rate(mebibytes, *, pinned):
     source = torch.ones(mebibytes << 20, dtype=torch.uint8)
     source = source.pin_memory() if pinned else source
     target = source.to("cuda")
-    copied = measure(lambda: target.copy_(source, non_blocking=True), clock=clock_for("cuda"), budget_s=0.2)
+    copied = measure(
+        lambda: target.copy_(source, non_blocking=True),
+        clock=clock_for("cuda"),
+        budget_s=0.2,
+    )
     return source.numel() / copied.median_s
 
 
@@ -699,10 +779,16 @@ else:
     recording = recordings.find("pinned_copies")
     print(recording.title)
     for nbytes, slow_s, fast_s in zip(
-        recording.x, recording.values("pageable"), recording.values("pinned"), strict=True
+        recording.x,
+        recording.values("pageable"),
+        recording.values("pinned"),
+        strict=True,
     ):
         rates = (units.byte_rate(nbytes / time_s) for time_s in (slow_s, fast_s))
-        print(f"{units.byte_count(nbytes):>8}: pageable {next(rates):>9}, pinned {next(rates):>9}")
+        print(
+            f"{units.byte_count(nbytes):>8}: "
+            f"pageable {next(rates):>9}, pinned {next(rates):>9}"
+        )
 
 # %% [markdown]
 # A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works beside
@@ -732,7 +818,8 @@ else:
 
 # %% solve="transfer_overlap"
 def run_overlapped(gpu, nbytes, *, load, kernel):
-    """The host buffer with the result of `kernel` on `nbytes` of input, copies and kernels overlapping."""
+    """The host buffer with the result of `kernel` on
+    `nbytes` of input, copies and kernels overlapping."""
 
     ### BEGIN SOLUTION
     def run(machine, chunks):
@@ -771,7 +858,13 @@ def load(gpu, buffer):
 
 
 def kernel(gpu, dst, src):
-    gpu.launch("scale", duration_s=3e-6 + src.nbytes / 27e9, reads=src, writes=dst, elementwise=True)
+    gpu.launch(
+        "scale",
+        duration_s=3e-6 + src.nbytes / 27e9,
+        reads=src,
+        writes=dst,
+        elementwise=True,
+    )
 
 
 def one_after_another(gpu, nbytes, *, load, kernel):
@@ -796,7 +889,8 @@ with once_written("transfer_overlap"):
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (name, line) in zip(rows, lines.items(), strict=True):
         hidden = units.percent(line.hidden_copy_fraction, digits=2)
-        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, {hidden} of copying hidden"
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, "
+        title += f"{hidden} of copying hidden"
         axes = draw_timeline(axes, line, end_s=longest_s, title=title)
 
 # %% [markdown]

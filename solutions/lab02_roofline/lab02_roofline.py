@@ -25,7 +25,9 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 ceilings_s = 20.0
@@ -55,7 +57,11 @@ flop, moved_bytes = 2 * rows * columns, 4 * (rows * columns + columns + rows)
 memory_s, compute_s = moved_bytes / 300e9, flop / 6e12
 times = units.seconds(memory_s), units.seconds(compute_s)
 print("memory {}, arithmetic {}:".format(*times), f"{memory_s / compute_s:.0f} to 1")
-print("at best", units.flop_rate(flop / max(memory_s, compute_s), digits=5), "of 6 TFLOP/s")
+print(
+    "at best",
+    units.flop_rate(flop / max(memory_s, compute_s), digits=5),
+    "of 6 TFLOP/s",
+)
 
 # %% [markdown]
 # The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 5.1 % on the way; unrounded it is
@@ -113,7 +119,11 @@ def work_of(op):
     if kind == "layer_norm":
         count = op["rows"] * op["features"]
         return 8 * count, op["itemsize"] * 2 * count + narrow * 2 * op["features"]
-    sides = {"gemm": ("m", "k", "n"), "matvec": ("m", "n", None), "linear": ("batch", "inputs", "outputs")}[kind]
+    sides = {
+        "gemm": ("m", "k", "n"),
+        "matvec": ("m", "n", None),
+        "linear": ("batch", "inputs", "outputs"),
+    }[kind]
     m, k, n = (op[name] if name else 1 for name in sides)
     return 2 * m * k * n, op["itemsize"] * (m * k + m * n) + narrow * k * n
     ### END SOLUTION
@@ -124,7 +134,15 @@ check("intensity")
 
 # %%
 layer = {"kind": "linear", "inputs": 1024, "outputs": 4096, "itemsize": 2}
-image = {"batch": 1, "channels": 64, "size": 56, "kernel": 3, "stride": 1, "padding": 1, "itemsize": 2}
+image = {
+    "batch": 1,
+    "channels": 64,
+    "size": 56,
+    "kernel": 3,
+    "stride": 1,
+    "padding": 1,
+    "itemsize": 2,
+}
 table = {
     "linear, batch 512": layer | {"batch": 512},
     "linear, batch 1": layer | {"batch": 1},
@@ -176,9 +194,13 @@ def ridge_point(machine, dtype, level):
 
 
 def lower_bound(machine, work):
-    """(time_s, limiter): the shortest possible time, and "compute" or the memory level that takes it."""
+    """(time_s, limiter): the shortest possible time,
+    and "compute" or the memory level that takes it."""
     ### BEGIN SOLUTION
-    spent_s = {level: count / machine["bandwidth_byte_per_s"][level] for level, count in work["moved_bytes"].items()}
+    spent_s = {
+        level: count / machine["bandwidth_byte_per_s"][level]
+        for level, count in work["moved_bytes"].items()
+    }
     spent_s["compute"] = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
     limiter = max(spent_s, key=spent_s.get)
     return spent_s[limiter], limiter
@@ -194,9 +216,14 @@ with once_written("ridge_and_bound"):
     print(f"V100 ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
-        bound_s, limiter = lower_bound(v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}})
+        bound_s, limiter = lower_bound(
+            v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
+        )
         light = flop / bound_s / 125e12
-        print(f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8} {units.percent(light)} of the peak")
+        print(
+            f"{name:<20} at least {units.seconds(bound_s):>8}, "
+            f"by {limiter:<8} {units.percent(light)} of the peak"
+        )
 
 # %%
 from edl_labs import roofline
@@ -205,14 +232,21 @@ from edl_labs.plots.roofline import roofline as draw_roofline
 from edl_labs.roofline import Machine, Point, work
 
 with once_written("intensity"):
-    slide_machine = Machine.simple("V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9)
+    slide_machine = Machine.simple(
+        "V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9
+    )
     at_best = []
     for name, op in table.items():
         needed = work.Work(work_of(op)[0], 0, work_of(op)[1], "fp16", name)
         best_s = roofline.bound(slide_machine, needed).time_s
         at_best.append(Point(name, needed, best_s, best_s, best_s))
     figure, axes = style.subplots(figsize=(9, 4.6))
-    axes = draw_roofline(axes, slide_machine, at_best, title="The slide's table on a V100, at best (computed)")
+    axes = draw_roofline(
+        axes,
+        slide_machine,
+        at_best,
+        title="The slide's table on a V100, at best (computed)",
+    )
 
 # %% [markdown]
 # At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
@@ -237,14 +271,17 @@ for name in machine.unmeasured:
     print(f"{name:>6}: {machine.settings[name]}")
 for level in machine.levels:
     rates = (
-        f"{pattern} {units.byte_rate(one.rate)} ± {units.percent(one.half_width, digits=2)}"
+        f"{pattern} {units.byte_rate(one.rate)} ± "
+        f"{units.percent(one.half_width, digits=2)}"
         for pattern, one in level.bandwidth.items()
     )
     print(f"{level.name:>6}: {', '.join(rates)}")
 for dtype, peak in machine.matmul.items():
     doubt = units.percent(peak.half_width, digits=2)
     ridge = machine.ridge_flop_per_byte(dtype)
-    print(f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.3g} FLOP/B")
+    print(
+        f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.3g} FLOP/B"
+    )
 
 # %%
 figure, axes = style.subplots(figsize=(9, 4.6))
@@ -278,7 +315,8 @@ axes = draw_roofline(axes, machine, [])
 
 # %% solve="minibatch_crossover"
 def batch_at_ridge(inputs, outputs, *, ridge, itemsize):
-    """The batch at which the layer's intensity reaches `ridge`; math.inf when none is large enough."""
+    """The batch at which the layer's intensity reaches
+    `ridge`; math.inf when none is large enough."""
     ### BEGIN SOLUTION
     # 2 K N M / (b (K N + (K + N) M)) = ridge, solved for M
     gain = 2 * inputs * outputs - ridge * itemsize * (inputs + outputs)
@@ -300,16 +338,24 @@ check("minibatch_crossover")
 with once_written("minibatch_crossover"):
     print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
     for n in (64, 100, 213, 512, 1024, 2048, 10**6):
-        print(f"N = {n:>7}: compute-bound from M = {batch_at_ridge(n, n, ridge=20, itemsize=4):.1f}")
+        print(
+            f"N = {n:>7}: compute-bound from M = "
+            f"{batch_at_ridge(n, n, ridge=20, itemsize=4):.1f}"
+        )
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3.6))
 batches = [2**power for power in range(14)]
-for n in (64, 213, 1024):
-    axes.loglog(batches, [2 * n * m / (4 * (n + 2 * m)) for m in batches], marker="o", label=f"N = {n}")
-axes.axhline(20, color="gray", linestyle="--", label="ridge of 2015")
-axes.set(xlabel="minibatch M", ylabel="FLOP/B", title="Intensity of an N × N layer (computed)")
-legend = axes.legend(frameon=False, labelcolor="linecolor")
+for n, line in zip((64, 213, 1024), ("o-", "s--", "^:"), strict=True):
+    intensity = [2 * n * m / (4 * (n + 2 * m)) for m in batches]
+    axes.loglog(batches, intensity, line, label=f"N = {n}")
+axes.axhline(20, color=style.GREY, linestyle="-.", label="ridge of 2015")
+axes.set(
+    xlabel="minibatch M",
+    ylabel="FLOP/B",
+    title="Intensity of an N × N layer (computed)",
+)
+legend = axes.legend(frameon=False)
 
 # %% [markdown]
 # At N = 1024 the roofs meet at M = 43, not 64; the 64 of the slide belongs to N = 213. For wide layers, M tends to 40.
@@ -323,11 +369,15 @@ legend = axes.legend(frameon=False, labelcolor="linecolor")
 
 # %%
 with once_written("minibatch_crossover"):
-    step_floor = batch_at_ridge(1024, 1024, ridge=20, itemsize=4)  # below it a step takes as long as its weights do
+    # Below it a step takes as long as its weights do.
+    step_floor = batch_at_ridge(1024, 1024, ridge=20, itemsize=4)
     sizes = (8, 16, 32, 43, 64, 128, 256, 512)
     wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
     for m in sizes:
-        print(f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} times the shortest experiment")
+        print(
+            f"M = {m:>5}: "
+            f"{wall[m] / min(wall.values()):5.2f} times the shortest experiment"
+        )
 
 # %% [markdown]
 # Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. With other
@@ -349,13 +399,18 @@ with once_written("minibatch_crossover"):
 
 # %% solve="fused_or_not"
 def intensities(chain, *, size_bytes, keep):
-    """(unfused, fused) FLOP/B of a chain of steps, as kernels of their own and as one."""
+    """(unfused, fused) FLOP/B of a chain of
+    steps, as kernels of their own and as one."""
     ### BEGIN SOLUTION
     apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
     inside = {step["writes"] for step in chain}
-    together = {name for step in chain for name in step["reads"] if name not in inside} | set(keep)
+    together = {
+        name for step in chain for name in step["reads"] if name not in inside
+    } | set(keep)
     work = sum(step["flop"] for step in chain)
-    return tuple(work / sum(size_bytes[name] for name in moved) for moved in (apart, together))
+    return tuple(
+        work / sum(size_bytes[name] for name in moved) for moved in (apart, together)
+    )
     ### END SOLUTION
 
 
@@ -365,7 +420,12 @@ check("fused_or_not")
 # %%
 n, square = 512, 4 * 512 * 512
 chain = [
-    {"op": "multiply", "reads": ["A", "B"], "writes": "AB", "flop": n * n * (2 * n - 1)},
+    {
+        "op": "multiply",
+        "reads": ["A", "B"],
+        "writes": "AB",
+        "flop": n * n * (2 * n - 1),
+    },
     {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
 ]
 with once_written("fused_or_not"):
@@ -409,7 +469,9 @@ def count_block(shape):
     ### BEGIN SOLUTION
     rows, d = shape["batch"] * shape["tokens"], shape["width"]
     kv = d * shape["kv_heads"] // shape["heads"]
-    dense = 2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    dense = (
+        2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    )
     attention = 2 * 2 * rows * shape["tokens"] * d
     return dense + attention, (1 if shape["frozen"] else 2) * dense + 2 * attention
     ### END SOLUTION
@@ -433,22 +495,39 @@ from torch.nn import functional as F
 class Block(nn.Module):
     def __init__(self, width, *, heads, hidden):
         super().__init__()
-        self.heads, self.norm1, self.norm2 = heads, nn.LayerNorm(width), nn.LayerNorm(width)
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
 
     def forward(self, x):
-        parts = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
-        h = x + self.out(F.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2))
+        parts = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in self.qkv(self.norm1(x)).chunk(3, -1)
+        )
+        h = x + self.out(
+            F.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
+        )
         return h + self.down(F.gelu(self.up(self.norm2(h))))
 
 
 # %%
-shape = {"batch": 4, "tokens": 128, "width": width, "heads": 8, "kv_heads": 8, "hidden": 4 * width}
+shape = {
+    "batch": 4,
+    "tokens": 128,
+    "width": width,
+    "heads": 8,
+    "kv_heads": 8,
+    "hidden": 4 * width,
+}
 block = Block(width, heads=8, hidden=4 * width)
 x = torch.randn(4, 128, width, requires_grad=True)
 counted = roofline.count(block, x, backward=True)
-print("the counter: ", units.si(counted.contraction_flops, "FLOP", digits=5), "in products")
+print(
+    "the counter: ",
+    units.si(counted.contraction_flops, "FLOP", digits=5),
+    "in products",
+)
 elsewhere = counted.other_flops / (counted.contraction_flops + counted.other_flops)
 print("             ", units.percent(elsewhere, digits=2), "of all FLOPs elsewhere")
 with once_written("count_a_model"):
@@ -474,7 +553,12 @@ with once_written("count_a_model"):
 # add one operator of your own to both dicts.
 
 # %%
-predicted = {"product": 0.5, "small product": 0.5, "matrix × vector": 0.5, "conv 3×3": 0.5}
+predicted = {
+    "product": 0.5,
+    "small product": 0.5,
+    "matrix × vector": 0.5,
+    "conv 3×3": 0.5,
+}
 predicted |= {"relu": 0.5, "layer norm": 0.5, "gelu by hand": 0.5}
 
 # %%
@@ -486,16 +570,21 @@ from edl_labs.roofline import AboveRoof, place
 # %%
 with torch.device(best_device()):
     big, rows = torch.randn(64 * width, width), 64 * width
-    a, v, tiny = torch.randn(4 * width, 4 * width), torch.randn(4 * width), torch.randn(32, 32)
+    a, v = torch.randn(4 * width, 4 * width), torch.randn(4 * width)
+    tiny = torch.randn(32, 32)
     image, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
-conv, by_hand = work.conv2d(8, 64, 64, height=56, width=56, padding=1), work.elementwise(big.numel(), operations=5)
+conv = work.conv2d(8, 64, 64, height=56, width=56, padding=1)
+by_hand = work.elementwise(big.numel(), operations=5)
 operators = {
     "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
     "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
     "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
     "conv 3×3": (lambda: F.conv2d(image, filters, padding=1), conv),
     "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
-    "layer norm": (lambda: F.layer_norm(big, (width,)), work.norm(rows, width, affine=False)),
+    "layer norm": (
+        lambda: F.layer_norm(big, (width,)),
+        work.norm(rows, width, affine=False),
+    ),
     "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), by_hand),
 }
 
@@ -503,12 +592,15 @@ operators = {
 clock, points = clock_for(best_device()), []
 for name, (run, needed) in operators.items():
     time = measure(run, budget_s=measure_s, clock=clock, name=name)
-    interval = (time.low_s, time.high_s) if time.low_s > 0 and time.high_s < math.inf else ()
+    interval = (
+        (time.low_s, time.high_s) if time.low_s > 0 and time.high_s < math.inf else ()
+    )
     level = machine.level_of(needed.moved_bytes).name
     point = Point(name, needed, time.median_s, *interval, level=level)
     try:
         found = place(machine, point)
-        light = f"predicted {predicted.get(name, math.nan):.2f}, is {found.fraction_of_light:.2g} of light"
+        light = f"predicted {predicted.get(name, math.nan):.2f}, "
+        light += f"is {found.fraction_of_light:.2g} of light"
         print(f"{name:<16} {light}, limited by {found.bound.where}")
         points.append(point)
     except AboveRoof as refused:
@@ -518,10 +610,15 @@ for name, (run, needed) in operators.items():
 figure, axes = style.subplots(figsize=(9, 5.4))
 axes = draw_roofline(axes, machine, points)
 
+# %% [markdown]
+# Below, the pointer names a point and tells its story. **Predict:** a data-center GPU has tens of times the bandwidth
+# of a laptop, and tens of times the arithmetic. Which of these operators would be limited by arithmetic on an A100, and
+# which on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
+
 # %%
 from edl_labs.ui.roofline_widget import RooflineExplorer
 
-RooflineExplorer(machine, points)
+RooflineExplorer(machine, points, others=("A100", "H200"))
 
 # %% [markdown]
 # Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
@@ -564,9 +661,12 @@ RooflineExplorer(machine, points)
 
 # %% solve="amdahl"
 def speedup(classes, faster):
-    """Old time over new time of the whole, when the classes in `faster` become that many times faster."""
+    """Old time over new time of the whole, when the
+    classes in `faster` become that many times faster."""
     ### BEGIN SOLUTION
-    return 1 / sum(row["time_share"] / faster.get(name, 1.0) for name, row in classes.items())
+    return 1 / sum(
+        row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()
+    )
     ### END SOLUTION
 
 
@@ -574,14 +674,27 @@ def speedup(classes, faster):
 check("amdahl")
 
 # %%
-slide = {"contraction": (0.9980, 0.610), "normalization": (0.0017, 0.255), "element-wise": (0.0003, 0.135)}
-classes = {name: {"flop_share": flop, "time_share": time} for name, (flop, time) in slide.items()}
+slide = {
+    "contraction": (0.9980, 0.610),
+    "normalization": (0.0017, 0.255),
+    "element-wise": (0.0003, 0.135),
+}
+classes = {
+    name: {"flop_share": flop, "time_share": time}
+    for name, (flop, time) in slide.items()
+}
 with once_written("amdahl"):
     for free in (["contraction"], ["normalization", "element-wise"]):
-        print(f"free {' and '.join(free)}: {speedup(classes, dict.fromkeys(free, math.inf)):.2f} times faster")
+        print(
+            f"free {' and '.join(free)}: "
+            f"{speedup(classes, dict.fromkeys(free, math.inf)):.2f} times faster"
+        )
     rate = {name: flop / time for name, (flop, time) in slide.items()}
     for name in ("normalization", "element-wise"):
-        print(f"{name} runs at 1 / {rate['contraction'] / rate[name]:.0f} of the FLOP/s of contractions")
+        print(
+            f"{name} runs at 1 / {rate['contraction'] / rate[name]:.0f} "
+            "of the FLOP/s of contractions"
+        )
 
 # %% [markdown]
 # Contractions do 99.8 % of the operations, and an infinitely fast tensor core wins a factor of 2.56. The 0.2 % that is
@@ -617,9 +730,15 @@ def diagnose(layer, machine):
     ### BEGIN SOLUTION
     if layer["kind"] in ("gemm", "linear"):
         tall, wide = ("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")
-        blocks = -(-layer[tall] // machine["tile_m"]) * -(-layer[wide] // machine["tile_n"])
+        blocks = -(-layer[tall] // machine["tile_m"]) * -(
+            -layer[wide] // machine["tile_n"]
+        )
     else:
-        count = layer["elements"] if layer["kind"] == "relu" else layer["rows"] * layer["features"]
+        count = (
+            layer["elements"]
+            if layer["kind"] == "relu"
+            else layer["rows"] * layer["features"]
+        )
         blocks = -(-count // machine["elements_per_block"])
     if blocks < machine["sms"]:
         return "latency"
@@ -636,10 +755,18 @@ check("diagnose")
 a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
 a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
 with once_written("diagnose"):
-    for m, n, k in ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128), (8192, 8192, 8192)):
+    for m, n, k in (
+        (1024, 1024, 65536),
+        (8192, 128, 8192),
+        (8192, 8192, 128),
+        (8192, 8192, 8192),
+    ):
         op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
         flop, moved_bytes = work_of(op)
-        print(f"{m} × {n} × {k}: {flop / moved_bytes:7.1f} FLOP/B, limited by {diagnose(op, a100)}")
+        print(
+            f"{m} × {n} × {k}: {flop / moved_bytes:7.1f} FLOP/B, "
+            f"limited by {diagnose(op, a100)}"
+        )
 
 # %% [markdown]
 # 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
@@ -691,12 +818,16 @@ def network_intensity(batch, *, nodes, itemsize, behind):
     ### END SOLUTION
 
 
-def step_s(batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets):
-    """Seconds of a training step: forward, backward and the sum of gradients around a ring."""
+def step_s(
+    batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets
+):
+    """Seconds of a training step: forward, backward
+    and the sum of gradients around a ring."""
     ### BEGIN SOLUTION
     forward_s = 2 * weights * batch / nodes / node_flop_per_s
     ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
-    # The longer of the two never pauses; one bucket of the shorter comes before it begins, or after it ends.
+    # The longer of the two never pauses; one bucket of the shorter comes before it
+    # begins, or after it ends.
     shorter_s, longer_s = sorted((2 * forward_s, ring_s))
     return forward_s + longer_s + shorter_s / buckets
     ### END SOLUTION
@@ -709,14 +840,23 @@ check("network_roofline")
 links = {"NVLINK": 40e9, "56 Gbit/s InfiniBand": 6.8e9, "the slide's": 6e9}
 links |= {"PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
 with once_written("network_roofline"):
-    print(f"{'smallest batch that hides':<24} 2 nodes  8 nodes  8, behind all of backward")
+    print(
+        f"{'smallest batch that hides':<24} 2 nodes  8 nodes  8, behind all of backward"
+    )
     for name, link_byte_per_s in links.items():
         ridge = 6e12 / link_byte_per_s
         per_example = [
             network_intensity(1, nodes=nodes, itemsize=4, behind=behind)
-            for nodes, behind in ((2, "weight gradient"), (8, "weight gradient"), (8, "backward"))
+            for nodes, behind in (
+                (2, "weight gradient"),
+                (8, "weight gradient"),
+                (8, "backward"),
+            )
         ]
-        print(f"{name:>22} " + "".join(f"{ridge / intensity:9.0f}" for intensity in per_example))
+        print(
+            f"{name:>22} "
+            + "".join(f"{ridge / intensity:9.0f}" for intensity in per_example)
+        )
 
 # %% [markdown]
 # The intensity grows with the batch, so a batch of 4000 hides the slide's link between two nodes, and 24 000 hides
@@ -728,10 +868,21 @@ with once_written("network_roofline"):
 
 # %%
 with once_written("network_roofline"):
-    slide = {"weights": 10**8, "itemsize": 4, "node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
+    slide = {
+        "weights": 10**8,
+        "itemsize": 4,
+        "node_flop_per_s": 6e12,
+        "link_byte_per_s": 6e9,
+    }
     for nodes in (2, 5, 8):
-        steps_s = [step_s(8000, nodes=nodes, buckets=buckets, **slide) for buckets in (1, 2, 4, 16, 256)]
-        print(f"{nodes} nodes: " + ", ".join(units.seconds(one) for one in steps_s), "with 1, 2, 4, 16, 256 buckets")
+        steps_s = [
+            step_s(8000, nodes=nodes, buckets=buckets, **slide)
+            for buckets in (1, 2, 4, 16, 256)
+        ]
+        print(
+            f"{nodes} nodes: " + ", ".join(units.seconds(one) for one in steps_s),
+            "with 1, 2, 4, 16, 256 buckets",
+        )
 
 # %% [markdown]
 # Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. So many are usual: torch's
@@ -761,7 +912,8 @@ with once_written("network_roofline"):
 
 # %% solve="scaling_plan"
 def plan(job, cluster):
-    """("strong", "weak" or "none", nodes): what keeps more nodes efficient, and how many."""
+    """("strong", "weak" or "none", nodes): what
+    keeps more nodes efficient, and how many."""
 
     ### BEGIN SOLUTION
     names = ("weights", "itemsize", "buckets", "node_flop_per_s", "link_byte_per_s")
@@ -774,7 +926,9 @@ def plan(job, cluster):
         enough = job["least_efficiency"] * rate_per_node(job["batch"], 1)
         counts = range(2, cluster["nodes"] + 1)
         allowed = [p for p in counts if batch_of(p) <= job["largest_batch"]]
-        return max([1, *(p for p in allowed if rate_per_node(batch_of(p), p) >= enough)])
+        return max(
+            [1, *(p for p in allowed if rate_per_node(batch_of(p), p) >= enough)]
+        )
 
     strong, weak = reach(lambda p: job["batch"]), reach(lambda p: job["batch"] * p)
     if strong == weak == 1:
@@ -792,20 +946,40 @@ with once_written("scaling_plan"):
     job = {"weights": 10**8, "itemsize": 4}
     counts, alone_s = range(1, 25), step_s(8000, nodes=1, buckets=16, **job, **cluster)
     figure, axes = style.subplots(figsize=(9, 3.6))
-    for how, grow, buckets in (("weak", 1, 16), ("strong", 0, 16), ("strong, one bucket", 0, 1)):
+    for how, grow, buckets, line in (
+        ("weak", 1, 16, "o-"),
+        ("strong", 0, 16, "s--"),
+        ("strong, one bucket", 0, 1, "^:"),
+    ):
         batches = [8000 * p**grow for p in counts]
-        times_s = [step_s(b, nodes=p, buckets=buckets, **job, **cluster) for b, p in zip(batches, counts, strict=True)]
-        shares = [b / 8000 * alone_s / p / t for b, p, t in zip(batches, counts, times_s, strict=True)]
-        axes.plot(counts, shares, marker="o", label=how)
-    axes.axhline(0.7, color="gray", linestyle="--")
-    axes.set(xlabel="nodes", ylabel="efficiency", ylim=(0, 1.05), title="8000 examples on one node (modelled)")
-    legend = axes.legend(frameon=False, labelcolor="linecolor")
+        times_s = [
+            step_s(b, nodes=p, buckets=buckets, **job, **cluster)
+            for b, p in zip(batches, counts, strict=True)
+        ]
+        shares = [
+            b / 8000 * alone_s / p / t
+            for b, p, t in zip(batches, counts, times_s, strict=True)
+        ]
+        axes.plot(counts, shares, line, label=how)
+    axes.axhline(0.7, color=style.GREY, linestyle="-.")
+    axes.set(
+        xlabel="nodes",
+        ylabel="efficiency",
+        ylim=(0, 1.05),
+        title="8000 examples on one node (modelled)",
+    )
+    legend = axes.legend(frameon=False)
 
 # %%
 with once_written("scaling_plan"):
     limits = {"batch": 8000, "least_efficiency": 0.7, "buckets": 16}
     for largest_batch in (32_000, 100_000):
-        print(largest_batch, plan(job | limits | {"largest_batch": largest_batch}, cluster | {"nodes": 24}))
+        print(
+            largest_batch,
+            plan(
+                job | limits | {"largest_batch": largest_batch}, cluster | {"nodes": 24}
+            ),
+        )
 
 # %% [markdown]
 # Weak scaling stays at 99 % here for as long as the batch may grow: four nodes for 32 000 examples, twelve for 100 000.

@@ -28,7 +28,9 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 steps = 120
@@ -42,7 +44,7 @@ import torch
 
 from edl_labs import units
 from edl_labs.clock import clock_for
-from edl_labs.device import best_device, describe
+from edl_labs.device import best_device, describe, torch_threads
 from edl_labs.numerics import BF16, E4M3FN, E5M2, FP16, FP32, underflow_report
 from edl_labs.plots import style
 
@@ -105,7 +107,8 @@ FormatExplorer("fp16")
 # %% solve="encode_decode"
 def decode(code, fmt):
     """The float that the bit pattern `code` stands for."""
-    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1  # top: the largest exponent field
+    # top: the largest exponent field
+    m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
     negative, field, mantissa = code >> m > top, (code >> m) & top, code & (2**m - 1)
     ### BEGIN SOLUTION
     if field == top and (fmt["has_inf"] or mantissa == 2**m - 1):
@@ -121,15 +124,19 @@ def encode(value, fmt):
     """The bit pattern of the number of the format that `value` is rounded to."""
     m, top = fmt["mantissa_bits"], 2 ** fmt["exponent_bits"] - 1
     nan = (top << m) + 2**m - 1
-    too_large = top << m if fmt["has_inf"] else nan  # also the first code that is no finite number
+    # Also the first code that is no finite number.
+    too_large = top << m if fmt["has_inf"] else nan
     sign = 1 << (fmt["exponent_bits"] + m) if math.copysign(1, value) < 0 else 0
     if math.isnan(value) or math.isinf(value):
         return sign | (nan if math.isnan(value) else too_large)
     ### BEGIN SOLUTION
     lowest = 1 - fmt["bias"]
     exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
-    whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(abs(value) / 2.0 ** (exponent - m))
-    code = whole_steps + ((exponent + fmt["bias"] - 1) << m)  # a carry moves into the exponent by itself
+    whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(
+        abs(value) / 2.0 ** (exponent - m)
+    )
+    # A carry moves into the exponent by itself.
+    code = whole_steps + ((exponent + fmt["bias"] - 1) << m)
     if code >= too_large:
         code = too_large if fmt["rounding"] == "nearest" else too_large - 1
     return sign | code
@@ -173,10 +180,13 @@ with once_written("encode_decode"):
 
 # %% solve="where_it_breaks"
 def where_it_breaks(fmt):
-    """The four numbers at which a format that rounds to nearest begins to lose: see the table above."""
+    """The four numbers at which a format that rounds
+    to nearest begins to lose: see the table above."""
     ### BEGIN SOLUTION
     m = fmt["mantissa_bits"]
-    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (0 if fmt["has_inf"] else 2**m - 1)
+    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (
+        0 if fmt["has_inf"] else 2**m - 1
+    )
     exponent = (after_last - 1) // 2**m - fmt["bias"]
     largest = (2**m + (after_last - 1) % 2**m) * 2.0 ** (exponent - m)
     tie = largest + 2.0 ** (exponent - m - 1)
@@ -196,8 +206,17 @@ check("where_it_breaks")
 # %%
 with once_written("where_it_breaks"):
     for fmt in (FP16_FORMAT, BF16_FORMAT):
-        print(fmt["name"], {name: f"{value:.10g}" for name, value in where_it_breaks(fmt).items()})
-print("torch:", [float(torch.tensor(x).half()) for x in (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)])
+        print(
+            fmt["name"],
+            {name: f"{value:.10g}" for name, value in where_it_breaks(fmt).items()},
+        )
+print(
+    "torch:",
+    [
+        float(torch.tensor(x).half())
+        for x in (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)
+    ],
+)
 
 # %% [markdown]
 # $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
@@ -220,7 +239,8 @@ axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
 
 # %% given
 class Low:
-    """A number of a short format: `+`, `-` (with a plain number, too) and `float()`; each result is rounded at once."""
+    """A number of a short format: `+`, `-` (with a plain number,
+    too) and `float()`; each result is rounded at once."""
 
     def __init__(self, value, fmt):
         self.value, self.fmt = fmt.round(float(value)), fmt
@@ -245,9 +265,9 @@ class Low:
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3))
-for fmt in (FP32, FP16, BF16):
-    totals = list(itertools.accumulate([Low(0.01, fmt)] * 1000))
-    axes.plot(range(1, 1001), list(map(float, totals)), label=f"{fmt.name}: {float(totals[-1]):.4g}")
+for fmt, line in ((FP32, "-"), (FP16, "--"), (BF16, "-.")):
+    totals = list(map(float, itertools.accumulate([Low(0.01, fmt)] * 1000)))
+    axes.plot(range(1, 1001), totals, line, label=f"{fmt.name}: {totals[-1]:.4g}")
 axes.set(xlabel="values added", ylabel="sum", title="0.01, a thousand times")
 legend = axes.legend(frameon=False)
 
@@ -287,7 +307,10 @@ check("accumulate_sum")
 with once_written("accumulate_sum"):
     for fmt in (FP16, BF16):
         numbers = [Low(0.01, fmt) for _ in range(1000)]
-        print(f"{fmt.name}: one after another {float(sum(numbers)):.4g}, yours {float(sum_low(numbers)):.4g}")
+        print(
+            f"{fmt.name}: one after another {float(sum(numbers)):.4g}, "
+            f"yours {float(sum_low(numbers)):.4g}"
+        )
 
 # %% [markdown]
 # Both are now as right as the format can say it. What remains is that 0.01 itself is not a number of bf16.
@@ -306,8 +329,19 @@ from edl_labs.numerics import autocast_differences, autocast_table
 
 layers = torch.nn
 block = layers.Sequential(
-    *(layers.Linear(32, 32), layers.LayerNorm(32), layers.Linear(32, 32), layers.BatchNorm1d(32)),
-    *(layers.GELU(), layers.Linear(32, 32), layers.ReLU(), layers.Linear(32, 32), layers.Softmax(-1)),
+    *(
+        layers.Linear(32, 32),
+        layers.LayerNorm(32),
+        layers.Linear(32, 32),
+        layers.BatchNorm1d(32),
+    ),
+    *(
+        layers.GELU(),
+        layers.Linear(32, 32),
+        layers.ReLU(),
+        layers.Linear(32, 32),
+        layers.Softmax(-1),
+    ),
 )
 autocast_table(block, torch.randn(8, 32), device_type="cuda", dtype=torch.bfloat16)
 
@@ -388,17 +422,25 @@ UnderflowSlider(gradients, fmt="fp16")
 
 # %% solve="static_scale"
 def static_scale(exponents, counts, fmt):
-    """The smallest power of two that flushes less than 1 % of the values; ValueError when it makes one overflow."""
+    """The smallest power of two that flushes less than 1 %
+    of the values; ValueError when it makes one overflow."""
     ### BEGIN SOLUTION
     ends, power = where_it_breaks(fmt), -200
 
     def flushed_share():
-        lost = [n for e, n in zip(exponents, counts, strict=True) if 2.0 ** (e + power) <= ends["flushed"]]
+        lost = [
+            n
+            for e, n in zip(exponents, counts, strict=True)
+            if 2.0 ** (e + power) <= ends["flushed"]
+        ]
         return sum(lost) / sum(counts)
 
     while flushed_share() >= 0.01:
         power += 1
-    if 2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n)) >= ends["overflows"]:
+    if (
+        2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n))
+        >= ends["overflows"]
+    ):
         raise ValueError("the values span more than the format")
     return 2.0**power
     ### END SOLUTION
@@ -412,10 +454,12 @@ check("static_scale")
 def scale_of(values):
     """What static_scale says of gradients in fp16, as text."""
     histogram = underflow_report(values, FP16)
+    exponents, counts = list(histogram.exponents), list(histogram.counts)
     try:
-        return f"2^{math.log2(static_scale(list(histogram.exponents), list(histogram.counts), FP16_FORMAT)):.0f}"
+        scale = static_scale(exponents, counts, FP16_FORMAT)
     except ValueError:
         return "none fits"
+    return f"2^{math.log2(scale):.0f}"
 
 
 # %%
@@ -423,7 +467,10 @@ def scale_of(values):
 with once_written("static_scale"):
     sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
     decades = math.log10(sizes.max() / sizes[sizes > 0].min())
-    print(f"all of the run together: {scale_of(gradients)}; largest over smallest: 10^{decades:.0f}")
+    print(
+        f"all of the run together: {scale_of(gradients)}; "
+        f"largest over smallest: 10^{decades:.0f}"
+    )
     by_scale = {}
     for name, values in gradients.items():
         by_scale.setdefault(scale_of(values), []).append(name)
@@ -461,13 +508,24 @@ with once_written("static_scale"):
 
 # %% solve="dynamic_scale"
 class LossScaler:
-    """A dynamic loss scale: backs off on overflow, grows after clean steps, skips steps that would spoil weights."""
+    """A dynamic loss scale: backs off on overflow, grows after
+    clean steps, skips steps that would spoil weights."""
 
     def __init__(
-        self, *, init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, max_scale=math.inf
+        self,
+        *,
+        init_scale=2.0**16,
+        growth_factor=2.0,
+        backoff_factor=0.5,
+        growth_interval=2000,
+        max_scale=math.inf,
     ):
         self.current, self.max_scale = init_scale, max_scale
-        self.growth_factor, self.backoff_factor, self.growth_interval = growth_factor, backoff_factor, growth_interval
+        self.growth_factor, self.backoff_factor, self.growth_interval = (
+            growth_factor,
+            backoff_factor,
+            growth_interval,
+        )
         self.clean_in_a_row, self.is_unscaled, self.has_overflow = 0, False, False
 
     def scale(self, loss):
@@ -477,10 +535,13 @@ class LossScaler:
         ### END SOLUTION
 
     def unscale_(self, optimizer):
-        """Divides the gradients by the scale, in place; RuntimeError when that was done since the last update."""
+        """Divides the gradients by the scale, in place;
+        RuntimeError when that was done since the last update."""
         ### BEGIN SOLUTION
         if self.is_unscaled:
-            raise RuntimeError("the gradients are unscaled already; call update() first")
+            raise RuntimeError(
+                "the gradients are unscaled already; call update() first"
+            )
         self.is_unscaled = True
         for group in optimizer.param_groups:
             for weight in group["params"]:
@@ -490,7 +551,8 @@ class LossScaler:
         ### END SOLUTION
 
     def step(self, optimizer):
-        """Lets the optimizer step, with true gradients, unless one of them is infinite or NaN."""
+        """Lets the optimizer step, with true gradients,
+        unless one of them is infinite or NaN."""
         ### BEGIN SOLUTION
         if not self.is_unscaled:
             self.unscale_(optimizer)
@@ -505,7 +567,10 @@ class LossScaler:
         if self.has_overflow:
             self.current *= self.backoff_factor
         elif self.clean_in_a_row == self.growth_interval:
-            self.current, self.clean_in_a_row = min(self.current * self.growth_factor, self.max_scale), 0
+            self.current, self.clean_in_a_row = (
+                min(self.current * self.growth_factor, self.max_scale),
+                0,
+            )
         self.is_unscaled = self.has_overflow = False
         ### END SOLUTION
 
@@ -520,18 +585,24 @@ check("dynamic_scale")
 
 # %%
 with once_written("dynamic_scale"):
-    scalers = {"yours": LossScaler(growth_interval=20), "torch": torch.amp.GradScaler("cpu", growth_interval=20)}
+    scalers = {
+        "yours": LossScaler(growth_interval=20),
+        "torch": torch.amp.GradScaler("cpu", growth_interval=20),
+    }
     figure, axes = style.subplots(figsize=(9, 2.8))
     for (name, scaler), line in zip(scalers.items(), ("-", ":"), strict=True):
         weight, path = torch.nn.Parameter(torch.ones(1)), []
         optimizer = torch.optim.SGD([weight], lr=1e-3)
         for number in range(200):
             path.append(float(scaler.scale(torch.tensor(1.0))))
-            weight.grad = torch.tensor([2.0 + 3 * (number > 90)]).mul(path[-1]).half().float()
+            weight.grad = (
+                torch.tensor([2.0 + 3 * (number > 90)]).mul(path[-1]).half().float()
+            )
             scaler.step(optimizer)
             scaler.update()
         axes.step(range(200), path, line, label=name)
-    axes.set(yscale="log", xlabel="step", ylabel="scale", title="the gradient grows at step 91")
+    axes.set_yscale("log", base=2)
+    axes.set(xlabel="step", ylabel="scale", title="the gradient grows at step 91")
     legend = axes.legend(frameon=False)
 
 # %% [markdown]
@@ -567,7 +638,8 @@ def faulty_logged(model, batches, optimizer, scaler):
         scaler.scale(mse(model(x), y)).backward()
         for weight in model.parameters():
             weight.grad /= scaler.get_scale()
-        norms.append(float(torch.nn.utils.get_total_norm([weight.grad for weight in model.parameters()])))
+        gradients = [weight.grad for weight in model.parameters()]
+        norms.append(float(torch.nn.utils.get_total_norm(gradients)))
         scaler.step(optimizer)
         scaler.update()
     return norms
@@ -593,7 +665,8 @@ def faulty_scheduled(model, batches, optimizer, scaler, scheduler):
 
 
 def faulty_static(model, batches, optimizer, half_gradients):
-    """Scales by a constant. Gradients that pass back through `half_gradients` are rounded to fp16."""
+    """Scales by a constant. Gradients that pass back
+    through `half_gradients` are rounded to fp16."""
     scale = 2.0**-10
     for x, y in batches:
         optimizer.zero_grad()
@@ -632,7 +705,8 @@ def train_logged(model, batches, optimizer, scaler):
         optimizer.zero_grad()
         scaler.scale(mse(model(x), y)).backward()
         scaler.unscale_(optimizer)
-        norms.append(float(torch.nn.utils.get_total_norm([weight.grad for weight in model.parameters()])))
+        gradients = [weight.grad for weight in model.parameters()]
+        norms.append(float(torch.nn.utils.get_total_norm(gradients)))
         scaler.step(optimizer)
         scaler.update()
     return norms
@@ -710,7 +784,8 @@ class Short(torch.autograd.Function):
 
 
 class ShortNetwork(torch.nn.Module):
-    """Two layers; what flows between them is fp16. `loss(x, y)` is its mean square error times a small weight."""
+    """Two layers; what flows between them is fp16. `loss(x,
+    y)` is its mean square error times a small weight."""
 
     def __init__(self, *, loss_weight, through=Short.apply):
         super().__init__()
@@ -765,31 +840,49 @@ def train_in_half(model, batches, optimizer, scaler):
 check("train_it")
 
 # %%
-with once_written("train_it"), torch.random.fork_rng():
+# Products this small are slower, and on a busy machine much slower, with more threads.
+with once_written("train_it"), torch_threads(1), torch.random.fork_rng():
     torch.manual_seed(0)
     teacher, weight = torch.randn(6, 4), 2.0**-23
     batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
     start = ShortNetwork(loss_weight=weight).state_dict()
-    runs = {"fp32": (lambda x: x, NoScaler()), "fp16, no scaling": (Short.apply, NoScaler())}
-    runs["fp16, your scaler"] = (Short.apply, LossScaler(init_scale=2.0**60, growth_interval=30))
+    yours = LossScaler(init_scale=2.0**60, growth_interval=30)
+    runs = {
+        "fp32": (lambda x: x, NoScaler()),
+        "fp16, no scaling": (Short.apply, NoScaler()),
+        "fp16, your scaler": (Short.apply, yours),
+    }
     curves, scales = {}, []  # the losses by name; the scale before each step
     for name, (through, scaler) in runs.items():
         network = ShortNetwork(loss_weight=weight, through=through)
         network.load_state_dict(start)
-        watched = ((scales.append(getattr(scaler, "current", 1.0)), batch)[1] for batch in batches)
+        watched = (
+            (scales.append(getattr(scaler, "current", 1.0)), batch)[1]
+            for batch in batches
+        )
         optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / weight)
         curves[name] = train_in_half(network, watched, optimizer, scaler)
 
 # %%
 with once_written("train_it"):
-    figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True, height_ratios=(2, 1))
+    figure, (axes, below) = style.subplots(
+        2, 1, figsize=(9, 5), sharex=True, height_ratios=(2, 1)
+    )
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
         smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
-        axes.plot(range(len(losses) - len(smooth), len(losses)), smooth, line, label=f"{name}: {smooth[-1]:.3f}")
-    axes.set(ylabel="loss, mean of 10 steps", title="the same network, the same batches")
+        axes.plot(
+            range(len(losses) - len(smooth), len(losses)),
+            smooth,
+            line,
+            label=f"{name}: {smooth[-1]:.3f}",
+        )
+    axes.set(
+        ylabel="loss, mean of 10 steps", title="the same network, the same batches"
+    )
     own = scales[-len(batches) :]
-    below.step(range(len(own)), [math.log2(scale) for scale in own], where="post")
-    below.set(xlabel="step", ylabel="log2(your scale)")
+    below.step(range(len(own)), own, where="post")
+    below.set_yscale("log", base=2)
+    below.set(xlabel="step", ylabel="your scale")
     legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 # %% [markdown]
@@ -834,7 +927,9 @@ def bytes_per_parameter(recipe):
         "autocast": (4, 0, 4, 4, 2),
         "bf16": (2, 0, 2, 2, 0),
     }[recipe["precision"]]
-    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[recipe["optimizer"]]
+    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[
+        recipe["optimizer"]
+    ]
     kept = 0 if recipe["offload"] else master + states
     parts = [recipe["trained"] * kept, recipe["trained"] * gradients, weights]
     split_parts = recipe["zero_stage"]
@@ -849,11 +944,20 @@ check("bytes_per_parameter")
 # %%
 with once_written("bytes_per_parameter"):
     for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
-        recipe = {"precision": precision, "optimizer": "adam", "zero_stage": 0, "gpus": 1, "offload": False}
+        recipe = {
+            "precision": precision,
+            "optimizer": "adam",
+            "zero_stage": 0,
+            "gpus": 1,
+            "offload": False,
+        }
         recipe["trained"] = 1.0
         resident, peak = bytes_per_parameter(recipe)
         size = units.byte_count(7e9 * resident)
-        print(f"{precision:>9}: {resident:g} bytes, {peak:g} at the peak; 7 billion parameters: {size}")
+        print(
+            f"{precision:>9}: {resident:g} bytes, "
+            f"{peak:g} at the peak; 7 billion parameters: {size}"
+        )
 
 # %% [markdown]
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
@@ -865,7 +969,9 @@ with once_written("bytes_per_parameter"):
 # %%
 from edl_labs.numerics import saved_activations
 
-network = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8)))
+network = torch.nn.Sequential(
+    *(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8))
+)
 x = torch.randn(2048, 256)
 plain = saved_activations(network, x)
 with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -902,11 +1008,16 @@ def alignment(shape, bits):
 
 
 def best_padding(shape, bits, *, rates):
-    """[m, k, n], each side as it is or padded, such that the product takes the least time."""
+    """[m, k, n], each side as it is or padded,
+    such that the product takes the least time."""
     ### BEGIN SOLUTION
     multiples = (1, 128 // bits, 1024 // bits)
-    choices = itertools.product(*([-(-side // multiple) * multiple for multiple in multiples] for side in shape))
-    return list(min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)]))
+    choices = itertools.product(
+        *([-(-side // multiple) * multiple for multiple in multiples] for side in shape)
+    )
+    return list(
+        min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)])
+    )
     ### END SOLUTION
 
 
@@ -916,10 +1027,19 @@ check("aligned_shapes")
 # %%
 with once_written("aligned_shapes"):
     for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
-        print(f"{name}: multiples of {128 // bits}, on an A100 and later of {1024 // bits}")
+        print(
+            f"{name}: multiples of {128 // bits}, "
+            f"on an A100 and later of {1024 // bits}"
+        )
     rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
     shape = [5120, 1024, 33708]
-    print(shape, "is aligned to", alignment(shape, 16), "and best padded to", best_padding(shape, 16, rates=rates))
+    print(
+        shape,
+        "is aligned to",
+        alignment(shape, 16),
+        "and best padded to",
+        best_padding(shape, 16, rates=rates),
+    )
 
 # %% [markdown]
 # Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 11 measures some where it
@@ -941,7 +1061,10 @@ chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
 for name, size in (("fp32", 4), ("fp16", 2)):
     compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
     memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
-    print(f"{name}: arithmetic {units.seconds(compute_s)}, memory {units.seconds(memory_s)}, launch about 5 µs")
+    print(
+        f"{name}: arithmetic {units.seconds(compute_s)}, "
+        f"memory {units.seconds(memory_s)}, launch about 5 µs"
+    )
 
 # %% [markdown]
 # 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,
@@ -954,7 +1077,11 @@ from edl_labs.numerics import amp_report
 machine = None if best_device() == "cuda" else "A100-80GB"
 large = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096) for _ in range(4)))
 for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 4096))):
-    model, x = (model.cuda(), torch.randn(shape).cuda()) if machine is None else (model, torch.empty(shape))
+    model, x = (
+        (model.cuda(), torch.randn(shape).cuda())
+        if machine is None
+        else (model, torch.empty(shape))
+    )
     print(amp_report(model, x, machine=machine), end="\n\n")
 
 # %% [markdown]
@@ -1004,11 +1131,19 @@ def product_s(name, size, *, calls=20):
 
 # %%
 on_gpu, h200 = best_device() == "cuda", accelerator("H200")
-print(f"measured on {describe().device_name}" if on_gpu else "modelled, not measured: an H200 at its peak")
+print(
+    f"measured on {describe().device_name}"
+    if on_gpu
+    else "modelled, not measured: an H200 at its peak"
+)
 for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
     if on_gpu and name == "fp8":
         continue  # torch has no operator for it that is the same on every chip
-    time_s = product_s(name, matrix) if on_gpu else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    time_s = (
+        product_s(name, matrix)
+        if on_gpu
+        else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    )
     print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
 
 # %% [markdown]
@@ -1020,9 +1155,16 @@ for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
 from edl_labs.numerics import tensor_core_kernel, tf32_state
 
 print(tf32_state())
-kernels = ("ampere_fp16_s16816gemm_fp16_128x128", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT", "ampere_sgemm_128x64_nn")
+kernels = (
+    "ampere_fp16_s16816gemm_fp16_128x128",
+    "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT",
+    "ampere_sgemm_128x64_nn",
+)
 for kernel in map(tensor_core_kernel, kernels):
-    print(f"{kernel.name}: on tensor cores {kernel.tensor_core}, says the deck {kernel.deck_says}")
+    print(
+        f"{kernel.name}: on tensor cores {kernel.tensor_core}, "
+        f"says the deck {kernel.deck_says}"
+    )
 
 # %% [markdown]
 # The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
@@ -1047,7 +1189,8 @@ for kernel in map(tensor_core_kernel, kernels):
 
 # %%
 def fp8_error(tensor, scale):
-    """The relative error of a tensor that is scaled, rounded to e4m3fn and scaled back."""
+    """The relative error of a tensor that is
+    scaled, rounded to e4m3fn and scaled back."""
     back = E4M3FN.round((tensor * scale).clamp(-448, 448)) / scale
     return float((back - tensor).norm() / tensor.norm())
 
@@ -1057,13 +1200,21 @@ sizes = [1e-4 * (1 + 0.02 * i) * (10 if i >= 30 else 1) for i in range(60)]
 tensors = [torch.randn(4096, generator=numbers) * size for size in sizes]
 largest = [float(t.abs().max()) for t in tensors]
 ways = {"no scaling": [1.0] * 60, "per tensor": [448 / top for top in largest]}
-ways["delayed by 8 steps"] = [448 / max(largest[max(0, i - 8) : i] or [largest[0]]) for i in range(60)]
+ways["delayed by 8 steps"] = [
+    448 / max(largest[max(0, i - 8) : i] or [largest[0]]) for i in range(60)
+]
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3))
-for name, chosen in ways.items():
-    axes.plot([fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)], label=name)
-axes.set(xlabel="step", ylabel="relative error", title="e4m3fn; the tensor grows tenfold at step 30", ylim=(0, 1.05))
+for (name, chosen), line in zip(ways.items(), ("-", "--", ":"), strict=True):
+    errors = [fp8_error(t, scale) for t, scale in zip(tensors, chosen, strict=True)]
+    axes.plot(errors, line, label=name)
+axes.set(
+    xlabel="step",
+    ylabel="relative error",
+    title="e4m3fn; the tensor grows tenfold at step 30",
+    ylim=(0, 1.05),
+)
 legend = axes.legend(frameon=False)
 
 # %% [markdown]

@@ -25,7 +25,9 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 images = 96
@@ -73,7 +75,10 @@ def timed(work):
 
 # %%
 for disk in (HDD, NVME):
-    in_order, scattered = (disk.read_s(1000 * 100_000 // disk.channels, seeks=n // disk.channels) for n in (1, 1000))
+    in_order, scattered = (
+        disk.read_s(1000 * 100_000 // disk.channels, seeks=n // disk.channels)
+        for n in (1, 1000)
+    )
     times = f"in order {units.seconds(in_order)}, scattered {units.seconds(scattered)}"
     print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
 
@@ -91,7 +96,8 @@ for disk in (HDD, NVME):
 
 # %% solve="read_plan"
 def read_plan(wanted, *, seek_s, byte_per_s):
-    """Reads (shard, start, stop), in order, that bring all of `wanted` in the least time."""
+    """Reads (shard, start, stop), in order, that
+    bring all of `wanted` in the least time."""
     ### BEGIN SOLUTION
     plan = []
     for shard, start, stop in sorted(wanted):
@@ -110,13 +116,20 @@ check("read_plan")
 with once_written("read_plan"):
     rng = random.Random(0)
     for share in (0.02, 0.2, 0.7):
-        wanted = [(0, 100_000 * i, 100_000 * (i + 1)) for i in range(2000) if rng.random() < share]
+        wanted = [
+            (0, 100_000 * i, 100_000 * (i + 1))
+            for i in range(2000)
+            if rng.random() < share
+        ]
         rng.shuffle(wanted)
         for name, seek_s, rate in (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9)):
             plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
             read = sum(stop - start for _, start, stop in plan)
             useful = units.percent(len(wanted) * 100_000 / read, digits=2)
-            print(f"{share:>4} of the samples from {name:>4}: {len(plan):>4} reads, {useful} of the bytes wanted")
+            print(
+                f"{share:>4} of the samples from {name:>4}: "
+                f"{len(plan):>4} reads, {useful} of the bytes wanted"
+            )
 
 # %% [markdown]
 # A seek of 8 ms is worth 1.2 MB of reading on, twelve samples; one of 80 µs at 3 GB/s is worth 240 kB, little more
@@ -132,7 +145,10 @@ if "scratch" not in globals():  # run again, this cell keeps what later ones wro
     scratch = tempfile.TemporaryDirectory()
 photos = image_set(images)
 store = write(photos, Path(scratch.name) / "tar", format="tar")
-print(f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, made here and kept in the cache folder")
+print(
+    f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, "
+    "made here and kept in the cache folder"
+)
 mixed = random.Random(0).sample(range(len(store)), len(store))
 store.read(0)  # imports and the index, which are no part of any reading
 for prepare in (make_cold, make_warm):
@@ -154,11 +170,14 @@ for prepare in (make_cold, make_warm):
 
 # %% given
 def reading_s(path, reads):
-    """Seconds that `reads` of (shard, start, stop) take from the file `path`, and what was in memory before them."""
+    """Seconds that `reads` of (shard, start, stop) take from
+    the file `path`, and what was in memory before them."""
     state = make_cold(path)
     file = os.open(path, os.O_RDONLY)
     try:
-        return timed(lambda: [os.pread(file, stop - start, start) for _, start, stop in reads]), state
+        return timed(
+            lambda: [os.pread(file, stop - start, start) for _, start, stop in reads]
+        ), state
     finally:
         os.close(file)
 
@@ -166,16 +185,28 @@ def reading_s(path, reads):
 # %%
 parts, part, whole = 2048, 1 << 14, Path(scratch.name) / "parts.bin"
 whole.write_bytes(random.Random(1).randbytes(parts * part))
-wanted = [(0, part * i, part * (i + 1)) for i in random.Random(2).sample(range(parts), parts // 2)]
+wanted = [
+    (0, part * i, part * (i + 1))
+    for i in random.Random(2).sample(range(parts), parts // 2)
+]
 with once_written("read_plan"):
     rate = parts * part / reading_s(whole, [(0, 0, parts * part)])[0]
     asked_s, state = reading_s(whole, wanted)
-    print(f"measured here, {state}: {len(wanted)} reads as asked for: {units.seconds(asked_s)}")
+    print(
+        f"measured here, {state}: "
+        f"{len(wanted)} reads as asked for: {units.seconds(asked_s)}"
+    )
     seek_s = max(0.0, asked_s / len(wanted) - part / rate)
     plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
     planned_s, state = reading_s(whole, plan)
-    print(f"measured here, {state}: {len(plan)} reads of your plan: {units.seconds(planned_s)}")
-    print(f"a seek of {units.seconds(seek_s)} is worth {units.byte_count(seek_s * rate)} at {units.byte_rate(rate)}")
+    print(
+        f"measured here, {state}: {len(plan)} reads of your plan: "
+        f"{units.seconds(planned_s)}"
+    )
+    print(
+        f"a seek of {units.seconds(seek_s)} is worth "
+        f"{units.byte_count(seek_s * rate)} at {units.byte_rate(rate)}"
+    )
 
 # %% [markdown]
 # Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
@@ -216,7 +247,8 @@ def format_cost_s(form, access, disk):
     fetched = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
     if is_random:
         fetched = max(fetched, form["unit_bytes"])
-    disk_s = (reads if is_random else 1) * disk["seek_s"] + reads * fetched / disk["byte_per_s"]
+    seeks = reads if is_random else 1
+    disk_s = seeks * disk["seek_s"] + reads * fetched / disk["byte_per_s"]
     cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
     is_cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
     return access["epochs"] * cpu_s + (1 if is_cached else access["epochs"]) * disk_s
@@ -242,16 +274,26 @@ check("storage_format")
 from edl_labs.errors import EdlError
 from edl_labs.pipeline import FORMATS
 
-print(f"{'format':>8} {'files':>6} {'size':>8} {'scan':>14} {'random':>14}   measured here, samples/s")
+print(
+    f"{'format':>8} {'files':>6} {'size':>8} {'scan':>14} "
+    f"{'random':>14}   measured here, samples/s"
+)
 for form in FORMATS:
     try:
         with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
             rates = ""
-            for read in (lambda kept: sum(map(len, kept.scan())), lambda kept: kept.read_many(mixed)):
+            for read in (
+                lambda kept: sum(map(len, kept.scan())),
+                lambda kept: kept.read_many(mixed),
+            ):
                 kept.close()  # what is still mapped into memory cannot be dropped
                 state = make_cold(kept.paths).word
-                rates += f" {images / timed(lambda kept=kept, read=read: read(kept)):>6.0f} {state:<7}"
-            print(f"{form:>8} {len(kept.paths):>6} {units.byte_count(kept.nbytes):>8} {rates}")
+                spent_s = timed(lambda kept=kept, read=read: read(kept))
+                rates += f" {images / spent_s:>6.0f} {state:<7}"
+            print(
+                f"{form:>8} {len(kept.paths):>6} "
+                f"{units.byte_count(kept.nbytes):>8} {rates}"
+            )
     except EdlError as error:
         print(f"{form:>8} is left out: {error.what}; next: {error.next}")
 
@@ -285,7 +327,10 @@ EXAMPLES = {
     "point": [np.square, lambda x: np.minimum(x + 0.3, 1)],
     "move": [lambda x: x[:, ::-1], np.rot90],
     "cut": [lambda x: x[:5, :5], lambda x: x[2:7, 1:6]],
-    "mix": [lambda x: (x + np.roll(x, 1, axis=1)) / 2, lambda x: x[::2, ::2] / 2 + x[1::2, 1::2] / 2],
+    "mix": [
+        lambda x: (x + np.roll(x, 1, axis=1)) / 2,
+        lambda x: x[::2, ::2] / 2 + x[1::2, 1::2] / 2,
+    ],
     "whole": [lambda x: x - x.mean(), lambda x: x / x.max()],
 }
 
@@ -303,7 +348,10 @@ def same_in_either_order(first, second, image):
 image = np.random.default_rng(0).random((8, 8))
 print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
 for kind, firsts in EXAMPLES.items():
-    pairs = [[(a, b) for a in firsts for b in seconds if a is not b] for seconds in EXAMPLES.values()]
+    pairs = [
+        [(a, b) for a in firsts for b in seconds if a is not b]
+        for seconds in EXAMPLES.values()
+    ]
     always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
     print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
 
@@ -315,7 +363,8 @@ for kind, firsts in EXAMPLES.items():
 
 # %% solve="decode_once"
 def move_offline(chain):
-    """The places of the transforms of `chain` that may be done once without changing what the model sees."""
+    """The places of the transforms of `chain` that may
+    be done once without changing what the model sees."""
     ### BEGIN SOLUTION
     swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
     offline, staying = [], []
@@ -360,7 +409,8 @@ check("decode_once")
 
 # %% solve="stage_ladder"
 def stage_ladder(vw, stages, *, samples):
-    """(name, alone_s, cumulative_s) for each stage: cold seconds a sample, alone and with all stages before it."""
+    """(name, alone_s, cumulative_s) for each stage: cold
+    seconds a sample, alone and with all stages before it."""
 
     ### BEGIN SOLUTION
     def cold_s(functions):
@@ -372,7 +422,10 @@ def stage_ladder(vw, stages, *, samples):
         return (vw.now_s() - began_s) / samples
 
     functions = [function for _, function in stages]
-    return [(name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1])) for i, (name, _) in enumerate(stages)]
+    return [
+        (name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1]))
+        for i, (name, _) in enumerate(stages)
+    ]
     ### END SOLUTION
 
 
@@ -382,14 +435,23 @@ check("stage_ladder")
 # %%
 with once_written("stage_ladder"):
     vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
-    pictures, labels = vw.file(50 * 200_000, name="pictures"), vw.file(50 * 100_000, name="labels")
+    pictures, labels = (
+        vw.file(50 * 200_000, name="pictures"),
+        vw.file(50 * 100_000, name="labels"),
+    )
     stages = [
-        ("read picture", lambda i: vw.read(pictures, offset=200_000 * i, nbytes=200_000)),
+        (
+            "read picture",
+            lambda i: vw.read(pictures, offset=200_000 * i, nbytes=200_000),
+        ),
         ("read label", lambda i: vw.read(labels, offset=100_000 * i, nbytes=100_000)),
         ("decode", lambda i: vw.work("decode", 5e-3)),
     ]
     for name, alone_s, cumulative_s in stage_ladder(vw, stages, samples=50):
-        print(f"{name:>12}: alone {units.seconds(alone_s):>8}, cumulative {units.seconds(cumulative_s):>8}")
+        print(
+            f"{name:>12}: alone {units.seconds(alone_s):>8}, "
+            f"cumulative {units.seconds(cumulative_s):>8}"
+        )
 
 # %% [markdown]
 # Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
@@ -405,7 +467,9 @@ from edl_labs.pipeline import image_stages, measure_ladder
 
 raw = write(photos, Path(scratch.name) / "raw", format="raw")
 state = make_warm(raw.paths)
-ladder = measure_ladder(image_stages(raw), range(len(raw)), batch_size=8, cache=state.word)
+ladder = measure_ladder(
+    image_stages(raw), range(len(raw)), batch_size=8, cache=state.word
+)
 print("measured here:")
 print(ladder)
 
@@ -465,7 +529,11 @@ def simulated_rate(workers, machine, *, batches=200):
     vw = VirtualWorkers(LoaderMachine(cores=machine["cores"], disks=(disk,)))
     nbytes = round(machine["disk_s"] * 1e9)
     file = vw.file(nbytes)
-    work = [("read", file.index, 0, nbytes), ("sleep", "wait", machine["wait_s"]), ("cpu", "decode", machine["cpu_s"])]
+    work = [
+        ("read", file.index, 0, nbytes),
+        ("sleep", "wait", machine["wait_s"]),
+        ("cpu", "decode", machine["cpu_s"]),
+    ]
     for _ in vw.loader([work] * batches, workers=workers, prefetch=4):
         vw.step(machine["step_s"], threads=machine["step_threads"])
     return batches / vw.now_s()
@@ -474,14 +542,34 @@ def simulated_rate(workers, machine, *, batches=200):
 # %%
 from edl_labs.plots import style
 
-machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3, "step_s": 4e-3, "step_threads": 0}
+machine = {
+    "cores": 8,
+    "cpu_s": 40e-3,
+    "wait_s": 10e-3,
+    "disk_s": 1e-3,
+    "step_s": 4e-3,
+    "step_threads": 0,
+}
 with once_written("predict_workers"):
     figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     for axes, threads in zip(panes, (0, 8), strict=True):
         numbers, setting = list(range(1, 25)), {**machine, "step_threads": threads}
-        axes.plot(numbers, [predict_workers(n, setting)[0] for n in numbers], label="predicted")
-        axes.plot(numbers, [simulated_rate(n, setting) for n in numbers], "o", ms=3, label="VirtualWorkers")
-        axes.set(xlabel="workers", title=f"step on {'a device' if not threads else '8 of the 8 cores'} (modelled)")
+        axes.plot(
+            numbers,
+            [predict_workers(n, setting)[0] for n in numbers],
+            label="predicted",
+        )
+        axes.plot(
+            numbers,
+            [simulated_rate(n, setting) for n in numbers],
+            "o",
+            ms=3,
+            label="VirtualWorkers",
+        )
+        axes.set(
+            xlabel="workers",
+            title=f"step on {'8 of the 8 cores' if threads else 'a device'} (modelled)",
+        )
     panes[0].set_ylabel("batches/s")
     with style.look():
         panes[0].legend()
@@ -492,6 +580,14 @@ with once_written("predict_workers"):
 # same cores takes 32 ms of core time from every batch, and the loop ends at a little more than half. No number of
 # workers brings that back. Nowhere is the simulated loop above the bound: a bound says what is possible when nobody
 # ever waits for anybody.
+#
+# See who waits for whom. **Predict** how many workers are enough where a batch takes 8 ms to decode and a step takes
+# 4 ms. Then drag: from which worker on does nothing become faster, and is it the step or the four cores that are full?
+
+# %%
+from edl_labs.ui.loader_widget import LoaderExplorer
+
+LoaderExplorer(cores=4)
 
 # %% [markdown]
 # And a real `DataLoader`, beside your function: `cpu_s` is your ladder's sum for a batch, `cores` what this process may
@@ -500,13 +596,28 @@ with once_written("predict_workers"):
 # %%
 from edl_labs.pipeline import ImageDataset, collate, run_loader, usable_cores
 
-here = {"cores": usable_cores(), "cpu_s": 8 * ladder.worker_s, "wait_s": 0.0, "disk_s": 1e-9, "step_s": 1e-9}
+here = {
+    "cores": usable_cores(),
+    "cpu_s": 8 * ladder.worker_s,
+    "wait_s": 0.0,
+    "disk_s": 1e-9,
+    "step_s": 1e-9,
+}
 with once_written("predict_workers"):
     print("measured here, batches of 8, nobody training: batches/s")
     for workers in (0, 1, 2, 4):
         bound, limit = predict_workers(workers, {**here, "step_threads": 0})
-        run = run_loader(ImageDataset(raw), batch_size=8, workers=workers, collate=collate, seconds=seconds)
-        print(f"{workers} workers: your bound {bound:6.1f} ({limit}), measured {run.sample_per_s / 8:6.1f}")
+        run = run_loader(
+            ImageDataset(raw),
+            batch_size=8,
+            workers=workers,
+            collate=collate,
+            seconds=seconds,
+        )
+        print(
+            f"{workers} workers: your bound {bound:6.1f} ({limit}), "
+            f"measured {run.sample_per_s / 8:6.1f}"
+        )
 
 # %% [markdown]
 # A real loader stays below the bound: batches are handed over through shared memory, the main process wants a core too,
@@ -528,11 +639,17 @@ from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
 for source in ("shared", "worker"):
     seeds = seed_report(source)
     again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
-    print(f"generator {source:>6}: {seeds.different} of {seeds.drawn} numbers are different, {again}")
+    print(
+        f"generator {source:>6}: {seeds.different} of "
+        f"{seeds.drawn} numbers are different, {again}"
+    )
 for method in ("fork", "spawn"):
     try:
         start, found = units.seconds(start_cost_s(method)), main_dataset(method)
-        print(f"{method:>16}: starts in {start}; a cell's class {'is found' if found.works else 'is not found'}")
+        print(
+            f"{method:>16}: starts in {start}; "
+            f"a cell's class {'is found' if found.works else 'is not found'}"
+        )
     except EdlError as error:
         print(f"{method:>16}: {error.what}")
 
@@ -542,10 +659,16 @@ from edl_labs.pipeline import private_growth_bytes, shared_memory
 numbers = range(10**6, 10**6 + 200_000)
 for kind, kept in (("list", list(numbers)), ("array", np.array(numbers))):
     try:
-        print(f"reading 200,000 numbers of the {kind} costs a worker {units.byte_count(private_growth_bytes(kept))}")
+        print(
+            f"reading 200,000 numbers of the {kind} costs a "
+            f"worker {units.byte_count(private_growth_bytes(kept))}"
+        )
     except EdlError as error:
         print(f"left out here: {error.what}")
-print(f"8 workers, batches of 64 photographs of 224 × 224: {shared_memory(64 * 3 * 224 * 224, workers=8)}")
+print(
+    "8 workers, batches of 64 photographs of 224 × 224: "
+    f"{shared_memory(64 * 3 * 224 * 224, workers=8)}"
+)
 
 # %% [markdown]
 # Each worker got a copy of the generator, so both drew the same numbers, in every epoch again: half of the
@@ -590,17 +713,24 @@ check("collate_pad")
 # is padding when the whole data set is padded to its longest? When random batches of 16 are? When they are sorted?
 
 # %%
-lengths = [max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)]
+lengths = [
+    max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)
+]
 
 
 def padding_share(batches):
     asked = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
-    return units.percent(1 - sum(lengths[i] for batch in batches for i in batch) / asked, digits=2)
+    return units.percent(
+        1 - sum(lengths[i] for batch in batches for i in batch) / asked, digits=2
+    )
 
 
 shuffled = random.Random(0).sample(range(4000), 4000)
 print("padded to the longest of all:", padding_share([shuffled]))
-for name, order in (("random batches", shuffled), ("sorted by length", sorted(shuffled, key=lengths.__getitem__))):
+for name, order in (
+    ("random batches", shuffled),
+    ("sorted by length", sorted(shuffled, key=lengths.__getitem__)),
+):
     print(f"{name}:", padding_share([order[i : i + 16] for i in range(0, 4000, 16)]))
 
 # %% [markdown]
@@ -620,10 +750,12 @@ for name, order in (("random batches", shuffled), ("sorted by length", sorted(sh
 
 # %% solve="bucket_sampler"
 class BucketSampler:
-    """Batches of indices: like lengths together, still shuffled, a function of seed and epoch alone."""
+    """Batches of indices: like lengths together, still
+    shuffled, a function of seed and epoch alone."""
 
     def __init__(self, lengths, *, batch_size, seed):
-        self.lengths, self.batch_size, self.seed, self.epoch = lengths, batch_size, seed, 0
+        self.lengths, self.batch_size = lengths, batch_size
+        self.seed, self.epoch = seed, 0
 
     def set_epoch(self, epoch):
         """Choose the epoch that the next iteration gives."""
@@ -633,7 +765,8 @@ class BucketSampler:
         return -(-len(self.lengths) // self.batch_size)
 
     def __iter__(self):
-        """The batches of this epoch: draw with `random.Random(...)` from seed and epoch, and nothing else."""
+        """The batches of this epoch: draw with `random.Random(...)`
+        from seed and epoch, and nothing else."""
         ### BEGIN SOLUTION
         rng, size = random.Random(f"{self.seed} {self.epoch}"), self.batch_size
         order = rng.sample(range(len(self.lengths)), len(self.lengths))
@@ -675,7 +808,10 @@ def pack_sequences(lengths, tree):
     """Rows of indices, first-fit-decreasing, in O(n log n) looks at the tree."""
     for index, length in enumerate(lengths):
         if length > tree.capacity:
-            raise ValueError(f"sequence {index} has {length} tokens, and a row has room for {tree.capacity}")
+            raise ValueError(
+                f"sequence {index} has {length} tokens, "
+                f"and a row has room for {tree.capacity}"
+            )
     rows = {}  # a row's number: the indices in it
     ### BEGIN SOLUTION
     for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
@@ -689,9 +825,13 @@ def pack_sequences(lengths, tree):
 
 
 def packed_mask(lengths, capacity):
-    """The mask of sequences packed into one row: [i, j] says whether position i may look at position j."""
-    owner = torch.full((capacity,), -1)  # the number of each position's sequence, -1 for padding
-    owner[: sum(lengths)] = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    """The mask of sequences packed into one row: [i, j]
+    says whether position i may look at position j."""
+    # The number of each position's sequence, -1 for padding.
+    owner = torch.full((capacity,), -1)
+    owner[: sum(lengths)] = torch.repeat_interleave(
+        torch.arange(len(lengths)), torch.tensor(lengths)
+    )
     ### BEGIN SOLUTION
     is_own = (owner[:, None] == owner[None, :]) & (owner[:, None] >= 0)
     return is_own & torch.ones(capacity, capacity, dtype=torch.bool).tril()
@@ -707,7 +847,10 @@ with once_written("pack_sequences"):
     rows = pack_sequences(lengths, tree)
     looks = sum(len(action) == 1 for action in tree.program)
     wasted = units.percent(1 - sum(lengths) / (len(rows) * tree.capacity), digits=2)
-    print(f"{len(lengths)} sequences in {len(rows)} rows, {wasted} of all positions are padding, {looks} looks")
+    print(
+        f"{len(lengths)} sequences in {len(rows)} rows, "
+        f"{wasted} of all positions are padding, {looks} looks"
+    )
     along = sum(range(len(rows))) / len(rows) * len(lengths)
     print(f"looking along the rows instead: about {along:.2g} looks")
 
@@ -720,16 +863,27 @@ with once_written("pack_sequences"):
 from edl_labs.pipeline import frontier
 
 longest = max(lengths)
-points = frontier(lengths, batch_size=16, max_tokens=4 * longest, capacity=longest).points
+points = frontier(
+    lengths, batch_size=16, max_tokens=4 * longest, capacity=longest
+).points
 with style.look():
     figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
-for method in dict.fromkeys(point.method for point in points):
+methods = dict.fromkeys(point.method for point in points)
+for method, line in zip(methods, ("o-", "s--", "^:", "D-."), strict=False):
     own = [point for point in points if point.method == method]
     wasted = [100 * point.waste.fraction for point in own]
-    left.plot(wasted, [point.randomness for point in own], "o-", ms=3, label=method)
-    right.plot(wasted, [point.sample_per_s for point in own], "o-", ms=3, label=method)
-left.set(xlabel="padding, % of all positions", ylabel="randomness within a batch", title="computed")
-right.set(xlabel="padding, % of all positions", ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
+    left.plot(wasted, [point.randomness for point in own], line, ms=3, label=method)
+    right.plot(wasted, [point.sample_per_s for point in own], line, ms=3, label=method)
+left.set(
+    xlabel="padding, % of all positions",
+    ylabel="randomness within a batch",
+    title="computed",
+)
+right.set(
+    xlabel="padding, % of all positions",
+    ylabel="samples/s",
+    title="modelled: 1 µs a token, 2 ms a step",
+)
 with style.look():
     left.legend()
 
@@ -768,7 +922,8 @@ with style.look():
 
 # %% solve="overlap_plan"
 def feed(gpu, batches, *, nbytes, slots, load, step):
-    """Load, copy and step every batch in order, at the same time, with `slots` buffers on each side."""
+    """Load, copy and step every batch in order, at the
+    same time, with `slots` buffers on each side."""
     pinned = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
     inside = [gpu.empty(nbytes) for _ in range(slots)]
     copied, done = ([gpu.Event() for _ in range(slots)] for _ in range(2))
@@ -807,10 +962,14 @@ def one_after_another(gpu, batches, *, nbytes, slots, load, step):
 
 
 def trained(feeding, *, slots, count=8):
-    """The timeline of `count` batches of 40 MB on a modelled A100: 4 ms of loading, 3 ms of stepping."""
+    """The timeline of `count` batches of 40 MB on a
+    modelled A100: 4 ms of loading, 3 ms of stepping."""
     gpu = VirtualGPU(VirtualMachine.of("A100").warm())
     load = lambda buffer, i: gpu.host_work(4e-3, writes=buffer)  # noqa: E731
-    step = lambda buffer, i: gpu.launch("step", duration_s=3e-3, reads=buffer)  # noqa: E731
+
+    def step(buffer, i):
+        gpu.launch("step", duration_s=3e-3, reads=buffer)
+
     feeding(gpu, count, nbytes=40_000_000, slots=slots, load=load, step=step)
     return gpu.timeline
 
@@ -819,7 +978,10 @@ def trained(feeding, *, slots, count=8):
 from edl_labs.plots.timeline import draw_timeline
 
 with once_written("overlap_plan"):
-    lines = {"one after another": trained(one_after_another, slots=1), "feed, 2 slots": trained(feed, slots=2)}
+    lines = {
+        "one after another": trained(one_after_another, slots=1),
+        "feed, 2 slots": trained(feed, slots=2),
+    }
     longest_s = max(line.makespan_s for line in lines.values())
     figure, panes = style.subplots(2, 1, figsize=(9, 5))
     for axes, (name, line) in zip(panes, lines.items(), strict=True):
@@ -849,7 +1011,8 @@ with once_written("overlap_plan"):
 
 
 # %% solve="prefetcher"
-LOOK_AGAIN_S = 0.02  # how long either side waits before it looks again whether close() was called
+# How long either side waits before it looks again whether close() was called.
+LOOK_AGAIN_S = 0.02
 
 
 class Prefetcher:
@@ -863,7 +1026,8 @@ class Prefetcher:
         ### END SOLUTION
 
     def _fill(self, source):
-        """In the thread: put every item as ("item", value), then ("end", None) or ("error", error)."""
+        """In the thread: put every item as ("item",
+        value), then ("end", None) or ("error", error)."""
         ### BEGIN SOLUTION
         try:
             for item in source:
@@ -875,7 +1039,8 @@ class Prefetcher:
         ### END SOLUTION
 
     def _put(self, kind, value):
-        """Put a pair as soon as there is room, and say True; or False as soon as close() was called."""
+        """Put a pair as soon as there is room, and say
+        True; or False as soon as close() was called."""
         ### BEGIN SOLUTION
         while not self._closed.is_set():
             try:
@@ -895,7 +1060,8 @@ class Prefetcher:
             if kind == "item":
                 yield value
                 continue
-            self._closed.set()  # nothing comes after the end: who iterates again must not wait for it
+            # Nothing comes after the end: who iterates again must not wait for it.
+            self._closed.set()
             if kind != "end":
                 raise value
 
@@ -933,11 +1099,14 @@ def whose_fault(timeline):
     """ "data-bound", "compute-bound" or "balanced", from a loop's timeline."""
 
     def durations(row):
-        """The seconds of each span, in order, of each row whose name begins with `row`: {"worker 0": [...], ...}."""
+        """The seconds of each span, in order, of each row whose
+        name begins with `row`: {"worker 0": [...], ...}."""
         spans = {}
         for span in timeline:
             if span["row"].startswith(row):
-                spans.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+                spans.setdefault(span["row"], []).append(
+                    span["end_s"] - span["start_s"]
+                )
         return spans
 
     ### BEGIN SOLUTION
@@ -947,7 +1116,13 @@ def whose_fault(timeline):
         return sum(later) / len(later) / len(spans)
 
     ratio = batch_s("worker") / batch_s("device")
-    return "data-bound" if ratio > 1.1 else "compute-bound" if ratio < 1 / 1.1 else "balanced"
+    return (
+        "data-bound"
+        if ratio > 1.1
+        else "compute-bound"
+        if ratio < 1 / 1.1
+        else "balanced"
+    )
     ### END SOLUTION
 
 
@@ -974,9 +1149,15 @@ def slow_batches():
 
 # %%
 for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
-    fault = verdict_on(slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds)
-    gains = f"data for free {fault.gain_if_loader_free:.2f}x, a free step {fault.gain_if_step_free:.2f}x"
-    print(f"step {units.seconds(step_s)}, loader {units.seconds(batch_s)}: {fault.verdict}; {gains}")
+    fault = verdict_on(
+        slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds
+    )
+    gains = f"data for free {fault.gain_if_loader_free:.2f}x, "
+    gains += f"a free step {fault.gain_if_step_free:.2f}x"
+    print(
+        f"step {units.seconds(step_s)}, "
+        f"loader {units.seconds(batch_s)}: {fault.verdict}; {gains}"
+    )
 
 # %% [markdown]
 # This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
@@ -995,12 +1176,22 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 from edl_labs.pipeline import agreement, decoders, missing_decoders
 
 same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
-print(f"{'decoder':>12} {'same image':>11} {'alone':>8} {'2 workers':>10}   measured here, images/s")
+print(
+    f"{'decoder':>12} {'same image':>11} {'alone':>8} "
+    f"{'2 workers':>10}   measured here, images/s"
+)
 for name, decode in decoders().items():
-    alone = 24 / timed(lambda decode=decode: [decode(photo) for photo in photos.samples[:24]])
+    alone = 24 / timed(
+        lambda decode=decode: [decode(photo) for photo in photos.samples[:24]]
+    )
     data = ImageDataset(raw, decoder=name)
-    run = run_loader(data, batch_size=8, workers=2, collate=collate, seconds=seconds / 2)
-    print(f"{name:>12} {'yes' if same.get(name, True) else 'no':>11} {alone:>8.0f} {run.sample_per_s:>10.0f}")
+    run = run_loader(
+        data, batch_size=8, workers=2, collate=collate, seconds=seconds / 2
+    )
+    print(
+        f"{name:>12} {'yes' if same.get(name, True) else 'no':>11} "
+        f"{alone:>8.0f} {run.sample_per_s:>10.0f}"
+    )
 for name, why in missing_decoders().items():
     print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
@@ -1028,27 +1219,54 @@ for name, why in missing_decoders().items():
 my_predictions = [None, None, None, None, None]
 
 # %%
-large = write(image_set(max(16, images // 4), size=(750, 1000)), Path(scratch.name) / "large", format="raw")
-small = write(image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw")
-fastest = min(
-    decoders(), key=lambda name: measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s
+large = write(
+    image_set(max(16, images // 4), size=(750, 1000)),
+    Path(scratch.name) / "large",
+    format="raw",
 )
-versions = [("naive", large, "pillow", 0), (fastest, large, fastest, 0), ("resized once", small, fastest, 0)]
-versions += [(f"workers: {n}", small, fastest, n) for n in dict.fromkeys((1, max(2, usable_cores())))]
+small = write(
+    image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw"
+)
+fastest = min(
+    decoders(),
+    key=lambda name: (
+        measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s
+    ),
+)
+versions = [
+    ("naive", large, "pillow", 0),
+    (fastest, large, fastest, 0),
+    ("resized once", small, fastest, 0),
+]
+versions += [
+    (f"workers: {n}", small, fastest, n)
+    for n in dict.fromkeys((1, max(2, usable_cores())))
+]
 
 # %%
 story = []
-for (name, kept, decoder, workers), predicted in zip(versions, my_predictions, strict=True):
+for (name, kept, decoder, workers), predicted in zip(
+    versions, my_predictions, strict=True
+):
     data, step = ImageDataset(kept, decoder=decoder), sleeping_step(5e-3)
-    run = run_loader(data, batch_size=8, workers=workers, step=step, collate=collate, seconds=seconds)
+    run = run_loader(
+        data, batch_size=8, workers=workers, step=step, collate=collate, seconds=seconds
+    )
     story.append((name, predicted, run.sample_per_s))
     said = "-" if predicted is None else f"{predicted:.0f}"
-    print(f"{name:>14}: predicted {said:>6}, measured here {run.sample_per_s:>7.0f} samples/s")
+    print(
+        f"{name:>14}: predicted {said:>6}, "
+        f"measured here {run.sample_per_s:>7.0f} samples/s"
+    )
 loader_alone = [
-    run_loader(data, batch_size=8, workers=workers, collate=collate, seconds=seconds).sample_per_s for _ in range(3)
+    run_loader(
+        data, batch_size=8, workers=workers, collate=collate, seconds=seconds
+    ).sample_per_s
+    for _ in range(3)
 ]
 print(
-    f"the last loader alone, three runs: {min(loader_alone):.0f} to {max(loader_alone):.0f}; "
+    "the last loader alone, three runs: "
+    f"{min(loader_alone):.0f} to {max(loader_alone):.0f}; "
     f"the step alone: {8 / 5e-3:.0f} samples/s"
 )
 
@@ -1058,9 +1276,21 @@ names, predicted, measured = zip(*story, strict=True)
 bars = axes.barh(names, measured, label="measured here")
 told = [(row, value) for row, value in enumerate(predicted) if value is not None]
 if told:
-    axes.plot([value for _, value in told], [row for row, _ in told], "D", color=style.ORANGE, label="predicted")
+    axes.plot(
+        [value for _, value in told],
+        [row for row, _ in told],
+        "D",
+        color=style.ORANGE,
+        label="predicted",
+    )
 axes.axvline(8 / 5e-3, color=style.GREY, ls="--", label="the step alone")
-axes.axvspan(min(loader_alone), max(loader_alone), color=style.GREY, alpha=0.3, label="the last loader alone")
+axes.axvspan(
+    min(loader_alone),
+    max(loader_alone),
+    color=style.GREY,
+    alpha=0.3,
+    label="the last loader alone",
+)
 axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
 axes.invert_yaxis()
 axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")

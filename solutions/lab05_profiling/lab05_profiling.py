@@ -26,7 +26,9 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 batch_size = 8
@@ -45,7 +47,7 @@ import torch
 
 from edl_labs import units
 from edl_labs.clock import clock_for
-from edl_labs.device import best_device, describe
+from edl_labs.device import best_device, describe, torch_threads
 from edl_labs.plots import style
 from edl_labs.plots.layers import draw_nested
 from edl_labs.plots.timeline import draw_timeline
@@ -60,7 +62,9 @@ def small_net(width=96):
 
     def block():
         return torch.nn.Sequential(
-            torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width)
+            torch.nn.Linear(width, 4 * width),
+            torch.nn.GELU(),
+            torch.nn.Linear(4 * width, width),
         )
 
     return torch.nn.Sequential(block(), block(), block(), torch.nn.Linear(width, 10))
@@ -85,10 +89,15 @@ def small_net(width=96):
 # %%
 deck = {"conv2d": 9976.544, "convolution": 9958.778, "_convolution": 9946.712}
 deck |= {"contiguous": 6.692, "empty": 11.927, "mkldnn_convolution": 9880.452}
-print(f"the six rows add up to {sum(deck.values()):,.1f} µs; conv2d alone took {deck['conv2d']:,.1f} µs")
+print(
+    f"the six rows add up to {sum(deck.values()):,.1f} µs; "
+    f"conv2d alone took {deck['conv2d']:,.1f} µs"
+)
 print(f"counted {sum(deck.values()) / deck['conv2d']:.2f} times")
 rate = 3.776e9 / (deck["mkldnn_convolution"] * 1e-6)
-print(f"3.776 GFLOP in {deck['mkldnn_convolution'] / 1e3:.3f} ms: {units.flop_rate(rate)}")
+print(
+    f"3.776 GFLOP in {deck['mkldnn_convolution'] / 1e3:.3f} ms: {units.flop_rate(rate)}"
+)
 
 # %% [markdown]
 # The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
@@ -136,7 +145,11 @@ def ran_on(entry, *, cpu_flop_per_s):
     ### BEGIN SOLUTION
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"
-    return "cpu" if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"] else "gpu"
+    return (
+        "cpu"
+        if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"]
+        else "gpu"
+    )
     ### END SOLUTION
 
 
@@ -150,23 +163,37 @@ check("self_times")
 
 # %%
 def profiled_rows(batch):
-    """Rows of torch.profiler for one forward and backward pass, after a few that nobody looks at."""
+    """Rows of torch.profiler for one forward and
+    backward pass, after a few that nobody looks at."""
     from torch.nn import Conv2d, Flatten, Linear, ReLU
 
-    net, x = torch.nn.Sequential(Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)), torch.randn(batch, 3, 32, 32)
+    layers = Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)
+    net, x = torch.nn.Sequential(*layers), torch.randn(batch, 3, 32, 32)
     recorded = TorchLoop(lambda: net(x).sum().backward()).record(1).events("operator")
-    return [{"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s} for e in recorded]
+    return [
+        {"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s}
+        for e in recorded
+    ]
 
 
 # %%
 with once_written("self_times"):
     rows = profiled_rows(batch_size)
     own = self_times(rows)
-    total = {name: sum(r["end_s"] - r["start_s"] for r in rows if r["name"] == name) for name in own}
+    total = {
+        name: sum(r["end_s"] - r["start_s"] for r in rows if r["name"] == name)
+        for name in own
+    }
     busy_s = sum(own.values())
-    print(f"{len(rows)} rows; totals add up to {sum(total.values()) / busy_s:.1f} times the time that passed")
+    print(
+        f"{len(rows)} rows; totals add up to "
+        f"{sum(total.values()) / busy_s:.1f} times the time that passed"
+    )
     for name in sorted(own, key=own.get, reverse=True)[:6]:
-        print(f"{name:<46} self {units.seconds(own[name]):>8}   total {units.seconds(total[name]):>8}")
+        print(
+            f"{name:<46} self {units.seconds(own[name]):>8} "
+            f"  total {units.seconds(total[name]):>8}"
+        )
 
 # %% [markdown]
 # The rows with large totals are wrappers; the rows with large self times do the work. *Sort by self time first*, then
@@ -194,9 +221,16 @@ with once_written("self_times"):
 
 # %%
 own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
-# The slide has 23 rows, of which these eleven have time of their own; the table above shows five of them.
-print(f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s")
-print(f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %")
+# The slide has 23 rows, of which these eleven have time of their own; the table above
+# shows five of them.
+print(
+    f"300 samples at 100 Hz are {300 / 100:.1f} s; "
+    f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+)
+print(
+    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
+    f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
+)
 
 # %% [markdown]
 # Shares are of the **last samples** (a window: here one second, since 0.36 s are 36 % of it), seconds are of the
@@ -223,12 +257,20 @@ def sampler_table(samples, *, rate_hz, window):
         if sample["idle"]:
             continue
         for frame in set(sample["stack"]):
-            row = rows.setdefault(frame, dict.fromkeys(("own", "total", "own_s", "total_s"), 0.0))
-            for column in ("total", "own") if frame == sample["stack"][-1] else ("total",):
+            row = rows.setdefault(
+                frame, dict.fromkeys(("own", "total", "own_s", "total_s"), 0.0)
+            )
+            for column in (
+                ("total", "own") if frame == sample["stack"][-1] else ("total",)
+            ):
                 row[f"{column}_s"] += 1 / rate_hz
                 row[column] += (number >= recent) / window
     active = sum(not sample["idle"] for sample in samples) / len(samples)
-    return {"active": active, "gil": sum(sample["gil"] for sample in samples) / len(samples), "rows": rows}
+    return {
+        "active": active,
+        "gil": sum(sample["gil"] for sample in samples) / len(samples),
+        "rows": rows,
+    }
     ### END SOLUTION
 
 
@@ -253,9 +295,12 @@ def frames_of(thread):
 
 # %%
 def sampled(work, *, rate_hz, spent_s):
-    """Samples of the stack of `work()`, run over and over for `spent_s` seconds in a thread of its own."""
+    """Samples of the stack of `work()`, run over and
+    over for `spent_s` seconds in a thread of its own."""
     end_s, samples = time.monotonic() + spent_s, []
-    thread = threading.Thread(target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)])
+    thread = threading.Thread(
+        target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)]
+    )
     thread.start()
     while thread.is_alive():
         time.sleep(1 / rate_hz)
@@ -286,7 +331,10 @@ with once_written("read_a_sampler"):
     print(f"measured here: {len(samples)} samples")
     for frame in sorted(rows, key=lambda frame: -rows[frame]["own_s"])[:5]:
         row = rows[frame]
-        print(f"{row['own']:7.1%} {row['total']:7.1%} {row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}")
+        print(
+            f"{row['own']:7.1%} {row['total']:7.1%} "
+            f"{row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}"
+        )
 
 # %% [markdown]
 # A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows of a few samples
@@ -299,7 +347,9 @@ with once_written("read_a_sampler"):
 
 # %%
 stop_s = time.monotonic() + sample_seconds + 3
-worker = threading.Thread(target=lambda: [both() for _ in iter(lambda: time.monotonic() < stop_s, False)])
+worker = threading.Thread(
+    target=lambda: [both() for _ in iter(lambda: time.monotonic() < stop_s, False)]
+)
 worker.start()
 seen = attach(duration_s=sample_seconds)
 print(seen.refused or f"measured here: {seen.total} samples from outside")
@@ -322,7 +372,11 @@ for _ in range({int(40 * sample_seconds)}): many_calls(), no_calls()
 """
 with TemporaryDirectory() as folder:
     (script := Path(folder) / "program.py").write_text(PROGRAM)
-    print(side_by_side(script) if compare_profilers else "not run: compare_profilers is False in the parameters")
+    print(
+        side_by_side(script)
+        if compare_profilers
+        else "not run: compare_profilers is False in the parameters"
+    )
 
 # %% [markdown]
 # cProfile notes every call and every return, and bills that to code that calls: compare its seconds with the plain
@@ -390,7 +444,10 @@ with once_written("schedule_states"):
     recorded = sum(state.startswith("record") for state in states)
     print(f"{recorded} steps in {states.count('record and save')} traces")
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
-    print(f"deck [002]: {endless.count('record and save')} traces in 900 steps, one every {2 + 2 + 5}")
+    print(
+        f"deck [002]: {endless.count('record and save')} "
+        f"traces in 900 steps, one every {2 + 2 + 5}"
+    )
 
 # %% [markdown]
 # Six steps in two traces. Note `prof.step()` at the end of each step: without it the profiler stays at step 0 for
@@ -429,11 +486,13 @@ with once_written("schedule_states"):
 
 # %% solve="layer_profiler"
 class LayerProfiler:
-    """Seconds of every module of a model, forward and backward, while the with block runs."""
+    """Seconds of every module of a model, forward
+    and backward, while the with block runs."""
 
     def __init__(self, model, clock):
         self.model, self.clock = model, clock
-        # Rows of the table by name, trace events, the stack of passes that run now, handles of hooks.
+        # Rows of the table by name, trace events, the stack of passes that run now,
+        # handles of hooks.
         self.rows, self.events, self.running, self.handles = {}, [], [], []
 
     def __enter__(self):
@@ -448,8 +507,13 @@ class LayerProfiler:
         ### END SOLUTION
 
     def _watch(self, name, module):
-        """Make a module's row, and install its four hooks, which call _begin and _end."""
-        phases = [f"{phase}_{kind}_s" for phase in ("forward", "backward") for kind in ("self", "total")]
+        """Make a module's row, and install its
+        four hooks, which call _begin and _end."""
+        phases = [
+            f"{phase}_{kind}_s"
+            for phase in ("forward", "backward")
+            for kind in ("self", "total")
+        ]
         self.rows[name] = {"calls": 0} | dict.fromkeys(phases, 0.0)
         ### BEGIN SOLUTION
         self.handles += [
@@ -468,7 +532,8 @@ class LayerProfiler:
         ### END SOLUTION
 
     def _end(self, name, phase):
-        """The pass through a module that began last ends now: pop it, fill its row, append its event."""
+        """The pass through a module that began last ends
+        now: pop it, fill its row, append its event."""
         ### BEGIN SOLUTION
         self.clock.synchronize()
         began_s, inside_s = self.running.pop()
@@ -501,7 +566,7 @@ check("layer_profiler")
 
 
 # %%
-with once_written("layer_profiler"):
+with once_written("layer_profiler"), torch_threads(1):
     net, x = small_net(), torch.randn(32 * batch_size, 96, requires_grad=True)
     net(x).sum().backward()
     with LayerProfiler(net, clock_for("cpu")) as profiler:
@@ -514,7 +579,10 @@ with once_written("layer_profiler"):
             for p in ("forward", "backward")
             for k in ("self", "total")
         ]
-        print(f"{name:<6} forward self {times[0]} total {times[1]}   backward self {times[2]} total {times[3]}")
+        print(
+            f"{name:<6} forward self {times[0]} total {times[1]} "
+            f"  backward self {times[2]} total {times[3]}"
+        )
 
 # %%
 with once_written("layer_profiler"):
@@ -544,7 +612,8 @@ with once_written("layer_profiler"):
 
 # %% solve="utilisation_lies"
 def utilisation(kernels, *, sm_count, window_s):
-    """(utilisation, sm_share): time with any kernel, and SM time with a block, as shares of the window."""
+    """(utilisation, sm_share): time with any kernel, and
+    SM time with a block, as shares of the window."""
     ### BEGIN SOLUTION
     any_s = sm_s = reached_s = 0.0
     for kernel in sorted(kernels, key=lambda kernel: kernel["start_s"]):
@@ -564,7 +633,10 @@ with once_written("utilisation_lies"):
     for blocks in (1, 54, 108, 109, 216):
         kernels = [{"start_s": 0.0, "end_s": 1e-3, "blocks": blocks}]
         said, working = utilisation(kernels, sm_count=108, window_s=1e-3)
-        print(f"{blocks:>4} blocks on 108 SMs (computed): the monitor says {said:.0%}, SMs at work {working:6.1%}")
+        print(
+            f"{blocks:>4} blocks on 108 SMs (computed): "
+            f"the monitor says {said:.0%}, SMs at work {working:6.1%}"
+        )
 
 # %% [markdown]
 # One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
@@ -590,19 +662,33 @@ MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
 
 
 def work(op, spent_us, line):
-    """An operation of the host (or a kernel, for "launch") that takes so many microseconds."""
-    return {"op": op, "name": "kernel", "duration_s": spent_us * 1e-6, "line": f"train.py:{line}"}
+    """An operation of the host (or a kernel, for
+    "launch") that takes so many microseconds."""
+    return {
+        "op": op,
+        "name": "kernel",
+        "duration_s": spent_us * 1e-6,
+        "line": f"train.py:{line}",
+    }
 
 
 def copy_of(mebibytes, line, *, pinned=True):
     """A copy of a batch to the device."""
-    return {"op": "copy", "nbytes": mebibytes << 20, "pinned": pinned, "line": f"train.py:{line}"}
+    return {
+        "op": "copy",
+        "nbytes": mebibytes << 20,
+        "pinned": pinned,
+        "line": f"train.py:{line}",
+    }
 
 
 ITEM = {"op": "item", "line": "train.py:16"}
 EXAMPLES = {
     "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4, ITEM],
-    "launch": [work("load", 4, 11), *[work("python", 6, 14), work("launch", 2, 14)] * 14],
+    "launch": [
+        work("load", 4, 11),
+        *[work("python", 6, 14), work("launch", 2, 14)] * 14,
+    ],
     "synchronisation": [*[work("launch", 20, 15), ITEM, work("python", 45, 17)] * 3],
     "data": [work("load", 300, 11), copy_of(1, 12), *[work("launch", 25, 13)] * 3],
     "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3, ITEM],
@@ -613,13 +699,17 @@ figure, rows = style.subplots(5, 1, figsize=(9, 11))
 for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     spans = step_spans(step, MACHINE)
     axes = draw_timeline(
-        axes, as_timeline(spans), title=f"{pattern} (modelled A100): {units.seconds(step_s(step, MACHINE))} a step"
+        axes,
+        as_timeline(spans),
+        title=f"{pattern} (modelled A100): "
+        f"{units.seconds(step_s(step, MACHINE))} a step",
     )
     axes.get_legend().remove()
 
 # %% [markdown]
-# Orange are calls, green is the host's own work, hatched is waiting, blue kernels, purple copies. Look at each white
-# stretch of the bottom rows, and straight up to what the host did meanwhile.
+# Plain orange are calls, green with strokes is Python, red with crosses is loading, grey is waiting; below, blue are
+# kernels and dotted purple is copies. Look at each empty stretch of the bottom rows, and straight up to what the host
+# did meanwhile.
 #
 # A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
 #
@@ -643,7 +733,8 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 
 # %% given
 def joined(spans):
-    """[start, end] of each stretch in which at least one of the spans runs, in order."""
+    """[start, end] of each stretch in which at
+    least one of the spans runs, in order."""
     stretches = []
     for start_s, end_s in sorted((span["start_s"], span["end_s"]) for span in spans):
         if stretches and start_s <= stretches[-1][1]:
@@ -655,16 +746,22 @@ def joined(spans):
 
 def overlap_s(span, stretches):
     """How long a span runs within stretches."""
-    return sum(max(0.0, min(end, span["end_s"]) - max(start, span["start_s"])) for start, end in stretches)
+    return sum(
+        max(0.0, min(end, span["end_s"]) - max(start, span["start_s"]))
+        for start, end in stretches
+    )
 
 
 def gaps(spans):
-    """(began_s, ended_s, wait) of each gap; the wait is the span that emptied the queue, or None."""
+    """(began_s, ended_s, wait) of each gap; the wait
+    is the span that emptied the queue, or None."""
     busy = joined([span for span in spans if span["kind"] in ("kernel", "copy")])
     busy.append([max(span["end_s"] for span in spans)])
     found = []
     for (_, began_s), (ended_s, *_) in zip(busy, busy[1:], strict=False):
-        waits = [s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9]
+        waits = [
+            s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9
+        ]
         found.append((began_s, ended_s, waits[0] if waits else None))
     return found
 
@@ -678,21 +775,33 @@ def charges(spans):
     ### BEGIN SOLUTION
     pieces, reached_s, kernels = [], 0.0, joined(of.get("kernel", []))
     for span in sorted(of.get("kernel", []), key=lambda span: span["start_s"]):
-        pieces.append(("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s))))
+        pieces.append(
+            ("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s)))
+        )
         reached_s = max(reached_s, span["end_s"])
     for span in of.get("copy", []):
-        pieces.append(("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels)))
+        pieces.append(
+            ("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels))
+        )
     for began_s, ended_s, wait in gaps(spans):
         for span in of.get("load", []) + of.get("python", []) + of.get("call", []):
             piece_s = overlap_s(span, [[began_s, ended_s]])
             if span["kind"] == "load":
                 pieces.append(("data", span, piece_s))
             elif wait:
-                pieces.append(("copy" if wait["name"] == "copy" else "synchronisation", wait, piece_s))
+                pieces.append(
+                    (
+                        "copy" if wait["name"] == "copy" else "synchronisation",
+                        wait,
+                        piece_s,
+                    )
+                )
             else:
                 pieces.append(("launch", span, piece_s))
     for pattern, span, piece_s in pieces:
-        charged[pattern, span["line"]] = charged.get((pattern, span["line"]), 0.0) + piece_s
+        charged[pattern, span["line"]] = (
+            charged.get((pattern, span["line"]), 0.0) + piece_s
+        )
     return charged
     ### END SOLUTION
 
@@ -715,8 +824,14 @@ with once_written("name_the_pattern"):
     for pattern, step in EXAMPLES.items():
         spans = step_spans(step, MACHINE)
         window_s, charged = max(span["end_s"] for span in spans), charges(spans)
-        shares = {p: sum(s for (q, _), s in charged.items() if q == p) / window_s for p in EXAMPLES}
-        print(f"{pattern:<16}", "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()))
+        shares = {
+            p: sum(s for (q, _), s in charged.items() if q == p) / window_s
+            for p in EXAMPLES
+        }
+        print(
+            f"{pattern:<16}",
+            "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()),
+        )
 
 # %% [markdown]
 # Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. A step of which 6
@@ -729,8 +844,16 @@ with once_written("name_the_pattern"):
 # next picture, which costs more?
 
 # %%
-two_waits = [*[work("launch", 60, 20)] * 3, {"op": "sync", "line": "train.py:21"}, work("launch", 15, 22)]
-two_waits += [{"op": "item", "line": "train.py:23"}, work("python", 80, 24), work("launch", 20, 25)]
+two_waits = [
+    *[work("launch", 60, 20)] * 3,
+    {"op": "sync", "line": "train.py:21"},
+    work("launch", 15, 22),
+]
+two_waits += [
+    {"op": "item", "line": "train.py:23"},
+    work("python", 80, 24),
+    work("launch", 20, 25),
+]
 figure, axes = style.subplots(figsize=(9, 2.6))
 waiting = step_spans(two_waits, MACHINE, count=1)
 axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100)")
@@ -748,7 +871,11 @@ axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100
 def blame(spans, pattern):
     """The line that costs the step most by `pattern`."""
     ### BEGIN SOLUTION
-    by_line = {line: charged_s for (of, line), charged_s in charges(spans).items() if of == pattern}
+    by_line = {
+        line: charged_s
+        for (of, line), charged_s in charges(spans).items()
+        if of == pattern
+    }
     return max(by_line, key=by_line.get)
     ### END SOLUTION
 
@@ -759,7 +886,9 @@ check("blame")
 # %%
 with once_written("blame"):
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
-    for (pattern, line), charged_s in sorted(charges(waiting).items(), key=lambda item: -item[1])[:5]:
+    for (pattern, line), charged_s in sorted(
+        charges(waiting).items(), key=lambda item: -item[1]
+    )[:5]:
         print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
 
 # %% [markdown]
@@ -769,8 +898,18 @@ with once_written("blame"):
 # charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
 
 # %%
-print("as it is:     ", units.seconds(step_s(EXAMPLES["synchronisation"], MACHINE)), "a step")
-print("without items:", units.seconds(step_s([o for o in EXAMPLES["synchronisation"] if o != ITEM], MACHINE)), "a step")
+print(
+    "as it is:     ",
+    units.seconds(step_s(EXAMPLES["synchronisation"], MACHINE)),
+    "a step",
+)
+print(
+    "without items:",
+    units.seconds(
+        step_s([o for o in EXAMPLES["synchronisation"] if o != ITEM], MACHINE)
+    ),
+    "a step",
+)
 
 # %% [markdown]
 # Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
@@ -821,7 +960,10 @@ def captured(step):
             continue
         ### BEGIN SOLUTION
         if operation["op"] == "launch" and kept and kept[-1]["op"] == "launch":
-            kept[-1] = {**kept[-1], "duration_s": kept[-1]["duration_s"] + operation["duration_s"]}
+            kept[-1] = {
+                **kept[-1],
+                "duration_s": kept[-1]["duration_s"] + operation["duration_s"],
+            }
         else:
             kept += [*between, operation]
         between = []
@@ -830,10 +972,16 @@ def captured(step):
 
 
 def most_to_gain(step, machine):
-    """(best, speedups): the cause whose removal gains most, and what each would gain."""
+    """(best, speedups): the cause whose removal
+    gains most, and what each would gain."""
     ### BEGIN SOLUTION
-    now_s, causes = step_s(step, machine), ("kernels", "launch", "synchronisation", "data", "copy")
-    speedups = {cause: now_s / step_s(without(step, cause), machine) for cause in causes}
+    now_s, causes = (
+        step_s(step, machine),
+        ("kernels", "launch", "synchronisation", "data", "copy"),
+    )
+    speedups = {
+        cause: now_s / step_s(without(step, cause), machine) for cause in causes
+    }
     return max(speedups, key=speedups.get), speedups
     ### END SOLUTION
 
@@ -845,7 +993,9 @@ check("most_to_gain")
 with once_written("most_to_gain"):
     for pattern, step in EXAMPLES.items():
         best, speedups = most_to_gain(step, MACHINE)
-        gains = "  ".join(f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items())
+        gains = "  ".join(
+            f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items()
+        )
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
@@ -886,7 +1036,9 @@ def example_job():
         "trim_s": 3e-4,
     }
     sizes = {"layers": 4, "width": 5, "samples": 8, "batch_bytes": 2 << 20}
-    plan = JobPlan(seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs)
+    plan = JobPlan(
+        seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs
+    )
     return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
 
 
@@ -894,10 +1046,19 @@ def example_job():
 job = example_job()
 losses = train_slowly(job)
 slow = job.gpu.timeline
-print(f"{units.seconds(slow.makespan_s)}, device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it")
+print(
+    f"{units.seconds(slow.makespan_s)}, "
+    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
+)
 figure, axes = style.subplots(figsize=(9, 3))
 step_ends_s = slow.makespan_s / len(job.order)
-axes = draw_timeline(axes, slow, start_s=2 * step_ends_s, end_s=4 * step_ends_s, title="Two steps (modelled A100)")
+axes = draw_timeline(
+    axes,
+    slow,
+    start_s=2 * step_ends_s,
+    end_s=4 * step_ends_s,
+    title="Two steps (modelled A100)",
+)
 
 # %% [markdown]
 # **Predict:** which six, and how much faster will the run be without them? All that you need is in
@@ -926,7 +1087,9 @@ def train(job):
     inside, losses = {}, []
     for number in job.order:
         if number not in inside:
-            inside[number] = job.to_device(job.read(number, pin_memory=True), non_blocking=True)
+            inside[number] = job.to_device(
+                job.read(number, pin_memory=True), non_blocking=True
+            )
         losses.append(job.forward(inside[number]))
         job.backward(losses[-1])
         job.update_all()
@@ -945,7 +1108,8 @@ with once_written("planted"):
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
         share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)
-        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, kernels run {share} of it"
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, "
+        title += f"kernels run {share} of it"
         axes = draw_timeline(axes, line, end_s=slow.makespan_s, title=title)
     rows[0].get_legend().remove()
 
@@ -970,7 +1134,9 @@ def batches(count):
     """Batches made number by number, as many a home-made data set does."""
     draw = np.random.default_rng(0)
     while True:
-        yield torch.tensor([[float(value) for value in draw.normal(size=96)] for _ in range(count)])
+        yield torch.tensor(
+            [[float(value) for value in draw.normal(size=96)] for _ in range(count)]
+        )
 
 
 # %%
@@ -990,7 +1156,11 @@ def my_loop(device):
 
 
 # %%
-report = diagnose(my_loop("cuda" if best_device() == "cuda" else "cpu"), steps=train_steps)
+# Layers this small are slower, and on a busy machine much slower, with more threads:
+# what is left then is the waiting of one thread for another.
+where = "cuda" if best_device() == "cuda" else "cpu"
+with torch_threads(1):
+    report = diagnose(my_loop(where), steps=train_steps)
 report
 
 # %% [markdown]

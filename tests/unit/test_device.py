@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from edl_labs.device import Device, best_device, cpu_model, describe
+from edl_labs.device import Device, best_device, cpu_model, describe, torch_threads
 from edl_labs.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_stamp_survives_json():
@@ -143,3 +146,30 @@ def test_clocks_and_driver_come_from_nvml_by_uuid(hopper, monkeypatch):
 def test_what_is_no_stamp_is_refused():
     with pytest.raises(UsageError):
         Device.from_dict({"kind": "cpu"})
+
+
+def test_threads_are_set_for_a_while_and_given_back_after_an_error():
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        within = torch.get_num_threads()
+    with pytest.raises(ZeroDivisionError), torch_threads(before + 1):
+        raise ZeroDivisionError
+
+    assert (before + 1, before) == (within, torch.get_num_threads())
+
+
+@pytest.mark.parametrize(
+    ("lab", "line"),
+    [
+        ("lab03_mixed_precision", "curves[name] = train_in_half("),
+        ("lab05_profiling", "with LayerProfiler(net, "),
+        ("lab05_profiling", "diagnose(my_loop("),
+    ],
+)
+def test_cells_of_many_small_products_set_their_threads(lab, line):
+    """With two threads on two busy cores lab03's training took 30 to 64 s in place of 2."""
+    notebook = json.loads((ROOT / "labs" / lab / f"{lab}.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"]]
+
+    assert [True] == ["torch_threads(1)" in cell for cell in cells if line in cell]

@@ -12,15 +12,18 @@ from edl_labs.errors import UsageError
 # Variables that these hosts set, and nobody else.
 HOST_VARIABLES = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
 _HOSTED = """\
-# On Colab and Kaggle only: this release of the course's library. It asks for no version of torch, so the host's stays.
+# On Colab and Kaggle only: this release of the course's library. It asks for no
+# version of torch, so the host's stays.
 import importlib.util
 import os
 import subprocess
 import sys
 
-if {{"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}} & set(os.environ) and importlib.util.find_spec("edl_labs") is None:
+is_rented = {{"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}} & set(os.environ)
+if is_rented and importlib.util.find_spec("edl_labs") is None:
     release = os.environ.get("EDL_LABS_INSTALL", "edl-labs=={version}")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", release], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", release]
+    subprocess.run(pip, check=True)
     importlib.invalidate_caches()
 
 """

@@ -34,7 +34,9 @@ TITLE = """\
 try:
     from edl_labs import Progress, check, hint  # noqa: F401
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 repeats = 5

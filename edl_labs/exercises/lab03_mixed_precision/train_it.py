@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.checks.evidence_form import Misfit, plain_lists
 from edl_labs.checks.plain_data import plain_copy
+from edl_labs.device import torch_threads
 from edl_labs.errors import PlainDataError, Wrong
 
 _STEPS = 160  # batches: enough to tell a network that learns from one that does not
@@ -45,7 +44,7 @@ class TrainIt:
         own = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
         scaler = _Watched(own)
         model, optimizer = _model(case, short=True)
-        with _one_thread():
+        with torch_threads(1):
             kind, losses = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
         return {
             "weights": _weights(model),
@@ -62,7 +61,7 @@ class TrainIt:
         return {"weights": [], "scale": want["scale"], "zeroed": 0, **_NO_LOSSES}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        with _one_thread():
+        with torch_threads(1):
             start, light = _reference(case)
             loss = _loss(case, got["weights"])
         why = f"loss {loss:.4g} after training; fp32 reaches {light:.4g} from {start:.4g}"
@@ -171,19 +170,6 @@ def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     return None
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Products this small are slower, and much slower on a busy machine, when threads share them."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
     """A network whose `loss(x, y)` is a mean square times a small weight, and the optimizer for it."""
     import torch
@@ -276,7 +262,7 @@ def _first_loss(case: Any) -> float:
     import torch
 
     model, _ = _model(case, short=True)
-    with _one_thread(), torch.no_grad():
+    with torch_threads(1), torch.no_grad():
         x, y = _batches(case)[0]
         model.loss(x, y)
     return float(model.seen[0])
