@@ -53,7 +53,7 @@ test: checked ## Lint, types, generated files, tests (under 10 minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
 
 test-all: checked ## Everything: fuzzing, many seeds, wheels, browsers
-	@scripts/system_packages chromium postgresql
+	@scripts/system_packages chromium npm postgresql
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
 	@$(BIN)/edl-labs test --seeds 200
@@ -67,6 +67,7 @@ test-gpu: setup ## What needs an accelerator; each skip says why
 lint: setup
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff format --check --quiet --config pyproject.toml solutions/*/wrong
 
 types: setup
 	@$(BIN)/mypy --no-error-summary
