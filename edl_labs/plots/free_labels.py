@@ -62,7 +62,15 @@ def corners_of(annotation: Annotation, axes: Axes) -> Corners:
     """The corners, in pixels, of a text that `write_labels` wrote."""
     x, y = annotation.xy
     dx_pt, dy_pt = annotation.get_position()
-    spot = Spot(x, y, dx_pt, dy_pt, annotation.get_ha(), annotation.get_va(), annotation.get_rotation())
+    spot = Spot(
+        x,
+        y,
+        dx_pt,
+        dy_pt,
+        annotation.get_horizontalalignment(),
+        annotation.get_verticalalignment(),
+        annotation.get_rotation(),
+    )
     return _corners(axes, spot, _size(annotation, axes.figure.canvas.get_renderer()))  # type: ignore[attr-defined]
 
 
@@ -124,7 +132,7 @@ def _size(annotation: Annotation, renderer: Any) -> tuple[float, float]:
     annotation.set_rotation(0.0)
     extent = annotation.get_window_extent(renderer)
     annotation.set_rotation(angle)
-    gap = _GAP_PT * annotation.figure.dpi / 72  # type: ignore[union-attr]
+    gap = _GAP_PT * annotation.figure.dpi / 72
     return extent.width + 2 * gap, extent.height + 2 * gap
 
 

@@ -240,7 +240,7 @@ def _radius_pt(one: Placed, worst: float) -> float:
 
 
 def _say_where(axes: Axes, placed: Sequence[Placed]) -> None:
-    below = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
+    below: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "annotation_clip": False}
     axes.annotate(you_are_here(placed), (0, 0), (0, _BELOW_PT), **below, fontsize=7.5, color=TEXT, va="top")
 
 

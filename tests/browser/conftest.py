@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.jupyter import Started, started
+from tests.browser.jupyter import SHOTS, STEP_MS, Started, started
 from tests.course.browser import BROWSER
 
 
@@ -32,11 +32,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
+def page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A page of its own, 1280 pixels wide, with a profile of its own."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
-    yield context.new_page()
+    context.set_default_timeout(STEP_MS)
+    page = context.new_page()
+    yield page
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"end-of-{re.sub(r'[^a-z0-9]+', '-', request.node.name)}.png")
     context.close()
 
 

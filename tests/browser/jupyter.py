@@ -18,7 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "build" / "screenshots"
 TOKEN = "a-token-of-this-test"
-RUN_MS = 300_000  # all cells of the slowest lab that is opened here, on two busy cores
+RUN_MS = 600_000  # all cells of the slowest lab that is opened here, on two busy cores
+STEP_MS = 180_000  # anything else: the server starts and torch is imported in seconds, or in minutes beside neighbours
 _NO_QUESTIONS = {
     "@jupyterlab/apputils-extension/notification.jupyterlab-settings": {"fetchNews": "false", "checkForUpdates": False},
     # Every output stands in the document, so that all of it can be read and judged.
@@ -64,7 +65,7 @@ def started(folder: Path, home: Path) -> Iterator[Started]:
 
 
 def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + STEP_MS / 1e3
     while time.monotonic() < deadline and process.poll() is None:
         for path in runtime.glob("jpserver-*.json"):
             try:
@@ -105,7 +106,7 @@ class OpenNotebook:
         # A workspace of its own: none of the tabs that an earlier page left open.
         place = "notebooks" if seven else f"lab/workspaces/{Path(path).parent}/tree"
         page.goto(f"{server.url}/{place}/{path}?token={TOKEN}")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=STEP_MS)
         self._idle_after(None)
 
     def _idle_after(self, what: str | None) -> None:

@@ -47,9 +47,9 @@ def open_cells(server: Started, scratch: Path, page: Any, *sources: str) -> Open
 
 
 _SPEAKS = """([cell, before]) => {
-    const [readout, alt, source] = [cell.querySelector('.widget-readout').textContent.trim(),
-        cell.querySelector('img.widget-image').alt, cell.querySelector('img.widget-image').src]
-    return alt.includes(readout) && source !== before
+    const image = cell.querySelector('img.widget-image')
+    const readout = cell.querySelector('.widget-readout')
+    return image && readout && image.alt.includes(readout.textContent.trim()) && image.src !== before
 }"""
 
 
