@@ -678,9 +678,9 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 # %% [markdown]
 # Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. Each is
-# worth a fifth, and you may check after each of them. They are tried with a small linear model; some batches overflow,
-# and their steps are skipped. In the last one, gradients are about $10^{-8}$, and in some batches about
-# $10^{-12}$.
+# worth a fifth, and you may check after each of them. They are tried with a small linear model whose weights are two
+# tensors (`model.parameters()` gives both); some batches overflow, and their steps are skipped. In the last one,
+# gradients are about $10^{-8}$, and in some batches about $10^{-12}$.
 
 
 # %% solve="bug_hunt"

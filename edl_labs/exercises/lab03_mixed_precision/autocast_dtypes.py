@@ -49,6 +49,8 @@ def _mistake(case: Any, got: str) -> str:
         return f"{got[:40]!r} is not a dtype that comes out of autocast"
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
         return f"nothing here has the dtype {got}"
+    if "float64" in case["inputs"] and len(set(case["inputs"])) > 1:
+        return "of two dtypes float64 is the wider one, whichever comes first"
     if "float64" in case["inputs"]:
         return "autocast leaves float64 as it is"
     return f"{case['op']} does not come out in {got} here"

@@ -72,8 +72,7 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
     """What a loop did to the model, its scaler, and what it returned, as plain data."""
     import torch
 
-    model = torch.nn.Linear(FEATURES, 1, bias=False)
-    model.load_state_dict({"weight": torch.tensor([case["weights"]])})
+    model = linear_in_two_parts(case["weights"])
     batches = [(torch.tensor(one["x"]), torch.tensor(one["y"])) for one in case["batches"]]
     optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"])
     if case["loop"] == "train_static":
@@ -97,6 +96,22 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
     return _evidence(model, float(scaler.get_scale()), values)
 
 
+def linear_in_two_parts(weights: list[float]) -> Any:
+    """A linear layer whose weights are two parameters: a gradient that is left out of a loop or a norm shows."""
+    import torch
+
+    class Linear(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = torch.nn.Parameter(torch.tensor([weights[:1]]))
+            self.rest = torch.nn.Parameter(torch.tensor([weights[1:]]))
+
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.linear(x, torch.cat([self.first, self.rest], dim=1))
+
+    return Linear()
+
+
 def rounded_gradients() -> Any:
     """A function of tensors that changes nothing on the way forward and rounds to fp16 on the way back."""
     import torch
@@ -114,7 +129,7 @@ def rounded_gradients() -> Any:
 
 
 def _evidence(model: Any, scale: float, values: Any) -> dict[str, Any]:
-    weights = [float(value) for value in model.weight.detach().flatten()]
+    weights = [float(value) for part in model.parameters() for value in part.detach().flatten()]
     return {"unwritten": False, "weights": weights, "scale": scale, "values": values}
 
 

@@ -19,6 +19,11 @@ BINARY = ("linear", "matmul", "conv2d", "add", "cat", "mse_loss")
 _MIXED = BINARY
 
 
+# What torch lets them meet in, and whether float64 comes first: no rule gets more of these than CHANCE.
+_PROMOTED = ("add", "cat", "mse_loss")
+_FLOAT64_BESIDE = (("low", False), ("float32", False), ("low", True))
+
+
 _LOW = ("float16", "bfloat16")
 
 
@@ -40,7 +45,8 @@ def operators(rng: Any) -> list[Any]:
     for op in OPERATORS:
         for device_type in ("cpu", "cuda"):
             found += [_asked(rng, op, kind, device_type) for kind in _kinds(rng, op)]
-    return [found[int(i)] for i in rng.permutation(len(found))]
+    mixed = [found[int(i)] for i in rng.permutation(len(found))]
+    return mixed + [_beside_float64(rng, op, other, first) for op in _PROMOTED for other, first in _FLOAT64_BESIDE]
 
 
 @draws("bytes_per_parameter")
@@ -83,6 +89,14 @@ def _asked(rng: Any, op: str, kind: str, device_type: str) -> dict[str, Any]:
     if pair is None:
         pair = [dtype, "float32"] if rng.random() < 0.5 else ["float32", dtype]
     return {"op": op, "inputs": pair if op in BINARY else pair[:1], "device_type": device_type, "dtype": dtype}
+
+
+def _beside_float64(rng: Any, op: str, other: str, first: bool) -> dict[str, Any]:
+    """An operator of two inputs, one of which is float64."""
+    dtype = str(rng.choice(_LOW))
+    pair = [dtype if other == "low" else other, "float64"]
+    device_type = str(rng.choice(["cpu", "cuda"]))
+    return {"op": op, "inputs": pair[::-1] if first else pair, "device_type": device_type, "dtype": dtype}
 
 
 def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:
