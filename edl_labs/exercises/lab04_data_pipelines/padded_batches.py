@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
+from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.pipeline.batching import bucket_batches
 from edl_labs.units import percent
@@ -28,7 +29,7 @@ class CollatePad:
 
     def probe(self, student: Any, case: Any) -> Any:
         sequences = [list(sequence) for sequence in case["sequences"]]
-        answer = student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"])
+        answer = plain_form(student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"]), most=3)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer  # told by its kind
         tokens, mask = answer
@@ -69,7 +70,9 @@ def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
     longest = max(len(sequence) for sequence in case["sequences"])
     if tokens == right:
         return Wrong("tokens and mask differ in shape", why=f"{tokens} and {mask}", next="one flag for each token")
-    if len(tokens) == 2 and tokens[1] == longest:
+    if not longest and len(tokens) == 2:
+        told = "a batch without any token has no columns"
+    elif len(tokens) == 2 and tokens[1] == longest:
         told = "the width is no multiple of what was asked"
     elif len(tokens) == 2 and tokens[1] > right[1]:
         told = "the batch is padded further than it needs"

@@ -15,7 +15,7 @@ VERDICTS = ("data-bound", "compute-bound", "balanced")
 class WhoseFault:
     """Whether a loop is bound by its data, its computation or neither, from its timeline.
 
-    `student.whose_fault(timeline)` gives one of VERDICTS; eight loops of each, corrected for chance.
+    `student.whose_fault(timeline)` gives one of VERDICTS; nine loops of each, corrected for chance.
     """
 
     def probe(self, student: Any, case: Any) -> Any:
@@ -30,6 +30,12 @@ class WhoseFault:
             )
         if got == want:
             return
+        if _FASTER.get(want) == got and _seconds_are_slow(case["timeline"]):
+            raise Wrong(
+                "a slow batch was left out of a worker's rate",
+                why="each worker's second batch takes half as long again as any later one, and counts as they do",
+                next="leave each worker's first batch out, and no other: a rate is of all the rest",
+            )
         host = _billed(case["timeline"])
         raise Wrong(
             f"this loop is not {got}",
@@ -57,6 +63,19 @@ _NEXT = {
     "compute-bound": "what would the loader's rate be if steps were free? Workers make batches at once: rates add up",
     "balanced": "compare the two rates without the first batches: how close must they be to be balanced?",
 }
+
+
+# What a loop is taken for whose loader seems faster than it is.
+_FASTER = {"data-bound": "balanced", "balanced": "compute-bound"}
+
+
+def _seconds_are_slow(timeline: Any) -> bool:
+    """Whether the second batch of each worker takes more than half as long again as any later one of its own."""
+    taken: dict[str, list[float]] = {}
+    for span in timeline:
+        if span["row"].startswith("worker"):
+            taken.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+    return all(len(times) > 2 and times[1] > 1.5 * max(times[2:]) for times in taken.values())
 
 
 def _workers(timeline: Any) -> int:

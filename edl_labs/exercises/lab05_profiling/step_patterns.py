@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import beyond_chance, close, exercise
+from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
@@ -100,7 +101,7 @@ class MostToGain:
 
     def probe(self, student: Any, case: Any) -> Any:
         step = [dict(operation) for operation in case["step"]]
-        answer = student.most_to_gain(step, machine_of(case))
+        answer = plain_form(student.most_to_gain(step, machine_of(case)), most=3)
         if not isinstance(answer, (tuple, list)) or len(answer) != 2:
             return answer  # told by its kind
         best, gains = answer

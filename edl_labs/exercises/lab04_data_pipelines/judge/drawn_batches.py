@@ -11,8 +11,9 @@ _COUNTS = (12, 60, 250, 400)  # one to read, and some where n² looks show
 
 @draws("collate_pad")
 def batches(rng: Any) -> list[Any]:
-    """Batches with and without rounding."""
-    return [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
+    """Batches with and without rounding, and two that hold no token at all."""
+    drawn = [_batch_case(rng, count=int(rng.integers(2, 9)), multiple=multiple) for multiple in (1, 8, 1, 16, 4, 8)]
+    return drawn + [_without_tokens(rng, multiple=multiple) for multiple in (1, 8)]
 
 
 def _batch_case(rng: Any, *, count: int, multiple: int) -> dict[str, Any]:
@@ -25,6 +26,11 @@ def _batch_case(rng: Any, *, count: int, multiple: int) -> dict[str, Any]:
     sequences = [[int(token) for token in rng.integers(0, 12, size=length)] for length in lengths]
     sequences[0][-1] = pad_id
     return {"sequences": sequences, "pad_id": pad_id, "multiple": multiple}
+
+
+def _without_tokens(rng: Any, *, multiple: int) -> dict[str, Any]:
+    sequences: list[list[int]] = [[] for _ in range(int(rng.integers(2, 6)))]
+    return {"sequences": sequences, "pad_id": int(rng.integers(0, 5)), "multiple": multiple}
 
 
 @draws("bucket_sampler")

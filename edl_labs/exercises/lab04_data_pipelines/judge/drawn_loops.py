@@ -18,6 +18,9 @@ _BOUND = (1.3, 2.0)
 # equally long, and copies next to nothing, so that it does not matter over what somebody averages: times are whole
 # nanoseconds, 5e-8 of the shortest.
 _CLOSE = {"balanced": 1.0995, "data-bound": 1.1005, "compute-bound": 1.1005}
+# Of three batches of each worker the second and the third, in steps: their mean is their median, and the third alone
+# would make the first two loops another verdict.
+_SLOW_SECOND = {"data-bound": (1.53, 0.97), "balanced": (1.22, 0.78), "compute-bound": (1.0, 0.6)}
 _STEPS = 24  # past the few in which queues fill
 # All hosts pause, whatever the verdict, so that neither what the host does nor how busy the device is tells it: in
 # these loops at the beginning, while queues fill (a data-bound one's device may hardly wait then), else in the middle.
@@ -58,7 +61,9 @@ def timelines(rng: Any) -> list[Any]:
     loops = [_drawn(rng, verdict, number) for verdict in VERDICTS for number in range(EACH)]
     mixed = [loops[i] for i in rng.permutation(len(verdicts))]
     close = [_close(rng, verdict, loads_slower=second) for verdict in VERDICTS for second in (False, True)]
-    return mixed + [close[i] for i in rng.permutation(len(close))]
+    near = [close[i] for i in rng.permutation(len(close))]
+    slow = [_slow_second(rng, verdict) for verdict in VERDICTS]
+    return mixed + near + [slow[i] for i in rng.permutation(len(slow))]
 
 
 def loop(
@@ -156,5 +161,25 @@ def _close(rng: Any, verdict: str, *, loads_slower: bool) -> dict[str, Any]:
         copy_blocks=bool(rng.random() < 0.5),
         first_s=float(rng.uniform(*_FIRST)) * step_s,
         pauses_s={},
+    )
+    return {"timeline": spans}
+
+
+def _slow_second(rng: Any, verdict: str) -> dict[str, Any]:
+    """A loop of many workers, so that each has two batches that count; the first of them takes longer.
+
+    The host pauses until all batches are there or nearly so, so that nothing it does later tells the verdict.
+    """
+    workers, depth, step_s = _STEPS // 3, 4, float(rng.uniform(20e-3, 120e-3))
+    second, third = _SLOW_SECOND[verdict]
+    spans = loop(
+        [share * step_s * workers for share in (third, second, third) for _ in range(workers)],
+        [step_s] * _STEPS,
+        workers=workers,
+        depth=depth,
+        copy_s=0.004 * step_s,
+        copy_blocks=bool(rng.random() < 0.5),
+        first_s=float(rng.uniform(*_FIRST)) * step_s,
+        pauses_s={0: float(rng.uniform(0.5, 2)) * depth * workers * step_s},
     )
     return {"timeline": spans}
