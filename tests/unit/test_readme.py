@@ -1,4 +1,4 @@
-"""README's commands are those that exist, and its doors open from a fresh shell."""
+"""README's commands are those that exist, its doors open from a fresh shell; what tests a promise exists."""
 
 from __future__ import annotations
 
@@ -45,6 +45,30 @@ def test_the_table_of_commands_lists_every_verb() -> None:
     table = README.partition("## Commands")[2].partition("\n## ")[0]
 
     assert verbs() == set(re.findall(r"^\| `([a-z]+)", table, re.MULTILINE))
+
+
+def promises() -> list[tuple[str, str]]:
+    """What grading promises, and what tests it, row by row."""
+    table = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8").partition("### What grading promises")[2]
+    rows = re.findall(r"^\| (.+) \|$", table.partition("\n### ")[0], re.MULTILINE)[1:]
+    return [(row.split(" | ")[0], row.split(" | ")[2]) for row in rows]
+
+
+def exists(name: str) -> bool:
+    """Whether a test, a folder of tests or an attack of that name is here; of a command, whether its verb is."""
+    words = name.split()
+    if len(words) > 1:
+        return words[0] == "make" or words[1] in verbs()
+    attack = ROOT / "tests" / "attacks" / "submissions" / f"{name}.cells"
+    return (ROOT / name).exists() or attack.exists() or bool(name[-3:] == ".py" and [*(ROOT / "tests").rglob(name)])
+
+
+def test_what_tests_a_promise_of_grading_exists() -> None:
+    named = [(promise, name) for promise, tests in promises() for name in re.findall(r"`([^`]+)`", tests)]
+
+    assert [] == [one for one in named if not exists(one[1])]
+    assert {promise for promise, _ in promises()} == {promise for promise, _ in named}
+    assert [] == [one for one in ("test_that_is_none.py", "an_attack_that_is_none", "edl-labs dance") if exists(one)]
 
 
 def test_the_loader_tables_errors_are_the_medians_of_those_beside_them() -> None:
