@@ -210,8 +210,10 @@ _VARIABLES = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUD
 
 
 def is_disk_file(item: Any) -> bool:
-    """Whether this path, descriptor or open file is one with bytes on a disk: no pipe, no device, none of /proc."""
+    """Whether this path, descriptor or open file gives bytes of a disk: no pipe or device, none of /proc, no log."""
     try:
+        if isinstance(item, io.IOBase) and not item.readable():
+            return False
         found = os.stat(item.fileno() if isinstance(item, io.IOBase) else item)
     except (OSError, ValueError, TypeError):
         return False

@@ -70,7 +70,11 @@ def test_a_file_is_one_on_a_disk(tmp_path):
         found = [is_disk_file(one) for one in (path, str(path), file)]
     others = ["/proc/self/status", "/dev/urandom", str(tmp_path), "no such file", "\0", ""]
 
+    with path.open("ab") as log:
+        writes = is_disk_file(log)
+
     assert [True] * 3 == found
+    assert not writes
     assert [False] * len(others) == [is_disk_file(one) for one in others]
 
 
