@@ -10,6 +10,7 @@ import ast
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,6 +38,8 @@ from edl_labs.errors import EdlError, UsageError
 
 # Imported whether or not the text asks for them: the library does, where it measures or draws.
 ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
+# What torch imports when a process makes its first optimizer: 900 modules, 1.5 s of processor time each time.
+BEHIND_OPTIMIZERS = "torch._dynamo"
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -50,7 +53,17 @@ def preload_of(assignment: Assignment) -> tuple[str, ...]:
     wanted.update(dict.fromkeys(name for name in asked if _may_be(name)))
     if not assignment.own_exercises:
         wanted[f"edl_labs.exercises.{assignment.name}"] = None
+    if any("optim." in text for text in _texts(assignment)):
+        wanted[BEHIND_OPTIMIZERS] = None
     return tuple(name for name in wanted if _is_module(name))
+
+
+def _texts(assignment: Assignment) -> Iterator[str]:
+    """The lab's code, and that of its probes, read and not imported."""
+    yield from (cell.solution for cell in assignment.cells if cell.kind == "code")
+    probes = _PACKAGE / "exercises" / assignment.name
+    if not assignment.own_exercises and probes.is_dir():
+        yield from (path.read_text(encoding="utf-8") for path in sorted(probes.glob("*.py")))
 
 
 def imported(code: str) -> list[str]:
@@ -264,12 +277,12 @@ class Grader:
             raise EdlError(
                 "the submission was not graded", why=why, next="grade again with the same --backend and --gpus"
             )
-        try:
-            preload = preload_of(self.assignment)
-            return KernelPool(level=self.level, limits=self.limits, preload=preload, gpu=self._gpu)
-        except UsageError:
+        preload = preload_of(self.assignment)
+        for names in dict.fromkeys((preload, tuple(name for name in preload if name != BEHIND_OPTIMIZERS))):
             # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
-            return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
+            with suppress(UsageError):
+                return KernelPool(level=self.level, limits=self.limits, preload=names, gpu=self._gpu)
+        return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
     def _examiner(self, draw: int = 0) -> Examiner:
         """This thread's own, with a judge of its own, for the secret cases of one draw."""

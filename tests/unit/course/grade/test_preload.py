@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from edl_labs.course.assignment import Assignment, KnownCell
-from edl_labs.course.grade.grader import ALWAYS, imported, preload_of
+from edl_labs.course.grade.grader import ALWAYS, BEHIND_OPTIMIZERS, imported, preload_of
 
 
 def assignment(*sources: str, name: str = "lab01_gpu_basics", own: bool = False) -> Assignment:
@@ -32,6 +32,18 @@ def test_names_that_are_no_modules_are_left_out():
 
     assert "edl_labs.clock" in found
     assert not {"edl_labs.check", "edl_labs.no_such", "edl_labs.clock.clock_for"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("lab01_gpu_basics", "import torch", False),
+        ("lab01_gpu_basics", "o = torch.optim.SGD(weights)", True),
+        ("lab03_mixed_precision", "import torch", True),  # its probes make optimizers
+    ],
+)
+def test_what_torch_imports_behind_the_first_optimizer_is_preloaded(name: str, text: str, wanted: bool):
+    assert wanted == (BEHIND_OPTIMIZERS in preload_of(assignment(text, name=name)))
 
 
 def test_a_course_with_exercises_of_its_own_preloads_none():
