@@ -14,11 +14,12 @@ from edl_labs.checks._judge import MISFORMED, Outcome, is_of_form, judge
 from edl_labs.checks.caught_output import Printed, caught_output
 from edl_labs.checks.evidence import LAST, collect
 from edl_labs.checks.evidence_form import yours
+from edl_labs.checks.kept_beside import BESIDE
 from edl_labs.checks.lab_cells import RUN_ABOVE, asked_for, defining_cell
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, lab_of
 from edl_labs.checks.outcome_display import Hint, show_outcome, show_running, shown_hint
-from edl_labs.checks.progress import BESIDE, failing_case, latest_lab, remember
+from edl_labs.checks.progress import failing_case, latest_lab, remember
 from edl_labs.checks.score import Score
 from edl_labs.checks.time_limit import TookTooLong, time_limit, told_when_slow
 from edl_labs.errors import EdlError, UsageError

@@ -49,6 +49,18 @@ def asked_for(lab: str, exercise: str) -> str:
     return "; ".join(f"`{signature}`: {doc.strip()}" for signature, doc in said)
 
 
+def section_of(lab: str, exercise: str) -> str:
+    """The heading of the section of the released lab in which an exercise stands; empty where that is unknown."""
+    places = {f"{kind}-{exercise.replace('_', '-')}" for kind in ("solve", "explain")}
+    heading = ""
+    for place, kind, source in _all_cells(lab):
+        if kind == "markdown":
+            heading = next((line[3:].strip() for line in source.splitlines() if line.startswith("## ")), heading)
+        if place in places:
+            return heading
+    return ""
+
+
 def release_of(lab: str) -> str:
     """The digest of the lab's notebook that was released with this edl_labs; empty where it is not there."""
     path = _notebook(lab)
@@ -68,18 +80,23 @@ def _notebook(lab: str) -> Path | None:
 
 
 def _cells(lab: str) -> Mapping[str, str]:
+    """The sources of the code cells, by id (by place where they have none), in order."""
+    return {place: source for place, kind, source in _all_cells(lab) if kind == "code"}
+
+
+def _all_cells(lab: str) -> tuple[tuple[str, str, str], ...]:
     path = _notebook(lab)
-    return {} if path is None else _read(path, path.stat().st_mtime_ns)
+    return () if path is None else _read(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _changed: int) -> Mapping[str, str]:
-    """The sources of the code cells, by id (by place where they have none), in order."""
+def _read(path: Path, _changed: int) -> tuple[tuple[str, str, str], ...]:
+    """Id, kind and source of each cell, in order."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        return {c.get("id", str(n)): _source(c) for n, c in enumerate(cells) if c["cell_type"] == "code"}
+        return tuple((c.get("id", str(n)), c["cell_type"], _source(c)) for n, c in enumerate(cells))
     except (OSError, ValueError, KeyError):
-        return {}
+        return ()
 
 
 def _source(cell: dict[str, Any]) -> str:

@@ -1,15 +1,13 @@
-"""How an outcome, the points so far and a hint look: HTML that is readable in light and dark, and text."""
+"""How an outcome and a hint look: HTML that is readable in light and dark, and text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from edl_labs.checks._judge import Outcome
-from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts
 from edl_labs.palette import BAD, GOOD, IDLE, NOTE, WARN
 
 COLOURS = {"passed": GOOD, "partly": WARN, "wrong": BAD, "not attempted": IDLE}
@@ -77,42 +75,6 @@ def outcome_html(outcome: Outcome) -> str:
         rows.append(_details(_printed_title(outcome), _cut(outcome.printed), is_open=False))
     body = "".join(rows)
     return f'<div style="border-left:4px solid {colour};padding:.4em .8em;margin:.3em 0">{body}</div>'
-
-
-def progress_text(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
-    """The points so far: one line for the lab, one for each exercise."""
-    lines = [f"{facts.title}: {_so_far(facts, outcomes)} points so far"]
-    for known, outcome, ratio in _each(facts, outcomes):
-        sign, state = (SIGNS[outcome.state], _state(outcome)) if outcome else ("·", _unchecked(known))
-        lines.append(f"  {sign} {known.name}: {ratio} ({state})")
-    practice = _practice(facts, outcomes)
-    return "\n".join([*lines, *([_PRACTICE, *(f"  {line}" for line in practice)] if practice else [])])
-
-
-def progress_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
-    """A bar with one field an exercise, as wide as its points, coloured by its state and labelled in words."""
-    total = facts.points or 1
-    fields = []
-    for known, outcome, ratio in _each(facts, outcomes):
-        state = outcome.state if outcome and known.kind != "explain" else ""
-        told = _state(outcome) if outcome and state else _unchecked(known)
-        fields.append(
-            f'<span title="{escape(known.name)}: {ratio}, {told}" style="display:inline-block;'
-            f"width:{100 * known.points / total:.4g}%;height:1em;background:{COLOURS.get(state, 'transparent')};"
-            f'border:1px solid {IDLE};box-sizing:border-box"></span>'
-        )
-    head = f"<b>{escape(facts.title)}</b> {_so_far(facts, outcomes)} points so far"
-    bar = f'<div style="max-width:40em;line-height:0;margin-top:.3em">{"".join(fields)}</div>'
-    practice = " · ".join(map(escape, _practice(facts, outcomes)))
-    below = f'<div style="margin-top:.3em">{_PRACTICE} {practice}</div>' if practice else ""
-    return f"<div>{head}{bar}{below}</div>"
-
-
-def score_html(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
-    """One line under the report: the lab so far."""
-    before = sum(outcome.points for outcome in outcomes.values() if outcome is not None and outcome.before_restart)
-    note = f", {number_text(before)} of them before the restart" if before else ""
-    return f'<span style="opacity:.75">{escape(facts.title)} so far: {_so_far(facts, outcomes)} points{note}</span>'
 
 
 @dataclass(frozen=True)
@@ -208,45 +170,6 @@ def show_running(name: str, after_s: float) -> None:
     )
     with suppress(Exception):
         publish({"text/plain": text, "text/html": f'<div style="opacity:.75">{escape(text)}</div>'})
-
-
-def earned_points(outcomes: Mapping[str, Outcome | None]) -> float:
-    """The points of the outcomes that there are."""
-    return sum(outcome.points for outcome in outcomes.values() if outcome is not None)
-
-
-def _so_far(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
-    return ratio_text(earned_points(outcomes), facts.points)
-
-
-def _each(
-    facts: LabFacts, outcomes: Mapping[str, Outcome | None]
-) -> Iterator[tuple[ExerciseFacts, Outcome | None, str]]:
-    for known in facts.exercises:
-        if known.optional:
-            continue
-        outcome = outcomes[known.name]
-        yield known, outcome, ratio_text(outcome.points if outcome else 0.0, known.points)
-
-
-_PRACTICE = "practice, without points:"
-
-
-def _practice(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> list[str]:
-    """One line for each exercise that gives no points: they are a part of their own at the end."""
-    found = [(known, outcomes[known.name]) for known in facts.exercises if known.optional]
-    return [
-        f"{SIGNS[outcome.state]} {known.name} ({_state(outcome)})" if outcome else f"· {known.name} (not checked yet)"
-        for known, outcome in found
-    ]
-
-
-def _state(outcome: Outcome) -> str:
-    return f"{outcome.state}, before the restart" if outcome.before_restart else outcome.state
-
-
-def _unchecked(known: ExerciseFacts) -> str:
-    return "marked by hand" if known.kind == "explain" else "not checked yet"
 
 
 def _printed_title(outcome: Outcome) -> str:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from edl_labs.checks import outcome_display as display
+from edl_labs.checks import progress_map
 from edl_labs.checks._judge import STATES, Outcome
+from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts, facts
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
 _WIDGETS: list[tuple[str, Any]] = []
-
-
-BESIDE = ".edl_labs"  # a folder beside the notebook
+_MAPS: dict[str, list[Any]] = {}  # by lab: handles of the maps that a notebook shows
+_MAPS_KEPT = 4  # two stand in a lab; who runs their cells again leaves older ones behind
 
 
 def remember(outcome: Outcome) -> None:
@@ -29,33 +25,15 @@ def remember(outcome: Outcome) -> None:
     for lab, widget in _WIDGETS:
         if lab == outcome.lab:
             widget.value = Progress(lab).html()
-
-
-def is_notebook() -> bool:
-    """Whether this process is a notebook's kernel."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    for handle in _MAPS.get(outcome.lab, []):
+        with suppress(Exception):  # a page that is gone
+            handle.update(Progress(outcome.lab)._repr_mimebundle_(), raw=True)
 
 
 def _write_beside(outcome: Outcome) -> None:
-    """What a restarted kernel shows as earned before it; a folder that cannot be written to is no trouble."""
-    path = Path(BESIDE) / f"{outcome.lab}.json"
-    earlier = {name: told for name, told in _read_beside(outcome.lab).items() if _is_outcome(told)}
-    kept = {**earlier, outcome.name: [outcome.state, outcome.points, outcome.max_points]}
-    with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
-        os.replace(part, path)
-
-
-def _read_beside(lab: str) -> dict[str, Any]:
-    try:
-        found = json.loads((Path(BESIDE) / f"{lab}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # anybody may have written there, brackets by the thousand too
-        return {}
-    return found if isinstance(found, dict) else {}
+    """What a restarted kernel shows as earned before it."""
+    earlier = {name: told for name, told in read_beside(outcome.lab).items() if _is_outcome(told)}
+    write_beside(outcome.lab, {**earlier, outcome.name: [outcome.state, outcome.points, outcome.max_points]})
 
 
 def _before_restart(known: ExerciseFacts, lab: str, kept: dict[str, Any]) -> Outcome | None:
@@ -84,9 +62,10 @@ def latest_lab() -> str:
 
 
 class Progress:
-    """The points of a lab so far, as they were checked, here or before a restart: text, or a picture in a notebook.
+    """The points of a lab so far, as they were checked, here or before a restart: text, or a map in a notebook.
 
-    Exercises marked by hand count as open until a person has read them.
+    A map that a notebook shows follows later checks. Exercises marked by hand count as open until a person has read
+    them.
     """
 
     def __init__(self, lab: str) -> None:
@@ -99,7 +78,7 @@ class Progress:
 
         In a notebook, what this kernel has not checked is as an earlier one left it, and says so.
         """
-        kept = _read_beside(self.lab) if is_notebook() else {}
+        kept = read_beside(self.lab) if is_notebook() else {}
         return {
             e.name: _LATEST.get((self.lab, e.name)) or _before_restart(e, self.lab, kept) for e in self.facts.exercises
         }
@@ -107,7 +86,7 @@ class Progress:
     @property
     def points(self) -> float:
         """Points earned so far."""
-        return display.earned_points(self.outcomes)
+        return progress_map.earned_points(self.outcomes)
 
     @property
     def max_points(self) -> float:
@@ -115,7 +94,7 @@ class Progress:
         return self.facts.points
 
     def widget(self) -> Any:
-        """A live copy of the picture, which every later check of this lab brings up to date (an ipywidgets.HTML)."""
+        """A live copy of the map, which every later check of this lab brings up to date (an ipywidgets.HTML)."""
         import ipywidgets
 
         widget = ipywidgets.HTML(self.html())
@@ -123,13 +102,22 @@ class Progress:
         return widget
 
     def html(self) -> str:
-        """The picture as HTML."""
-        return display.progress_html(self.facts, self.outcomes)
+        """The map as HTML."""
+        return progress_map.as_html(self.facts, self.outcomes)
 
     def __str__(self) -> str:
-        return display.progress_text(self.facts, self.outcomes)
+        return progress_map.as_text(self.facts, self.outcomes)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         return {"text/plain": str(self), "text/html": self.html()}
+
+    def _ipython_display_(self) -> None:
+        if not is_notebook():
+            print(self)
+            return
+        from IPython.display import display
+
+        handle = display(self._repr_mimebundle_(), raw=True, display_id=True)
+        _MAPS[self.lab] = [*_MAPS.get(self.lab, []), handle][-_MAPS_KEPT:]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks._judge import Outcome
-from edl_labs.checks.outcome_display import score_html
 from edl_labs.checks.progress import Progress
+from edl_labs.checks.progress_map import below_a_check
 
 MIME = "application/vnd.edl-labs.score+json"
 
@@ -40,5 +40,5 @@ class Score(float):
             bundle[MIME] = self.outcome.to_json()
             if self.outcome.lab:
                 lab = Progress(self.outcome.lab)
-                bundle["text/html"] = score_html(lab.facts, lab.outcomes)
+                bundle["text/html"] = below_a_check(lab.facts, lab.outcomes)
         return bundle

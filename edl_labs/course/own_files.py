@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edl_labs.checks.progress import BESIDE
+from edl_labs.checks.kept_beside import BESIDE
 
 LEFT_BEHIND = (BESIDE, ".ipynb_checkpoints", "__pycache__", ".DS_Store")
 

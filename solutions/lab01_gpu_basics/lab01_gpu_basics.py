@@ -13,7 +13,8 @@
 # * price a transfer, and hide it behind computation.
 #
 # **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
-# figures that say where they come from. In each section, *write your prediction down* before you run the next cell.
+# figures that say where they come from. In each section, *write your prediction down* before you run the next cell:
+# where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and not before.
 # `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;
 # `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.
 #
@@ -24,6 +25,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -39,6 +41,9 @@ from edl_labs.clock import clock_for
 from edl_labs.device import best_device, describe
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 
+# %%
+Progress("lab01_gpu_basics")
+
 # %% [markdown]
 # ## 1. Three toasts
 #
@@ -48,10 +53,15 @@ from edl_labs.virtual import VirtualGPU, VirtualMachine
 # **Predict:** can it be done faster? How fast at best, and why not faster still?
 
 # %%
+predict("pan", "Three slices, both sides, take at least", unit="min")
+
+# %%
 slices, sides, places = 3, 2, 2
 pairs = (slices + places - 1) // places
-print(f"two slices at a time, both sides: {sides * pairs} min")
-print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
+with revealed("pan") as truth:
+    print(f"two slices at a time, both sides: {sides * pairs} min")
+    print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
+    truth(60 * slices * sides / places)
 
 # %% [markdown]
 # Three minutes: fry A and B, then A's other side with C, then the second sides of B and C. The pan is full every
@@ -71,7 +81,13 @@ print(f"a pan that is never half empty: {slices * sides / places:.0f} min")
 #
 # **Predict:** launching takes the host 5 µs, and the kernel runs for 200 µs. You launch it ten times. When does the
 # host return from the tenth launch? When is the device done? And if the kernel runs for 2 µs?
-#
+
+# %%
+predict("host_back", "Kernels of 200 µs: the host is back after", unit="µs")
+predict("device_done", "Kernels of 200 µs: the device is done after", unit="µs")
+predict("short_done", "Kernels of 2 µs: the device is done after", unit="µs")
+
+# %% [markdown]
 # Now write the rule down as code. A program is a list of operations, each a name and a duration in seconds:
 #
 # | operation | the host | the device |
@@ -110,14 +126,17 @@ def finish_times(program, *, launch_s):
 check("finish_times")
 
 # %% [markdown]
-# Look at your prediction again, now with your own function.
+# Look at your predictions again, now with your own function.
 
 # %%
-with once_written("finish_times"):
-    for kernel_s in (200e-6, 2e-6):
-        times = finish_times([("launch", kernel_s)] * 10, launch_s=5e-6)
+asked = ("host_back", "device_done", "short_done")
+with once_written("finish_times"), revealed(*asked) as truth:
+    long = finish_times([("launch", 200e-6)] * 10, launch_s=5e-6)
+    short = finish_times([("launch", 2e-6)] * 10, launch_s=5e-6)
+    for name, times in (("200 µs", long), ("2 µs", short)):
         host, device = map(units.seconds, times)
-        print(f"kernels of {units.seconds(kernel_s)}: host {host}, device {device}")
+        print(f"kernels of {name}: host {host}, device {device}")
+    truth(host_back=long[0], device_done=long[1], short_done=short[1])
 
 # %% [markdown]
 # With long kernels the host is back after 50 µs while the device works for two milliseconds: a timer that reads its
@@ -229,6 +248,9 @@ TimelineExplorer("A100", total_bytes=16_000_000)
 # **two of your readings must explain your number**. **Predict:** with a clock that steps every 0.1 ms, how many calls
 # of 5 µs must lie between two readings?
 
+# %%
+predict("calls_needed", "Between two readings there must lie at least", unit="calls")
+
 
 # %% solve="honest_timer"
 def time_device(fn, gpu):
@@ -256,6 +278,13 @@ def time_device(fn, gpu):
 
 # %% check="honest_timer"
 check("honest_timer")
+
+# %%
+with revealed("calls_needed") as truth:
+    tick_s, call_s, allowed = 1e-4, 5e-6, 0.03
+    run_s = tick_s / allowed
+    print(f"{units.seconds(tick_s)} are {allowed:.0%} of {units.seconds(run_s)}")
+    truth(run_s / call_s)
 
 # %% [markdown]
 # A tick of 0.1 ms must be at most 3 % of the run: 3.3 ms, or 670 calls. Ten would have told you 0 or 10 µs. And because
@@ -295,6 +324,9 @@ with once_written("honest_timer"):
 # `sum`, and by which factor?
 
 # %%
+predict("sum_gain", "`sum` is faster than the loop", unit="times")
+
+# %%
 from edl_labs import compare, measure
 
 
@@ -312,10 +344,15 @@ with once_written("honest_timer"):
         "a call",
     )
     print(measure(loop, budget_s=0.1, name="measure"))
-    print(compare({"loop": loop, "sum": lambda: sum(range(1000))}, budget_s=0.1))
+
+# %%
+with revealed("sum_gain") as truth:
+    found = compare({"loop": loop, "sum": lambda: sum(range(1000))}, budget_s=0.1)
+    print(found)
+    truth(1 / found.ratio)
 
 # %% [markdown]
-# Run the cell again: do the intervals overlap? Your timer's second number may lie outside both.
+# Run the first of the two cells again: do the intervals overlap? Your timer's second number may lie outside both.
 #
 # Deck [001] names two more: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
 # **Predict:** which of the two would wait for a GPU?
@@ -476,8 +513,14 @@ check("broken_timers")
 # **Predict:** how much faster did the backward pass get? Say a number before you subtract.
 
 # %%
+predict("backward_gain", "The backward pass alone became faster", unit="times")
+
+# %%
 off_us, on_us = 2870 - 1430, 2260 - 840
-print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {off_us / on_us:.3f}")
+with revealed("backward_gain") as truth:
+    gain = off_us / on_us
+    print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {gain:.3f}")
+    truth(gain)
 
 # %% [markdown] explain="why_forward_only"
 # **Explain (read by your instructor).** The setting tries several algorithms and keeps the fastest. From these two
@@ -503,7 +546,11 @@ print(f"backward alone: {off_us} µs -> {on_us} µs, a speed-up of {off_us / on_
 #
 # **Predict:** an A100 has 108 SMs at 1.41 GHz. What is its FP16 peak? The datasheet says 312 TFLOP/s; how near do you
 # come?
-#
+
+# %%
+predict("a100_peak", "The table gives an A100 in FP16 a peak of", unit="TFLOP/s")
+
+# %% [markdown]
 # Write `peak_flop_per_s(row, dtype, sm_count=..., clock_mhz=...)`. A `row` is one architecture, `{"cuda": {"fp32": 64,
 # ...}, "tensor": {"fp16": 512, ...}}`; the faster unit that has the dtype counts, and 0.0 comes back when none has it.
 # `nvidia-smi` prints clocks in MHz, so that is what you get; return FLOP/s.
@@ -520,6 +567,13 @@ def peak_flop_per_s(row, dtype, *, sm_count, clock_mhz):
 
 # %% check="peak_from_clock"
 check("peak_from_clock")
+
+# %%
+a100_row = {"cuda": {"fp32": 64, "fp16": 256}, "tensor": {"fp16": 1024}}
+with once_written("peak_from_clock"), revealed("a100_peak") as truth:
+    peak = peak_flop_per_s(a100_row, "fp16", sm_count=108, clock_mhz=1410)
+    print(units.flop_rate(peak, digits=4), "by its clock; datasheet 312 TFLOP/s")
+    truth(peak)
 
 # %% [markdown]
 # The table also says what tensor cores were worth when they came: 512 against 64 on Volta is 8×, and 1024 against 64 on
@@ -703,7 +757,12 @@ with once_written("wave_quantization"):
 # | 10 Gbps Ethernet | 1 GB/s | 2 weeks |
 #
 # **Predict:** one row is wrong by a factor of ten. Which, and how do you know without a datasheet?
-#
+
+# %%
+rows = ("processor", "NVLINK", "PCIe ×8", "SATA", "InfiniBand", "Ethernet")
+predict("wrong_row", "The row that is wrong is", choices=rows)
+
+# %% [markdown]
 # Write `transfer_s(size, rate, efficiency=1.0)`: seconds for a size like `"1.5 TiB"` over a rate like `"10 Gbit/s"`.
 # Sizes and rates come with k, M, G, T, P (powers of 1000) or Ki, Mi, Gi, Ti, Pi (powers of 1024), in `B` or in `bit`.
 # `efficiency` is the share of the line's bits that carry data: SATA sends 10 bits for 8, PCIe 3 to 5 send 130 for 128.
@@ -734,10 +793,11 @@ def transfer_s(size, rate, *, efficiency=1.0):
 check("petabyte")
 
 # %%
-with once_written("petabyte"):
+with once_written("petabyte"), revealed("wrong_row") as truth:
     for rate, efficiency in (("6 GB/s", 1.0), ("6 Gbit/s", 8 / 10)):
         days = transfer_s("1 PB", rate, efficiency=efficiency) / 86400
         print(f"1 PB over SATA, read as {rate}: {days:.1f} days")
+    truth("SATA")
 
 # %% [markdown]
 # Who would need InfiniBand if it were barely faster than the cable of a hard disk? SATA III is 6 G**bit**/s, and
@@ -751,6 +811,9 @@ with once_written("petabyte"):
 # peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is
 # *pageable*: the system may move it, so the driver first copies it, piece by piece, into a pinned buffer of its own,
 # and keeps the host busy with that. **Predict:** by which factor is a pinned copy faster?
+
+# %%
+predict("pinned_gain", "A large pinned copy is faster", unit="times")
 
 
 # %%
@@ -771,24 +834,23 @@ def measured_rate(mebibytes, *, pinned):
 
 # %%
 if best_device() == "cuda":
-    print(f"measured on {describe().device_name}:")
-    for pinned in (False, True):
-        rate = measured_rate(copy_mebibytes, pinned=pinned)
-        print(f"{'pinned' if pinned else 'pageable':>9} {units.byte_rate(rate)}")
+    copies = f"measured on {describe().device_name}"
+    copied = copy_mebibytes << 20
+    rates = {copied: [measured_rate(copy_mebibytes, pinned=p) for p in (False, True)]}
 else:
-    recording = recordings.find("pinned_copies")
-    print(recording.title)
-    for nbytes, slow_s, fast_s in zip(
-        recording.x,
-        recording.values("pageable"),
-        recording.values("pinned"),
-        strict=True,
-    ):
-        rates = (units.byte_rate(nbytes / time_s) for time_s in (slow_s, fast_s))
-        print(
-            f"{units.byte_count(nbytes):>8}: "
-            f"pageable {next(rates):>9}, pinned {next(rates):>9}"
-        )
+    recorded = recordings.find("pinned_copies")
+    copies, ways = recorded.title, ("pageable", "pinned")
+    rows = zip(recorded.x, *map(recorded.values, ways), strict=True)
+    rates = {nbytes: [nbytes / time_s for time_s in row] for nbytes, *row in rows}
+
+# %%
+with revealed("pinned_gain") as truth:
+    print(copies)
+    for nbytes, (slow, fast) in rates.items():
+        told = f"pageable {units.byte_rate(slow):>9}, pinned {units.byte_rate(fast):>9}"
+        print(f"{units.byte_count(nbytes):>8}: {told}")
+    slow, fast = rates[max(rates)]
+    truth(fast / slow)
 
 # %% [markdown]
 # A pinned copy may also be *asynchronous*: with `non_blocking=True` the host goes on, and the copy engine works beside

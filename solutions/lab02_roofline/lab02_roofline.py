@@ -13,7 +13,8 @@
 # * treat the network as one more roof, and plan on how many nodes to train.
 #
 # **About 110 minutes.** No GPU is needed: you measure the machine that you have. In each section, *write your
-# prediction down* before you run the next cell. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
+# prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
+# comes out is shown beside it, and not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
 # time. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [004] deep
 # learning, hopefully faster.
 #
@@ -24,6 +25,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -39,6 +41,9 @@ import math
 
 from edl_labs import units
 
+# %%
+Progress("lab02_roofline")
+
 # %% [markdown]
 # ## 1. The speed of light
 #
@@ -52,16 +57,21 @@ from edl_labs import units
 # **Predict:** which of the two takes longer, and by which factor? How many GFLOP/s remain of 6000?
 
 # %%
+predict("longer", "Longer takes", choices=("memory", "arithmetic"))
+predict("longer_by", "It takes longer than the other", unit="times")
+predict("remains", "Of 6000 GFLOP/s there remain", unit="GFLOP/s")
+
+# %%
 rows, columns = 1024, 512
 flop, moved_bytes = 2 * rows * columns, 4 * (rows * columns + columns + rows)
 memory_s, compute_s = moved_bytes / 300e9, flop / 6e12
 times = units.seconds(memory_s), units.seconds(compute_s)
-print("memory {}, arithmetic {}:".format(*times), f"{memory_s / compute_s:.0f} to 1")
-print(
-    "at best",
-    units.flop_rate(flop / max(memory_s, compute_s), digits=5),
-    "of 6 TFLOP/s",
-)
+with revealed("longer", "longer_by", "remains") as truth:
+    at_best, ratio = flop / max(memory_s, compute_s), memory_s / compute_s
+    print("memory {}, arithmetic {}:".format(*times), f"{ratio:.0f} to 1")
+    print("at best", units.flop_rate(at_best, digits=5), "of 6 TFLOP/s")
+    longer = "memory" if ratio > 1 else "arithmetic"
+    truth(longer=longer, longer_by=max(ratio, 1 / ratio), remains=at_best)
 
 # %% [markdown]
 # The slide says 142 GFLOP/s. It divides rounded numbers, 1e6 FLOP by 7 µs, and loses 5.1 % on the way; unrounded it is
@@ -79,7 +89,13 @@ print(
 #
 # Deck [002] has a table of intensities for FP16. **Predict** three of its rows, to a factor of two: a linear layer
 # (4096 outputs, 1024 inputs) with a batch of 512, the same layer with a batch of 1, and a ReLU.
-#
+
+# %%
+predict("linear_512", "The linear layer with a batch of 512 has", unit="FLOP/B")
+predict("linear_1", "The same layer with a batch of 1 has", unit="FLOP/B")
+predict("relu_has", "A ReLU has", unit="FLOP/B")
+
+# %% [markdown]
 # Now compute them. `work_of(op)` gets one operation as a dict, such as `{"kind": "relu", "elements": 1000, "itemsize":
 # 2}`, and returns `(flop, moved_bytes)`. Each operand is read once, and the result is written once: nothing less is
 # possible, and a good kernel comes close to it.
@@ -152,10 +168,16 @@ table = {
     "layer norm": {"kind": "layer_norm", "rows": 512, "features": 1024, "itemsize": 2},
     "conv 3×3, 64 to 64": image | {"kind": "conv", "filters": 64},
 }
-with once_written("intensity"):
+
+# %%
+with once_written("intensity"), revealed("linear_512", "linear_1", "relu_has") as truth:
+    has = {}
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
-        print(f"{name:<20} {flop / moved_bytes:8.2f} FLOP/B")
+        has[name] = flop / moved_bytes
+        print(f"{name:<20} {has[name]:8.2f} FLOP/B")
+    large, single = has["linear, batch 512"], has["linear, batch 1"]
+    truth(linear_512=large, linear_1=single, relu_has=has["ReLU"])
 
 # %% [markdown]
 # The slide has 315, 1, 2.25, 0.25 and "< 10". The batch of 512 and the batch of 1 are the same layer with the same
@@ -262,26 +284,34 @@ with once_written("intensity"):
 # quick that only compiled code shows their rate: on a machine without a C compiler they are not measured.
 #
 # **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
-# where is its ridge? Write three numbers down. (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.)
+# where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.)
+
+# %%
+predict("my_copy", "Its main memory copies at", unit="GB/s")
+predict("my_fp32", "In FP32 it reaches", unit="GFLOP/s")
+predict("my_ridge", "Its ridge in FP32 is at", unit="FLOP/B")
 
 # %%
 machine = roofline.ceilings(budget_s=ceilings_s)
-print(machine.name)
-for name in machine.unmeasured:
-    print(f"{name:>6}: {machine.settings[name]}")
+measured = [f"{name:>6}: {machine.settings[name]}" for name in machine.unmeasured]
 for level in machine.levels:
-    rates = (
-        f"{pattern} {units.byte_rate(one.rate)} ± "
-        f"{units.percent(one.half_width, digits=2)}"
-        for pattern, one in level.bandwidth.items()
-    )
-    print(f"{level.name:>6}: {', '.join(rates)}")
+    rates = []
+    for pattern, one in level.bandwidth.items():
+        doubt = units.percent(one.half_width, digits=2)
+        rates.append(f"{pattern} {units.byte_rate(one.rate)} ± {doubt}")
+    measured.append(f"{level.name:>6}: {', '.join(rates)}")
 for dtype, peak in machine.matmul.items():
     doubt = units.percent(peak.half_width, digits=2)
     ridge = machine.ridge_flop_per_byte(dtype)
-    print(
-        f"{dtype:>6}: {units.flop_rate(peak.rate)} ± {doubt}, ridge {ridge:.3g} FLOP/B"
-    )
+    rate = f"{units.flop_rate(peak.rate)} ± {doubt}"
+    measured.append(f"{dtype:>6}: {rate}, ridge {ridge:.3g} FLOP/B")
+
+# %%
+with revealed("my_copy", "my_fp32", "my_ridge") as truth:
+    print(machine.name, *measured, sep="\n")
+    copied, multiplied = machine.levels[-1].ceiling("copy"), machine.matmul["fp32"]
+    ridge_fp32 = machine.ridge_flop_per_byte("fp32")
+    truth(my_copy=copied.rate, my_fp32=multiplied.rate, my_ridge=ridge_fp32)
 
 # %%
 figure, axes = style.subplots(figsize=(9, 4.6))
@@ -305,7 +335,13 @@ axes = draw_roofline(axes, machine, [])
 #
 # **Predict:** on the GPU of 2015 (ridge 20 FLOP/B), from which M on does a layer with N = 1024 compute at full speed?
 # The slide says "about 64". And does a larger batch always get there, whatever N is?
-#
+
+# %%
+predict("batch_1024", "With N = 1024 compute-bound from a batch of", unit="examples")
+for_which = ("for each N", "not for each N")
+predict("always", "A batch that is large enough exists", choices=for_which)
+
+# %% [markdown]
 # Write, for a layer with any number of `inputs` and `outputs` on a machine with any `ridge` and `itemsize`:
 #
 # * `batch_at_ridge(inputs, outputs, ridge=..., itemsize=...)`: the batch (not rounded) at which its intensity equals
@@ -335,13 +371,14 @@ def width_limit(*, ridge, itemsize):
 check("minibatch_crossover")
 
 # %%
-with once_written("minibatch_crossover"):
+with once_written("minibatch_crossover"), revealed("batch_1024", "always") as truth:
     print("no batch helps up to N =", width_limit(ridge=20, itemsize=4))
-    for n in (64, 100, 213, 512, 1024, 2048, 10**6):
-        print(
-            f"N = {n:>7}: compute-bound from M = "
-            f"{batch_at_ridge(n, n, ridge=20, itemsize=4):.1f}"
-        )
+    widths = (64, 100, 213, 512, 1024, 2048, 10**6)
+    needed = {n: batch_at_ridge(n, n, ridge=20, itemsize=4) for n in widths}
+    for n, batch in needed.items():
+        print(f"N = {n:>7}: compute-bound from M = {batch:.1f}")
+    has_none = any(math.isinf(batch) for batch in needed.values())
+    truth(batch_1024=needed[1024], always=for_which[has_none])
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3.6))
@@ -368,16 +405,21 @@ legend = axes.legend(frameon=False)
 # when its batch is M (a small batch gets more out of each). **Predict** the best M for N = 1024.
 
 # %%
-with once_written("minibatch_crossover"):
-    # Below it a step takes as long as its weights do.
-    step_floor = batch_at_ridge(1024, 1024, ridge=20, itemsize=4)
+predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
+
+# %%
+with once_written("minibatch_crossover"), revealed("best_batch") as truth:
+    step_floor = batch_at_ridge(
+        1024, 1024, ridge=20, itemsize=4
+    )  # below it a step takes as long as its weights do
     sizes = (8, 16, 32, 43, 64, 128, 256, 512)
     wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
     for m in sizes:
         print(
-            f"M = {m:>5}: "
-            f"{wall[m] / min(wall.values()):5.2f} times the shortest experiment"
+            f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} "
+            "times the shortest experiment"
         )
+    truth(min(wall, key=wall.get))
 
 # %% [markdown]
 # Below the ridge the extra examples cost no time; above it each costs its full price and teaches less. With other
@@ -388,7 +430,11 @@ with once_written("minibatch_crossover"):
 #
 # Deck [004] computes C = C + AB for matrices of 512 × 512 and gets 64 FLOP/B, and remarks: "we analyzed two operations
 # as one". **Predict:** what is the intensity when one kernel multiplies, and a second one adds?
-#
+
+# %%
+predict("two_kernels", "Two kernels have together", unit="FLOP/B")
+
+# %% [markdown]
 # A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`, `size_bytes`
 # says how large each tensor is, and `keep` names the results that must be in memory at the end (the last one, and
 # perhaps what the backward pass will need). `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
@@ -428,10 +474,11 @@ chain = [
     },
     {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
 ]
-with once_written("fused_or_not"):
+with once_written("fused_or_not"), revealed("two_kernels") as truth:
     sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
     unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
     print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
+    truth(unfused)
 
 # %% [markdown]
 # 42.7 against 64.0: the product AB went to memory and came straight back. The FLOPs are the same to the last one.
@@ -653,7 +700,12 @@ RooflineExplorer(machine, points, others=("A100", "H200"))
 #
 # **Predict:** somebody sells you infinitely fast tensor cores. How much faster does training become? And if instead
 # normalization and elementwise work cost nothing?
-#
+
+# %%
+predict("free_tensor", "With free contractions, training becomes faster", unit="times")
+predict("free_rest", "With the rest free, training becomes faster", unit="times")
+
+# %% [markdown]
 # `speedup(classes, faster)` returns old time over new time. `classes` maps a name to `{"flop_share": ..., "time_share":
 # ...}`, with shares that add up to 1. `faster` maps some of the names to factors: 2.0 is twice as fast, `math.inf` is
 # free, 0.5 is slower.
@@ -683,12 +735,12 @@ classes = {
     name: {"flop_share": flop, "time_share": time}
     for name, (flop, time) in slide.items()
 }
-with once_written("amdahl"):
+with once_written("amdahl"), revealed("free_tensor", "free_rest") as truth:
+    gains = []
     for free in (["contraction"], ["normalization", "element-wise"]):
-        print(
-            f"free {' and '.join(free)}: "
-            f"{speedup(classes, dict.fromkeys(free, math.inf)):.2f} times faster"
-        )
+        gains.append(speedup(classes, dict.fromkeys(free, math.inf)))
+        print(f"free {' and '.join(free)}: {gains[-1]:.2f} times faster")
+    truth(free_tensor=gains[0], free_rest=gains[1])
     rate = {name: flop / time for name, (flop, time) in slide.items()}
     for name in ("normalization", "element-wise"):
         print(
@@ -715,7 +767,12 @@ with once_written("amdahl"):
 #
 # **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
 # 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
-#
+
+# %%
+three = ("latency", "math", "memory")
+predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
+
+# %% [markdown]
 # `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
 # kinds: a `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
 # `tile_n` columns; a `"relu"` or `"layer_norm"` has one for every `elements_per_block` elements, the last one perhaps
@@ -754,19 +811,15 @@ check("diagnose")
 # %%
 a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
 a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
-with once_written("diagnose"):
-    for m, n, k in (
-        (1024, 1024, 65536),
-        (8192, 128, 8192),
-        (8192, 8192, 128),
-        (8192, 8192, 8192),
-    ):
+with once_written("diagnose"), revealed("long_k") as truth:
+    limits, shapes = {}, ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128))
+    for m, n, k in (*shapes, (8192, 8192, 8192)):
         op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
         flop, moved_bytes = work_of(op)
-        print(
-            f"{m} × {n} × {k}: {flop / moved_bytes:7.1f} FLOP/B, "
-            f"limited by {diagnose(op, a100)}"
-        )
+        limits[m, n, k] = diagnose(op, a100)
+        told = f"{flop / moved_bytes:7.1f} FLOP/B, limited by {limits[m, n, k]}"
+        print(f"{m} × {n} × {k}: {told}")
+    truth(limits[shapes[0]])
 
 # %% [markdown]
 # 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,

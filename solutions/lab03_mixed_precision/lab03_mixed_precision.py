@@ -16,7 +16,8 @@
 # **About 150 minutes**; the end of section 6 is a good place for a break. No GPU is needed: rounding one number gives
 # the same bits on a laptop and on a GPU (long sums differ, since they are added in another order). Where a cell would
 # like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
-# *write your prediction down* before you run the next cell. Slides are quoted by their deck: [000] optimizing
+# *write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,
+# Enter), what comes out is shown beside it, and not before. Slides are quoted by their deck: [000] optimizing
 # training pipelines, [002] software perspective, [003] performance and profiling. Stuck? `hint("encode_decode")`
 # gives hints for that exercise, one at a time, each saying more; every exercise has some.
 #
@@ -27,6 +28,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -65,6 +67,9 @@ BF16_FORMAT = {
     "rounding": "nearest",
 }
 
+# %%
+Progress("lab03_mixed_precision")
+
 # %% [markdown]
 # ## 1. A number is a pattern of bits
 #
@@ -74,6 +79,12 @@ BF16_FORMAT = {
 #
 # **Predict:** fp16 has 5 exponent and 10 mantissa bits, bf16 has 8 and 7. Which of them holds 70000? Which holds 257?
 # Which number comes after 1? Then click bits in the explorer (a printed page shows one setting).
+
+# %%
+formats = ("fp16", "bf16", "both", "neither")
+predict("holds_70000", "About right (within 1 %), 70000 is in", choices=formats)
+predict("holds_257", "Exactly, 257 is in", choices=formats)
+predict("after_one", "In bf16, the number after 1 is", unit="1")
 
 # %%
 from edl_labs.ui.format_explorer import FormatExplorer
@@ -146,11 +157,26 @@ def encode(value, fmt):
 # %% check="encode_decode"
 check("encode_decode")
 
+
 # %%
-with once_written("encode_decode"):
+def holding(value, within):
+    """Which of the two formats has `value`, within a share of it."""
+    near = []
+    for fmt in (FP16_FORMAT, BF16_FORMAT):
+        back = decode(encode(value, fmt), fmt)
+        near.append(abs(back - value) <= within * value)
+    return {(1, 1): "both", (1, 0): "fp16", (0, 1): "bf16", (0, 0): "neither"}[*near]
+
+
+# %%
+asked = ("holds_70000", "holds_257", "after_one")
+with once_written("encode_decode"), revealed(*asked) as truth:
     for value in (70000.0, 257.0, 0.1, 1e-8):
         kept = [decode(encode(value, fmt), fmt) for fmt in (FP16_FORMAT, BF16_FORMAT)]
         print(f"{value:g} is {kept[0]:g} in fp16 and {kept[1]:g} in bf16")
+    after_one = decode(encode(1.0, BF16_FORMAT) + 1, BF16_FORMAT)
+    found = {"holds_70000": holding(70000.0, 0.01), "holds_257": holding(257.0, 0)}
+    truth(**found, after_one=after_one)
 
 # %% [markdown]
 # Look at the last line: 1e-8 is an ordinary gradient. It is why this lab has twelve sections and not three.
@@ -164,7 +190,15 @@ with once_written("encode_decode"):
 # **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
 # number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
 # format?
-#
+
+# %%
+ends = ("65504", "infinity")
+predict("becomes_65519", "In fp16, 65519 becomes", choices=ends)
+predict("becomes_65520", "In fp16, 65520 becomes", choices=ends)
+predict("first_missing", "The first whole number that fp16 lacks is", unit="1")
+predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", unit="1")
+
+# %% [markdown]
 # Write `where_it_breaks(fmt)` for any format that rounds to nearest. It returns a dict:
 #
 # | key | value |
@@ -204,19 +238,18 @@ def where_it_breaks(fmt):
 check("where_it_breaks")
 
 # %%
-with once_written("where_it_breaks"):
+asked = ("becomes_65519", "becomes_65520", "first_missing", "becomes_zero")
+with once_written("where_it_breaks"), revealed(*asked) as truth:
     for fmt in (FP16_FORMAT, BF16_FORMAT):
-        print(
-            fmt["name"],
-            {name: f"{value:.10g}" for name, value in where_it_breaks(fmt).items()},
-        )
-print(
-    "torch:",
-    [
-        float(torch.tensor(x).half())
-        for x in (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)
-    ],
-)
+        breaks = where_it_breaks(fmt).items()
+        print(fmt["name"], {name: f"{value:.10g}" for name, value in breaks})
+    tried = (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)
+    in_torch = [float(torch.tensor(x).half()) for x in tried]
+    print("torch:", in_torch)
+    words = {65504.0: "65504", math.inf: "infinity"}
+    fp16_ends = where_it_breaks(FP16_FORMAT)
+    truth(becomes_65519=words[in_torch[2]], becomes_65520=words[in_torch[3]])
+    truth(first_missing=fp16_ends["rounded"], becomes_zero=fp16_ends["flushed"])
 
 # %% [markdown]
 # $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
@@ -235,6 +268,10 @@ axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
 #
 # Add 0.01 a thousand times. **Predict** what you get when every intermediate sum is rounded to fp16, and to bf16: a bit
 # less than 10, a bit more, or something else?
+
+# %%
+predict("sum_fp16", "In fp16 the sum ends at", unit="1")
+predict("sum_bf16", "In bf16 the sum ends at", unit="1")
 
 
 # %% given
@@ -264,10 +301,18 @@ class Low:
 
 
 # %%
+sums = {}
+for fmt in (FP32, FP16, BF16):
+    partial = itertools.accumulate([Low(0.01, fmt)] * 1000)
+    sums[fmt.name] = list(map(float, partial))
+with revealed("sum_fp16", "sum_bf16") as truth:
+    print(", ".join(f"{name}: {path[-1]:.4g}" for name, path in sums.items()))
+    truth(sum_fp16=sums["fp16"][-1], sum_bf16=sums["bf16"][-1])
+
+# %%
 figure, axes = style.subplots(figsize=(9, 3))
-for fmt, line in ((FP32, "-"), (FP16, "--"), (BF16, "-.")):
-    totals = list(map(float, itertools.accumulate([Low(0.01, fmt)] * 1000)))
-    axes.plot(range(1, 1001), totals, line, label=f"{fmt.name}: {totals[-1]:.4g}")
+for (name, path), line in zip(sums.items(), ("-", "--", "-."), strict=True):
+    axes.plot(range(1, 1001), path, line, label=f"{name}: {path[-1]:.4g}")
 axes.set(xlabel="values added", ylabel="sum", title="0.01, a thousand times")
 legend = axes.legend(frameon=False)
 
@@ -392,14 +437,25 @@ check("autocast_dtype")
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis: fp16's range would be wide enough
 # for all of them, but it sits in the wrong place, and *half* of the values become 0. The figure did not survive; here
-# is one from a small training run made now, where the share is another. **Predict:** does a scale of $2^{16}$ save
-# everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the slider ends?
+# is one from a small training run made now, where the share is another. **Predict:** how much is lost unscaled? Does a
+# scale of $2^{16}$ save everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the
+# slider ends?
+
+# %%
+predict("lost_unscaled", "Unscaled, fp16 makes 0 of", unit="%")
+predict("lost_scaled", "With a scale of 2^16 it makes 0 of", unit="%")
 
 # %%
 from edl_labs.numerics import training_gradients
 from edl_labs.plots.numerics import draw_underflow
 
 gradients = training_gradients(seed=0)
+with revealed("lost_unscaled", "lost_scaled") as truth:
+    lost = [underflow_report(gradients, FP16, scale=s).flushed for s in (1.0, 2.0**16)]
+    print("share of the gradients that becomes 0:", *map(units.percent, lost))
+    truth(lost_unscaled=lost[0], lost_scaled=lost[1])
+
+# %%
 figure, rows = style.subplots(2, 1, figsize=(9, 4.6), sharex=True)
 for axes, scale in zip(rows, (1.0, 2.0**16), strict=True):
     axes = draw_underflow(axes, underflow_report(gradients, FP16, scale=scale))
@@ -895,7 +951,13 @@ with once_written("train_it"):
 # ## 9. What does a parameter cost?
 #
 # Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
-# **Predict** who is right, and what PyTorch does. The parts, in bytes:
+# **Predict** who is right, and what PyTorch does.
+
+# %%
+predict("autocast_keeps", "With autocast and Adam, it keeps per parameter", unit="B")
+
+# %% [markdown]
+# The parts, in bytes:
 #
 # | `precision` | weights | master copy | gradients | each optimizer state | a copy that comes and goes |
 # |---|---|---|---|---|---|
@@ -942,7 +1004,7 @@ def bytes_per_parameter(recipe):
 check("bytes_per_parameter")
 
 # %%
-with once_written("bytes_per_parameter"):
+with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
     for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
         recipe = {
             "precision": precision,
@@ -954,10 +1016,10 @@ with once_written("bytes_per_parameter"):
         recipe["trained"] = 1.0
         resident, peak = bytes_per_parameter(recipe)
         size = units.byte_count(7e9 * resident)
-        print(
-            f"{precision:>9}: {resident:g} bytes, "
-            f"{peak:g} at the peak; 7 billion parameters: {size}"
-        )
+        told = f"{resident:g} bytes, {peak:g} at the peak"
+        print(f"{precision:>9}: {told}; 7 billion parameters: {size}")
+        if precision == "autocast":
+            truth(resident)
 
 # %% [markdown]
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
@@ -986,7 +1048,13 @@ print("autocast:", short)
 # bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
 # of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a
 # vocabulary of 33708 words in fp16, what would you do?
-#
+
+# %%
+predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
+predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elements")
+predict("padded_to", "Of the 33708 words I make", unit="words")
+
+# %% [markdown]
 # Write two functions. A matrix product has `shape` `[m, k, n]`, all three of which must obey a rule.
 #
 # * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
@@ -1025,7 +1093,8 @@ def best_padding(shape, bits, *, rates):
 check("aligned_shapes")
 
 # %%
-with once_written("aligned_shapes"):
+asked = ("int8_rule", "fp64_rule", "padded_to")
+with once_written("aligned_shapes"), revealed(*asked) as truth:
     for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
         print(
             f"{name}: multiples of {128 // bits}, "
@@ -1033,13 +1102,9 @@ with once_written("aligned_shapes"):
         )
     rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
     shape = [5120, 1024, 33708]
-    print(
-        shape,
-        "is aligned to",
-        alignment(shape, 16),
-        "and best padded to",
-        best_padding(shape, 16, rates=rates),
-    )
+    padded = best_padding(shape, 16, rates=rates)
+    print(shape, "is aligned to", alignment(shape, 16), "and best padded to", padded)
+    truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
 
 # %% [markdown]
 # Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 11 measures some where it
@@ -1055,16 +1120,21 @@ with once_written("aligned_shapes"):
 # both beside the 5 µs that launching a kernel takes.
 
 # %%
+predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
+
+# %%
 from edl_labs.hardware import accelerator
 
 chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
-for name, size in (("fp32", 4), ("fp16", 2)):
-    compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
-    memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
-    print(
-        f"{name}: arithmetic {units.seconds(compute_s)}, "
-        f"memory {units.seconds(memory_s)}, launch about 5 µs"
-    )
+with revealed("half_gain") as truth:
+    bounds_s, launch_s = {}, 5e-6
+    for name, size in (("fp32", 4), ("fp16", 2)):
+        compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
+        memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
+        bounds_s[name] = max(compute_s, memory_s, launch_s)
+        times = map(units.seconds, (compute_s, memory_s, launch_s))
+        print(f"{name}:", "arithmetic {}, memory {}, launch about {}".format(*times))
+    truth(bounds_s["fp32"] / bounds_s["fp16"])
 
 # %% [markdown]
 # 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,

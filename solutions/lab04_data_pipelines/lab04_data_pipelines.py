@@ -13,7 +13,8 @@
 # * load ahead of the device with few buffers and without a race, and say whose fault a slow loop is.
 #
 # **About 150 minutes.** No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your
-# prediction down* before you run the next cell. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time.
+# prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
+# comes out is shown beside it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time.
 # Lecture slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]
 # performance and profiling.
 #
@@ -24,6 +25,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -63,6 +65,9 @@ def timed(work):
     return perf_counter() - began_s
 
 
+# %%
+Progress("lab04_data_pipelines")
+
 # %% [markdown]
 # ## 1. What to read
 #
@@ -74,13 +79,23 @@ def timed(work):
 # which they lie, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
 
 # %%
-for disk in (HDD, NVME):
-    in_order, scattered = (
-        disk.read_s(1000 * 100_000 // disk.channels, seeks=n // disk.channels)
-        for n in (1, 1000)
-    )
-    times = f"in order {units.seconds(in_order)}, scattered {units.seconds(scattered)}"
-    print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
+predict("disk_in_order", "The disk takes in order", unit="s")
+predict("disk_scattered", "The disk takes in random order", unit="s")
+predict("nvme_scattered", "NVMe takes in random order", unit="ms")
+
+# %%
+with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
+    found = {}
+    for disk in (HDD, NVME):
+        part_bytes = 1000 * 100_000 // disk.channels
+        in_order = disk.read_s(part_bytes, seeks=1 // disk.channels)
+        scattered = disk.read_s(part_bytes, seeks=1000 // disk.channels)
+        found[disk.name] = in_order, scattered
+        times = f"in order {units.seconds(in_order)}"
+        times += f", scattered {units.seconds(scattered)}"
+        print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
+    (disk_s, disk_scattered_s), (_, nvme_s) = found.values()
+    truth(disk_in_order=disk_s, disk_scattered=disk_scattered_s, nvme_scattered=nvme_s)
 
 # %% [markdown]
 # (Modelled: `NVME` serves eight requests at a time.) On the disk, 0.67 s became 8.7 s: thirteen times as long for the
@@ -139,6 +154,9 @@ with once_written("read_plan"):
 # figure is one whose pages were dropped first. **Predict:** how much faster is the second read of a file?
 
 # %%
+predict("warm_gain", "Read in order for the second time, it is faster", unit="times")
+
+# %%
 from edl_labs.pipeline import image_set, make_cold, make_warm, write
 
 if "scratch" not in globals():  # run again, this cell keeps what later ones wrote there
@@ -151,12 +169,19 @@ print(
 )
 mixed = random.Random(0).sample(range(len(store)), len(store))
 store.read(0)  # imports and the index, which are no part of any reading
-for prepare in (make_cold, make_warm):
-    for name, order in (("in order", range(len(store))), ("in random order", mixed)):
-        state = prepare(store.paths)
-        read_s = timed(lambda order=order: store.read_many(order))
-        rate = units.byte_rate(store.nbytes / read_s)
-        print(f"measured here, {state}: {name} {rate}")
+
+# %%
+with revealed("warm_gain") as truth:
+    reading = []
+    for prepare in (make_cold, make_warm):
+        orders = (("in order", range(len(store))), ("in random order", mixed))
+        for name, order in orders:
+            state = prepare(store.paths)
+            reading.append(timed(lambda order=order: store.read_many(order)))
+            rate = units.byte_rate(store.nbytes / reading[-1])
+            print(f"measured here, {state}: {name} {rate}")
+    cold_s, _, warm_s, _ = reading
+    truth(cold_s / warm_s)
 
 # %% [markdown]
 # Whatever your disk is, the warm figures are memory's. If cold and warm look alike, the disk has a cache of its own (a
@@ -495,8 +520,12 @@ print(ladder)
 # | `"step"` | one batch after another |
 #
 # With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
-# **Predict:** 8 cores, 40 ms of processor a batch, and a step of 4 ms on a GPU. Which number of workers is enough? And
-# if the step takes 4 ms on 8 cores?
+# **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
+# Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
+
+# %%
+predict("enough", "More workers gain nothing from", unit="workers")
+predict("same_cores", "A step on the same cores leaves of the rate", unit="%")
 
 
 # %% solve="predict_workers"
@@ -540,16 +569,21 @@ def simulated_rate(workers, machine, *, batches=200):
 
 
 # %%
+machine = {"cores": 8, "cpu_s": 40e-3, "wait_s": 10e-3, "disk_s": 1e-3}
+machine |= {"step_s": 4e-3, "step_threads": 0}
+with once_written("predict_workers"), revealed("enough", "same_cores") as truth:
+    shares_cores = {**machine, "step_threads": 8}
+    on_device = [predict_workers(n, machine) for n in range(1, 25)]
+    on_cores = [predict_workers(n, shares_cores) for n in range(1, 25)]
+    enough = 1 + [limit != "workers" for _, limit in on_device].index(True)
+    print(f"from {enough} workers on, {on_device[-1][1]} set the pace")
+    best, shared = on_device[-1][0], on_cores[-1][0]
+    print(f"at best {best:.0f} batches/s, with the step on the same cores {shared:.0f}")
+    truth(enough=enough, same_cores=shared / best)
+
+# %%
 from edl_labs.plots import style
 
-machine = {
-    "cores": 8,
-    "cpu_s": 40e-3,
-    "wait_s": 10e-3,
-    "disk_s": 1e-3,
-    "step_s": 4e-3,
-    "step_threads": 0,
-}
 with once_written("predict_workers"):
     figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
     for axes, threads in zip(panes, (0, 8), strict=True):
@@ -634,37 +668,45 @@ with once_written("predict_workers"):
 # * A forked worker only *reads* a list of 200,000 numbers shared with its parent. What does that cost in memory?
 
 # %%
+predict("different", "Of the 64 numbers are different", unit="numbers")
+predict("spawn_start", "A spawned worker starts in", unit="s")
+predict("list_costs", "Reading the list costs a worker", unit="MB")
+
+# %%
 from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
 
-for source in ("shared", "worker"):
-    seeds = seed_report(source)
-    again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
-    print(
-        f"generator {source:>6}: {seeds.different} of "
-        f"{seeds.drawn} numbers are different, {again}"
-    )
-for method in ("fork", "spawn"):
-    try:
-        start, found = units.seconds(start_cost_s(method)), main_dataset(method)
-        print(
-            f"{method:>16}: starts in {start}; "
-            f"a cell's class {'is found' if found.works else 'is not found'}"
-        )
-    except EdlError as error:
-        print(f"{method:>16}: {error.what}")
+with revealed("different") as truth:
+    for source in ("shared", "worker"):
+        seeds = seed_report(source)
+        again = f"{seeds.repeated_next_epoch} of them come again in the next epoch"
+        told = f"{seeds.different} of {seeds.drawn} numbers are different"
+        print(f"generator {source:>6}: {told}, {again}")
+        truth(**({"different": seeds.different} if source == "shared" else {}))
+
+# %%
+with revealed("spawn_start") as truth:
+    for method in ("fork", "spawn"):
+        try:
+            start_s, works = start_cost_s(method), main_dataset(method).works
+            told = f"a cell's class {'is found' if works else 'is not found'}"
+            print(f"{method:>16}: starts in {units.seconds(start_s)}; {told}")
+            truth(**({"spawn_start": start_s} if method == "spawn" else {}))
+        except EdlError as error:
+            print(f"{method:>16}: {error.what}")
 
 # %%
 from edl_labs.pipeline import private_growth_bytes, shared_memory
 
 numbers = range(10**6, 10**6 + 200_000)
-for kind, kept in (("list", list(numbers)), ("array", np.array(numbers))):
-    try:
-        print(
-            f"reading 200,000 numbers of the {kind} costs a "
-            f"worker {units.byte_count(private_growth_bytes(kept))}"
-        )
-    except EdlError as error:
-        print(f"left out here: {error.what}")
+with revealed("list_costs") as truth:
+    for kind, kept in (("list", list(numbers)), ("array", np.array(numbers))):
+        try:
+            grown = private_growth_bytes(kept)
+            cost = units.byte_count(grown)
+            print(f"reading 200,000 numbers of the {kind} costs a worker {cost}")
+            truth(**({"list_costs": grown} if kind == "list" else {}))
+        except EdlError as error:
+            print(f"left out here: {error.what}")
 print(
     "8 workers, batches of 64 photographs of 224 × 224: "
     f"{shared_memory(64 * 3 * 224 * 224, workers=8)}"
@@ -713,6 +755,11 @@ check("collate_pad")
 # is padding when the whole data set is padded to its longest? When random batches of 16 are? When they are sorted?
 
 # %%
+predict("pad_all", "Padded to the longest of all, padding is", unit="%")
+predict("pad_random", "In random batches of 16, padding is", unit="%")
+predict("pad_sorted", "In batches of sorted sequences, padding is", unit="%")
+
+# %%
 lengths = [
     max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)
 ]
@@ -720,18 +767,22 @@ lengths = [
 
 def padding_share(batches):
     asked = sum(len(batch) * max(lengths[i] for i in batch) for batch in batches)
-    return units.percent(
-        1 - sum(lengths[i] for batch in batches for i in batch) / asked, digits=2
-    )
+    return 1 - sum(lengths[i] for batch in batches for i in batch) / asked
 
 
 shuffled = random.Random(0).sample(range(4000), 4000)
-print("padded to the longest of all:", padding_share([shuffled]))
-for name, order in (
-    ("random batches", shuffled),
-    ("sorted by length", sorted(shuffled, key=lengths.__getitem__)),
-):
-    print(f"{name}:", padding_share([order[i : i + 16] for i in range(0, 4000, 16)]))
+
+# %%
+with revealed("pad_all", "pad_random", "pad_sorted") as truth:
+    shares = {"padded to the longest of all": padding_share([shuffled])}
+    by_length = sorted(shuffled, key=lengths.__getitem__)
+    for name, order in (("random batches", shuffled), ("sorted by length", by_length)):
+        in_batches = [order[i : i + 16] for i in range(0, 4000, 16)]
+        shares[name] = padding_share(in_batches)
+    for name, share in shares.items():
+        print(f"{name}: {units.percent(share, digits=2)}")
+    of_all, of_random, of_sorted = shares.values()
+    truth(pad_all=of_all, pad_random=of_random, pad_sorted=of_sorted)
 
 # %% [markdown]
 # Sorting wastes next to nothing, and ruins the shuffle: the same sequences meet in every epoch, and short ones come
@@ -802,6 +853,9 @@ check("bucket_sampler")
 #
 # **Predict:** with rows for the longest of the 4000 sequences above, which share will be padding?
 
+# %%
+predict("pad_packed", "In packed rows, padding is", unit="%")
+
 
 # %% solve="pack_sequences"
 def pack_sequences(lengths, tree):
@@ -842,15 +896,14 @@ def packed_mask(lengths, capacity):
 check("pack_sequences")
 
 # %%
-with once_written("pack_sequences"):
+with once_written("pack_sequences"), revealed("pad_packed") as truth:
     tree = BinTree(max(lengths), bins=len(lengths))
     rows = pack_sequences(lengths, tree)
     looks = sum(len(action) == 1 for action in tree.program)
-    wasted = units.percent(1 - sum(lengths) / (len(rows) * tree.capacity), digits=2)
-    print(
-        f"{len(lengths)} sequences in {len(rows)} rows, "
-        f"{wasted} of all positions are padding, {looks} looks"
-    )
+    wasted = 1 - sum(lengths) / (len(rows) * tree.capacity)
+    padding = f"{units.percent(wasted, digits=2)} of all positions are padding"
+    print(f"{len(lengths)} sequences in {len(rows)} rows, {padding}, {looks} looks")
+    truth(wasted)
     along = sum(range(len(rows))) / len(rows) * len(lengths)
     print(f"looking along the rows instead: about {along:.2g} looks")
 
@@ -1213,7 +1266,8 @@ for name, why in missing_decoders().items():
 # 4. one worker, so that loading and the step overlap;
 # 5. as many workers as there are cores.
 #
-# **Write your five predictions down, in samples a second, in the next cell**, then run the one after it.
+# **Write your five predictions down, in samples a second, in the next cell** (numbers in place of `None`; the picture
+# at the end shows them), then run the one after it.
 
 # %%
 my_predictions = [None, None, None, None, None]

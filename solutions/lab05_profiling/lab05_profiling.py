@@ -14,7 +14,8 @@
 # * name a step's pattern, blame a line, predict what mending it gains, and mend it without changing a result.
 #
 # **About 145 minutes.** No GPU is needed: timelines come from a modelled device, and the real cells profile this
-# machine, whatever it is. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
+# machine, whatever it is. *Write your prediction down* before you run the next cell: where there is a box (a number
+# with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by
 # deck: [000] training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
 # hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
@@ -25,6 +26,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -70,6 +72,9 @@ def small_net(width=96):
     return torch.nn.Sequential(block(), block(), block(), torch.nn.Linear(width, 10))
 
 
+# %%
+Progress("lab05_profiling")
+
 # %% [markdown]
 # ## 1. One convolution, counted four times
 #
@@ -87,17 +92,22 @@ def small_net(width=96):
 # **Predict:** how long did these six rows take together? And how much of it was on the GPU?
 
 # %%
+predict("six_rows", "The six rows took together", unit="ms")
+predict("one_counted", "The sum of the rows is larger than that", unit="times")
+
+# %%
 deck = {"conv2d": 9976.544, "convolution": 9958.778, "_convolution": 9946.712}
 deck |= {"contiguous": 6.692, "empty": 11.927, "mkldnn_convolution": 9880.452}
-print(
-    f"the six rows add up to {sum(deck.values()):,.1f} µs; "
-    f"conv2d alone took {deck['conv2d']:,.1f} µs"
-)
-print(f"counted {sum(deck.values()) / deck['conv2d']:.2f} times")
-rate = 3.776e9 / (deck["mkldnn_convolution"] * 1e-6)
-print(
-    f"3.776 GFLOP in {deck['mkldnn_convolution'] / 1e3:.3f} ms: {units.flop_rate(rate)}"
-)
+with revealed("six_rows", "one_counted") as truth:
+    added_us, whole_us = sum(deck.values()), deck["conv2d"]
+    print(f"the six rows add up to {added_us:,.1f} µs")
+    print(
+        f"conv2d alone took {whole_us:,.1f} µs: counted {added_us / whole_us:.2f} times"
+    )
+    innermost_us = deck["mkldnn_convolution"]
+    rate = units.flop_rate(3.776e9 / (innermost_us * 1e-6))
+    print(f"3.776 GFLOP in {innermost_us / 1e3:.3f} ms: {rate}")
+    truth(six_rows=whole_us * 1e-6, one_counted=added_us / whole_us)
 
 # %% [markdown]
 # The rows are *nested*: `conv2d` calls `convolution`, which calls `_convolution`, which calls the last three. Each
@@ -281,6 +291,9 @@ check("read_a_sampler")
 # A sampler takes a dozen lines of Python: a thread that looks at another one's stack. **Predict:** which share of its
 # time does the loop below spend in `multiply`, and how far off will 100 samples a second be?
 
+# %%
+predict("in_multiply", "The sampler finds in `multiply`", unit="%")
+
 
 # %%
 def frames_of(thread):
@@ -325,16 +338,17 @@ def both():
 
 
 # %%
-with once_written("read_a_sampler"):
+with once_written("read_a_sampler"), revealed("in_multiply") as truth:
     samples = sampled(both, rate_hz=100, spent_s=sample_seconds)
     rows = sampler_table(samples, rate_hz=100, window=min(100, len(samples)))["rows"]
     print(f"measured here: {len(samples)} samples")
     for frame in sorted(rows, key=lambda frame: -rows[frame]["own_s"])[:5]:
         row = rows[frame]
-        print(
-            f"{row['own']:7.1%} {row['total']:7.1%} "
-            f"{row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}"
-        )
+        shares = f"{row['own']:7.1%} {row['total']:7.1%}"
+        print(f"{shares} {row['own_s']:7.2f} s {row['total_s']:7.2f} s  {frame}")
+    spent_s = {frame: row["own_s"] for frame, row in rows.items()}
+    inside_s = sum(spent_s[frame] for frame in spent_s if "multiply" in frame)
+    truth(inside_s / sum(spent_s.values()))
 
 # %% [markdown]
 # A share p of n samples is uncertain by about √(p(1−p)/n): with 200 samples a 50 % is ± 3.5 %. Rows of a few samples
@@ -413,7 +427,12 @@ with TemporaryDirectory() as folder:
 #
 # **Predict:** how many steps does deck [000]'s loop record, and into how many traces? Is step 2 recorded? Step 5?
 # When does deck [002]'s profiler stop?
-#
+
+# %%
+predict("recorded", "Deck [000]'s loop records", unit="steps")
+predict("traces", "It writes", unit="traces")
+
+# %% [markdown]
 # Write `schedule_states(steps, wait=..., warmup=..., active=..., repeat=..., skip_first=...)` → a list with the state
 # at each of the steps 0 to `steps` − 1: `"none"`, `"warmup"`, `"record"`, or `"record and save"` at the step that
 # ends a recording. `skip_first` steps of nothing come before the first cycle. And one thing that `torch.profiler` does
@@ -437,12 +456,13 @@ def schedule_states(steps, *, wait, warmup, active, repeat, skip_first=0, stretc
 check("schedule_states")
 
 # %%
-with once_written("schedule_states"):
+with once_written("schedule_states"), revealed("recorded", "traces") as truth:
     states = schedule_states(12, wait=1, warmup=1, active=3, repeat=2)
     letters = {"none": "N", "warmup": "W", "record": "R", "record and save": "S"}
     print("deck [000]:", " ".join(letters[state] for state in states))
     recorded = sum(state.startswith("record") for state in states)
     print(f"{recorded} steps in {states.count('record and save')} traces")
+    truth(recorded=recorded, traces=states.count("record and save"))
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
     print(
         f"deck [002]: {endless.count('record and save')} "
@@ -602,7 +622,13 @@ with once_written("layer_profiler"):
 # Deck [003] asks for "utilization of each GPU (should be close to 100%)". What `nvidia-smi` shows is the share of the
 # last moments in which **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the
 # time on an A100 with 108 SMs. What does `nvidia-smi` say? Which share of the machine works?
-#
+
+# %%
+predict("smi_says", "For one block, nvidia-smi says", unit="%")
+predict("at_work", "Of the SMs are at work", unit="%")
+predict("at_work_109", "With 109 blocks are at work", unit="%")
+
+# %% [markdown]
 # Write `utilisation(kernels, sm_count=..., window_s=...)` → `(utilisation, sm_share)`. A kernel is a dict with
 # `start_s`, `end_s` and `blocks`; all lie in a window of `window_s` that starts at 0. The first number is the
 # monitor's. The second is the share of the SMs' time in which they had work. One SM holds one block at a time, blocks
@@ -629,14 +655,15 @@ def utilisation(kernels, *, sm_count, window_s):
 check("utilisation_lies")
 
 # %%
-with once_written("utilisation_lies"):
+asked = ("smi_says", "at_work", "at_work_109")
+with once_written("utilisation_lies"), revealed(*asked) as truth:
+    working = {}
     for blocks in (1, 54, 108, 109, 216):
         kernels = [{"start_s": 0.0, "end_s": 1e-3, "blocks": blocks}]
-        said, working = utilisation(kernels, sm_count=108, window_s=1e-3)
-        print(
-            f"{blocks:>4} blocks on 108 SMs (computed): "
-            f"the monitor says {said:.0%}, SMs at work {working:6.1%}"
-        )
+        said, working[blocks] = utilisation(kernels, sm_count=108, window_s=1e-3)
+        told = f"the monitor says {said:.0%}, SMs at work {working[blocks]:6.1%}"
+        print(f"{blocks:>4} blocks on 108 SMs (computed): {told}")
+    truth(smi_says=said, at_work=working[1], at_work_109=working[109])
 
 # %% [markdown]
 # One block: 100 % and 0.9 %. A low utilisation proves that something is wrong; a high one proves nothing. (Even an SM
@@ -858,6 +885,10 @@ figure, axes = style.subplots(figsize=(9, 2.6))
 waiting = step_spans(two_waits, MACHINE, count=1)
 axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100)")
 
+# %%
+waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
+predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
+
 # %% [markdown]
 # The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
 # the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
@@ -884,8 +915,9 @@ def blame(spans, pattern):
 check("blame")
 
 # %%
-with once_written("blame"):
+with once_written("blame"), revealed("dearer") as truth:
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
+    truth(waits.get(blame(waiting, "synchronisation")))
     for (pattern, line), charged_s in sorted(
         charges(waiting).items(), key=lambda item: -item[1]
     )[:5]:
@@ -898,18 +930,16 @@ with once_written("blame"):
 # charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
 
 # %%
-print(
-    "as it is:     ",
-    units.seconds(step_s(EXAMPLES["synchronisation"], MACHINE)),
-    "a step",
-)
-print(
-    "without items:",
-    units.seconds(
-        step_s([o for o in EXAMPLES["synchronisation"] if o != ITEM], MACHINE)
-    ),
-    "a step",
-)
+predict("no_items", "Without the three items, the step is faster", unit="times")
+
+# %%
+with revealed("no_items") as truth:
+    with_items = EXAMPLES["synchronisation"]
+    before_s = step_s(with_items, MACHINE)
+    after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
+    print("as it is:     ", units.seconds(before_s), "a step")
+    print("without items:", units.seconds(after_s), "a step")
+    truth(before_s / after_s)
 
 # %% [markdown]
 # Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
@@ -1061,8 +1091,14 @@ axes = draw_timeline(
 )
 
 # %% [markdown]
-# **Predict:** which six, and how much faster will the run be without them? All that you need is in
-# `help(TrainingJob)`:
+# **Predict:** which six, and how much faster will the run be without them?
+
+# %%
+predict("which_six", "The six are")
+predict("all_mended", "Without them, the run is faster", unit="times")
+
+# %% [markdown]
+# All that you need is in `help(TrainingJob)`:
 #
 # | call | |
 # |---|---|
@@ -1101,10 +1137,16 @@ def train(job):
 check("planted")
 
 # %%
-with once_written("planted"):
+with once_written("planted"), revealed("which_six", "all_mended") as truth:
     job = example_job()
     assert np.allclose(losses, train(job)), "the loss curve changed"
     fast = job.gpu.timeline
+    told = units.seconds(slow.makespan_s), units.seconds(fast.makespan_s)
+    print("before {}, after {}".format(*told))
+    truth(all_mended=slow.makespan_s / fast.makespan_s)
+
+# %%
+with once_written("planted"):
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
         share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)

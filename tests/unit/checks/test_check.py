@@ -214,7 +214,34 @@ def test_progress_adds_up_and_shows_as_text_and_html() -> None:
     assert (2.0, 6) == (so_far.points, so_far.max_points)
     assert "Numbers: 2 / 6 points so far" in str(so_far)
     assert "why: 0 / 1 (marked by hand)" in str(so_far)
-    assert 'title="double: 2 / 2, passed"' in so_far.html()
+    assert "<b>double</b><br><small>passed, 2 / 2</small>" in so_far.html()
+    assert "→ next: " in so_far.html().partition("<b>quadruple</b>")[0], "what comes next is said in words"
+
+
+def test_the_map_leads_to_each_exercise_and_tells_about_how_long_the_rest_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("EDL_LABS_EXERCISES")
+
+    lab = Progress("lab01_gpu_basics")
+
+    assert '<a href="#3.-A-timer-that-does-not-lie" title="3. A timer that does not lie"><b>honest_timer' in lab.html()
+    assert '<a href="#5.-What-does-a-measured-speed-up-mean%3F"' in lab.html(), "one that is marked by hand, too"
+    assert len(lab.facts.exercises) == lab.html().count("<a href=")
+    assert f", about {lab.facts.minutes} of {lab.facts.minutes} minutes left" in str(lab)
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_map_that_a_page_shows_follows_later_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    update = SimpleNamespace(update=lambda bundle, raw: shown.append(bundle))
+    monkeypatch.setattr(progress, "_MAPS", {})
+    monkeypatch.setattr("IPython.display.display", lambda bundle, raw, display_id: shown.append(bundle) or update)
+
+    Progress(course.LAB)._ipython_display_()
+    check("double", {"double": lambda x: 2 * x})
+
+    assert ["0 / 6 points", "2 / 6 points"] == [bundle["text/plain"][9:21] for bundle in shown]
 
 
 def test_the_widget_follows_later_checks() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.checks.progress import BESIDE
+from edl_labs.checks.kept_beside import BESIDE
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
 from edl_labs.course.lab.leaks import LeakError

@@ -1,0 +1,38 @@
+"""Small facts that outlast a restart of the kernel: JSON files in a folder beside the notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+BESIDE = ".edl_labs"  # a folder beside the notebook
+
+
+def is_notebook() -> bool:
+    """Whether this process is a notebook's kernel."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def read_beside(name: str) -> dict[str, Any]:
+    """What lies beside the notebook under a name; empty where there is nothing that can be read."""
+    try:
+        found = json.loads((Path(BESIDE) / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):  # anybody may have written there, brackets by the thousand too
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_beside(name: str, kept: dict[str, Any]) -> None:
+    """Keep facts under a name, all or nothing; a folder that cannot be written to is no trouble."""
+    path = Path(BESIDE) / f"{name}.json"
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(kept, indent=1, sort_keys=True), encoding="utf-8")
+        os.replace(part, path)

@@ -1,0 +1,232 @@
+"""A prediction is kept, and the truth waits for it; without a page both are text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edl_labs.errors import UsageError
+from edl_labs.ui import predictions
+from edl_labs.ui.number_entry import apart, number_text, typed_number
+from edl_labs.ui.predictions import predict, revealed
+
+
+class Page:
+    """What a notebook shows: outputs in order, each of which can be replaced."""
+
+    def __init__(self) -> None:
+        self.outputs: list[dict[str, Any]] = []
+
+    def display(self, bundle: dict[str, Any], *, raw: bool, display_id: bool) -> Output:
+        assert (True, True) == (raw, display_id)
+        self.outputs.append(bundle)
+        return Output(self, len(self.outputs) - 1)
+
+    @property
+    def html(self) -> str:
+        return "\n".join(bundle.get("text/html", "") for bundle in self.outputs)
+
+
+class Output:
+    def __init__(self, page: Page, place: int) -> None:
+        self.page, self.place = page, place
+
+    def update(self, bundle: dict[str, Any], *, raw: bool) -> None:
+        assert raw
+        self.page.outputs[self.place] = bundle
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    restart(monkeypatch)
+
+
+def restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_ASKED", "_SAID", "_REVEALED"):
+        monkeypatch.setattr(predictions, name, {})
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    shown = Page()
+    monkeypatch.setattr(predictions, "is_notebook", lambda: True)
+    monkeypatch.setattr(predictions, "_display", lambda: shown.display)
+    return shown
+
+
+@pytest.fixture
+def boxes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The boxes that were made, in order."""
+    made: list[Any] = []
+    original = predictions._widget
+
+    def noted(asked: Any) -> Any:
+        widget, connect = original(asked)
+        made.append(widget)
+        return widget, connect
+
+    monkeypatch.setattr(predictions, "_widget", noted)
+    return made
+
+
+def show_answer() -> None:
+    with revealed("pan") as truth:
+        print("never half empty")
+        truth(180.0)
+
+
+def test_the_truth_waits_for_the_box_and_then_stands_beside_it(page: Page, boxes: list[Any], tmp_path: Path) -> None:
+    predict("pan", "Three slices take at least", unit="min")
+    show_answer()
+
+    assert "Predict first." in page.outputs[-1]["text/html"]
+    assert "<details>" in page.html, "what is hidden opens by hand, without a kernel too"
+    boxes[0].children[0].value = "4"
+
+    assert "Three slices take at least … 3 min (you predicted 4 min: 33 % too much)" in page.outputs[-1]["text/html"]
+    assert "never half empty" in page.outputs[-1]["text/html"]
+    assert "<details" not in page.html
+    assert "you predicted 4 min" in page.outputs[0]["text/html"], "the notebook keeps it as text"
+    assert {"text/plain": "", "text/html": ""} == page.outputs[1], "the box is gone"
+    kept = json.loads((tmp_path / ".edl_labs" / "predictions.json").read_text())
+    assert {"pan": {"question": "Three slices take at least", "said": "4"}} == kept
+
+
+def test_a_prediction_is_found_after_a_restart_and_one_to_another_question_is_not(
+    page: Page, boxes: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predict("pan", "Three slices take at least", unit="min", mine="240 s")
+    restart(monkeypatch)
+    predict("pan", "Three slices take at least", unit="min")
+    show_answer()
+
+    assert [] == boxes, "what is answered needs no box"
+    assert "… 3 min (you predicted 4 min: " in page.outputs[-1]["text/html"]
+    predict("pan", "Three slices take at least", unit="min")
+    assert ["240 s"] == [box.children[0].value for box in boxes], "the cell once more: to change it"
+    restart(monkeypatch)
+    predict("pan", "Four slices take at least", unit="min")
+    assert "not predicted yet" in page.outputs[-2]["text/html"]
+
+
+def test_what_cannot_be_read_is_told_in_the_box_which_stays(page: Page, boxes: list[Any]) -> None:
+    predict("pan", "Three slices take at least", unit="min")
+    line, told = boxes[0].children
+    line.value = "<b>soon"
+
+    assert "&#x27;&lt;b&gt;soon&#x27; is not a number: a number is asked for. Write one" in told.value
+    assert "not predicted yet" in page.html
+    line.value = "3 kB"
+    assert "&#x27;kB&#x27; is not what is asked for: the question asks for min" in told.value
+    line.value = "about 3.5"
+    assert "you predicted 3.5 min" in page.html
+
+
+def test_a_choice_is_one_press_and_words_need_no_truth(page: Page, boxes: list[Any]) -> None:
+    predict("faster", "Faster is", choices=("the loop", "sum"))
+    predict("why", "The reason is")
+    with revealed("faster", "why") as truth:
+        print("measured")
+        truth(faster="sum")
+    boxes[1].children[0].value = "Python\n  is  slow"
+    next(button for button in boxes[0].children[0].children if button.description == "sum").click()
+
+    assert "Faster is … sum (you predicted sum: right)" in page.outputs[-1]["text/html"]
+    assert "The reason is … you predicted Python is slow" in page.outputs[-1]["text/html"]
+
+
+def test_without_a_page_all_is_text_and_nothing_is_kept(capsys, tmp_path: Path) -> None:
+    predict("pan", "Three slices take at least", unit="min")
+    show_answer()
+
+    assert (
+        "○ Three slices take at least … not predicted yet\n"
+        "never half empty\n"
+        "Three slices take at least … 3 min (nothing was predicted)\n"
+    ) == capsys.readouterr().out
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_where_no_box_can_be_made_the_cell_itself_takes_the_prediction(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    predict("pan", "Three slices take at least", unit="min")
+
+    assert "write predict(&quot;pan&quot;, …, mine=&quot;…&quot;) into this cell" in page.html
+    predict("pan", "Three slices take at least", unit="min", mine="soon")
+    assert "is not a number" in page.outputs[-1]["text/plain"]
+    predict("pan", "Three slices take at least", unit="min", mine="3")
+    show_answer()
+    assert "(you predicted 3 min: right)" in page.outputs[-1]["text/plain"]
+
+
+def test_a_block_that_breaks_shows_what_it_printed_and_raises_on(page: Page, capsys) -> None:
+    def broken() -> None:
+        with revealed("pan"):
+            print("so far")
+            raise NotImplementedError
+
+    with pytest.raises(NotImplementedError):
+        broken()
+
+    assert ("so far\n", []) == (capsys.readouterr().out, page.outputs)
+
+
+def test_an_authors_slip_is_told() -> None:
+    with pytest.raises(UsageError, match="a number and a choice"):
+        predict("pan", "What", unit="s", choices=("a",))
+    with pytest.raises(UsageError, match="toast is revealed and was not asked for"), revealed("pan") as truth:
+        truth(toast=1.0)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"pan": 3}', '{"pan": {"question": "Q", "said": "soon"}}', "[" * 9000])
+def test_a_file_that_anybody_wrote_is_no_prediction(text: str, page: Page, tmp_path: Path) -> None:
+    (tmp_path / ".edl_labs").mkdir()
+    (tmp_path / ".edl_labs" / "predictions.json").write_text(text)
+
+    predict("pan", "Q", unit="min")
+    assert "not predicted yet" in page.html
+    predict("pan", "Q", unit="min", mine="3")
+    assert "you predicted 3 min" in page.html
+
+
+TYPED = [
+    *(("3 ms", "s", 3e-3), ("3", "ms", 3e-3), ("3ms", "µs", 3e-3), ("50 us", "µs", 5e-5), ("2 minutes", "s", 120.0)),
+    *(("1e9", "FLOP/s", 1e9), ("1,000", "calls", 1e3), ("1 000", "calls", 1e3), ("12,345.6", "calls", 12345.6)),
+    *(("0,5", "s", 0.5), ("1,5", "s", 1.5), ("0,125", "s", 0.125), ("1'000'000", "calls", 1e6), (".5", "s", 0.5)),
+    *(("2^16", "times", 65536.0), ("2**-2", "times", 0.25), ("10^9", "FLOP", 1e9), ("1/4", "times", 0.25)),
+    *(("3·10^8", "calls", 3e8), ("3 x 10^8", "calls", 3e8), ("about 40 %", "%", 0.4), ("40", "%", 0.4)),
+    *(("5x", "times", 5.0), ("5 times", "times", 5.0), ("~ 300 GFLOPS", "FLOP/s", 3e11), ("12 gb/s", "GB/s", 12e9)),
+    *(("300 Gflop/s", "GFLOP/s", 3e11), ("4 KiB", "B", 4096.0), ("670 calls", "calls", 670.0)),
+    *(("1 call", "calls", 1.0), ("2049", "1", 2049.0), ("-3", "tiles", -3.0), ("\u22123", "tiles", -3.0)),
+]
+
+
+@pytest.mark.parametrize(("text", "unit", "value"), TYPED)
+def test_numbers_are_read_as_people_type_them(text: str, unit: str, value: float) -> None:
+    assert value == pytest.approx(typed_number(text, unit), rel=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "3 4 potatoes", "1/0", "9" * 400, "2^99999", "1e999", "3 s", "--3", "1e"])
+def test_what_is_no_number_is_refused_with_what_why_next(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        typed_number(text, "tiles")
+
+    assert all((refused.value.what, refused.value.why, refused.value.next))
+
+
+def test_numbers_read_back_and_distances_in_words() -> None:
+    assert ["50 µs", "3.5 min", "12,500 tiles", "0.5 FLOP/B"] == [
+        *(number_text(5e-5, "ms"), number_text(210.0, "min"), number_text(12500, "tiles"), number_text(0.5, "FLOP/B"))
+    ]
+    assert ["2,049", "9.953"] == [number_text(2049, "1"), number_text(9.953125, "1")]
+    assert ["right", "right within 5 %", "not so", "not so", "100 times too little", "20 % too little"] == [
+        *(apart(3, 3), apart(3.1, 3), apart(0, 3), apart(-3, 3), apart(1, 100), apart(80, 100))
+    ]
+    assert ("right", "not so") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
