@@ -86,7 +86,7 @@ def grade(
     only: Annotated[list[str] | None, typer.Option(help="Students, or patterns such as 's1*'; repeatable.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Grade again what was graded.")] = False,
     whole: Annotated[
-        bool | None, typer.Option("--whole/--needed", help="Run every cell, or those that marks need; see course.toml.")
+        bool | None, typer.Option("--whole/--needed", help="Run every cell, or, as usual, those that marks need.")
     ] = None,
     asks_why: Annotated[
         bool, typer.Option("--why", help="Grade nobody: say of each cell whether it runs for the solution, and why.")

@@ -224,14 +224,14 @@ class CourseFolder:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether grading runs every cell, not only those that marks need: `[grading] whole` of course.toml."""
+        """Whether grading runs every cell, and not only those that marks need: `[grading] whole` of course.toml."""
         table = read_course_file(self.root).get("grading", {})
         if not isinstance(table, Mapping):
             raise wrong("grading is not a table", f"it is {table!r}", "write [grading]")
         refuse_unknown(table, ("whole",), where="[grading]")
-        found = table.get("whole", True)
+        found = table.get("whole", False)
         if not isinstance(found, bool):
-            raise wrong(f"whole is {found!r}", "it is neither true nor false", "write whole = false")
+            raise wrong(f"whole is {found!r}", "it is neither true nor false", "write whole = true")
         return found
 
     @property

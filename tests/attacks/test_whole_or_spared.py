@@ -11,6 +11,7 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.mark import Examiner
+from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.run_record import ProbedRun
@@ -43,6 +44,12 @@ def both(examiner: Examiner, data: bytes) -> tuple[ProbedRun, ProbedRun]:
     return examiner.grade(plan, whole=True), examiner.grade(plan, whole=False)
 
 
+def is_spared_nothing(examiner: Examiner, data: bytes) -> bool:
+    """Whether both runs would be one and the same."""
+    plan = make_plan(examiner.runner.assignment, parse(data))
+    return thrifty(plan) is plan
+
+
 def points(run: ProbedRun) -> dict[str, float]:
     return {name: outcome.points for name, outcome in run.outcomes.items()}
 
@@ -68,12 +75,13 @@ def test_an_honest_submission_is_spared_what_shows_and_its_notebook_says_so(benc
 
 @pytest.mark.slow
 def test_what_went_wrong_for_want_of_a_cell_is_run_whole(bench: Bench, examiner: Examiner):
-    """The name stands in no code: it is put together, and found missing when the probe calls."""
-    body = "return operator.attrgetter('__glo' + 'bals__')(area)['bes' + 't'] and width * height"
-    text = "import operator\n" + solve_cell("area", body=body)
-    data = json.dumps(shown(bench.course.answered({"area": text}))).encode()
+    """Whatever ends in an error may do so for want of something that the analysis did not see."""
+    data = json.dumps(
+        shown(bench.course.answered({"area": solve_cell("area", body="return [width][height]")}))
+    ).encode()
     whole, spared = both(examiner, data)
 
+    assert not is_spared_nothing(examiner, data)
     assert points(whole) == points(spared)
     assert frozenset() == spared.spared
 
@@ -91,15 +99,29 @@ def test_what_an_answer_sees_by_another_way_is_run(bench: Bench, examiner: Exami
 
 @pytest.mark.parametrize("number", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in range(ODD)])
 def test_marks_are_the_same_for_odd_submissions(bench: Bench, examiner: Examiner, number: int):
-    whole, spared = both(examiner, drawn(bench.course, number))
+    data = drawn(bench.course, number)
+    if is_spared_nothing(examiner, data):
+        return
+    whole, spared = both(examiner, data)
 
     assert points(whole) == points(spared)
+
+
+@pytest.mark.slow
+def test_many_odd_submissions_are_spared_something(bench: Bench, examiner: Examiner):
+    """Else their marks would be the same for nothing."""
+    plans = [make_plan(examiner.runner.assignment, parse(drawn(bench.course, number))) for number in range(ODD)]
+
+    assert ODD / 5 < sum(thrifty(plan) is not plan for plan in plans)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # graded three times, each time until the notebook's time is over
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in all_cases()])
 def test_marks_are_the_same_for_attacks(bench: Bench, examiner: Examiner, case: AttackCase):
-    whole, spared = both(examiner, json.dumps(case.notebook(bench.course)).encode())
+    data = json.dumps(case.notebook(bench.course)).encode()
+    if is_spared_nothing(examiner, data):
+        return
+    whole, spared = both(examiner, data)
 
     assert points(whole) == points(spared)

@@ -109,9 +109,9 @@ def test_a_set_limit_cuts_what_is_shown(tmp_path: Path):
     assert "line\n" * 9 + "... Output truncated ..." == text
 
 
-def test_a_course_may_ask_for_the_cells_that_marks_need(tmp_path: Path):
-    assert CourseFolder(tmp_path).whole
-    assert not course(tmp_path, "[grading]\nwhole = false\n").whole
+def test_a_course_may_ask_for_every_cell(tmp_path: Path):
+    assert not CourseFolder(tmp_path).whole
+    assert course(tmp_path, "[grading]\nwhole = true\n").whole
     read_policy(tmp_path)
 
 
