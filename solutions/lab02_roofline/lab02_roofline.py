@@ -284,7 +284,8 @@ with once_written("intensity"):
 # quick that only compiled code shows their rate: on a machine without a C compiler they are not measured.
 #
 # **Predict** for this machine: how many GB/s does its main memory copy, how many GFLOP/s does it reach in FP32, and
-# where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.)
+# where is its ridge? (The V100: 900 GB/s, 15 700 GFLOP/s in FP32.) Measuring takes about 20 seconds, longer on a busy
+# machine.
 
 # %%
 predict("my_copy", "Its main memory copies at", unit="GB/s")

@@ -439,7 +439,7 @@ check("autocast_dtype")
 # for all of them, but it sits in the wrong place, and *half* of the values become 0. The figure did not survive; here
 # is one from a small training run made now, where the share is another. **Predict:** how much is lost unscaled? Does a
 # scale of $2^{16}$ save everything? And which end of the histogram is in danger when you go on to $2^{24}$, where the
-# slider ends?
+# slider ends? The training takes some five seconds, and up to a minute on a busy machine.
 
 # %%
 predict("lost_unscaled", "Unscaled, fp16 makes 0 of", unit="%")

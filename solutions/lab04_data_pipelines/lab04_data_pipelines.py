@@ -485,7 +485,8 @@ with once_written("stage_ladder"):
 # is free.
 
 # %% [markdown]
-# Now a real one: JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage takes longest?
+# Now a real one: JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage takes longest? Each is measured
+# several times, which takes about ten seconds.
 
 # %%
 from edl_labs.pipeline import image_stages, measure_ladder
@@ -625,7 +626,8 @@ LoaderExplorer(cores=4)
 
 # %% [markdown]
 # And a real `DataLoader`, beside your function: `cpu_s` is your ladder's sum for a batch, `cores` what this process may
-# use. **Predict** the rate with one worker, and with as many as you have cores.
+# use. **Predict** the rate with one worker, and with as many as you have cores. Four loaders of two seconds each, and
+# their starts: it takes about 15 seconds.
 
 # %%
 from edl_labs.pipeline import ImageDataset, collate, run_loader, usable_cores
@@ -1223,7 +1225,7 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # Pillow with vector instructions for resizing, of old versions only; DALI and nvJPEG decode on the GPU, and need one
 # (`torchvision.io.decode_jpeg(..., device="cuda")` calls nvJPEG). libjpeg-turbo is what nearly all of those below
 # stand on. Before speeds are compared, pictures are: a decoder that is faster because it does less is another
-# decoder. **Predict:** the rank alone, and in a loader of two workers.
+# decoder. **Predict:** the rank alone, and in a loader of two workers. The next cell takes about 15 seconds.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
@@ -1267,7 +1269,8 @@ for name, why in missing_decoders().items():
 # 5. as many workers as there are cores.
 #
 # **Write your five predictions down, in samples a second, in the next cell** (numbers in place of `None`; the picture
-# at the end shows them), then run the one after it.
+# at the end shows them), then run the ones after it. They make two sets of images and time eight loaders of two seconds
+# each, which takes about half a minute.
 
 # %%
 my_predictions = [None, None, None, None, None]

@@ -357,7 +357,7 @@ with once_written("read_a_sampler"), revealed("in_multiply") as truth:
 # points. py-spy reads another process's memory and needs no lock: where the two differ, believe py-spy.
 #
 # The real py-spy, attached to this very notebook while a thread of it works. Looking into another process must be
-# permitted; where it is not, the reason is shown.
+# permitted; where it is not, the reason is shown. It takes five seconds and the start of another program.
 
 # %%
 stop_s = time.monotonic() + sample_seconds + 3
@@ -373,7 +373,8 @@ worker.join()
 
 # %% [markdown]
 # And three profilers on one program, of which one half makes many tiny calls and the other half none. **Predict:**
-# which profiler says that `add` and `many_calls` take most, and why?
+# which profiler says that `add` and `many_calls` take most, and why? The program runs once under each of them, and once
+# alone: that takes about half a minute.
 
 # %%
 PROGRAM = f"""
@@ -1168,7 +1169,7 @@ with once_written("planted"):
 # did, predicts what mending each cause would gain, and *tries* the best one that the loop can be run without: data,
 # by keeping one batch (on a GPU also the reading of losses). Nobody can run a loop without its computing, however
 # much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
-# what is the loop below bound by, and with which share?
+# what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
 
 
 # %%
