@@ -6,7 +6,7 @@ from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.ui.live_or_still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class StepExplorer(LiveOrStill):
 
         last = len(self.diagnosis.attribution.steps) - 1
         slider = ipywidgets.IntSlider(value=last // 2, min=0, max=last, description="step")
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
 
         def redraw(_: Any = None) -> None:
             picture.tooltip = self.describe(slider.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,24 @@ def speaking(widget: Any) -> Any:
     script = (Path(__file__).parent / "speaking_sliders.js").read_text(encoding="utf-8")
     shown = {"output_type": "display_data", "data": {"application/javascript": script}, "metadata": {}}
     return ipywidgets.VBox([widget, ipywidgets.Output(outputs=(shown,))])
+
+
+@cache
+def _image_class() -> Any:
+    import ipywidgets
+    import traitlets
+
+    class SpokenImage(ipywidgets.Image):
+        # The front end of ipywidgets 8.1 asks whatever has a tooltip how long its description is. An Image has none,
+        # and in place of the picture stands "Click to show javascript error".
+        description = traitlets.Unicode("").tag(sync=True)
+
+    return SpokenImage
+
+
+def live_image() -> Any:
+    """A picture to redraw: `value` is a PNG, `tooltip` says what it shows to whoever points at it or hears it."""
+    return _image_class()(format="png", layout={"max_width": "100%"})
 
 
 def png(figure: Figure) -> bytes:

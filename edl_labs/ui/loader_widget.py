@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.ui.live_or_still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import counted, percent, seconds
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class LoaderExplorer(LiveOrStill):
             ipywidgets.SelectionSlider(options=times, value=8e-3, description="decode a batch", **look),
             ipywidgets.SelectionSlider(options=times, value=4e-3, description="step", **look),
         ]
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
 
         def redraw(_: Any = None) -> None:
             setting = (sliders[0].value, sliders[1].value, sliders[2].value)

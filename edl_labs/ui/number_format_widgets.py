@@ -9,7 +9,7 @@ from edl_labs.errors import UsageError
 from edl_labs.numerics._float_format import FORMATS, float_format
 from edl_labs.numerics._underflow_report import UnderflowReport, named_tensors, underflow_report
 from edl_labs.palette import EXPONENT_BIT, FRACTION_BIT, ON_COLOUR, SIGN_BIT
-from edl_labs.ui.live_or_still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +75,7 @@ class FormatExplorer(LiveOrStill):
         menu = ipywidgets.Dropdown(options=options, value=self.fmt.name, description="format")
         box = ipywidgets.FloatText(value=self.value, description="value")
         row, text = ipywidgets.HBox(layout={"flex_flow": "row wrap"}), ipywidgets.HTML()
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
         own = self.fmt
 
         def lay_out() -> None:
@@ -203,7 +203,7 @@ class UnderflowSlider(LiveOrStill):
             style={"description_width": "10em"},
             layout={"width": "34em"},
         )
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
         own = self.fmt
 
         def redraw(_: Any = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.ui.live_or_still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import byte_count, percent, seconds
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class TimelineExplorer(LiveOrStill):
         import ipywidgets
 
         sliders = [_slider(ipywidgets, *slider) for slider in _SLIDERS]
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
 
         def redraw(_: Any = None) -> None:
             setting = (sliders[0].value, sliders[1].value, sliders[2].value)

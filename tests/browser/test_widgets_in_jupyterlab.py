@@ -49,7 +49,7 @@ def open_cells(server: Started, scratch: Path, page: Any, *sources: str) -> Open
 _SPEAKS = """([cell, before]) => {
     const image = cell.querySelector('img.widget-image')
     const readout = cell.querySelector('.widget-readout')
-    return image && readout && image.alt.includes(readout.textContent.trim()) && image.src !== before
+    return image && readout && image.title.includes(readout.textContent.trim()) && image.src !== before
 }"""
 
 
