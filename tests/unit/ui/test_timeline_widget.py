@@ -67,3 +67,10 @@ def test_dragging_a_slider_redraws_the_picture():
 def test_too_few_bytes_to_cut_are_refused():
     with pytest.raises(UsageError, match="too few to cut"):
         TimelineExplorer(total_bytes=10)
+
+
+def test_a_picture_with_a_tooltip_has_the_description_that_the_front_end_asks_for():
+    """Without one, ipywidgets 8.1 shows "Click to show javascript error" in place of the picture."""
+    state = TimelineExplorer().widget().children[-1].get_state()
+
+    assert ("", True) == (state["description"], "kernels run" in state["tooltip"])
