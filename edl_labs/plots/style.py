@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [  # plots and labs take their colours from here
     "BLUE", "COLOURS", "GREEN", "GREY", "HATCHING", "MARKS", "ON_COLOUR", "ORANGE", "PURPLE", "RED", "TEXT",
-    "alt_text", "dress", "look", "parameters", "subplots",
+    "alt_text", "dress", "look", "make_readable", "parameters", "subplots",
 ]  # fmt: skip
 COLOURS = SERIES
 HATCHING = (1.0, 1.0, 1.0, 0.5)
@@ -124,7 +124,7 @@ def _speak_in_notebooks() -> None:
 
     def spoken(figure: Figure) -> Any:
         if getattr(figure, "reads_on_any_page", False):
-            _write_in_grey(figure)
+            make_readable(figure)
         picture = draw(figure)
         data, metadata = picture if isinstance(picture, tuple) else (picture, {})
         return (data, {**metadata, "alt": alt_text(figure)}) if data is not None else picture
@@ -134,14 +134,17 @@ def _speak_in_notebooks() -> None:
     _keep_the_pages_background()
 
 
-def _write_in_grey(figure: Figure) -> None:
-    """What was written after the look had ended, such as a legend, is black: nobody reads it on a dark page."""
+def make_readable(figure: Figure) -> None:
+    """Mend what was added after the look had ended: its text is black and its legend white, unread on a dark page."""
     from matplotlib.colors import to_hex
+    from matplotlib.legend import Legend
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
         if to_hex(text.get_color()) == "#000000":
             text.set_color(TEXT)
+    for legend in figure.findobj(Legend):
+        legend.get_frame().set(facecolor="none", edgecolor=TEXT)
 
 
 def _keep_the_pages_background() -> None:

@@ -105,7 +105,13 @@ def _merged(spans: list[Span], finest_s: float) -> Iterable[tuple[float, float]]
 
 
 def _fitting(spans: list[Span], width_s: float) -> list[Span]:
-    named = [s for s in spans if s.kind != "wait" and (s.end_s - s.start_s) / width_s * _CHARACTERS > len(s.name) + 1]
+    """Spans with room for their name; of spans that lie in one another the outer one, which comes first."""
+    named: list[Span] = []
+    for span in spans:
+        if span.kind == "wait" or (span.end_s - span.start_s) / width_s * _CHARACTERS <= len(span.name) + 1:
+            continue
+        if not named or span.start_s >= named[-1].end_s:
+            named.append(span)
     return named[:_NAMED]
 
 

@@ -75,6 +75,9 @@ def png(figure: Figure) -> bytes:
     import matplotlib.pyplot as plt
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    from edl_labs.plots.style import make_readable
+
+    make_readable(figure)
     buffer = BytesIO()
     figure.set_dpi(_DPI)
     # `savefig` would draw twice, once to lay the figure out; drawing does that as well, and a slider is quicker for it.

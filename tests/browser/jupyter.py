@@ -108,6 +108,7 @@ class OpenNotebook:
         page.goto(f"{server.url}/{place}/{path}?token={TOKEN}")
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=STEP_MS)
         self._idle_after(None)
+        self.theme("JupyterLab Light")  # the server keeps what an earlier test chose
 
     def _idle_after(self, what: str | None) -> None:
         """Waits until the kernel has nothing left to do, after it has begun with `what` if that is given."""

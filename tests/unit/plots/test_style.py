@@ -69,3 +69,13 @@ def test_in_a_notebook_a_picture_speaks_and_keeps_the_pages_background(tmp_path:
     shown = [output.metadata for output in cell.outputs if "image/png" in output.get("data", {})]
 
     assert [{"image/png": {"alt": "Plot “Two points”."}}] == shown
+
+
+def test_what_is_added_after_the_look_reads_on_a_dark_page_too():
+    figure, axes = style.subplots()
+    axes.plot([1, 2], label="a line")
+    legend = axes.legend()
+    style.make_readable(figure)
+
+    assert [style.TEXT] == [text.get_color() for text in legend.get_texts()]
+    assert 0 == legend.get_frame().get_facecolor()[3]

@@ -67,6 +67,13 @@ def test_a_span_is_named_where_its_name_fits():
     assert [] == list(drawn(narrow).texts)
 
 
+def test_of_spans_in_one_another_the_outer_one_is_named():
+    spans = [Span("host", "work", "outer", 0.0, 1.0), Span("host", "work", "inner", 0.1, 0.9)]
+    axes = drawn(Timeline((*spans, Span("host", "work", "next", 1.0, 2.0))))
+
+    assert ["outer", "next"] == [text.get_text() for text in axes.texts]
+
+
 def test_time_is_written_in_units_people_read():
     axes = drawn(program().timeline)
 
