@@ -1,0 +1,20 @@
+"""The exercises of lab06_memory: what a training step keeps, and how to make it keep less."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab06_memory.failed_requests import Fragments
+from edl_labs.exercises.lab06_memory.merged_statistics import MergeStatistics
+from edl_labs.exercises.lab06_memory.micro_batches import MendAccumulation
+from edl_labs.exercises.lab06_memory.own_checkpoint import OwnCheckpoint
+from edl_labs.exercises.lab06_memory.segments_and_stretches import BestSegments, PlaceCheckpoints
+from edl_labs.exercises.lab06_memory.step_timelines import MemoryTimeline
+
+EXERCISES = (
+    MendAccumulation,
+    MergeStatistics,
+    MemoryTimeline,
+    BestSegments,
+    PlaceCheckpoints,
+    OwnCheckpoint,
+    Fragments,
+)

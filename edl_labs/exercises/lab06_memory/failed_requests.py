@@ -1,0 +1,119 @@
+"""fragments: why a request fails, from the allocator's segments with their holes, and what empty_cache would free."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count
+
+ANSWERS = ("fits", "new segment", "other stream", "fragmented", "too much")
+
+
+@exercise("fragments")
+class Fragments:
+    """What becomes of a request for memory, and the bytes that `empty_cache` would give back.
+
+    `why_oom(segments, request_bytes, stream=, free_bytes=)` gives (one of ANSWERS, bytes).
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        segments = [{**one, "blocks": [{**block} for block in one["blocks"]]} for one in case["segments"]]
+        options = {name: case[name] for name in ("stream", "free_bytes")}
+        return list(student.why_oom(segments, case["request_bytes"], **options))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != 2:
+            raise Wrong("a word and a number are wanted", why=f"{len(got)} came back", next="return the answer, bytes")
+        if got[0] not in ANSWERS:
+            why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
+            raise Wrong("that is none of the five answers", why=why, next="return one of these words")
+        if got[1] != want[1]:
+            raise _freed_symptom(case, got[1])
+        if got[0] != want[0]:
+            raise _SYMPTOMS.get((want[0], got[0]), _other_symptom)(case, got[0])
+
+    def show(self, case: Any) -> str:
+        """The request and the segments, a row each."""
+        head = (
+            f"{byte_count(case['request_bytes'])} ({case['request_bytes']} bytes) for stream {case['stream']}; the "
+            f"driver has {byte_count(case['free_bytes'])} left"
+        )
+        rows = [f"  {one['pool']}, stream {one['stream']}: {_row(one)}" for one in case["segments"]]
+        return "\n".join([head, *rows])
+
+
+def _row(segment: Any) -> str:
+    return ", ".join(f"{byte_count(b['bytes'])} {'in use' if b['in_use'] else 'free'}" for b in segment["blocks"])
+
+
+def _freed_symptom(case: Any, said: Any) -> Wrong:
+    free = sum(b["bytes"] for one in case["segments"] for b in one["blocks"] if not b["in_use"])
+    why = f"{byte_count(free)} are free in segments, and {said!r} bytes came back"
+    if said == free:
+        then = "the driver takes back whole segments: is every block of it free?"
+        return Wrong("empty_cache does not give back holes", why=why, next=then)
+    own = sum(
+        sum(b["bytes"] for b in one["blocks"])
+        for one in case["segments"]
+        if one["stream"] == case["stream"] and not any(b["in_use"] for b in one["blocks"])
+    )
+    if said == own:
+        then = "empty_cache asks for no stream"
+        return Wrong("empty segments of other streams go back as well", why=why, next=then)
+    return Wrong("empty_cache gives back something else", why=why, next="the segments of which no block is in use")
+
+
+def _other_symptom(case: Any, said: str) -> Wrong:
+    why = f"{said!r} came back; the five questions are asked in the order of the text, and the first yes counts"
+    return Wrong("the request meets another end", why=why, next="go through the questions for the case shown")
+
+
+def _for_holes(case: Any, said: str) -> Wrong:
+    why = "the bytes of empty_cache are right; no single free block of this pool and stream is large enough"
+    then = "a request gets one block: rounded up to 512 B, of its own pool, of its own stream"
+    return Wrong("no hole has room for this request", why=why, next=then)
+
+
+def _for_segments(case: Any, said: str) -> Wrong:
+    why = "the driver is asked for a segment, not for the request: 2 MiB, 20 MiB, or a multiple of 2 MiB"
+    return Wrong("the driver cannot give a segment for it", why=why, next="how large a segment does this request need?")
+
+
+def _for_cached(case: Any, said: str) -> Wrong:
+    why = "segments without a block in use are reserved, not allocated: torch gives them back before it gives up"
+    return Wrong("reserved memory was taken for memory in use", why=why, next="what is left after empty_cache?")
+
+
+def _for_total(case: Any, said: str) -> Wrong:
+    why = "all that is free, in every segment and at the driver, is less than what is asked for"
+    return Wrong("there is not that much memory at all", why=why, next="add up before you blame the holes")
+
+
+def _for_sum(case: Any, said: str) -> Wrong:
+    why = "enough bytes are free, in pieces"
+    return Wrong("there would be enough if it lay together", why=why, next="add up what is free everywhere")
+
+
+def _for_fitting(case: Any, said: str) -> Wrong:
+    why = "one free block of the request's pool and stream is large enough"
+    then = "requests are rounded up to 512 B; at most 1 MiB is asked of the small pool"
+    return Wrong("a hole has room for this request", why=why, next=then)
+
+
+def _for_stream(case: Any, said: str) -> Wrong:
+    why = "a block of another stream would be large enough; work of this stream must not write there"
+    return Wrong("a hole of another stream has room", why=why, next="which stream does the hole belong to?")
+
+
+_SYMPTOMS: dict[tuple[str, str], Any] = {
+    **{(want, "fits"): _for_holes for want in ANSWERS if want != "fits"},
+    **{("fits", said): _for_fitting for said in ANSWERS if said != "fits"},
+    **{(want, "new segment"): _for_segments for want in ("other stream", "fragmented", "too much")},
+    **{("new segment", said): _for_cached for said in ("fragmented", "too much")},
+    **{("other stream", said): _for_stream for said in ("fragmented", "too much")},
+    ("new segment", "other stream"): _other_symptom,
+    ("too much", "fragmented"): _for_total,
+    ("fragmented", "too much"): _for_sum,
+}

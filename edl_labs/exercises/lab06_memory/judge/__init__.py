@@ -1,0 +1,21 @@
+"""The judge's part of lab06_memory: what draws hidden cases. It is in no install of students."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab06_memory.judge import (
+    drawn_blocks,
+    drawn_micro_batches,
+    drawn_segments,
+    drawn_statistics,
+    drawn_step_recipes,
+    drawn_tapes,
+)
+
+__all__ = [
+    "drawn_blocks",
+    "drawn_micro_batches",
+    "drawn_segments",
+    "drawn_statistics",
+    "drawn_step_recipes",
+    "drawn_tapes",
+]

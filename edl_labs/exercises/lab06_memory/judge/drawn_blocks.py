@@ -1,0 +1,29 @@
+"""The cases of own_checkpoint: blocks with dropout, under autocast, with inputs that need no gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+
+
+@draws("own_checkpoint")
+def blocks(rng: Any) -> list[Any]:
+    def case(*, dropout: bool = False, autocast: bool = False, offset: bool = False, factor: bool = False) -> Any:
+        return {
+            "seed": int(rng.integers(1, 10**6)),
+            "dropout": float(rng.choice([0.3, 0.5])) if dropout else 0.0,
+            "autocast": autocast,
+            "offset": offset,
+            "factor": round(float(rng.uniform(0.5, 2.0)), 3) if factor else 0.0,
+        }
+
+    return [
+        case(),
+        case(offset=True),
+        case(factor=True),
+        case(dropout=True),
+        case(dropout=True, offset=True, factor=True),
+        case(autocast=True),
+        case(autocast=True, dropout=True, offset=True),
+    ]

@@ -1,0 +1,66 @@
+"""The cases of best_segments and place_checkpoints: equal chains, and unequal ones with a budget that is tight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+
+_MIB = 1 << 20  # sizes that are easily read
+
+
+@draws("best_segments")
+def equal_chains(rng: Any) -> list[Any]:
+    # With two tensors each, two numbers of segments hold equally few in the first of these chains.
+    squares = [int(rng.choice([16, 64, 100, 144])), int(rng.choice([25, 36, 49, 81, 121]))]
+    others = [int(n) for n in rng.choice([23, 29, 37, 47, 53, 61, 73, 83, 97, 120, 150, 180], size=4, replace=False)]
+    saved = [2, 1, *(int(n) for n in rng.permutation([1, 2, 3, 5]))]
+    return [{"layers": layers, "saved": count} for layers, count in zip([*squares, *others], saved, strict=True)] + [
+        {"layers": int(rng.integers(2, 5)), "saved": 1}
+    ]
+
+
+@draws("place_checkpoints")
+def unequal_chains(rng: Any) -> list[Any]:
+    """Budgets between the least that any placement needs and what keeping everything takes, and one with room."""
+    cases = [_case(rng, count, once, share) for count, once, share in _DRAWN]
+    return [*cases, _case(rng, 7, 1, 1.0)]
+
+
+# Layers, how many of them may run only once, and where the budget lies between the least and keeping all.
+_DRAWN = ((6, 0, 0.5), (7, 0, 0.15), (8, 0, 0.0), (7, 1, 0.3), (8, 2, 0.1), (8, 1, 0.6), (9, 1, 0.0))
+
+
+def _case(rng: Any, count: int, once: int, share: float) -> dict[str, Any]:
+    marked = {int(i) for i in rng.choice(range(1, count), size=once, replace=False)}
+    layers: list[dict[str, Any]] = []
+    for i in range(count):
+        output = int(rng.integers(1, 9))
+        forward_s = round(float(rng.uniform(0.2, 3.0)), 2) * 1e-3
+        layers.append(
+            {
+                "name": f"layer{i}",
+                "activation_bytes": (output + int(rng.integers(0, 25))) * _MIB,
+                "output_bytes": output * _MIB,
+                "forward_s": round(forward_s, 6),
+                "backward_s": round(2 * forward_s, 6),
+                "once": i in marked,
+            }
+        )
+    whole = sum(layer["activation_bytes"] for layer in layers)
+    least = _least(layers, 0, 0)
+    return {"layers": layers, "budget_bytes": least + int(share * (whole - least)) // _MIB * _MIB}
+
+
+def _least(layers: list[Any], first: int, held: int) -> int:
+    """The smallest peak that any placement of the layers from `first` on has, with `held` bytes before it."""
+    if first == len(layers):
+        return held
+    kept = held + layers[first]["activation_bytes"]
+    found, whole = [max(kept, _least(layers, first + 1, kept))], held
+    for stop in range(first + 1, len(layers) + 1):
+        if layers[stop - 1]["once"]:
+            break
+        whole += layers[stop - 1]["activation_bytes"]
+        found.append(max(whole, _least(layers, stop, held + layers[stop - 1]["output_bytes"])))
+    return min(found)

@@ -1,0 +1,101 @@
+"""merge_statistics: the mean and variance of a whole batch from those of its parts, as batch norm needs them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+
+_MEAN = 1e-5  # of a standard deviation: means differ by much more, and 1e4 in float64 is known to 1e-10 of one
+_VARIANCE = 1e-6  # relative; a difference of squares of 1e4 is off by a thousand times as much
+
+
+@exercise("merge_statistics", digits=13)
+class MergeStatistics:
+    """Mean and variance of a batch from counts, means and variances of its parts, and batch norm's running ones.
+
+    `merge_statistics(parts)` gives (mean, biased variance), `running_statistics(running, parts, momentum=)` the pair
+    that batch norm keeps after this one batch.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def parts() -> list[Any]:
+            return [dict(part) for part in case["parts"]]
+
+        merged = student.merge_statistics(parts())
+        running = student.running_statistics(tuple(case["running"]), parts(), momentum=case["momentum"])
+        return {"merged": list(merged), "running": list(running)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got["merged"]) != 2 or len(got["running"]) != 2:
+            why = "something else than a mean and a variance came back"
+            raise Wrong("two numbers are wanted of each function", why=why, next="return mean, variance")
+        mean, variance = got["merged"]
+        if not _near(mean, want["merged"][0], _MEAN * math.sqrt(want["merged"][1])):
+            raise _mean_symptom(case, mean)
+        if not _near(variance, want["merged"][1], _VARIANCE * want["merged"][1]):
+            raise _variance_symptom(case, variance, want["merged"])
+        scale = math.sqrt(want["merged"][1])
+        if not _near(got["running"][0], want["running"][0], _MEAN * scale):
+            raise _running_symptom(case, 0, got["running"][0], want)
+        if not _near(got["running"][1], want["running"][1], _VARIANCE * want["running"][1]):
+            raise _running_symptom(case, 1, got["running"][1], want)
+
+    def show(self, case: Any) -> str:
+        """The parts, one a line."""
+        lines = [f"  {p['count']} values, mean {p['mean']!r}, variance {p['variance']!r}" for p in case["parts"]]
+        head = f"momentum {case['momentum']}, running mean and variance before: {tuple(case['running'])}"
+        return "\n".join([head, *lines])
+
+
+def _mean_symptom(case: Any, said: Any) -> Wrong:
+    means = [part["mean"] for part in case["parts"]]
+    if _near(said, sum(means) / len(means), 1e-9 * abs(said)):
+        why = f"the parts have {', '.join(str(part['count']) for part in case['parts'])} values"
+        return Wrong("parts of different sizes weigh the same in the mean", why=why, next="weigh by the counts")
+    return Wrong("the mean is wrong", why=f"{said!r} came back", next="the sum of all values over their number")
+
+
+def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
+    parts = case["parts"]
+    values = sum(part["count"] for part in parts)
+    within = sum(part["count"] * part["variance"] for part in parts) / values
+    plain = sum(part["variance"] for part in parts) / len(parts)
+    apart = "the mean is right; the means of the parts differ, and all their values lie around one mean"
+    if any(_near(said, one, _VARIANCE * one) for one in (within, plain)):
+        then = "what does a part's mean lie away from the whole one, and how many of its values do?"
+        return Wrong("the variance between the parts is missing", why=apart, next=then)
+    if _near(said, merged[1] * values / (values - 1), _VARIANCE * merged[1]):
+        why = "the mean is right, and the variance is that of a sample: divided by one less"
+        return Wrong("the batch is normalised with the biased variance", why=why, next="divide by the count")
+    if abs(merged[0]) > 1e3 * math.sqrt(merged[1]) and _near(said, merged[1], 0.5 * merged[1] + 1e-15 * merged[0] ** 2):
+        why = f"values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}: squares agree in most digits"
+        return Wrong("the digits of the variance cancel", why=why, next="take squares of distances from the mean")
+    return Wrong("the variance is wrong", why=f"the mean is right, and {said!r} came back", next="what adds up?")
+
+
+def _running_symptom(case: Any, place: int, said: Any, want: Any) -> Wrong:
+    name, old, momentum = ("mean", "variance")[place], case["running"][place], case["momentum"]
+    new = want["merged"][place]
+    why = f"the merged statistics are right, and a running {name} of {said!r} came back"
+    small = _VARIANCE * math.sqrt(want["merged"][1]) if place == 0 else _VARIANCE * abs(want["running"][1])
+    if _near(said, momentum * old + (1 - momentum) * want["running"][place], small) or _near(
+        said, momentum * old + (1 - momentum) * new, small
+    ):
+        return Wrong("old and new are weighed the wrong way round", why=why, next="torch's momentum is the new share")
+    stepped = old
+    for part in case["parts"]:
+        stepped = (1 - momentum) * stepped + momentum * part[name]
+    if place == 0 and _near(said, stepped, small):
+        why = f"{why}: {len(case['parts'])} updates leave {(1 - momentum) ** len(case['parts']):.3f} of what was there"
+        return Wrong("the running statistics move once a part", why=why, next="one batch, one update")
+    if place == 1 and _near(said, (1 - momentum) * old + momentum * new, small):
+        then = "batch norm normalises with one variance and keeps the other: count - 1"
+        return Wrong("the running variance is kept biased", why=why, next=then)
+    return Wrong(f"the running {name} is wrong", why=why, next="(1 - momentum) of the old one, momentum of the new one")
+
+
+def _near(said: Any, right: float, within: float) -> bool:
+    return type(said) in (int, float) and math.isfinite(said) and abs(said - right) <= within

@@ -1,0 +1,215 @@
+"""mend_accumulation: one step of the optimizer from several micro-batches, as one large batch would make it."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.device import torch_threads
+from edl_labs.errors import Wrong
+
+IGNORED = -100  # the label of positions that do not count: torch's default for ignore_index
+FEATURES, HIDDEN, CLASSES = 4, 5, 3  # small: a training takes milliseconds
+ASPECTS = ("order", "last window", "tokens")
+_RATE, _MOMENTUM = 0.2, 0.9  # momentum, so that an empty or a doubled step is seen in those after it
+_SAME = 1e-6  # orders of adding differ by 1e-15 in float64, mistakes by percents
+
+
+@exercise("mend_accumulation")
+class MendAccumulation:
+    """One step of the optimizer for each window of micro-batches, as if the window had been one batch.
+
+    `train_accumulated(model, batches, optimizer, window=)` gives the mean loss of each window. A third of the points
+    for each of ASPECTS.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        model, optimizer = _training(case)
+        with torch_threads(1):
+            losses = student.train_accumulated(model, _batches(case), optimizer, window=case["window"])
+        return {"weights": optimizer.seen, "rows": model.rows, "losses": losses}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        _judge_passes(case, got["rows"])
+        _judge_steps(case, len(got["weights"]) - 1, len(want["weights"]) - 1)
+        mine, right = _gradients(got["weights"]), _gradients(want["weights"])
+        for step, (said, wanted) in enumerate(zip(mine, right, strict=True)):
+            if not _equal(said, wanted):
+                raise _gradient_symptom(case, step, mine, right)
+        _judge_losses(got["losses"], want["losses"])
+
+    def combine(self, fractions: list[float]) -> float:
+        """The share of ASPECTS that are right in all of their cases."""
+        if len(fractions) != len(_DRAWN):
+            return 0.0
+        return sum(min(f for f, at in zip(fractions, _DRAWN, strict=True) if at == one) for one in ASPECTS) / 3
+
+    def show(self, case: Any) -> str:
+        """The micro-batches, and what the gradients hold before."""
+        counted = [sum(label != IGNORED for label in labels) for labels in case["labels"]]
+        before = f"; every gradient already holds {case['before']}" if case["before"] else ""
+        return f"windows of {case['window']}; positions that count in each micro-batch: {counted}{before}"
+
+
+_DRAWN = ("order",) * 2 + ("last window",) * 3 + ("tokens",) * 3  # the aspect of each case, in order
+
+
+def _training(case: Any) -> tuple[Any, Any]:
+    """A small network in float64 that notes the rows it is given, and an optimizer that notes weights at each step."""
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows: list[int] = []
+            self.first = torch.nn.Linear(FEATURES, HIDDEN, dtype=torch.float64)
+            self.last = torch.nn.Linear(HIDDEN, CLASSES, dtype=torch.float64)
+
+        def forward(self, inputs: Any) -> Any:
+            self.rows.append(len(inputs))
+            return self.last(torch.tanh(self.first(inputs)))
+
+    class Optimizer(torch.optim.SGD):
+        seen: list[list[float]]
+
+        def step(self, closure: Any = None) -> Any:
+            result = super().step(closure)
+            self.seen.append(_weights(model))
+            return result
+
+    model = Network()
+    generator = torch.Generator().manual_seed(case["seed"])
+    with torch.no_grad():
+        for one in model.parameters():
+            one.copy_(torch.empty_like(one).normal_(0, 0.6, generator=generator))
+            one.grad = torch.full_like(one, case["before"]) if case["before"] else None
+    optimizer = Optimizer(model.parameters(), lr=_RATE, momentum=_MOMENTUM)
+    optimizer.seen = [_weights(model)]
+    return model, optimizer
+
+
+def _batches(case: Any) -> list[Any]:
+    import torch
+
+    generator = torch.Generator().manual_seed(case["seed"] + 1)
+    sizes = [len(labels) for labels in case["labels"]]
+    inputs = [torch.empty(rows, FEATURES, dtype=torch.float64).normal_(generator=generator) for rows in sizes]
+    return [(x, torch.tensor(labels)) for x, labels in zip(inputs, case["labels"], strict=True)]
+
+
+def _weights(model: Any) -> list[float]:
+    return [float(value) for one in model.parameters() for value in one.detach().flatten()]
+
+
+def _gradients(weights: list[list[float]]) -> list[list[float]]:
+    """The gradient of each step, from the weights after it: SGD's velocity less what momentum kept of the last one."""
+    found, velocity = [], [0.0] * len(weights[0])
+    for before, after in pairwise(weights):
+        now = [(old - new) / _RATE for old, new in zip(before, after, strict=True)]
+        found.append([v - _MOMENTUM * last for v, last in zip(now, velocity, strict=True)])
+        velocity = now
+    return found
+
+
+def _judge_passes(case: Any, rows: list[int]) -> None:
+    sizes = [len(labels) for labels in case["labels"]]
+    why = f"{len(rows)} forward passes of up to {max(rows, default=0)} rows, for {len(sizes)} micro-batches"
+    if max(rows, default=0) > max(sizes):
+        then = "memory holds one micro-batch at a time: only gradients may be added up"
+        raise Wrong("several micro-batches went through the model at once", why=why, next=then)
+    if sorted(rows) != sorted(sizes):
+        then = "each micro-batch: one forward pass, one backward pass"
+        raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
+
+
+def _judge_steps(case: Any, steps: int, wanted: int) -> None:
+    batches = len(case["labels"])
+    if steps == wanted:
+        return
+    why = f"{steps} steps of the optimizer; {batches} micro-batches in windows of {case['window']} are {wanted}"
+    if steps == batches:
+        raise Wrong(
+            "the optimizer steps after every micro-batch", why=why, next="gradients add up until a window is complete"
+        )
+    if steps == batches // case["window"]:
+        raise Wrong(
+            "the micro-batches at the end never reach a step",
+            why=why,
+            next="what is left over at the end is a window too, a shorter one",
+        )
+    raise Wrong("the optimizer does not step once a window", why=why, next="when is a window complete?")
+
+
+def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list[list[float]]) -> Wrong:
+    got, want = mine[step], right[step]
+    place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch"
+    if not all(map(math.isfinite, got)):
+        return _nothing_counted("after a micro-batch without a position that counts, the weights are no numbers")
+    if not any(abs(value) > 1e-12 for value in got):
+        why = f"{place}: no gradient was there when step() was called"
+        return Wrong("the weights do not move", why=why, next="in which order are they used up and cleared?")
+    if step == 0 and case["before"] and _equal([a - case["before"] for a in got], want):
+        why = f"{place}, by what every gradient held when your function was called"
+        return Wrong("gradients from before the first window are still there", why=why, next="clear before you add")
+    if step and _equal([a - b for a, b in zip(got, want, strict=True)], mine[step - 1]):
+        why = f"{place}, by the gradient of the step before it"
+        return Wrong("the gradients of the window before are still there", why=why, next="clear after each step")
+    ratio = _ratio(got, want)
+    if ratio is None:
+        why = f"{place}, and its direction does too: some micro-batches count for more than their positions"
+        return Wrong(
+            "every micro-batch counts the same, however many of its positions count",
+            why=why,
+            next="a mean of means is not the mean: what must each sum be divided by?",
+        )
+    return _scale_symptom(case, step, ratio, place)
+
+
+def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
+    """The gradient has the right direction and the wrong length."""
+    part = case["labels"][step * case["window"] : (step + 1) * case["window"]]
+    counted = sum(label != IGNORED for labels in part for label in labels)
+    why = f"{place}: its gradient is {ratio:.4g} times as long as it should be"
+    if close(ratio, len(part) / case["window"], rtol=1e-4):
+        then = "how many micro-batches does this window have?"
+        return Wrong("a window that is shorter was divided as if it were complete", why=why, next=then)
+    if close(ratio, counted / sum(map(len, part)), rtol=1e-4):
+        then = "what does the label of padding say, and does it count in the divisor?"
+        return Wrong("positions that are ignored count in the divisor", why=why, next=then)
+    if close(ratio, counted, rtol=1e-4):
+        return Wrong("the losses of a window were added up, not averaged", why=why, next="a large batch has a mean")
+    if close(ratio, len(part), rtol=1e-4):
+        then = "the means of micro-batches add up to more than a mean"
+        return Wrong("the means of a window's micro-batches were added up", why=why, next=then)
+    return Wrong("the gradient of a window is scaled wrongly", why=why, next="by what is the sum of losses divided?")
+
+
+def _judge_losses(got: list[Any], want: list[float]) -> None:
+    then = "a window's loss is that of one large batch: the sum over what counts by the number of what counts"
+    if len(got) != len(want):
+        why = f"{len(got)} came back for {len(want)} windows"
+        raise Wrong("the training is right, but there is not one loss a window", why=why, next=then)
+    for number, (said, right) in enumerate(zip(got, want, strict=True)):
+        if not math.isfinite(said):
+            raise _nothing_counted(f"the weights are right, and the loss of window {number + 1} is no number")
+        if not close(said, right, rtol=_SAME):
+            why = f"window {number + 1} has a mean loss of {right:.6g}, and {float(said):.6g} came back"
+            raise Wrong("the training is right, but a reported loss is not its window's mean", why=why, next=then)
+
+
+def _nothing_counted(why: str) -> Wrong:
+    return Wrong("a mean over no positions at all was taken", why=why, next="where does 0 / 0 come from?")
+
+
+def _ratio(got: list[float], want: list[float]) -> float | None:
+    """How many times `want` `got` is; None where it is no multiple of it."""
+    ratio = sum(a * b for a, b in zip(got, want, strict=True)) / sum(b * b for b in want)
+    return ratio if _equal(got, [ratio * b for b in want]) else None
+
+
+def _equal(got: list[float], want: list[float]) -> bool:
+    # The length of the whole gradient is the scale: single entries can be next to zero.
+    size = math.sqrt(sum(b * b for b in want))
+    return math.sqrt(sum((a - b) ** 2 for a, b in zip(got, want, strict=True))) <= _SAME * size

@@ -1,0 +1,117 @@
+"""memory_timeline: the bytes that are live after every part of a training step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count
+
+STATES = {"sgd": 0, "momentum": 1, "adam": 2}  # values of optimizer state for each parameter
+WORD = 4  # bytes of parameters, gradients and states; activations come in bytes
+
+
+@exercise("memory_timeline")
+class MemoryTimeline:
+    """Live bytes after each forward and backward pass of the layers, after the step and after zero_grad.
+
+    `timeline(layers, optimizer=, first=, set_to_none=)` gives the list, `peak(live)` the largest with its moment.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        options = {name: case[name] for name in ("optimizer", "first", "set_to_none")}
+        live = list(student.timeline([{**layer} for layer in case["layers"]], **options))
+        return {"live": live, "peak": list(student.peak(live))}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        moments = _moments(case)
+        if len(got["live"]) != len(moments):
+            why = f"{len(got['live'])} came back for {len(case['layers'])} layers"
+            then = "forward of each layer, backward of each from the last one on, step, zero_grad"
+            raise Wrong("there is not one number for each moment", why=why, next=then)
+        for place, (said, right) in enumerate(zip(got["live"], want["live"], strict=True)):
+            if said != right:
+                raise _live_symptom(case, place, said, want["live"])
+        if len(got["peak"]) != 2 or got["peak"][0] != want["peak"][0]:
+            why = "every number of the list is right"
+            raise Wrong("the peak is not the largest of them", why=why, next="return its bytes, then its place")
+        if got["peak"][1] != want["peak"][1]:
+            why = f"the list is right, and its largest number stands at {want['peak'][1]}, not at {got['peak'][1]}"
+            raise Wrong(
+                "the moment of the peak is another one", why=why, next="the first place in the list that has it"
+            )
+
+    def show(self, case: Any) -> str:
+        """The layers and the recipe."""
+        first = "first step" if case["first"] else "a later step"
+        cleared = "set to None" if case["set_to_none"] else "set to zero"
+        lines = [
+            f"  {layer['parameters']} parameters, {byte_count(layer['activation_bytes'])} saved"
+            for layer in case["layers"]
+        ]
+        return "\n".join([f"{case['optimizer']}, {first}; zero_grad: gradients {cleared}", *lines])
+
+
+def _moments(case: Any) -> list[str]:
+    count = len(case["layers"])
+    forward = [f"forward of layer {i}" for i in range(count)]
+    return [*forward, *(f"backward of layer {i}" for i in reversed(range(count))), "step", "zero_grad"]
+
+
+def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
+    layers, count = case["layers"], len(case["layers"])
+    moment, right = _moments(case)[place], want[place]
+    parameters = WORD * sum(layer["parameters"] for layer in layers)
+    state = STATES[case["optimizer"]] * parameters
+    why = f"{byte_count(abs(said - right))} too {'many' if said > right else 'few'} after {moment}; all before is right"
+    off = said - right
+    if place == 0 and state and abs(off) == state:
+        if case["first"]:
+            then = "the optimizer makes its state when it is first needed"
+            return Wrong("the optimizer's state is there before its first step", why=why, next=then)
+        return Wrong("the optimizer's state is missing", why=why, next="it stays from one step to the next")
+    if place < count and abs(off) == parameters:
+        if case["set_to_none"] or case["first"]:
+            return Wrong(
+                "gradients are there before a backward pass has made them", why=why, next="when do they begin?"
+            )
+        then = "gradients that are set to zero are still there"
+        return Wrong("gradients of the step before are missing", why=why, next=then)
+    if place < count:
+        return _forward_symptom(layers, place, off, why)
+    if place < 2 * count:
+        return _backward_symptom(case, 2 * count - 1 - place, off, why)
+    if place == 2 * count:
+        then = "what does the optimizer make in its first step, and what has been let go by now?"
+        return Wrong("what is there after the step is wrong", why=why, next=then)
+    if abs(off) == parameters:
+        then = "set_to_none lets go of the gradients; otherwise they stay, as zeros"
+        return Wrong("zero_grad was taken for the other kind", why=why, next=then)
+    return Wrong("what is there after zero_grad is wrong", why=why, next="what has a training run between two steps?")
+
+
+def _forward_symptom(layers: list[Any], place: int, off: int, why: str) -> Wrong:
+    layer = layers[place]
+    if layer["inplace"] and off == layer["activation_bytes"]:
+        then = "an operation in place writes over what the one before it has saved"
+        return Wrong("what is done in place takes memory of its own", why=why, next=then)
+    if place and off == -sum(one["activation_bytes"] for one in layers[:place] if not one["inplace"]):
+        then = "each layer's saved bytes wait for its own backward pass"
+        return Wrong("activations of earlier layers were let go in the forward pass", why=why, next=then)
+    return Wrong("the forward pass leaves something else", why=why, next="parameters, states, gradients, what is saved")
+
+
+def _backward_symptom(case: Any, index: int, off: int, why: str) -> Wrong:
+    layer = case["layers"][index]
+    kept = 0 if layer["inplace"] else layer["activation_bytes"]
+    if kept and off == kept:
+        then = "when a layer has run backward, nobody needs what it saved"
+        return Wrong("activations outlive their backward pass", why=why, next=then)
+    if off == -WORD * layer["parameters"]:
+        then = "each layer's backward pass leaves a gradient for every parameter"
+        return Wrong("the backward pass makes no gradients", why=why, next=then)
+    if off == WORD * layer["parameters"]:
+        then = "a gradient that is there already is added to in place"
+        return Wrong("gradients that were there are made a second time", why=why, next=then)
+    return Wrong("the backward pass leaves something else", why=why, next="one thing goes and one thing comes")

@@ -1,0 +1,912 @@
+# %% [markdown]
+# # Memory: what a step keeps
+#
+# A model of 10 GB needs far more than 10 GB to train, and most of what it needs is neither weights nor optimizer: it
+# is what the forward pass leaves lying for the backward pass. In this lab you meet a step that does not fit, and make
+# it fit: with the same result, on the same memory, with a batch four times as large.
+#
+# After this lab you can
+#
+# * make one large batch of small ones without changing the training, and merge the statistics that it does change;
+# * say what is live at every moment of a step, and what the peak is made of;
+# * trade time for memory at the best rate: where to checkpoint, equal layers and unequal ones, under a budget;
+# * write a checkpoint whose second run does exactly what its first one did;
+# * tell "too much" from "fragmented" when memory runs out.
+#
+# **About 150 minutes.** No GPU is needed: bytes are counted on this machine, whatever it is, and what would be on a GPU
+# is modelled and says so. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
+# deck: [001] GPU programming, [002] software perspective. `hint("name")` gives the hints of an exercise, one at a time.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("mend_accumulation")` gives
+# that case's inputs as Python values, to try your code on.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+depth = 16
+width = 256
+batch = 256
+
+# %% given
+from copy import deepcopy
+
+import torch
+
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+from edl_labs.device import torch_threads
+from edl_labs.numerics import SavedTensors, memory_plan, saved_activations
+from edl_labs.plots import style
+from edl_labs.plots.memory_pictures import draw_memory_plan, u_curve
+from edl_labs.ui.budget_widget import BudgetExplorer
+from edl_labs.units import byte_count
+from edl_labs.virtual.memory import OutOfMemory, Tape, VirtualAllocator, VirtualTape
+
+IGNORED = -100  # the label of positions that do not count, as in torch
+
+
+def sum_of_losses(scores, labels):
+    """The cross entropies of all positions that count, added up."""
+    return torch.nn.functional.cross_entropy(
+        scores, labels, ignore_index=IGNORED, reduction="sum"
+    )
+
+
+def block(size):
+    return torch.nn.Sequential(torch.nn.Linear(size, size), torch.nn.GELU())
+
+
+def tower():
+    """Equal blocks, and a head of ten classes; the same weights on every call."""
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        *(block(width) for _ in range(depth)), torch.nn.Linear(width, 10)
+    )
+
+
+def examples(count):
+    """Inputs and labels, the same on every call."""
+    drawn = torch.Generator().manual_seed(1)
+    return torch.randn(count, width, generator=drawn), torch.randint(
+        0, 10, (count,), generator=drawn
+    )
+
+
+# %% [markdown]
+# ## 1. A step that does not fit
+#
+# Autograd keeps, for every operation, what its backward pass will need: a linear layer keeps its input, a GELU keeps
+# its own. `SavedTensors` sees each of them come and go (PyTorch's `saved_tensors_hooks`), so it can play a small GPU:
+# when a layer leaves more than `memory_bytes` lying, the step ends as it would there.
+
+
+# %% given
+def step_within(model, inputs, labels, memory_bytes):
+    """The peak of saved bytes of a step; MemoryError where they exceed the memory."""
+    memory = SavedTensors(model.parameters())
+
+    def look(layer, *_):
+        if memory.held_bytes > memory_bytes:
+            asked, there = byte_count(memory.held_bytes), byte_count(memory_bytes)
+            raise MemoryError(
+                f"out of memory at {type(layer).__name__}: "
+                f"{asked} are held, {there} are there"
+            )
+
+    hooks = [
+        layer.register_forward_hook(look)
+        for layer in model.modules()
+        if not list(layer.children())
+    ]
+    try:
+        with memory.watching():
+            (sum_of_losses(model(inputs), labels) / len(labels)).backward()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return memory.peak_bytes
+
+
+# %% [markdown]
+# **Predict:** the tower has `depth` blocks of a linear layer and a GELU, `width` wide, in fp32. How many bytes does a
+# step with `batch` examples keep? And with four times as many, on a device that has room for twice the first?
+
+# %%
+memory_bytes = int(2 * step_within(tower(), *examples(batch), memory_bytes=1 << 60))
+print(
+    f"measured here: {byte_count(memory_bytes / 2)} for {batch} examples; "
+    f"the memory is {byte_count(memory_bytes)}"
+)
+print(f"two tensors a block: {byte_count(2 * depth * batch * width * 4)}")
+try:
+    step_within(tower(), *examples(4 * batch), memory_bytes)
+except MemoryError as error:
+    print(f"{4 * batch} examples: {error}")
+
+# %% [markdown]
+# What is kept grows with the batch and with the depth; the weights do not. So there are two ways out: a smaller batch
+# at a time, or keeping less of each layer. You need both by the end, and the first is the one that everybody believes
+# to have right.
+
+# %% [markdown]
+# ## 2. A large batch of small ones
+#
+# *Gradient accumulation*: run some micro-batches one after the other, add up their gradients (`.backward()` adds), and
+# step once. Deck [002] shows it like this:
+#
+# ```python
+# optimizer.zero_grad()
+# for i, batch in enumerate(batches):
+#     loss = loss_fn(model(batch)) / NUM_ACCUMULATION_STEPS
+#     loss.backward()
+#     if (i + 1) % NUM_ACCUMULATION_STEPS == 0 or (i + 1) == len(batches):
+#         optimizer.zero_grad()
+#         optimizer.step()
+# ```
+#
+# **Predict:** with 10 batches and 4 accumulation steps: how often does it step, and how far do the weights move?
+
+
+# %%
+def as_on_the_slide(model, batches, optimizer, *, window):
+    """Deck [002]'s loop; how often it steps."""
+    steps = 0
+    for number, (inputs, labels) in enumerate(batches):
+        (sum_of_losses(model(inputs), labels) / len(labels) / window).backward()
+        if (number + 1) % window == 0 or number + 1 == len(batches):
+            optimizer.zero_grad()
+            optimizer.step()
+            steps += 1
+    return steps
+
+
+# %%
+model = tower()
+before = [one.detach().clone() for one in model.parameters()]
+inputs, labels = examples(40)
+batches = list(zip(inputs.split(4), labels.split(4), strict=True))
+steps = as_on_the_slide(
+    model, batches, torch.optim.SGD(model.parameters(), lr=0.1), window=4
+)
+moved = sum(
+    float((new - old).detach().abs().sum())
+    for new, old in zip(model.parameters(), before, strict=True)
+)
+print(
+    f"measured here: {len(batches)} batches, {steps} steps, "
+    f"and the weights moved by {moved}"
+)
+
+# %% [markdown]
+# Three steps, and nothing was learned: what four backward passes had added up was cleared one line before it was to be
+# used. That is the loud mistake. Two quiet ones are left when the lines are swapped:
+#
+# * the windows have 4, 4 and **2** batches, and all are divided by 4: the last step is half as long as it should be;
+# * a mean of means is the mean only where all batches have equally many positions. In language models they have not:
+#   padding is ignored, and texts differ in length. Widely used trainers had this wrong for years.
+#
+# Write `train_accumulated(model, batches, optimizer, window=...)`. `batches` is a list of `(inputs, labels)`, of any
+# length; positions with the label `IGNORED` do not count. One step of the optimizer for each window of `window`
+# micro-batches, in order, and one for what is left over at the end. Each step must be the one that **one large batch**
+# would make, whose loss is the **mean over all positions of the window that count**; in every window some do, in a
+# micro-batch perhaps none. Memory holds one micro-batch at a time: each goes through the model once, by itself.
+# Gradients may hold something when you are called. Return the mean losses of the windows, as numbers.
+# `sum_of_losses(scores, labels)` adds up what counts. Order, last window and counting make a third of the points each.
+
+
+# %% solve="mend_accumulation"
+def train_accumulated(model, batches, optimizer, *, window):
+    """The mean loss of each window; one step of the optimizer for each."""
+    ### BEGIN SOLUTION
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        counted = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        optimizer.zero_grad()
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / counted
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    return losses
+    ### END SOLUTION
+
+
+# %% check="mend_accumulation"
+check("mend_accumulation")
+
+# %%
+with once_written("mend_accumulation"), torch_threads(1):
+    large, small = tower(), tower()
+    inputs, labels = examples(4 * batch)
+    for model, size in ((large, 4 * batch), (small, batch)):
+        parts = list(zip(inputs.split(size), labels.split(size), strict=True))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with SavedTensors(model.parameters()).watching() as memory:
+            (loss,) = train_accumulated(model, parts, optimizer, window=len(parts))
+        print(
+            f"measured here: {len(parts)} x {size}: loss {loss:.6f}, "
+            f"{byte_count(memory.peak_bytes)} at the peak"
+        )
+    pairs = zip(large.parameters(), small.parameters(), strict=True)
+    off = max(float((a - b).detach().abs().max()) for a, b in pairs)
+    print(f"weights differ by at most {off:.1e}")
+
+# %% [markdown]
+# The same step, to the last bits of fp32, in a quarter of the memory. What it costs: the matrices of a micro-batch are
+# smaller (below the ridge, that is a slower device), and layers that look *across* a batch see a micro-batch now.
+# Batch norm does: its statistics, and how often they move. Dropout draws other masks, which is only noise. Clipping
+# and the loss scaler's update belong to the step, not to the micro-batch.
+
+# %% [markdown]
+# ## 3. What a batch norm saw
+#
+# A batch norm in training normalises with the mean and the (biased) variance of *its* batch, and keeps running ones
+# for later: `running = (1 - momentum) * running + momentum * new`, with the unbiased variance (divided by count - 1).
+# **Predict:** its momentum is 0.1, its running mean is 0, and every batch has a mean of 1. What is the running mean
+# after one batch of 64? And after the same 64 in four micro-batches?
+
+# %%
+values = torch.randn(64, 1, generator=torch.Generator().manual_seed(2))
+values = 1 + values - values.mean()
+for parts in (1, 4):
+    norm = torch.nn.BatchNorm1d(1)
+    for part in values.split(64 // parts):
+        norm(part)
+    print(
+        f"measured here: micro-batches: {parts}, "
+        f"running mean {norm.running_mean.item():.3f}"
+    )
+print(f"of the old value, four updates leave {0.9**4:.4f}, and one leaves {0.9:.4f}")
+
+# %% [markdown]
+# Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move four
+# times as fast. The same happens on several GPUs, each with its part of the batch. What mends it is to merge the
+# parts' statistics into those of the whole batch, *before* normalising: count, mean and variance of each part are all
+# that must be sent.
+#
+# Write
+#
+# * `merge_statistics(parts)` → `(mean, variance)` of all values together, the variance biased. A part is a dict with
+#   `count`, `mean` and `variance` (biased too; 0.0 for a single value).
+# * `running_statistics(running, parts, momentum=...)` → `(mean, variance)` that a batch norm keeps after **one** batch
+#   made of these parts; `running` is the pair from before.
+#
+# Values may lie far from zero (means of 10 000 with a deviation of 0.01): squares of such numbers agree in all but
+# their last digits.
+
+
+# %% solve="merge_statistics"
+def merge_statistics(parts):
+    """The mean and the biased variance of a batch, from those of its parts."""
+    ### BEGIN SOLUTION
+    count = sum(part["count"] for part in parts)
+    mean = sum(part["count"] * part["mean"] for part in parts) / count
+    spread = sum(
+        part["count"] * (part["variance"] + (part["mean"] - mean) ** 2)
+        for part in parts
+    )
+    return mean, spread / count
+    ### END SOLUTION
+
+
+def running_statistics(running, parts, *, momentum):
+    """The running mean and variance of a batch norm after one batch made of `parts`."""
+    ### BEGIN SOLUTION
+    count = sum(part["count"] for part in parts)
+    mean, variance = merge_statistics(parts)
+    fresh = (mean, variance * count / (count - 1))
+    kept = [(1 - momentum) * one for one in running]
+    return kept[0] + momentum * fresh[0], kept[1] + momentum * fresh[1]
+    ### END SOLUTION
+
+
+# %% check="merge_statistics"
+check("merge_statistics")
+
+# %%
+with once_written("merge_statistics"):
+    parts = []
+    for one in values.double().split(16):
+        mean, variance = one.mean().item(), one.var(correction=0).item()
+        parts.append({"count": len(one), "mean": mean, "variance": variance})
+    (norm := torch.nn.BatchNorm1d(1, dtype=torch.float64))(values.double())
+    mean, variance = running_statistics((0.0, 1.0), parts, momentum=0.1)
+    print(
+        f"measured here: BatchNorm1d on all: {norm.running_mean.item():.6f}, "
+        f"{norm.running_var.item():.6f}"
+    )
+    print(f"merged from four parts:     {mean:.6f}, {variance:.6f}")
+
+# %% [markdown]
+# The variance *between* the parts is what an average of variances loses. `SyncBatchNorm` sends exactly these three
+# numbers a channel.
+
+# %% [markdown]
+# ## 4. What is there, and when
+#
+# Before anything is made smaller, one must know what is large, and *when*. Take a network in fp32 with Adam. At every
+# moment of a step some of four things are there:
+#
+# * **parameters**: always, 4 bytes each;
+# * **optimizer state**: sgd none, momentum one value a parameter, adam two; made by the *first* step, then it stays;
+# * **gradients**: made by each layer's backward pass. `zero_grad` lets go of them (`set_to_none`, torch's default) or
+#   fills them with zeros; then they stay, and the next backward pass adds to them where they are;
+# * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** saves
+#   nothing of its own, its result lies where the layer before it has put what it saved.
+#
+# **Predict:** in which moment of the step below is most memory held? And what holds most of it?
+
+# %%
+inputs, labels = examples(batch)
+plan = memory_plan(
+    tower(),
+    inputs,
+    "H200",
+    loss=lambda scores: sum_of_losses(scores, labels),
+    optimizer="adam",
+)
+print(f"worked out without computing anything: {plan}")
+figure, axes = style.subplots(figsize=(9, 3.2))
+axes = draw_memory_plan(axes, plan, title="A step of the tower, from its operations")
+
+# %% [markdown]
+# Write
+#
+# * `timeline(layers, optimizer=..., first=..., set_to_none=...)` → live bytes, in this order: after the forward pass of
+#   each layer, after the backward pass of each layer (from the last one to the first), after the optimizer's step,
+#   after `zero_grad`. A layer is a dict with `parameters` (their number), `activation_bytes` and `inplace`;
+#   `optimizer` is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training; without
+#   it, a step like this one has been before.
+# * `peak(live)` → `(bytes, place)`: the largest of the list, and the first place where it stands.
+#
+# What a pass needs only while it runs is left out, and so is the batch.
+
+
+# %% solve="memory_timeline"
+def timeline(layers, *, optimizer, first, set_to_none):
+    """Live bytes after each part of a training step."""
+    ### BEGIN SOLUTION
+    parameters = 4 * sum(layer["parameters"] for layer in layers)
+    state = {"sgd": 0, "momentum": 1, "adam": 2}[optimizer] * parameters
+    are_zeros = not first and not set_to_none
+    live, moments = parameters, []
+    if not first:
+        live += state
+    if are_zeros:
+        live += parameters
+    for layer in layers:
+        live += 0 if layer["inplace"] else layer["activation_bytes"]
+        moments.append(live)
+    for layer in reversed(layers):
+        live -= 0 if layer["inplace"] else layer["activation_bytes"]
+        live += 0 if are_zeros else 4 * layer["parameters"]
+        moments.append(live)
+    if first:
+        live += state
+    moments.append(live)
+    moments.append(live - parameters if set_to_none else live)
+    return moments
+    ### END SOLUTION
+
+
+def peak(live):
+    """The most bytes, and the first moment that has them."""
+    ### BEGIN SOLUTION
+    return max(live), live.index(max(live))
+    ### END SOLUTION
+
+
+# %% check="memory_timeline"
+check("memory_timeline")
+
+# %%
+with once_written("memory_timeline"):
+    block_of = {"parameters": width * width + width, "inplace": False}
+    layers = [{**block_of, "activation_bytes": 2 * batch * width * 4}] * depth
+    live = timeline(layers, optimizer="adam", first=False, set_to_none=True)
+    print(
+        f"your timeline of the tower: {byte_count(peak(live)[0])} "
+        f"after moment {peak(live)[1]}, of {len(live)}"
+    )
+    print(f"from its operations: {byte_count(plan.peak_bytes)} in {plan.peak.phase}")
+    print(f"parameters and optimizer: {byte_count(live[-1])}")
+
+# %% [markdown]
+# The difference is what a pass needs while it runs (the gradient that it hands on, the optimizer's temporaries), the
+# head, and the batch. A peak at the end of the forward pass means: too many activations. A peak in the step means: too
+# many parameters, and then checkpoints win nothing.
+
+# %% [markdown]
+# ## 5. Keep some, run the rest again
+#
+# *Checkpointing* (deck [002]): cut the network into segments, keep only the *input* of each, and in the backward pass
+# run a segment's forward pass again just before its own backward pass. PyTorch's `checkpoint_sequential` cuts n layers
+# into c segments of n // c layers; what is left over goes to the **last** segment, and that one runs plainly: its
+# backward pass comes at once.
+#
+# **Predict:** 64 layers with two saved tensors each: 128 in all. How many are held at most with 4, 8, 16 and 32
+# segments?
+
+
+# %%
+class Chain(torch.nn.Module):
+    """Small layers, each a product and a tanh, checkpointed in segments."""
+
+    def __init__(self, layers, segments):
+        super().__init__()
+        small = (torch.nn.Linear(8, 8), torch.nn.Tanh())
+        self.layers = torch.nn.Sequential(
+            *(torch.nn.Sequential(*deepcopy(small)) for _ in range(layers))
+        )
+        self.segments = segments
+
+    def forward(self, x):
+        return checkpoint_sequential(self.layers, self.segments, x, use_reentrant=True)
+
+
+# %%
+def held_here(layers, segments):
+    """Saved tensors at the peak of a real backward pass, counted by hooks."""
+    chain = Chain(layers, segments)
+    x = torch.zeros(2, 8, requires_grad=True)
+    return saved_activations(chain if segments > 1 else chain.layers, x).count
+
+
+# %%
+counts = {segments: held_here(64, segments) for segments in (1, 4, 8, 16, 32)}
+print(f"measured here: {counts}")
+figure, axes = style.subplots(figsize=(7, 3))
+axes = u_curve(axes, counts, layers=64)
+
+# %% [markdown]
+# Few segments: the one that runs again is large. Many: their inputs are many. The best is near √n, which is why deck
+# [002] says O(√n) memory for one more forward pass: if a backward pass takes twice as long as a forward pass, at most
+# 4/3 of the time.
+#
+# Write `best_segments(layers, saved_per_layer)` → `(segments, held, again)`: the number of segments (1 to `layers`;
+# with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many those are, and how many layers run
+# forward again. Of numbers that hold equally few, the one that runs the fewest layers again. Held at the peak are the
+# inputs of all segments but the last, and all that the largest segment saves.
+
+
+# %% solve="best_segments"
+def best_segments(layers, saved_per_layer):
+    """(segments, tensors held at the peak, layers that run again) at best."""
+    ### BEGIN SOLUTION
+    tried = []
+    for segments in range(1, layers + 1):
+        size = layers // segments
+        held = segments - 1 + saved_per_layer * (size + layers % segments)
+        tried.append((held, size * (segments - 1), segments))
+    held, again, segments = min(tried)
+    return segments, held, again
+    ### END SOLUTION
+
+
+# %% check="best_segments"
+check("best_segments")
+
+# %%
+with once_written("best_segments"):
+    for layers in (16, 64, 100):
+        segments, held, again = best_segments(layers, 2)
+        measured = held_here(layers, segments)
+        print(
+            f"{layers:3} layers: {segments} segments hold {held} "
+            f"(measured here: {measured}), {again} run again"
+        )
+
+# %% [markdown]
+# ## 6. Layers are not equal
+#
+# In a real network the first layers save most and the last ones take longest, or the other way round. And memory is
+# not a thing to make small, it is a **budget** to stay within, in the least time: whoever has room for everything
+# should run nothing again.
+#
+# `VirtualTape` is a training step on layers of known bytes and seconds. It refuses what cannot be: a backward pass
+# without activations, a second run without an input. Its replay says what was held and how long it took:
+
+# %%
+example = Tape.chain(
+    6, activation_bytes=9 << 20, output_bytes=2 << 20, forward_s=1e-3, backward_s=2e-3
+)
+for name, keep in (("keeps all", True), ("runs each again", False)):
+    step = VirtualTape(example)
+    for i in range(6):
+        step.forward(i, keep=keep)
+    for i in reversed(range(6)):
+        if not keep:
+            step.recompute(i)
+        step.backward(i)
+    print(f"{name}: {step.replay()}")
+
+# %% [markdown]
+# | call | |
+# |---|---|
+# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` its output alone |
+# | `step.drop(i)` | lets go of what is held of layer i, its output too |
+# | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
+# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; lets go of layer i |
+# | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
+#
+# A **stretch** `(start, stop)` is a run of layers start, ..., stop - 1 that is run again as a whole: in the forward
+# pass only the output of its last layer stays; before the backward pass of that layer the stretch runs again from its
+# start, and now holds all. **Predict:** layers 0 to 3 save 9 MiB each and hand on 2 MiB each. What is held at most
+# while the stretch (0, 4) runs again? And what after its first forward pass?
+#
+# Write
+#
+# * `run_step(step, stretches)`: a whole step that does this for the `stretches` and keeps all other layers. The layers
+#   are `len(step.tape.layers)`.
+# * `place(layers, budget_bytes)` → the list of stretches `(start, stop)` with which the peak stays within the budget
+#   and the step takes the least time (2 % more is allowed). A layer is a dict with `name`, `activation_bytes` (all
+#   that it saves, its output included), `output_bytes`, `forward_s`, `backward_s` and `once`: layers that are `once`
+#   draw random numbers or update statistics, and must not run again. There are at most nine layers, so that you can
+#   try every way; some way fits the budget.
+
+
+# %% solve="place_checkpoints"
+def run_step(step, stretches):
+    """A whole step that runs the stretches again and keeps all other layers."""
+    ### BEGIN SOLUTION
+    ends = {i: stretch for stretch in stretches for i in range(*stretch)}
+    count = len(step.tape.layers)
+    for i in range(count):
+        step.forward(i, keep=i not in ends)
+        if i - 1 in ends and ends[i - 1][1] != i:
+            step.drop(i - 1)
+    for i in reversed(range(count)):
+        if i in ends and ends[i][1] == i + 1:
+            for j in range(*ends[i]):
+                step.recompute(j)
+        step.backward(i)
+    ### END SOLUTION
+
+
+def place(layers, budget_bytes):
+    """The stretches to run again, so that the step fits and takes the least time."""
+    ### BEGIN SOLUTION
+    fitting = []
+
+    def go_on(i, held, again_s, stretches):
+        if i == len(layers):
+            fitting.append((again_s, stretches))
+            return
+        if held + layers[i]["activation_bytes"] <= budget_bytes:
+            go_on(i + 1, held + layers[i]["activation_bytes"], again_s, stretches)
+        whole, longer_s = held, again_s
+        for stop, layer in enumerate(layers[i:], i + 1):
+            whole, longer_s = (
+                whole + layer["activation_bytes"],
+                longer_s + layer["forward_s"],
+            )
+            if whole > budget_bytes or layer["once"]:
+                return
+            go_on(stop, held + layer["output_bytes"], longer_s, [*stretches, (i, stop)])
+
+    go_on(0, 0, 0.0, [])
+    return min(fitting)[1]
+    ### END SOLUTION
+
+
+# %% check="place_checkpoints"
+check("place_checkpoints")
+
+
+# %%
+def as_dicts(tape):
+    """The layers of a tape as `place` takes them."""
+    names = ("name", "activation_bytes", "output_bytes", "forward_s", "backward_s")
+    return [
+        {name: getattr(layer, name) for name in names} | {"once": False}
+        for layer in tape.layers
+    ]
+
+
+# %%
+with once_written("place_checkpoints"):
+    whole = sum(layer.activation_bytes for layer in example.layers)
+    for share in (1.0, 0.75, 0.5):
+        run_step(
+            step := VirtualTape(example), place(as_dicts(example), int(share * whole))
+        )
+        print(f"a budget of {byte_count(share * whole)}: {step.replay()}")
+    figure, axes = style.subplots(figsize=(8, 3))
+    axes = step.replay().plot(axes, title="Half of the memory")
+
+# %% [markdown]
+# The first bytes are cheap, the last ones dear: with three quarters of the memory the step takes little longer, with
+# half of it more, and with the least that is possible nearly everything runs again. The best stretches hold many bytes
+# for few milliseconds, which is why equal counts of layers are seldom right.
+
+# %% [markdown]
+# ## 7. Running again is not so simple
+#
+# The second run must do *exactly* what the first one did. **Predict:** a dropout of 50 % in a checkpointed block draws
+# its mask anew in the second run. Which share of the elements is dropped in both runs or kept in both?
+
+
+# %%
+def equal_masks(*, keep):
+    """The share of elements that both runs of a checkpointed dropout treat alike."""
+    runs = []
+
+    def dropped(x):
+        runs.append(torch.nn.functional.dropout(x, 0.5))
+        return runs[-1]
+
+    x = torch.ones(10_000, requires_grad=True)
+    checkpoint(dropped, x, use_reentrant=True, preserve_rng_state=keep).sum().backward()
+    return ((runs[0] != 0) == (runs[1] != 0)).float().mean().item()
+
+
+# %%
+for keep in (True, False):
+    print(
+        f"measured here: preserve_rng_state={keep}: "
+        f"{equal_masks(keep=keep):.0%} of the masks agree"
+    )
+
+# %% [markdown]
+# With another mask the gradient belongs to a network that never made this output; nothing raises, the training is just
+# worse. The dtype of autocast is the other thing that the second run must find as the first did: it runs in the
+# backward pass, outside of the `with` block.
+#
+# Write the class `Checkpoint`, a `torch.autograd.Function`, so that `Checkpoint.apply(run, *inputs)` gives what
+# `run(*inputs)` gives (one tensor), in value and in gradients, and
+#
+# * keeps **only the inputs** for the backward pass (`ctx.save_for_backward` for tensors; `forward` of a Function runs
+#   without a graph anyway);
+# * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
+#   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
+#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it;
+# * takes inputs that are tensors, with or without `requires_grad`, and inputs that are not (numbers);
+# * returns one gradient for each argument, `None` for `run` and for what has none. Gradients of weights inside `run`
+#   arrive in `.grad` by themselves, if the second run's output is sent backward.
+#
+# The CPU's generator and autocast will do. The first input always needs a gradient.
+
+
+# %% solve="own_checkpoint"
+class Checkpoint(torch.autograd.Function):
+    """Runs a function, keeps its inputs alone, and runs it again on the way back."""
+
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        ### BEGIN SOLUTION
+        tensors = [one if isinstance(one, torch.Tensor) else None for one in inputs]
+        ctx.save_for_backward(*tensors)
+        ctx.run, ctx.others = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        ctx.random_state = torch.get_rng_state()
+        ctx.autocast = {
+            "enabled": torch.is_autocast_enabled("cpu"),
+            "dtype": torch.get_autocast_dtype("cpu"),
+        }
+        return run(*inputs)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ### BEGIN SOLUTION
+        inputs = [
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+        ]
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.enable_grad(),
+            torch.autocast("cpu", **ctx.autocast),
+        ):
+            torch.set_rng_state(ctx.random_state)
+            output = ctx.run(*inputs)
+        output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in inputs)
+        ### END SOLUTION
+
+
+# %% check="own_checkpoint"
+check("own_checkpoint")
+
+# %% [markdown]
+# One thing your class cannot know: a batch norm inside `run` has its running statistics moved twice. **Predict:** with
+# a momentum of 0.1, every batch with a mean of 0.5, where is the running mean after one step?
+
+# %%
+with once_written("own_checkpoint"):
+    for name, call in (
+        ("plain", lambda run, x: run(x)),
+        ("Checkpoint", Checkpoint.apply),
+    ):
+        norm = torch.nn.BatchNorm1d(1)
+        x = torch.tensor([[0.0], [1.0]], requires_grad=True)
+        call(norm, x).sum().backward()
+        print(f"measured here: {name}: {norm.running_mean.item():.3f}")
+
+# %% [markdown]
+# `torch.utils.checkpoint` has the same flaw. It is why section 6 has layers that may run only `once`.
+
+# %% [markdown]
+# ## 8. Out of memory, with memory left
+#
+# `CUDA out of memory`, and the message itself says that gigabytes are reserved and not in use. PyTorch does not ask the
+# driver for every tensor (deck [001]: *memory not released immediately*). Its **caching allocator** asks for *segments*
+# and cuts *blocks* from them:
+#
+# * a request is rounded up to a multiple of 512 bytes; up to and including 1 MiB it belongs to the `small` pool, above
+#   to the `large` one;
+# * a new segment has 2 MiB for a small request, 20 MiB for a large one below 10 MiB, else the request rounded up to a
+#   multiple of 2 MiB;
+# * a free block is given to requests of its own pool and of its own **stream** alone, and a block never spans segments;
+# * before it gives up, it returns all segments **without a block in use**, whatever their stream, to the driver and
+#   asks the driver once more. `torch.cuda.empty_cache()` returns the same segments, and nothing else.
+#
+# **Predict:** 16 tensors of 8 MiB, then every second one goes. On a device of 170 MiB, is there room for 40 MiB?
+
+# %%
+allocator = VirtualAllocator(memory_bytes=170 << 20)
+tensors = [allocator.malloc(8 << 20) for _ in range(16)]
+for number in tensors[::2]:
+    allocator.free(number)
+try:
+    allocator.malloc(40 << 20)
+except OutOfMemory as error:
+    print(f"modelled: {error.what}")
+print(f"modelled: {allocator.replay()}")
+figure, axes = style.subplots(figsize=(9, 3))
+axes = allocator.replay().plot(axes)
+
+# %% [markdown]
+# Write `why_oom(segments, request_bytes, stream=..., free_bytes=...)` → `(answer, bytes)`. A segment is a dict with
+# `pool`, `stream` and `blocks`; a block has `bytes` and `in_use`. `free_bytes` is what the driver has left. `bytes` is
+# what `empty_cache` would give back, whatever the answer is. For the answer ask these in order; the first yes counts:
+#
+# 1. `"fits"`: a free block of the request's pool and stream is large enough.
+# 2. `"new segment"`: the driver has enough for the new segment, together with what `empty_cache` gives back.
+# 3. `"other stream"`: a free block of the request's pool, of another stream, is large enough.
+# 4. `"fragmented"`: all free blocks and the driver's bytes together are at least the (rounded) request.
+# 5. `"too much"`: otherwise.
+
+
+# %% solve="fragments"
+def why_oom(segments, request_bytes, *, stream, free_bytes):
+    """What becomes of a request, and the bytes that empty_cache would give back."""
+    ### BEGIN SOLUTION
+    size = -(-request_bytes // 512) * 512
+    pool = "small" if size <= 1 << 20 else "large"
+    asked = (
+        2 << 20
+        if pool == "small"
+        else 20 << 20
+        if size < 10 << 20
+        else -(-size // (2 << 20)) * (2 << 20)
+    )
+    holes = [
+        (one, block["bytes"])
+        for one in segments
+        for block in one["blocks"]
+        if not block["in_use"]
+    ]
+    returned = sum(
+        found
+        for one, found in holes
+        if not any(block["in_use"] for block in one["blocks"])
+    )
+    streams = [
+        one["stream"] for one, found in holes if one["pool"] == pool and found >= size
+    ]
+    if stream in streams:
+        return "fits", returned
+    if free_bytes + returned >= asked:
+        return "new segment", returned
+    if streams:
+        return "other stream", returned
+    everything = free_bytes + sum(found for _, found in holes)
+    return "fragmented" if everything >= size else "too much", returned
+    ### END SOLUTION
+
+
+# %% check="fragments"
+check("fragments")
+
+# %% [markdown]
+# Only one of the five answers says that the training is too large. Deck [002] recommends `empty_cache()` among its
+# optimisations: you know now that it never closes a hole, and that torch does the same by itself before it gives up;
+# each time, the device is waited for. What helps against fragments is to ask for fewer sizes (pad to a few lengths), to
+# allocate what stays before what goes, and `expandable_segments:True`, whose segments grow where they are.
+#
+# **Predict:** batches get longer: a tensor of 12 MiB is made and let go, then one of 16 MiB, and so on up to 60 MiB.
+# How much is reserved in the end, with segments of fixed size and with those that grow?
+
+# %%
+for expandable in (False, True):
+    allocator = VirtualAllocator(expandable_segments=expandable)
+    for size in range(12, 64, 4):
+        allocator.free(allocator.malloc(size << 20))
+    print(
+        f"modelled: expandable_segments={expandable}: "
+        f"{byte_count(allocator.reserved_bytes)} reserved"
+    )
+
+# %% [markdown]
+# ## 9. Four times the batch, in the same memory
+#
+# Back to the step of section 1, with the function that you wrote in section 7. **Predict:** with how many segments will
+# four times the batch fit, and how much longer does the step take?
+
+
+# %%
+class InSegments(torch.nn.Module):
+    """A tower whose segments, all but the last, are run by a Checkpoint."""
+
+    def __init__(self, model, count):
+        super().__init__()
+        layers, size = list(model), len(model) // count
+        parts = [layers[i * size : (i + 1) * size] for i in range(count - 1)] + [
+            layers[(count - 1) * size :]
+        ]
+        self.parts = torch.nn.ModuleList(torch.nn.Sequential(*part) for part in parts)
+
+    def forward(self, x):
+        for part in self.parts[:-1]:
+            x = Checkpoint.apply(part, x)
+        return self.parts[-1](x)
+
+
+# %%
+with once_written("own_checkpoint"), torch_threads(1):
+    inputs, labels = examples(4 * batch)
+    inputs.requires_grad_()
+    for count in (1, 2, 4, 8):
+        try:
+            held = step_within(InSegments(tower(), count), inputs, labels, memory_bytes)
+            print(
+                f"measured here: segments: {count}, {4 * batch} examples: "
+                f"{byte_count(held)} at the peak"
+            )
+        except MemoryError as error:
+            print(f"measured here: segments: {count}, {4 * batch} examples: {error}")
+    print(f"the memory is {byte_count(memory_bytes)}")
+
+# %% [markdown]
+# And on a GPU, modelled: the same step with Adam on an H200, its budget three quarters of what it would need.
+# `memory_plan` places checkpoints (and copies to the host) as you did in section 6; drag the budget in a live notebook:
+
+# %%
+inputs, labels = examples(4 * batch)
+whole = memory_plan(tower(), inputs, "H200", optimizer="adam")
+fitted = memory_plan(
+    tower(), inputs, "H200", optimizer="adam", budget=3 * whole.peak_bytes // 4
+)
+print(f"modelled: {whole}")
+print(
+    f"modelled, with a budget of {byte_count(3 * whole.peak_bytes // 4)}: "
+    f"{fitted.advice}"
+)
+BudgetExplorer(fitted)
+
+# %% [markdown] explain="first_three"
+# **Explain (read by your instructor).** A model of 1.5 billion parameters is to be trained with Adam in fp32 on one
+# GPU of 40 GB. Its activations are 600 MB an example, a batch of 64 examples is wanted, and a forward pass of 64 takes
+# 0.9 s, a backward pass 1.8 s. Which methods of this lab and which others would you apply, *in which order*, to make it
+# fit? Give the bytes that each one wins and the seconds that it costs, and say which method would win nothing here.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab06_memory")

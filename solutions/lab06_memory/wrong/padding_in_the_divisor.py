@@ -1,0 +1,18 @@
+# exercise: mend_accumulation
+# told: positions that are ignored count in the divisor
+
+
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(len(labels) for _, labels in part)
+        optimizer.zero_grad()
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
+            loss.backward()
+            total += loss.item()
+        optimizer.step()
+        losses.append(total)
+    return losses

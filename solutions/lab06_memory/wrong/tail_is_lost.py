@@ -1,0 +1,17 @@
+# exercise: mend_accumulation
+# told: the micro-batches at the end never reach a step
+
+
+def train_accumulated(model, batches, optimizer, *, window):
+    losses = []
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        count = sum(int((labels != IGNORED).sum()) for _, labels in part)
+        optimizer.zero_grad()
+        found = [sum_of_losses(model(inputs), labels) / count for inputs, labels in part]
+        for loss in found:
+            loss.backward()
+        if len(part) == window:
+            optimizer.step()
+            losses.append(sum(loss.item() for loss in found))
+    return losses

@@ -1,0 +1,94 @@
+"""lab06's judges: what its draws hold, what partial answers are worth, and models that agree with the library's."""
+
+from __future__ import annotations
+
+import pytest
+
+from edl_labs.exercises.lab06_memory.failed_requests import ANSWERS
+from edl_labs.exercises.lab06_memory.segments_and_stretches import tape_of_case
+from edl_labs.numerics import checkpointed_peak
+from edl_labs.virtual.errors import VirtualMemoryError
+from edl_labs.virtual.memory import best_placement
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_end_of_a_request_is_asked_for(exercises, solution, seed):
+    cases = exercises["fragments"].draw_cases(seed)
+    found = [
+        solution["why_oom"](
+            case["segments"], case["request_bytes"], stream=case["stream"], free_bytes=case["free_bytes"]
+        )[0]
+        for case in cases
+    ]
+
+    assert set(ANSWERS) == set(found)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_segments_of_the_large_pool_are_such_as_the_driver_gives(exercises, seed):
+    for case in exercises["fragments"].draw_cases(seed):
+        sizes = [sum(block["bytes"] for block in one["blocks"]) for one in case["segments"] if one["pool"] == "large"]
+
+        assert [] == [size for size in sizes if size < 10 << 20 or size % (2 << 20)]
+
+
+@pytest.mark.slow  # torch's optimizers take seconds to import
+def test_a_third_of_the_points_for_each_part_of_the_accumulation(judged):
+    def of_equal_parts(model, batches, optimizer, *, window):
+        """Right but for the mean of means."""
+        losses = []
+        for start in range(0, len(batches), window):
+            part = batches[start : start + window]
+            optimizer.zero_grad()
+            found = [cross_entropy(model(x), y) / len(part) for x, y in part]
+            for loss in found:
+                loss.backward()
+            optimizer.step()
+            losses.append(sum(loss.item() for loss in found))
+        return losses
+
+    from torch.nn.functional import cross_entropy
+
+    assert 2 / 3 == pytest.approx(judged("mend_accumulation", train_accumulated=of_equal_parts).points, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_best_segments_hold_what_the_library_counts(exercises, solution, seed):
+    for case in exercises["best_segments"].draw_cases(seed):
+        layers, saved = case["layers"], case["saved"]
+        segments, held, _ = solution["best_segments"](layers, saved)
+        counts = range(1, layers + 1)
+
+        assert held == checkpointed_peak(layers, segments, saved_per_layer=saved)
+        assert held == min(checkpointed_peak(layers, count, saved_per_layer=saved) for count in counts)
+
+
+@pytest.mark.slow  # a second search through every placement
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_placements_take_the_librarys_least_time_where_every_layer_may_run_again(exercises, solution, seed):
+    for case in exercises["place_checkpoints"].draw_cases(seed):
+        stretches = solution["place"](case["layers"], case["budget_bytes"])
+        again_s = sum(case["layers"][i]["forward_s"] for stretch in stretches for i in range(*stretch))
+        try:
+            best = best_placement(tape_of_case(case), case["budget_bytes"]).replay.recomputed_s
+        except VirtualMemoryError:
+            pytest.fail("a budget was drawn that nothing fits")
+
+        assert again_s == pytest.approx(best) or (best < again_s and any(layer["once"] for layer in case["layers"]))
+
+
+@pytest.mark.slow  # the library's own search, for every case
+def test_the_librarys_placement_runs_again_what_may_run_only_once(exercises, solution):
+    """What is asked for is not what `best_placement` gives: else a call of the library would be an answer."""
+    cases = [case for seed in (1, 2, 3) for case in exercises["place_checkpoints"].draw_cases(seed)]
+    again = [
+        any(case["layers"][i]["once"] for stretch in _library(case) for i in range(*stretch))
+        for case in cases
+        if any(layer["once"] for layer in case["layers"])
+    ]
+
+    assert any(again)
+
+
+def _library(case):
+    return best_placement(tape_of_case(case), case["budget_bytes"]).recomputed
