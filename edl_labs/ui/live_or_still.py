@@ -30,11 +30,12 @@ class LiveOrStill:
         """The still picture as HTML, where it shows more than `figure()`; empty where it does not."""
         return ""
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         # A page without a live kernel drops the widget; one that shows no HTML has the picture.
         still = {"text/plain": repr(self), "image/png": b64encode(png(self.figure())).decode()}
         html = self.html()
-        return {**self._live(), **still, **({"text/html": html} if html else {})}
+        told = {"image/png": {"alt": " ".join(still["text/plain"].split())}}
+        return {**self._live(), **still, **({"text/html": html} if html else {})}, told
 
     def _live(self) -> dict[str, Any]:
         try:

@@ -75,7 +75,9 @@ def test_a_slider_is_dragged_redraws_and_speaks(server: Started, scratch: Path, 
     handle.focus()
     page.keyboard.press("ArrowLeft")
     moved = redrawn(page, cell, while_dragging)
-    label, readout = (cell.locator(f".widget-{part}").first.inner_text() for part in ("label", "readout"))
+    label, readout = (
+        cell.locator(f".widget-slider .widget-{part}").first.inner_text() for part in ("label", "readout")
+    )
     spoken = [handle.get_attribute(f"aria-{part}") for part in ("label", "valuetext")]
     notebook.shot(f"widget-{name}-light", cell)
     notebook.theme("JupyterLab Dark")
@@ -93,7 +95,7 @@ def test_a_roofline_is_explored_by_its_menu(server: Started, scratch: Path, page
     cell = notebook.code(WIDGETS["roofline"][:20])
     drawing = cell.locator("svg[role=img]").first
     here, old = drawing.get_attribute("aria-label"), drawing.element_handle()
-    cell.locator("select").first.select_option("H200")
+    cell.locator("select").first.select_option(index=2)
     page.wait_for_function("svg => !svg.isConnected", arg=old)
     there = cell.locator("svg[role=img]").first.get_attribute("aria-label")
     notebook.shot("widget-roofline-light", cell)

@@ -63,7 +63,8 @@ def test_a_diagnosis_is_four_pictures() -> None:
 
 
 def test_the_explorer_has_a_picture_and_a_text_for_pages() -> None:
-    bundle = StepExplorer(diagnose(gpu().trace()))._repr_mimebundle_()
+    bundle, about = StepExplorer(diagnose(gpu().trace()))._repr_mimebundle_()
 
+    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
     assert {"text/plain", "image/png"} <= set(bundle)
     assert "step 0" in bundle["text/plain"]

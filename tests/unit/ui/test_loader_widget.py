@@ -26,8 +26,9 @@ def test_more_workers_than_needed_leave_the_step_as_the_limit():
 
 def test_text_and_picture_stand_in_for_the_sliders():
     explorer = LoaderExplorer()
-    bundle = explorer._repr_mimebundle_()
+    bundle, about = explorer._repr_mimebundle_()
 
+    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert len(SETTINGS) + 1 == len(bundle["text/plain"].splitlines())
 

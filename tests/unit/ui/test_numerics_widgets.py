@@ -47,8 +47,9 @@ def test_as_text_the_fields_stand_apart() -> None:
 
 @pytest.mark.parametrize("make", [lambda: FormatExplorer("bf16", 3.0), lambda: UnderflowSlider([1e-9, 1.0])])
 def test_a_page_without_a_kernel_gets_a_picture_and_text(make) -> None:
-    bundle = make()._repr_mimebundle_()
+    bundle, about = make()._repr_mimebundle_()
 
+    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert len(bundle["text/plain"]) > 20
 

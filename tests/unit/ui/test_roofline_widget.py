@@ -102,8 +102,9 @@ def test_a_page_without_a_kernel_has_picture_and_words(monkeypatch):
         raise RuntimeError("no kernel")
 
     monkeypatch.setattr(explorer, "widget", broken)
-    bundle = explorer._repr_mimebundle_()
+    bundle, about = explorer._repr_mimebundle_()
 
+    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
     assert {"text/plain", "text/html", "image/png"} == set(bundle)
     assert b"\x89PNG" == base64.b64decode(bundle["image/png"])[:4]
     assert bundle["text/plain"].startswith("you are here: ")

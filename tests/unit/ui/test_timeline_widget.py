@@ -47,8 +47,9 @@ def test_as_text_it_says_what_its_three_settings_come_to():
 
 
 def test_a_page_without_a_kernel_gets_a_picture():
-    bundle = TimelineExplorer()._repr_mimebundle_()
+    bundle, about = TimelineExplorer()._repr_mimebundle_()
 
+    assert " ".join(bundle["text/plain"].split()) == about["image/png"]["alt"]
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/plain"].startswith("a modelled A100")
 
