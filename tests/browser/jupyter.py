@@ -160,6 +160,16 @@ class OpenNotebook:
         self._idle_after("cells")
         return cell.locator(".jp-Cell-outputWrapper")
 
+    def pictures_without_text(self) -> list[str]:
+        """First lines of the cells with a picture that carries no alternative text, as the notebook would be saved."""
+        found: list[str] = self.page.evaluate(
+            """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+                .filter(cell => (cell.outputs ?? []).some(
+                    output => output.data?.['image/png'] && !output.metadata?.['image/png']?.alt))
+                .map(cell => String(cell.source).split('\\n')[0])"""
+        )
+        return found
+
     def theme(self, name: str) -> None:
         """JupyterLab's theme: 'JupyterLab Light' or 'JupyterLab Dark'."""
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)

@@ -51,8 +51,8 @@ def test_a_wrong_answer_a_hint_the_right_one_and_a_restart(server: Started, scra
     right = lab.run(check).inner_text()
     lab.shot("lab01-right-answer", check)
     lab.restart()
-    again = lab.run(check).inner_text()
     lab.run(lab.code("# On Colab"))
+    again = lab.run(check).inner_text()
     kept = lab.run(progress).inner_text()
     lab.shot("lab01-after-a-restart", progress)
     lab.run_all()
@@ -84,7 +84,8 @@ def test_it_reads_in_light_and_dark_wide_and_narrow(server: Started, scratch: Pa
         found[theme] = violations(page)
 
     assert {"Light": [], "Dark": []} == found, "\n".join(found["Light"] + found["Dark"])
-    assert [] == [texts for texts in wide.values() if texts]
+    assert {} == {name: texts for name, texts in wide.items() if texts}
+    assert [] == lab.pictures_without_text()
     assert [] == lab.errors
 
 
@@ -96,4 +97,5 @@ def test_notebook_7_shows_the_same(server: Started, scratch: Path, page: Any):
     assert "finish_times: not attempted" in lab.code('check("finish_times")').inner_text()
     assert "0 / 20" in lab.code('Progress("lab01_gpu_basics")').inner_text()
     assert [] == violations(page)
+    assert [] == lab.pictures_without_text()
     assert [] == lab.errors
