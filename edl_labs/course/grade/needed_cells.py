@@ -27,9 +27,9 @@ _UNDECIDABLE = frozenset((
 ))  # fmt: skip
 _REACHING = frozenset((
     "__builtins__", "__delattr__", "__globals__", "__setattr__", "_getframe", "currentframe", "f_globals", "f_locals",
-    "user_global_ns", "user_ns"
+    "import_module", "user_global_ns", "user_ns"
 ))  # fmt: skip
-_INSIDE = frozenset(("__main__", "builtins", "code", "codeop", "ctypes", "gc", "importlib", "IPython", "runpy"))
+_INSIDE = frozenset(("__main__", "builtins", "code", "codeop", "ctypes", "gc", "IPython", "runpy"))
 _SHOWN = 4  # names in a reason: one line
 _LABS_KEPT = 512  # released cells analysed once: some 50 a lab
 

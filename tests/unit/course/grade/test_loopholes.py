@@ -6,11 +6,13 @@ between them. `(after)`: it alters the answer itself, behind it. `(draws)`: the 
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from edl_labs.course.grade.needed_cells import names_of
 from tests.unit.course.grade.test_needed_cells import APART, SHOWS, given, left_out, solved
 
 _BLOCK = re.compile(r"^### ([^\n]+) \((\w+)\)\n(.*?)\n(?=\n###|\Z)", re.MULTILINE | re.DOTALL)
@@ -18,6 +20,9 @@ LOOPHOLES = {
     (name, kind): body.split("\n---\n")
     for name, kind, body in _BLOCK.findall(Path(__file__).with_name("loopholes.txt").read_text(encoding="utf-8"))
 }
+
+
+RELEASED = sorted((Path(__file__).parents[4] / "labs").glob("lab*/lab*.ipynb"))
 
 
 def named(kind: str) -> list[str]:
@@ -65,3 +70,23 @@ def test_what_shows_is_spared_beside_nearly_all_of_them():
 
     assert len(spared) > 80
     assert 0.85 * len(spared) < sum(spared)
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_the_first_cells_of_the_released_notebooks_can_be_decided(path: Path):
+    """One that cannot would make every notebook of its lab run whole."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [text for cell in cells if cell["cell_type"] == "code" if (text := "".join(cell["source"]))]
+
+    assert len(code) > 20
+    assert [] == [text for text in code[:2] if not names_of(text).decidable]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+def test_the_released_notebooks_are_spared_much(path: Path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    plan = [given(cell["id"], "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
+
+    assert all(names_of(cell.source).decidable for cell in plan)
+    assert 0.3 * len(plan) < len(left_out(*plan))
