@@ -4,7 +4,8 @@
     g1,s1234
     g1,s1235
 
-A third column, `assignment`, gives a lab groups of its own; a row without one holds for every lab.
+A third column, `assignment`, gives a lab groups of its own; a row without one holds for every lab. What notebooks name
+(`groups_from_notebooks = true`) lies in a table of the same form that `collect` writes; groups.csv comes first.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edl_labs.course.course_folder import read_course_file
+from edl_labs.course.course_folder import read_course_file, wrong
 from edl_labs.errors import UsageError
 
+NAMED_FILE = "named_groups.csv"
 _NEEDED = ("group", "id")
 
 
@@ -41,14 +43,44 @@ class Groups:
         return first in self.by_student and self.by_student[first] == self.by_student.get(second)
 
 
-def read_groups(root: Path, assignment: str) -> Groups:
+def from_notebooks(root: Path) -> bool:
+    """Whether students name their groups in their notebooks: `groups_from_notebooks` of course.toml."""
+    found = read_course_file(root).get("course", {}).get("groups_from_notebooks", False)
+    if not isinstance(found, bool):
+        raise wrong(
+            f"groups_from_notebooks is {found!r}", "it is neither true nor false", "write true, or leave it out"
+        )
+    return found
+
+
+def named_rows(root: Path) -> list[dict[str, str]]:
+    """What notebooks named, of all assignments: columns group, id and assignment."""
+    try:
+        lines = list(csv.DictReader((root / NAMED_FILE).read_text(encoding="utf-8-sig").splitlines()))
+    except FileNotFoundError:
+        return []
+    keys = (*_NEEDED, "assignment")
+    return [{key: row[key] or "" for key in keys} for row in lines if all(row.get(key) for key in keys)]
+
+
+def read_groups(root: Path, assignment: str, *, named: bool = True) -> Groups:
     """The groups of an assignment in the course in `root`; none where course.toml names no file.
 
+    With `named`, those that notebooks name, too, of students whom the file does not have.
     UsageError, with the line, for a student in two groups of one assignment, and for a file that is no such table.
     """
+    listed = _listed(root, assignment)
+    if not (named and from_notebooks(root)):
+        return Groups(listed)
+    own = {row["id"]: row["group"] for row in named_rows(root) if row["assignment"] == assignment}
+    return Groups({who: group for who, group in own.items() if who not in listed} | listed)
+
+
+def _listed(root: Path, assignment: str) -> dict[str, str]:
+    """The groups of the file that course.toml names."""
     name = read_course_file(root).get("course", {}).get("groups", "")
     if not name:
-        return Groups()
+        return {}
     path = root / str(name)
     try:
         lines = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
@@ -70,4 +102,4 @@ def read_groups(root: Path, assignment: str) -> Groups:
             raise UsageError(f"{path.name}, line {number}: two groups", why=why, next="keep one line for each student")
         if not before or own >= before[1]:
             found[student] = (group, own)
-    return Groups({student: group for student, (group, _) in found.items()})
+    return {student: group for student, (group, _) in found.items()}
