@@ -1219,6 +1219,124 @@ report
 # misread.
 
 # %% [markdown]
+# ## Practice, without points: read the monitors
+#
+# Before any profiler, deck [003] looks at what is there already: `watch nvidia-smi` for each GPU, `htop` for the
+# cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource
+# is full?*, and cost nothing. The deck's order goes from easy to hard: monitors, timers by hand, mock components,
+# visual tools. Each monitor is misread in its own way, so first look at one number for a second.
+
+
+# %%
+def own_core_shares(spent_s, *, tick_s=0.02):
+    """How busy this process was in each tick, while it works and sleeps in turn."""
+    shares, end_s = [], time.perf_counter() + spent_s
+    while time.perf_counter() < end_s:
+        began_s, worked_s = time.perf_counter(), time.process_time()
+        if len(shares) % 5 < 2:
+            while time.perf_counter() - began_s < tick_s:
+                pass
+        else:
+            time.sleep(tick_s)
+        passed_s = time.perf_counter() - began_s
+        shares.append((time.process_time() - worked_s) / passed_s)
+    return shares
+
+
+# %%
+shares = own_core_shares(min(1.0, sample_seconds))
+figure, axes = style.subplots(figsize=(9, 2.6))
+for count, line in ((1, ":"), (5, "--"), (15, "-")):
+    means = [sum(shares[i - count : i]) / count for i in range(count, len(shares) + 1)]
+    ticks = range(count, len(shares) + 1)
+    axes.plot(ticks, [100 * mean for mean in means], line, label=f"mean of {count}")
+axes.set(xlabel="tick of 20 ms", ylabel="% of a core", ylim=(0, 105))
+axes.set_title("One process, looked at in three ways (measured here)")
+legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+# %% [markdown]
+# A moment says 0 or 100; the *moving average* over a period of the program says 40. `nvidia-smi` shows such a mean
+# over some tenths of a second, `htop` over one or two seconds: whoever looks once has seen a moment.
+#
+# Write `read_monitors(snapshots, machine, tools)` → `(resource, tool)`. There is a snapshot for each second:
+#
+# | key | what it holds |
+# |---|---|
+# | `"nvidia-smi"` | for each GPU `utilisation_percent`, `memory_percent` |
+# | `"htop"` | for each core `user_percent`, `system_percent`, and `iowait_percent`: idle, while a disk is waited for |
+# | `"memtop"` | `used_percent` (files that were read count as used), `swap_used_percent`, `swap_byte_per_s` |
+# | `"iotop"`, `"nettop"` | `byte_per_s` of all processes |
+#
+# `machine` says what the disks and the link can do: `disk_byte_per_s` and `link_bit_per_s` (bits!). Take the **mean
+# over all snapshots** of every figure; *full* is what reaches `FULL_PERCENT`. The first line that applies decides:
+#
+# | resource | when |
+# |---|---|
+# | `"memory"` | at least `SWAPPING_BYTE_PER_S` go to or from the swap: all else follows from that |
+# | `"gpu"` | *each* GPU is full: nothing that feeds them can matter now |
+# | `"disk"`, `"network"`, `"cpu"` | full; of several the fullest. `"cpu"` is the mean of all cores in user and system |
+# | `"one core"` | a core is full, in user and system: a single thread of Python |
+# | `"none"` | nothing is full: something waits for an answer, or for a lock |
+#
+# And the next tool: of `tools`, each with a `name`, the `hours` that it takes and the resources that it `shows`, the
+# one that shows this resource in the fewest hours.
+
+# %% given
+FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000
+
+
+# %% solve="read_the_monitors"
+def read_monitors(snapshots, machine, tools):
+    """(resource, tool): what sets the pace, and the cheapest tool that shows it."""
+
+    def mean(figures):
+        """The mean of some figures."""
+        figures = list(figures)
+        return sum(figures) / len(figures)
+
+    def columns(monitor):
+        """What a monitor shows of each GPU or core, second by second."""
+        return zip(*(snapshot[monitor] for snapshot in snapshots), strict=True)
+
+    ### BEGIN SOLUTION
+    gpus = [
+        mean(one["utilisation_percent"] for one in gpu) for gpu in columns("nvidia-smi")
+    ]
+    cores = [
+        mean(one["user_percent"] + one["system_percent"] for one in core)
+        for core in columns("htop")
+    ]
+    read_byte_per_s = mean(one["iotop"]["byte_per_s"] for one in snapshots)
+    received_byte_per_s = mean(one["nettop"]["byte_per_s"] for one in snapshots)
+    feeding = {
+        "disk": 100 * read_byte_per_s / machine["disk_byte_per_s"],
+        "network": 800 * received_byte_per_s / machine["link_bit_per_s"],
+        "cpu": mean(cores),
+    }
+    resource = max(feeding, key=feeding.get)
+    if feeding[resource] < FULL_PERCENT:
+        resource = "one core" if max(cores) >= FULL_PERCENT else "none"
+    if min(gpus) >= FULL_PERCENT:
+        resource = "gpu"
+    if (
+        mean(one["memtop"]["swap_byte_per_s"] for one in snapshots)
+        >= SWAPPING_BYTE_PER_S
+    ):
+        resource = "memory"
+    able = [tool for tool in tools if resource in tool["shows"]]
+    return resource, min(able, key=lambda tool: tool["hours"])["name"]
+    ### END SOLUTION
+
+
+# %% check="read_the_monitors"
+check("read_the_monitors")
+
+# %% [markdown]
+# What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 5), a full core may copy what could
+# be shared, and a disk that is full for a minute may be somebody else's. So the word that comes out is the question
+# for the next tool, no more.
+
+# %% [markdown]
 # ## Where you are
 
 # %%

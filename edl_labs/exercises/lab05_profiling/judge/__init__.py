@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab05_profiling.judge import drawn_profiles, drawn_runs, drawn_steps
+from edl_labs.exercises.lab05_profiling.judge import drawn_monitors, drawn_profiles, drawn_runs, drawn_steps
 
-__all__ = ["drawn_profiles", "drawn_runs", "drawn_steps"]
+__all__ = ["drawn_monitors", "drawn_profiles", "drawn_runs", "drawn_steps"]

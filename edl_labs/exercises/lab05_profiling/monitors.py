@@ -1,0 +1,182 @@
+"""read_the_monitors: which resource sets the pace, from what monitors show second by second, and what to try next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_rate, si
+
+RESOURCES = ("memory", "gpu", "disk", "network", "cpu", "one core", "none")
+FULL_PERCENT, SWAPPING_BYTE_PER_S = 90, 1_000_000  # as the lab's text has them
+
+
+@exercise("read_the_monitors")
+class ReadTheMonitors:
+    """The resource that sets the pace, and the cheapest tool that says more about it.
+
+    `read_monitors(snapshots, machine, tools)` gives both as words, from what five monitors showed in some seconds.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        snapshots = [
+            {
+                "nvidia-smi": [dict(gpu) for gpu in one["nvidia-smi"]],
+                "htop": [dict(core) for core in one["htop"]],
+                **{tool: dict(one[tool]) for tool in ("memtop", "iotop", "nettop")},
+            }
+            for one in case["snapshots"]
+        ]
+        tools = [{**tool, "shows": list(tool["shows"])} for tool in case["tools"]]
+        return list(student.read_monitors(snapshots, dict(case["machine"]), tools))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != 2:
+            raise Wrong(
+                "two words are wanted", why="one came back, or three", next="return the resource, then the tool"
+            )
+        if got[0] not in RESOURCES:
+            raise Wrong(
+                f"{got[0][:30]!r} is not a resource",
+                why=f"they are {', '.join(RESOURCES)}",
+                next="return one of these words first",
+            )
+        if got[0] != want[0]:
+            raise _resource_symptom(case, said=got[0], right=want[0])
+        if got[1] != want[1]:
+            raise _tool_symptom(case, said=got[1], resource=want[0])
+
+    def show(self, case: Any) -> str:
+        seen = _means(case)
+        disk, link = case["machine"]["disk_byte_per_s"], case["machine"]["link_bit_per_s"]
+        gpus, cores = (", ".join(f"{share:.0f}" for share in seen[name]) for name in ("gpus", "cores"))
+        tools = [f"{tool['name']} ({tool['hours']} h): {', '.join(tool['shows'])}" for tool in case["tools"]]
+        return "\n".join(
+            [
+                f"means over {len(case['snapshots'])} s; disk {byte_rate(disk)}, link {si(link, 'bit/s')}",
+                f"  nvidia-smi: {gpus} %",
+                f"  htop:       user and system {cores} %, iowait {seen['iowait']:.0f} %",
+                f"  memtop:     used {seen['used']:.0f} %, swap used {seen['swap used']:.0f} %, "
+                f"{byte_rate(seen['swap'])}",
+                f"  iotop:      {byte_rate(seen['disk'] / 100 * disk)}",
+                f"  nettop:     {byte_rate(seen['network'] / 800 * link)}",
+                *(f"  {tool}" for tool in tools),
+            ]
+        )
+
+
+def _means(case: Any) -> dict[str, Any]:
+    """What the monitors showed on average: per cent, and bytes a second of swapping."""
+    snapshots, machine = case["snapshots"], case["machine"]
+
+    def mean(of: Any) -> float:
+        return float(sum(map(of, snapshots)) / len(snapshots))
+
+    first = snapshots[0]
+    return {
+        "gpus": [
+            mean(lambda s, i=i: s["nvidia-smi"][i]["utilisation_percent"]) for i in range(len(first["nvidia-smi"]))
+        ],
+        "cores": [mean(lambda s, i=i: _busy(s["htop"][i])) for i in range(len(first["htop"]))],
+        "iowait": mean(lambda s: sum(c["iowait_percent"] for c in s["htop"]) / len(s["htop"])),
+        "used": mean(lambda s: s["memtop"]["used_percent"]),
+        "swap used": mean(lambda s: s["memtop"]["swap_used_percent"]),
+        "swap": mean(lambda s: s["memtop"]["swap_byte_per_s"]),
+        "disk": 100 * mean(lambda s: s["iotop"]["byte_per_s"]) / machine["disk_byte_per_s"],
+        "network": 800 * mean(lambda s: s["nettop"]["byte_per_s"]) / machine["link_bit_per_s"],
+    }
+
+
+def _busy(core: Any) -> int:
+    return int(core["user_percent"] + core["system_percent"])
+
+
+def _resource_symptom(case: Any, *, said: str, right: str) -> Wrong:
+    seen = _means(case)
+    cpu = sum(seen["cores"]) / len(seen["cores"])
+    if right == "memory":
+        return Wrong(
+            "memory that is swapped in and out was overlooked",
+            why=f"{byte_rate(seen['swap'])} went to the swap: what the disk and the cores do then follows from it",
+            next="ask about swapping before all else",
+        )
+    if said == "memory":
+        return Wrong(
+            "memory that is used was taken for memory that is short",
+            why="files that were read stay in memory while nobody else wants it, and pages that nobody needs stay in "
+            "the swap: neither costs time",
+            next="only traffic to and from the swap, on average, says that memory is short",
+        )
+    if said == "gpu" and min(seen["gpus"]) < FULL_PERCENT <= max(seen["gpus"]):
+        return Wrong(
+            "one busy GPU was taken for all",
+            why=f"on average they show {', '.join(f'{share:.0f} %' for share in seen['gpus'])}",
+            next="the deck asks for the utilisation of each GPU",
+        )
+    if said == "cpu" and cpu < FULL_PERCENT <= cpu + seen["iowait"]:
+        return Wrong(
+            "waiting for the disk was counted as work of the processor",
+            why=f"user and system are {cpu:.0f} % on average, iowait {seen['iowait']:.0f} %: a core that waits is idle",
+            next="leave iowait out of what keeps a core busy",
+        )
+    return _order_symptom(case, seen, said=said, right=right)
+
+
+def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) -> Wrong:
+    """A resource that was overlooked, or looked at too early or in a single moment."""
+    if right == "network" and said == "none":
+        return Wrong(
+            "the network is full and was not seen",
+            why=f"nettop shows {seen['network']:.0f} % of the link once both are in the same unit",
+            next="the link is in bits a second, nettop in bytes",
+        )
+    if right == "gpu":
+        return Wrong(
+            "the GPUs are busy all the time and something else was named",
+            why="what is full beside a device that never waits does not set the pace",
+            next="ask about swapping first, then about the GPUs, and only then about what feeds them",
+        )
+    if right == "one core" and said == "none":
+        return Wrong(
+            "one core at its limit was not seen",
+            why=f"the mean of {len(seen['cores'])} cores hides it: one thread of Python can fill no more than one",
+            next="look at each core by itself, once nothing else is full",
+        )
+    cpu = sum(seen["cores"]) / len(seen["cores"])
+    means = {"gpu": min(seen["gpus"]), "disk": seen["disk"], "network": seen["network"], "cpu": cpu}
+    if means.get(said, max(seen["cores"])) < FULL_PERCENT and said != "none":
+        return Wrong(
+            "one moment was taken for the rule",
+            why=f"{said} is not full on average over the {len(case['snapshots'])} s",
+            next="take the mean over all snapshots before you compare with a bound",
+        )
+    if said == "one core":
+        return Wrong(
+            "one core was named where more than a core is full",
+            why=f"{right} is full too, and a core counts only when nothing else is",
+            next="look at single cores last",
+        )
+    return Wrong(
+        "of several that are full the first was named" if said != "none" else "something is full and was not seen",
+        why=f"means: disk {seen['disk']:.0f} %, network {seen['network']:.0f} %, all cores {cpu:.0f} %",
+        next=f"compare their means with {FULL_PERCENT} %; of several that are full the fullest sets the pace",
+    )
+
+
+def _tool_symptom(case: Any, *, said: str, resource: str) -> Wrong:
+    named = {tool["name"]: tool for tool in case["tools"]}
+    if said not in named:
+        what = f"{said[:30]!r} is not one of the tools"
+        return Wrong(what, why=f"there are {', '.join(named)}", next="return a tool's name second")
+    if resource not in named[said]["shows"]:
+        return Wrong(
+            "the tool says nothing about the resource that was found",
+            why=f"{said} shows {', '.join(named[said]['shows'])}; {resource} is asked about",
+            next="choose among the tools that show it",
+        )
+    return Wrong(
+        "a cheaper tool would say it too",
+        why=f"{said} takes {named[said]['hours']} h",
+        next="easy tools come before hard ones: of those that show the resource, take the one with the fewest hours",
+    )
