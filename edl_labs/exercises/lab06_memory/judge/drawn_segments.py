@@ -127,8 +127,43 @@ def _exactly_ten(rng: Any) -> Any:
     return _case(rng, [_segment([_few(rng, 12, 20), _few(rng, 5, 9)])], 10 * _MIB, 10 * _MIB)
 
 
+def _just_large(rng: Any) -> Any:
+    """A little more than 1 MiB belongs to the large pool, and finds a hole there."""
+    segments = [_segment([_few(rng, 8, 20), 2 * _MIB, _few(rng, 2, 6)]), _segment([2 * _MIB], pool="small")]
+    return _case(rng, segments, _MIB + int(rng.integers(1, _MIB // 2)), 0)
+
+
+def _twenty_at_the_driver(rng: Any) -> Any:
+    """A request below 10 MiB, and a driver with exactly its segment."""
+    return _case(rng, [_segment([_few(rng, 12, 20), 2 * _MIB])], _few(rng, 4, 9), 20 * _MIB)
+
+
+def _nearly_twenty(rng: Any) -> Any:
+    """The largest request of a segment of 20 MiB, and a driver with one byte less."""
+    return _case(rng, [_segment([_few(rng, 12, 20), 2 * _MIB])], 10 * _MIB - 512, 20 * _MIB - 1)
+
+
+def _nearly_two(rng: Any) -> Any:
+    segments = [_segment([_few(rng, 12, 20), 4 * _MIB]), _segment([2 * _MIB], pool="small")]
+    return _case(rng, segments, int(rng.integers(300, 1024)) * _KIB, 2 * _MIB - 1)
+
+
+def _exactly_enough(rng: Any) -> Any:
+    """All that is free is exactly the request."""
+    holes = [_few(rng, 12, 20) for _ in range(2)]
+    return _case(rng, [_segment([_few(rng, 4, 12), hole, _few(rng, 2, 6)]) for hole in holes], sum(holes), 0)
+
+
+def _rounded_beyond_all(rng: Any) -> Any:
+    """All that is free is exactly what is asked for, and less than what that is rounded up to."""
+    holes, rest = [_few(rng, 12, 20) for _ in range(2)], int(rng.integers(513, 1023))
+    segments = [_segment([_few(rng, 4, 12), hole, _few(rng, 2, 6)]) for hole in holes]
+    return _case(rng, segments, sum(holes) + rest, rest)
+
+
 _MAKERS = (
     _hole_fits, _pieces, _empty_segments, _hole_of_another_stream, _nothing_left, _empty_of_another_stream,
     _small_hole, _large_holes_for_a_small_one, _one_byte_too_many, _middling, _driver_alone, _odd_megabytes,
-    _exact_bounds, _exactly_ten,
+    _exact_bounds, _exactly_ten, _just_large, _twenty_at_the_driver, _nearly_twenty, _nearly_two, _exactly_enough,
+    _rounded_beyond_all,
 )  # fmt: skip

@@ -16,7 +16,9 @@ def equal_chains(rng: Any) -> list[Any]:
     others = [int(n) for n in rng.choice([23, 29, 37, 47, 53, 61, 73, 83, 97, 120, 150, 180], size=4, replace=False)]
     saved = [2, 1, *(int(n) for n in rng.permutation([1, 2, 3, 5]))]
     return [{"layers": layers, "saved": count} for layers, count in zip([*squares, *others], saved, strict=True)] + [
-        {"layers": int(rng.integers(2, 5)), "saved": 1}
+        {"layers": int(rng.integers(2, 5)), "saved": 1},
+        # So much is saved that every layer is best a segment of its own.
+        {"layers": int(rng.integers(3, 6)), "saved": int(rng.integers(9, 13))},
     ]
 
 
