@@ -24,9 +24,9 @@ class BudgetExplorer(LiveOrStill):
 
     >>> BudgetExplorer(Tape.chain(4, activation_bytes=2, output_bytes=1, forward_s=1.0, backward_s=2.0))
     a tape, 8 B with everything kept:
-    100% of it, 8 B: keeps all 4 layers; 12.0 s
-    75% of it, 6 B: runs 2 of 4 layers again; 14.0 s
-    50% of it, 4 B: no placement keeps the step within it
+    100 % of it, 8 B: keeps all 4 layers; 12 s
+    75 % of it, 6 B: runs 2 of 4 layers again; 14 s
+    50 % of it, 4 B: runs 3 of 4 layers again; 15 s
     """
 
     def __init__(self, of: Any, *, offload: bool = False) -> None:

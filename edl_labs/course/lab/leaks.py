@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import gzip
 import io
 import json
@@ -145,12 +146,19 @@ def _returned(line: str) -> list[str]:
     return [] if plain else [value]
 
 
+_CLOSES = {"(": ")", "[": "]", "{": "}"}
+
+
 def says_nothing(line: str) -> bool:
     """Whether a line of code is one that any program might have: it hands a name on, loops over one, or tests one.
 
     >>> says_nothing("return total"), says_nothing("return total / calls"), says_nothing("except ValueError as e:")
     (True, False, True)
+    >>> says_nothing("return tuple("), says_nothing("return seconds_of_a_ring(")  # a long line, broken
+    (True, False)
     """
+    if line.endswith(("(", "[", "{")):
+        return any(says_nothing(line + _CLOSES[line[-1]] + end) for end in ("", ":"))
     header = line.removeprefix("el") if line.startswith("elif ") else line
     text = f"try:\n    pass\n{header} pass" if header.startswith(("except", "finally")) else header
     text = f"if 0:\n    pass\n{header} pass" if header == "else:" else text
@@ -164,12 +172,21 @@ def says_nothing(line: str) -> bool:
     if isinstance(node, ast.Try):
         return True
     if isinstance(node, ast.Return):
-        return node.value is None or _plain(node.value)
+        return node.value is None or _plain(node.value) or _is_made_by_python(node.value)
     if isinstance(node, ast.For):
-        return _plain(node.target) and _plain(node.iter)
+        return _plain(node.target) and (_plain(node.iter) or _is_made_by_python(node.iter))
+    if isinstance(node, ast.Raise):
+        return node.exc is None or _is_made_by_python(node.exc)
     if isinstance(node, ast.If | ast.While):
         return _plain(node.test)
     return False
+
+
+def _is_made_by_python(node: ast.expr) -> bool:
+    """`tuple()`, `[]` and the like: nothing, made by a name that Python brings along."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return hasattr(builtins, node.func.id) and not node.args and not node.keywords
+    return (isinstance(node, ast.Dict) and not node.keys) or (isinstance(node, ast.List | ast.Tuple) and not node.elts)
 
 
 def _plain(node: ast.expr) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import edl_labs.roofline
@@ -12,6 +14,8 @@ EXERCISES = ("intensity", "ridge_and_bound", "minibatch_crossover", "fused_or_no
 EXERCISES += ("diagnose", "network_roofline", "scaling_plan")
 # So fast that nothing on this machine lies above its roofs.
 LIGHT = Machine.simple("given", peak_flop_per_s={"fp32": 1e15}, bandwidth_byte_per_s=1e14)
+(MEMORY,) = LIGHT.levels
+LIGHT = replace(LIGHT, levels=(replace(MEMORY, bandwidth={**MEMORY.bandwidth, "copy": MEMORY.ceiling()}),))
 
 
 @pytest.fixture(autouse=True)

@@ -45,7 +45,8 @@ def test_cells_that_use_ceilings_run_and_say_what_was_not_measured(no_compiler, 
     names: dict[str, object] = {}
     chosen = using_ceilings()
     imports = "\n".join(line for code in cells() for line in PREAMBLE.findall(code))
-    exec(f"import math\nfrom edl_labs import units\n{imports}\n{TINY}", names)
+    given = "import math\nfrom edl_labs import units\nfrom edl_labs.ui.predictions import predict, revealed"
+    exec(f"{given}\n{imports}\n{TINY}", names)
     for code in chosen:
         exec(code, names)
     said = capsys.readouterr().out

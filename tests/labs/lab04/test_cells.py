@@ -43,7 +43,9 @@ def test_the_first_cold_reading_pays_for_no_import_and_no_index(solution, monkey
     for name in ("make_cold", "make_warm"):
         monkeypatch.setattr(pipeline, name, lambda paths, name=name: done.append(name) or CacheState(1, 0))
     monkeypatch.setattr(pipeline, "write", lambda *what, **how: Recorded(done))
-    exec(cell_with("for prepare in (make_cold, make_warm)"), dict(solution))
+    names = dict(solution)
+    exec(cell_with("import image_set, make_cold, make_warm, write"), names)
+    exec(cell_with("for prepare in (make_cold, make_warm)"), names)
 
     assert ["read", "make_cold", "measured", "make_cold", "measured"] == done[:5]
 

@@ -106,6 +106,7 @@ def test_a_new_lab_passes_lint_and_format(tmp_path: Path) -> None:
     (tmp_path / "solutions").mkdir()
     new(Course(tmp_path), "lab07_a_rather_long_name_of_a_lab_about_medians")
     (tmp_path / "pyproject.toml").write_bytes(PYPROJECT.read_bytes())
+    (tmp_path / "solutions" / "ruff.toml").write_bytes((PYPROJECT.parent / "solutions" / "ruff.toml").read_bytes())
 
     for arguments in (["check"], ["format", "--check"]):
         done = subprocess.run(
