@@ -88,7 +88,8 @@ class _Block:
             product = product + rest.pop(0)
         if self.case["factor"]:
             product = product * rest.pop(0)
-        self.runs.append([str(product.dtype).removeprefix("torch."), torch.is_grad_enabled()])
+        needs = any(one.requires_grad for one in more if isinstance(one, torch.Tensor))
+        self.runs.append([str(product.dtype).removeprefix("torch."), torch.is_grad_enabled(), needs])
         return torch.nn.functional.dropout(torch.tanh(product), self.case["dropout"])
 
 
@@ -115,6 +116,10 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
         then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"
         raise Wrong("the second run computes in another dtype than the first", why=why, next=then)
+    if runs[1][2] != want[1][2]:
+        why = "the offset needs no gradient in the first run, and one is worked out in the second"
+        then = "a cut-off input needs a gradient where the input itself does"
+        raise Wrong("an input without a gradient gets one in the second run", why=why, next=then)
 
 
 def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
