@@ -75,6 +75,9 @@ with revealed("pan") as truth:
 # %% [markdown]
 # ## 2. The host does not wait
 #
+# > **kernel**: a function that the GPU runs, with many threads at once. **launch**: the call that puts it into the
+# > queue.
+#
 # Python runs on the *host*. `y = model(x)` does not compute `y`: it puts kernels into the device's queue and returns. A
 # queue of one kind (a *stream*) runs its operations one after another, in order. The host meanwhile goes on, until
 # something makes it wait: a synchronisation, a blocking copy, or `y.item()`, which needs the number now.
@@ -529,6 +532,9 @@ with revealed("backward_gain") as truth:
 
 # %% [markdown]
 # ## 6. The speed of light
+#
+# > **SM** (streaming multiprocessor): one of the units that a GPU is made of; it runs blocks of threads. **tensor
+# > core**: the part of an SM that multiplies small matrices in few bits. **FLOP**: one addition or multiplication.
 #
 # Before asking *how fast is my code?* ask *how fast can it be?* Two numbers bound every kernel from below: the bytes
 # that it must move over the memory's bandwidth, and the operations that it must do over the chip's peak. Peaks are no

@@ -831,6 +831,8 @@ with once_written("diagnose"), revealed("long_k") as truth:
 # %% [markdown]
 # ## 11. The network is one more roof
 #
+# > **node**: one computer of a cluster. **bucket**: gradients that are sent together, in one message.
+#
 # Train on P nodes by splitting the batch: each node computes its share of the examples, and then all add up their
 # gradients. Deck [004] looks at it as at memory: a node with 6 TFLOP/s and a link of 6 GB/s must do 1000 FLOPs for
 # every byte that it sends. For the update of a layer's weights with two nodes, a global batch of N and FP32, it finds N

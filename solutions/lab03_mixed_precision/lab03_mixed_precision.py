@@ -363,6 +363,9 @@ with once_written("accumulate_sum"):
 # %% [markdown]
 # ## 4. What autocast does
 #
+# > **cast**: to store the same number in another dtype. **operator**: one function of torch, such as a product or a
+# > sum.
+#
 # `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000]: matrix products can work in
 # few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each row below, does the
 # result come out in float32 or in the short type, and is it the same on CPU and on CUDA? The CUDA column needs no GPU:

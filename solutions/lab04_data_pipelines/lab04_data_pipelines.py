@@ -71,6 +71,8 @@ Progress("lab04_data_pipelines")
 # %% [markdown]
 # ## 1. What to read
 #
+# > **shard**: a file that holds many samples one behind the other. **epoch**: one pass over all samples.
+#
 # Deck [003] recommends *sequential I/O instead of random access*, and two numbers: about 150 MB/s for a disk, about
 # 3000 MB/s for NVMe. They are rates of reading on. A read that does not continue where the last one stopped first
 # pays a *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
@@ -419,6 +421,9 @@ check("decode_once")
 
 # %% [markdown]
 # ## 4. The stage ladder
+#
+# > **collate**: to make one batch of several samples. **worker**: a process that makes batches beside the training
+# > loop.
 #
 # open → read → decode → transform → collate → copy → step. A ladder has two figures for each stage: *alone*, and
 # *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a

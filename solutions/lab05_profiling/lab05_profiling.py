@@ -212,6 +212,9 @@ with once_written("self_times"):
 # %% [markdown]
 # ## 2. A profiler that only looks now and then
 #
+# > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
+# > thread holds at a time.
+#
 # A *tracing* profiler (cProfile, torch.profiler) notes each call, and slows down code that calls much. A *sampling*
 # one (py-spy, scalene) looks a hundred times a second at the stack, from outside if you like. Deck [000] shows
 # py-spy:
@@ -478,6 +481,9 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
 
 # %% [markdown]
 # ## 4. Write one: every layer, forward and backward
+#
+# > **hook**: a function of yours that torch calls before or after one of its own. **trace**: a list of what ran,
+# > with times.
 #
 # "Which layer is slow?" is a question about modules, and torch has hooks for exactly that. A module's
 # `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass,
