@@ -14,7 +14,8 @@
 # * tell "too much" from "fragmented" when memory runs out.
 #
 # **About 150 minutes.** No GPU is needed: bytes are counted on this machine, whatever it is, and what would be on a GPU
-# is modelled and says so. *Write your prediction down* before you run the next cell. Lecture slides are quoted by
+# is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a number,
+# with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by
 # deck: [001] GPU programming, [002] software perspective. `hint("name")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("mend_accumulation")` gives
@@ -24,6 +25,7 @@
 try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -116,15 +118,21 @@ def step_within(model, inputs, labels, memory_bytes):
 
 # %% [markdown]
 # **Predict:** the tower has `depth` blocks of a linear layer and a GELU, `width` wide, in fp32. How many bytes does a
-# step with `batch` examples keep? And with four times as many, on a device that has room for twice the first?
+# step with `batch` examples keep? And what becomes of four times as many, where there is room for twice the first?
 
 # %%
-memory_bytes = int(2 * step_within(tower(), *examples(batch), memory_bytes=1 << 60))
-print(
-    f"measured here: {byte_count(memory_bytes / 2)} for {batch} examples; "
-    f"the memory is {byte_count(memory_bytes)}"
-)
-print(f"two tensors a block: {byte_count(2 * depth * batch * width * 4)}")
+predict("one_batch", f"A step with {batch} examples keeps", unit="MB")
+
+# %%
+with revealed("one_batch") as truth:
+    held_bytes = step_within(tower(), *examples(batch), memory_bytes=1 << 60)
+    memory_bytes = int(2 * held_bytes)
+    print(
+        f"measured here: {byte_count(held_bytes)} for {batch} examples; "
+        f"the memory is {byte_count(memory_bytes)}"
+    )
+    print(f"two tensors a block: {byte_count(2 * depth * batch * width * 4)}")
+    truth(held_bytes)
 try:
     step_within(tower(), *examples(4 * batch), memory_bytes)
 except MemoryError as error:
@@ -153,6 +161,10 @@ except MemoryError as error:
 #
 # **Predict:** with 10 batches and 4 accumulation steps: how often does it step, and how far do the weights move?
 
+# %%
+predict("steps", "It steps", unit="times")
+predict("weights_move", "The weights move", choices=("a little", "not at all"))
+
 
 # %%
 def as_on_the_slide(model, batches, optimizer, *, window):
@@ -179,10 +191,12 @@ moved = sum(
     float((new - old).detach().abs().sum())
     for new, old in zip(model.parameters(), before, strict=True)
 )
-print(
-    f"measured here: {len(batches)} batches, {steps} steps, "
-    f"and the weights moved by {moved}"
-)
+with revealed("steps", "weights_move") as truth:
+    print(
+        f"measured here: {len(batches)} batches, {steps} steps, "
+        f"and the weights moved by {moved}"
+    )
+    truth(steps=steps, weights_move="a little" if moved else "not at all")
 
 # %% [markdown]
 # Three steps, and nothing was learned: what four backward passes had added up was cleared one line before it was to be
@@ -253,20 +267,27 @@ with once_written("mend_accumulation"), torch_threads(1):
 # A batch norm in training normalises with the mean and the (biased) variance of *its* batch, and keeps running ones
 # for later: `running = (1 - momentum) * running + momentum * new`, with the unbiased variance (divided by count - 1).
 # **Predict:** its momentum is 0.1, its running mean is 0, and every batch has a mean of 1. What is the running mean
-# after one batch of 64? And after the same 64 in four micro-batches?
+# after one batch of 64? And after the same 64 in four micro-batches? Say it in per cent of the batch's mean.
+
+# %%
+predict("after_one", "After one batch the running mean has got to", unit="%")
+predict("after_four", "After four micro-batches it has got to", unit="%")
 
 # %%
 values = torch.randn(64, 1, generator=torch.Generator().manual_seed(2))
 values = 1 + values - values.mean()
-for parts in (1, 4):
-    norm = torch.nn.BatchNorm1d(1)
-    for part in values.split(64 // parts):
-        norm(part)
-    print(
-        f"measured here: micro-batches: {parts}, "
-        f"running mean {norm.running_mean.item():.3f}"
-    )
-print(f"of the old value, four updates leave {0.9**4:.4f}, and one leaves {0.9:.4f}")
+running = {}
+with revealed("after_one", "after_four") as truth:
+    for parts in (1, 4):
+        norm = torch.nn.BatchNorm1d(1)
+        for part in values.split(64 // parts):
+            norm(part)
+        running[parts] = norm.running_mean.item()
+        print(
+            f"measured here: micro-batches: {parts}, running mean {running[parts]:.3f}"
+        )
+    print(f"of the old value, four updates leave {0.9**4:.4f}, one leaves {0.9:.4f}")
+    truth(after_one=running[1], after_four=running[4])
 
 # %% [markdown]
 # Micro-batches change a batch norm twice: each is normalised with its own statistics, and the running ones move four
@@ -437,6 +458,11 @@ with once_written("memory_timeline"):
 # **Predict:** 64 layers with two saved tensors each: 128 in all. How many are held at most with 4, 8, 16 and 32
 # segments?
 
+# %%
+predict("in_four", "With 4 segments are held at most", unit="tensors")
+predict("in_eight", "With 8 segments", unit="tensors")
+predict("in_many", "With 32 segments", unit="tensors")
+
 
 # %%
 class Chain(torch.nn.Module):
@@ -464,7 +490,11 @@ def held_here(layers, segments):
 
 # %%
 counts = {segments: held_here(64, segments) for segments in (1, 4, 8, 16, 32)}
-print(f"measured here: {counts}")
+with revealed("in_four", "in_eight", "in_many") as truth:
+    print(f"measured here: {counts}")
+    truth(in_four=counts[4], in_eight=counts[8], in_many=counts[32])
+
+# %%
 figure, axes = style.subplots(figsize=(7, 3))
 axes = u_curve(axes, counts, layers=64)
 
@@ -635,6 +665,9 @@ with once_written("place_checkpoints"):
 # The second run must do *exactly* what the first one did. **Predict:** a dropout of 50 % in a checkpointed block draws
 # its mask anew in the second run. Which share of the elements is dropped in both runs or kept in both?
 
+# %%
+predict("same_masks", "Alike in both runs are", unit="%")
+
 
 # %%
 def equal_masks(*, keep):
@@ -651,11 +684,13 @@ def equal_masks(*, keep):
 
 
 # %%
-for keep in (True, False):
-    print(
-        f"measured here: preserve_rng_state={keep}: "
-        f"{equal_masks(keep=keep):.0%} of the masks agree"
-    )
+with revealed("same_masks") as truth:
+    for keep in (True, False):
+        agree = equal_masks(keep=keep)
+        print(
+            f"measured here: preserve_rng_state={keep}: {agree:.0%} of the masks agree"
+        )
+    truth(agree)
 
 # %% [markdown]
 # With another mask the gradient belongs to a network that never made this output; nothing raises, the training is just
@@ -724,10 +759,13 @@ check("own_checkpoint")
 
 # %% [markdown]
 # One thing your class cannot know: a batch norm inside `run` has its running statistics moved twice. **Predict:** with
-# a momentum of 0.1, every batch with a mean of 0.5, where is the running mean after one step?
+# a momentum of 0.1, every batch with a mean of 0.5, where is the running mean after one step, in per cent of that?
 
 # %%
-with once_written("own_checkpoint"):
+predict("moved_twice", "The running mean has got to", unit="%")
+
+# %%
+with once_written("own_checkpoint"), revealed("moved_twice") as truth:
     for name, call in (
         ("plain", lambda run, x: run(x)),
         ("Checkpoint", Checkpoint.apply),
@@ -736,6 +774,7 @@ with once_written("own_checkpoint"):
         x = torch.tensor([[0.0], [1.0]], requires_grad=True)
         call(norm, x).sum().backward()
         print(f"measured here: {name}: {norm.running_mean.item():.3f}")
+    truth(norm.running_mean.item() / 0.5)
 
 # %% [markdown]
 # `torch.utils.checkpoint` has the same flaw. It is why section 6 has layers that may run only `once`.
@@ -758,15 +797,23 @@ with once_written("own_checkpoint"):
 # **Predict:** 16 tensors of 8 MiB, then every second one goes. On a device of 170 MiB, is there room for 40 MiB?
 
 # %%
+predict("room", "For 40 MiB there is", choices=("room", "no room"))
+
+# %%
 allocator = VirtualAllocator(memory_bytes=170 << 20)
 tensors = [allocator.malloc(8 << 20) for _ in range(16)]
 for number in tensors[::2]:
     allocator.free(number)
-try:
-    allocator.malloc(40 << 20)
-except OutOfMemory as error:
-    print(f"modelled: {error.what}")
-print(f"modelled: {allocator.replay()}")
+with revealed("room") as truth:
+    try:
+        allocator.malloc(40 << 20)
+        truth("room")
+    except OutOfMemory as error:
+        print(f"modelled: {error.what}")
+        truth("no room")
+    print(f"modelled: {allocator.replay()}")
+
+# %%
 figure, axes = style.subplots(figsize=(9, 3))
 axes = allocator.replay().plot(axes)
 
@@ -833,20 +880,31 @@ check("fragments")
 # How much is reserved in the end, with segments of fixed size and with those that grow?
 
 # %%
-for expandable in (False, True):
-    allocator = VirtualAllocator(expandable_segments=expandable)
-    for size in range(12, 64, 4):
-        allocator.free(allocator.malloc(size << 20))
-    print(
-        f"modelled: expandable_segments={expandable}: "
-        f"{byte_count(allocator.reserved_bytes)} reserved"
-    )
+predict("fixed", "Segments of fixed size reserve", unit="MB")
+predict("growing", "Segments that grow reserve", unit="MB")
+
+# %%
+reserved = {}
+with revealed("fixed", "growing") as truth:
+    for expandable in (False, True):
+        allocator = VirtualAllocator(expandable_segments=expandable)
+        for size in range(12, 64, 4):
+            allocator.free(allocator.malloc(size << 20))
+        reserved[expandable] = allocator.reserved_bytes
+        print(
+            f"modelled: expandable_segments={expandable}: "
+            f"{byte_count(allocator.reserved_bytes)} reserved"
+        )
+    truth(fixed=reserved[False], growing=reserved[True])
 
 # %% [markdown]
 # ## 9. Four times the batch, in the same memory
 #
 # Back to the step of section 1, with the function that you wrote in section 7. **Predict:** with how many segments will
-# four times the batch fit, and how much longer does the step take?
+# four times the batch fit? It costs no more than one forward pass.
+
+# %%
+predict("fits_with", "It fits first with", choices=("1", "2", "4", "8"))
 
 
 # %%
@@ -868,12 +926,18 @@ class InSegments(torch.nn.Module):
 
 
 # %%
-with once_written("own_checkpoint"), torch_threads(1):
+with (
+    once_written("own_checkpoint"),
+    revealed("fits_with") as truth,
+    torch_threads(1),
+):
     inputs, labels = examples(4 * batch)
     inputs.requires_grad_()
+    enough = []
     for count in (1, 2, 4, 8):
         try:
             held = step_within(InSegments(tower(), count), inputs, labels, memory_bytes)
+            enough.append(str(count))
             print(
                 f"measured here: segments: {count}, {4 * batch} examples: "
                 f"{byte_count(held)} at the peak"
@@ -881,6 +945,7 @@ with once_written("own_checkpoint"), torch_threads(1):
         except MemoryError as error:
             print(f"measured here: segments: {count}, {4 * batch} examples: {error}")
     print(f"the memory is {byte_count(memory_bytes)}")
+    truth(enough[0])
 
 # %% [markdown]
 # And on a GPU, modelled: the same step with Adam on an H200, its budget three quarters of what it would need.
