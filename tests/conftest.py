@@ -43,12 +43,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: no collection of garbage looks through it again."""
-    gc.collect()
-    gc.freeze()
+    """From here on there is garbage again."""
     gc.enable()
-
-
-def pytest_unconfigure() -> None:
-    """Some extension modules complain of what is not let go at the end."""
-    gc.unfreeze()

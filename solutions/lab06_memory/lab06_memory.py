@@ -887,13 +887,13 @@ predict("growing", "Segments that grow reserve", unit="MB")
 reserved = {}
 with revealed("fixed", "growing") as truth:
     for expandable in (False, True):
-        allocator = VirtualAllocator(expandable_segments=expandable)
+        pool = VirtualAllocator(expandable_segments=expandable)
         for size in range(12, 64, 4):
-            allocator.free(allocator.malloc(size << 20))
-        reserved[expandable] = allocator.reserved_bytes
+            pool.free(pool.malloc(size << 20))
+        reserved[expandable] = pool.reserved_bytes
         print(
             f"modelled: expandable_segments={expandable}: "
-            f"{byte_count(allocator.reserved_bytes)} reserved"
+            f"{byte_count(pool.reserved_bytes)} reserved"
         )
     truth(fixed=reserved[False], growing=reserved[True])
 

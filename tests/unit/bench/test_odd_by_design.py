@@ -152,7 +152,7 @@ def test_garbage_in_rings_is_no_growth_whoever_has_frozen_objects(frozen):
         left = [grows(call, calls=300) for call in (ring, lambda: kept.append([]))]
         stays = gc.get_freeze_count() > 0
     finally:
-        gc.freeze()  # as the run of the tests began
+        gc.unfreeze()
 
     assert [0.0, pytest.approx(1.0, abs=0.2)] == left
     assert frozen == stays
