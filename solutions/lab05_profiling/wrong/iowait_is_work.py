@@ -7,13 +7,9 @@ def read_monitors(snapshots, machine, tools):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
 
     gpus = [
-        mean(lambda s, g=g: s["nvidia-smi"][g]["utilisation_percent"])
-        for g in range(len(snapshots[0]["nvidia-smi"]))
+        mean(lambda s, g=g: s["nvidia-smi"][g]["utilisation_percent"]) for g in range(len(snapshots[0]["nvidia-smi"]))
     ]
-    cores = [
-        mean(lambda s, c=c: sum(s["htop"][c].values()))
-        for c in range(len(snapshots[0]["htop"]))
-    ]
+    cores = [mean(lambda s, c=c: sum(s["htop"][c].values())) for c in range(len(snapshots[0]["htop"]))]
     read = mean(lambda s: s["iotop"]["byte_per_s"])
     received = mean(lambda s: s["nettop"]["byte_per_s"])
     swapped = mean(lambda s: s["memtop"]["swap_byte_per_s"])

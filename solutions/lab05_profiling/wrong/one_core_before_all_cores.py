@@ -7,8 +7,7 @@ def read_monitors(snapshots, machine, tools):
         return sum(figure_of(one) for one in snapshots) / len(snapshots)
 
     gpus = [
-        mean(lambda s, g=g: s["nvidia-smi"][g]["utilisation_percent"])
-        for g in range(len(snapshots[0]["nvidia-smi"]))
+        mean(lambda s, g=g: s["nvidia-smi"][g]["utilisation_percent"]) for g in range(len(snapshots[0]["nvidia-smi"]))
     ]
     cores = [
         mean(lambda s, c=c: s["htop"][c]["user_percent"] + s["htop"][c]["system_percent"])
