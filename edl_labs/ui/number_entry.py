@@ -57,7 +57,12 @@ def typed_number(text: str, unit: str) -> float:
             f"{text.strip()[:40]!r} is not a number", why="a number is asked for", next=f"write one, {example(unit)}"
         )
     named = found["unit"].strip().rstrip(".")
-    return number * (_factor(unit)[1] if not named else _converted(named, unit))
+    value = number * (_factor(unit)[1] if not named else _converted(named, unit))
+    if not math.isfinite(value):
+        raise UsageError(
+            f"{text.strip()[:40]!r} is too large", why="a number is asked for", next=f"write one, {example(unit)}"
+        )
+    return value
 
 
 def example(unit: str) -> str:
@@ -96,7 +101,7 @@ def apart(said: float, true: float) -> str:
         return "not so"
     ratio = abs(said / true)
     much = "too much" if said > true else "too little"
-    factor = max(ratio, 1 / ratio)
+    factor = max(ratio, 1 / ratio) if ratio else math.inf
     return f"{abs(ratio - 1):.0%} {much}".replace("%", " %") if factor < 2 else f"{factor:,.3g} times {much}"
 
 
@@ -125,8 +130,10 @@ def _factor(unit: str) -> tuple[str, float]:
     if unit == "%":
         return "%", 0.01
     for base in _BASES:
-        if unit.endswith(base) and unit[: -len(base)] in _PREFIXES:
-            return base, _PREFIXES[unit[: -len(base)]]
+        prefix = unit[: -len(base)]
+        # Nobody means a thousandth of a byte: "mb/s" is read as MB/s further on.
+        if unit.endswith(base) and prefix in _PREFIXES and (base == "s" or _PREFIXES[prefix] >= 1):
+            return base, _PREFIXES[prefix]
     return unit, 1.0
 
 
@@ -146,4 +153,5 @@ def _other_cases(named: str) -> list[str]:
     """The same unit as others write it: Gflops, GFLOPS, gb/s."""
     text = re.sub(r"flops?(/s|ps)?$", "FLOP/s" if re.search(r"(s|/s)$", named, re.I) else "FLOP", named, flags=re.I)
     text = re.sub(r"b(ytes?)?(/s(ec)?|ps)$", "B/s", text, flags=re.I) if "it" not in named else text
+    text = re.sub(r"^([kmgtpe]i?)b$", lambda found: f"{found[1]}B", text)  # "mb", "mib"; "Mb" would be bits
     return [text, text[:1].upper() + text[1:], text[:1].lower() + text[1:]]

@@ -72,7 +72,7 @@ class _Question:
         return ("right" if said == true else "not so") if self.choices else ""
 
 
-def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] = (), mine: str = "") -> None:
+def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] = (), mine: str | float = "") -> None:
     """Shows a box for a prediction: a number in `unit`, one of `choices`, or words. It is kept under `name`.
 
     Where no box can be shown, `mine="3 ms"` says the same. Once it is filled, the box gives way to text; running the
@@ -80,6 +80,7 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
     """
     if unit and choices:
         raise UsageError(f"{name} asks for a number and a choice", next="give unit= or choices=, not both")
+    mine = str(mine)
     asked = _Question(name, question, unit, tuple(choices))
     again = _ASKED.get(name) == asked
     _ASKED[name] = asked
@@ -173,16 +174,21 @@ def _keep(asked: _Question, said: str) -> str:
         return f"{error.what}: {error.why}. {error.next[:1].upper()}{error.next[1:]}."
     if is_notebook():
         kept = {"question": asked.text, "said": _SAID[asked.name]}
-        write_beside(_FILE, {**read_beside(_FILE), asked.name: kept})
+        write_beside(_FILE, {**read_beside(_FILE), _key(asked): kept})
     for names, (handle, answer) in _REVEALED.items():
         if asked.name in names and not answer.missing:
             handle.update(_bundle(answer.text(), answer.html()), raw=True)
     return ""
 
 
+def _key(asked: _Question) -> str:
+    """Notebooks in one folder share the file, and another lab may use the same name."""
+    return f"{asked.name}: {asked.text}"
+
+
 def _said_before(asked: _Question) -> str:
     """What an earlier kernel was told, if the question was this one and the answer can be read."""
-    found = read_beside(_FILE).get(asked.name) if is_notebook() else None
+    found = read_beside(_FILE).get(_key(asked)) if is_notebook() else None
     if not isinstance(found, dict) or found.get("question") != asked.text or type(found.get("said")) is not str:
         return ""
     try:

@@ -162,7 +162,7 @@ except MemoryError as error:
 # **Predict:** with 10 batches and 4 accumulation steps: how often does it step, and how far do the weights move?
 
 # %%
-predict("steps", "It steps", unit="times")
+predict("steps", "The optimizer makes", unit="steps")
 predict("weights_move", "The weights move", choices=("a little", "not at all"))
 
 
@@ -461,6 +461,7 @@ with once_written("memory_timeline"):
 # %%
 predict("in_four", "With 4 segments are held at most", unit="tensors")
 predict("in_eight", "With 8 segments", unit="tensors")
+predict("in_sixteen", "With 16 segments", unit="tensors")
 predict("in_many", "With 32 segments", unit="tensors")
 
 
@@ -490,9 +491,10 @@ def held_here(layers, segments):
 
 # %%
 counts = {segments: held_here(64, segments) for segments in (1, 4, 8, 16, 32)}
-with revealed("in_four", "in_eight", "in_many") as truth:
+asked = ("in_four", "in_eight", "in_sixteen", "in_many")
+with revealed(*asked) as truth:
     print(f"measured here: {counts}")
-    truth(in_four=counts[4], in_eight=counts[8], in_many=counts[32])
+    truth(**dict(zip(asked, [counts[n] for n in (4, 8, 16, 32)], strict=True)))
 
 # %%
 figure, axes = style.subplots(figsize=(7, 3))
@@ -700,8 +702,8 @@ with revealed("same_masks") as truth:
 # Write the class `Checkpoint`, a `torch.autograd.Function`, so that `Checkpoint.apply(run, *inputs)` gives what
 # `run(*inputs)` gives (one tensor), in value and in gradients, and
 #
-# * keeps **only the inputs** for the backward pass (`ctx.save_for_backward` for tensors; `forward` of a Function runs
-#   without a graph anyway);
+# * keeps **only the inputs** for the backward pass: `ctx.save_for_backward` for those that are tensors; what you note
+#   beside them, such as the generator's state, as attributes of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
 #   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it;
@@ -945,7 +947,7 @@ with (
         except MemoryError as error:
             print(f"measured here: segments: {count}, {4 * batch} examples: {error}")
     print(f"the memory is {byte_count(memory_bytes)}")
-    truth(enough[0])
+    truth(enough[0] if enough else "none of these")
 
 # %% [markdown]
 # And on a GPU, modelled: the same step with Adam on an H200, its budget three quarters of what it would need.

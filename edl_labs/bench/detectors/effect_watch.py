@@ -209,10 +209,13 @@ def settings() -> dict[str, Any]:
 _VARIABLES = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUDA_LAUNCH_BLOCKING"}
 
 
+_OUT = (1, 2)  # standard output and standard error, wherever they go
+
+
 def is_disk_file(item: Any) -> bool:
     """Whether this path, descriptor or open file gives bytes of a disk: no pipe or device, none of /proc, no log."""
     try:
-        if isinstance(item, io.IOBase) and not item.readable():
+        if isinstance(item, io.IOBase) and (not item.readable() or item.fileno() in _OUT):
             return False
         found = os.stat(item.fileno() if isinstance(item, io.IOBase) else item)
     except (OSError, ValueError, TypeError):

@@ -106,7 +106,8 @@ def _only_members(made: ast.ClassDef) -> bool:
                 if part.decorator_list or part.name in _HOOKS or not _calls_nothing(*_outside(part)):
                     return False
             case ast.Assign(value=value) | ast.AnnAssign(value=value):
-                if value is not None and not cannot_change(value):
+                noted = [part.annotation] if isinstance(part, ast.AnnAssign) else []
+                if (value is not None and not cannot_change(value)) or not _calls_nothing(*noted):
                     return False
             case ast.Pass() | ast.Expr(value=ast.Constant()):
                 pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 
@@ -69,7 +70,8 @@ class WatchPage:
         """The page for who knows its address; a page of another site that resolves to this machine gets nothing."""
         port = self._server.server_port
         hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
-        if request.headers.get("Host") not in hosts or not secrets.compare_digest(request.path, self._path):
+        is_ours = secrets.compare_digest(request.path.encode(), self._path.encode())
+        if request.headers.get("Host") not in hosts or not is_ours:
             request.send_error(404)
             return
         ended = self._ended
@@ -79,7 +81,8 @@ class WatchPage:
         again = () if ended else (("Refresh", str(REFRESH_S)),)
         for name, value in (*_HEADERS, *again, ("Content-Length", str(len(data)))):
             request.send_header(name, value)
-        request.end_headers()
-        request.wfile.write(data)
+        with suppress(ConnectionError):  # a tab that was closed
+            request.end_headers()
+            request.wfile.write(data)
         if ended:
             self._last_seen.set()

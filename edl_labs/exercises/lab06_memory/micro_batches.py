@@ -26,10 +26,13 @@ class MendAccumulation:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
+        from edl_labs.numerics import SavedTensors
+
         model, optimizer = _training(case)
-        with torch_threads(1):
+        saved = SavedTensors(model.parameters())
+        with torch_threads(1), saved.watching():
             losses = student.train_accumulated(model, _batches(case), optimizer, window=case["window"])
-        return {"weights": optimizer.seen, "rows": model.rows, "losses": losses}
+        return {"weights": optimizer.seen, "rows": model.rows, "losses": losses, "held": saved.peak_count}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _judge_passes(case, got["rows"])
@@ -39,6 +42,7 @@ class MendAccumulation:
             if not _equal(said, wanted):
                 raise _gradient_symptom(case, step, mine, right)
         _judge_losses(got["losses"], want["losses"])
+        _judge_graphs(got["held"], want["held"])
 
     def combine(self, fractions: list[float]) -> float:
         """The share of ASPECTS that are right in all of their cases."""
@@ -122,6 +126,16 @@ def _judge_passes(case: Any, rows: list[int]) -> None:
     if sorted(rows) != sorted(sizes):
         then = "each micro-batch: one forward pass, one backward pass"
         raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
+
+
+def _judge_graphs(held: int, wanted: int) -> None:
+    """Twice as many are let pass: who skips backward() where nothing counts holds that graph a little longer."""
+    if held > 2 * wanted:
+        raise Wrong(
+            "the graphs of several micro-batches are held at once",
+            why=f"the training is right, but {held} saved tensors were held; one micro-batch saves {wanted}",
+            next="send each micro-batch's loss backward before the next one goes through the model",
+        )
 
 
 def _judge_steps(case: Any, steps: int, wanted: int) -> None:

@@ -8,10 +8,12 @@ def train_accumulated(model, batches, optimizer, *, window):
         part = batches[start : start + window]
         count = sum(int((labels != IGNORED).sum()) for _, labels in part)
         optimizer.zero_grad()
-        found = [sum_of_losses(model(inputs), labels) / count for inputs, labels in part]
-        for loss in found:
+        total = 0.0
+        for inputs, labels in part:
+            loss = sum_of_losses(model(inputs), labels) / count
             loss.backward()
+            total += loss.item()
         if len(part) == window:
             optimizer.step()
-            losses.append(sum(loss.item() for loss in found))
+            losses.append(total)
     return losses

@@ -40,11 +40,13 @@ def test_a_third_of_the_points_for_each_part_of_the_accumulation(judged):
         for start in range(0, len(batches), window):
             part = batches[start : start + window]
             optimizer.zero_grad()
-            found = [cross_entropy(model(x), y) / len(part) for x, y in part]
-            for loss in found:
+            total = 0.0
+            for x, y in part:
+                loss = cross_entropy(model(x), y) / len(part)
                 loss.backward()
+                total += loss.item()
             optimizer.step()
-            losses.append(sum(loss.item() for loss in found))
+            losses.append(total)
         return losses
 
     from torch.nn.functional import cross_entropy

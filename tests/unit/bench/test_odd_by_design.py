@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sqlite3
 import threading
 
@@ -70,8 +71,16 @@ def test_a_file_is_one_on_a_disk(tmp_path):
         found = [is_disk_file(one) for one in (path, str(path), file)]
     others = ["/proc/self/status", "/dev/urandom", str(tmp_path), "no such file", "\0", ""]
 
-    with path.open("ab") as log:
+    with path.open("ab") as log, path.open("rb+") as both:
         writes = is_disk_file(log)
+        kept = os.dup(2)
+        os.dup2(both.fileno(), 2)
+        try:
+            with open(2, "r+b", buffering=0, closefd=False) as error:
+                writes = writes or is_disk_file(error)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
     assert [True] * 3 == found
     assert not writes

@@ -94,7 +94,7 @@ def test_the_truth_waits_for_the_box_and_then_stands_beside_it(page: Page, boxes
     assert "you predicted 4 min" in page.outputs[0]["text/html"], "the notebook keeps it as text"
     assert {"text/plain": "", "text/html": ""} == page.outputs[1], "the box is gone"
     kept = json.loads((tmp_path / ".edl_labs" / "predictions.json").read_text())
-    assert {"pan": {"question": "Three slices take at least", "said": "4"}} == kept
+    assert {"pan: Three slices take at least": {"question": "Three slices take at least", "said": "4"}} == kept
 
 
 def test_a_prediction_is_found_after_a_restart_and_one_to_another_question_is_not(
@@ -185,7 +185,18 @@ def test_an_authors_slip_is_told() -> None:
         truth(toast=1.0)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"pan": 3}', '{"pan": {"question": "Q", "said": "soon"}}', "[" * 9000])
+def test_two_labs_in_a_folder_may_ask_under_one_name(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    predict("pan", "Three slices take at least", unit="min", mine=3)
+    restart(monkeypatch)
+    predict("pan", "The pan weighs", unit="kg", mine="2")
+    restart(monkeypatch)
+    predict("pan", "Three slices take at least", unit="min")
+    show_answer()
+
+    assert "you predicted 3 min" in page.outputs[-1]["text/html"]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"pan": 3}', '{"pan: Q": {"question": "Q", "said": "soon"}}', "[" * 9000])
 def test_a_file_that_anybody_wrote_is_no_prediction(text: str, page: Page, tmp_path: Path) -> None:
     (tmp_path / ".edl_labs").mkdir()
     (tmp_path / ".edl_labs" / "predictions.json").write_text(text)
@@ -204,6 +215,12 @@ TYPED = [
     *(("3·10^8", "calls", 3e8), ("3 x 10^8", "calls", 3e8), ("about 40 %", "%", 0.4), ("40", "%", 0.4)),
     *(("5x", "times", 5.0), ("5 times", "times", 5.0), ("~ 300 GFLOPS", "FLOP/s", 3e11), ("12 gb/s", "GB/s", 12e9)),
     *(("300 Gflop/s", "GFLOP/s", 3e11), ("4 KiB", "B", 4096.0), ("670 calls", "calls", 670.0)),
+    *(
+        ("500 mb/s", "MB/s", 5e8),
+        ("100 mflops", "MFLOP/s", 1e8),
+        ("250 mb", "MB", 2.5e8),
+        ("134 mib", "MB", 134 * 2.0**20),
+    ),
     *(("1 call", "calls", 1.0), ("2049", "1", 2049.0), ("-3", "tiles", -3.0), ("\u22123", "tiles", -3.0)),
 ]
 
@@ -229,4 +246,7 @@ def test_numbers_read_back_and_distances_in_words() -> None:
     assert ["right", "right within 5 %", "not so", "not so", "100 times too little", "20 % too little"] == [
         *(apart(3, 3), apart(3.1, 3), apart(0, 3), apart(-3, 3), apart(1, 100), apart(80, 100))
     ]
+    assert apart(1e-323, 1.34e8).endswith("too little")
+    with pytest.raises(UsageError, match="too large"):
+        typed_number("1e308 GB", "MB")
     assert ("right", "not so") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
