@@ -81,6 +81,9 @@ def examples(count):
     )
 
 
+# %%
+Progress("lab06_memory")
+
 # %% [markdown]
 # ## 1. A step that does not fit
 #
