@@ -101,13 +101,18 @@ class SideEffects:
     def _see(self, kind: str, text: str) -> None:
         self.seen.setdefault(kind, text)
 
+    def _see_own(self, kind: str) -> None:
+        """Note a kind that one of the functions timed here did in a line of its own, not in what it called."""
+        frame = _wanting(sys._getframe(2))
+        if frame is not None and frame.f_code in {function.__code__ for function in self.functions}:
+            self.own.add(kind)
+
     @contextmanager
     def _collections(self) -> Iterator[None]:
         def see(phase: str, info: dict[str, Any]) -> None:
             if not _by_torch():
                 self._see("housekeeping", "it calls gc.collect()")
-                if sys._getframe(1).f_code in {function.__code__ for function in self.functions}:
-                    self.own.add("housekeeping")
+                self._see_own("housekeeping")
 
         gc.callbacks.append(see)
         try:
@@ -119,6 +124,7 @@ class SideEffects:
         def through(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() == caller and (said := text(args)) and not _by_torch():
                 self._see(kind, said)
+                self._see_own(kind)
             return method(*args, **kwargs)
 
         return through
@@ -150,10 +156,15 @@ class SideEffects:
 
 def _by_torch() -> bool:
     """Whether torch itself does it: its compiler collects garbage and sets modes for the time of its own work."""
-    frame: types.FrameType | None = sys._getframe(2)
+    frame = _wanting(sys._getframe(2))
+    return frame is not None and "/torch/" in frame.f_code.co_filename.replace("\\", "/")
+
+
+def _wanting(frame: types.FrameType | None) -> types.FrameType | None:
+    """The frame that wants what is done: the first one outside of what stands between."""
     while frame is not None and frame.f_code.co_filename.replace("\\", "/").startswith(_BETWEEN):
         frame = frame.f_back
-    return frame is not None and "/torch/" in frame.f_code.co_filename.replace("\\", "/")
+    return frame
 
 
 # Frames of this part and of the standard library stand between what is called and who wants it.

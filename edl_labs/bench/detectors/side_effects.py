@@ -18,6 +18,7 @@ class _SideEffect(Detector):
     """Told from what calls did; what a first call does alone may be done once."""
 
     once_is_enough = False
+    own_line_is_enough = False  # where a call is too long for a second look
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -32,8 +33,11 @@ class _SideEffect(Detector):
         return seen if self.kind in effects.seen_before else ""
 
     def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
-        if not finished and self.look.calls == 1 and not self.once_is_enough:
-            self.look.off[self.kind] = TOO_LONG
+        if finished or self.look.calls > 1 or self.once_is_enough:
+            return ""
+        if self.own_line_is_enough and self.kind in self.look.effects.own:
+            return self._first
+        self.look.off[self.kind] = TOO_LONG
         return ""
 
 
@@ -54,15 +58,10 @@ class Housekeeping(_SideEffect):
     """The function collects garbage or empties an allocator's cache."""
 
     kind = "housekeeping"
+    own_line_is_enough = True
     what = "each call cleans up behind itself"
     why = "{detail}: that takes as long as the whole process has objects, and the next call pays for new memory"
     next = "take it out of the function; between measurements it does no harm"
-
-    def after_calls(self, call: Callable[[], object], *, finished: bool) -> str:
-        # In a large process a collection makes a call too long for a second look; the function's own line is enough.
-        if self.look.calls == 1 and self.kind in self.look.effects.own:
-            return self._first
-        return super().after_calls(call, finished=finished)
 
 
 class Prints(_SideEffect):
@@ -87,6 +86,7 @@ class Instrumented(_SideEffect):
     """A profiler, a tracer or a debugging mode is on while the clock runs."""
 
     kind = "instrumented"
+    own_line_is_enough = True
     what = "a tool that slows calls down is on while they are timed"
     why = "{detail}: it adds its own time to each operator or each line, more to small ones than to large ones"
     next = "time without it, and use it in a run of its own"

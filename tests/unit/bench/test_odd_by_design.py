@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 from scripted_clock import ScriptedClock
 
 from edl_labs.bench.detectors import Detection
@@ -128,7 +129,7 @@ def test_a_file_that_another_thread_opens_once_is_not_the_functions(tmp_path):
     assert [False, False, False, True, True] == found
 
 
-def test_a_collection_in_a_call_too_long_for_a_second_look_is_found_in_the_functions_own_line():
+def test_in_a_call_too_long_for_a_second_look_the_functions_own_line_is_enough():
     clock = ScriptedClock()
 
     def own():
@@ -139,13 +140,18 @@ def test_a_collection_in_a_call_too_long_for_a_second_look_is_found_in_the_funct
         clock.t += 10.0
         eval("gc.collect()")  # not a line of the function: what is loaded by a first call may clean up behind itself
 
+    def profiled():
+        clock.t += 10.0
+        with torch.autograd.profiler.profile():
+            pass
+
     found = []
-    for fn in (own, once_perhaps):
+    for fn in (own, profiled, once_perhaps):
         session = Detection(fn, feed=None, clock=clock, enabled=True, cold=False, budget_s=0.4)
         session.before()
         found.append([item.kind for item in session.so_far])
 
-    assert [["housekeeping"], []] == found
+    assert [["housekeeping"], ["instrumented"], []] == found
 
 
 @pytest.mark.parametrize("frozen", [False, True])
