@@ -6,7 +6,6 @@ import io
 import stat
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -45,10 +44,10 @@ def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYT
     """The files of a zip archive, one after the other. BadArchive before the first when any entry is not harmless."""
     try:
         archive = zipfile.ZipFile(source if isinstance(source, Path) else io.BytesIO(source))
-    except _UNPACKING_FAILS as error:
-        raise BadArchive(f"{name} is not a zip archive", why=str(error), next="download it again") from None
+    except Exception as error:
+        raise BadArchive(f"{name} is not a zip archive", why=_said(error), next="download it again") from None
     with archive:
-        infos = [info for info in archive.infolist() if not info.is_dir()]
+        infos = [info for info in archive.infolist() if not info.filename.endswith("/")]
         paths = _checked(infos, name, most_bytes)
         for info, path in zip(infos, paths, strict=True):
             if not _noise(path):
@@ -97,8 +96,10 @@ def _read_tar(data: bytes, name: str) -> Iterator[Entry]:
                 file = archive.extractfile(info)
                 if file is not None and not _noise(path):
                     yield Entry(path, file.read(), float(info.mtime))
-    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
-        raise BadArchive(f"{name} is not a tar archive", why=str(error), next="ask for the notebook itself") from None
+    except BadArchive:
+        raise
+    except Exception as error:
+        raise BadArchive(f"{name} is not a tar archive", why=_said(error), next="ask for the notebook itself") from None
 
 
 def _checked(infos: list[zipfile.ZipInfo], name: str, most_bytes: int) -> list[str]:
@@ -126,7 +127,9 @@ def _inside(path: str, archive: str) -> str:
     """The path with plain slashes; BadArchive when it leaves the folder."""
     plain = path.replace("\\", "/")
     parts = [part for part in plain.split("/") if part not in ("", ".")]
-    if plain.startswith("/") or ".." in parts or not parts or "\0" in plain or plain[1:2] == ":":
+    if not parts:
+        raise BadArchive(f"{archive} was refused", why="one of its entries has no name", next="download it again")
+    if plain.startswith("/") or ".." in parts or "\0" in plain or plain[1:2] == ":":
         raise BadArchive(
             f"{archive} was refused",
             why=f"its entry {path!r} would be written outside the archive's folder",
@@ -148,19 +151,17 @@ def _decoded(info: zipfile.ZipInfo) -> str:
     return info.filename
 
 
-# What zipfile raises on damaged bytes; names that claim to be UTF-8 and are not give a ValueError.
-_UNPACKING_FAILS = (
-    *(zipfile.BadZipFile, zlib.error, OSError, EOFError),
-    *(NotImplementedError, RuntimeError, ValueError),
-)
+def _said(error: Exception) -> str:
+    """What the standard library said of damaged bytes: it raises whatever its parts raise, from struct to lzma."""
+    return str(error) or type(error).__name__
 
 
 def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bytes:
     try:
         with archive.open(info) as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except _UNPACKING_FAILS as error:
-        raise BadArchive(f"{info.filename} in {name} is broken", why=str(error), next="download it again") from None
+    except Exception as error:
+        raise BadArchive(f"{info.filename} in {name} is broken", why=_said(error), next="download it again") from None
     if len(data) > MAX_FILE_BYTES:
         raise _too_large(f"{info.filename} in {name}")
     return data

@@ -67,6 +67,7 @@ def test_broken_archives_are_said(data: bytes) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300), st.integers(0, 200))
 @example(b"\x00\x08" + b"\x00" * 18 + b"\n", 47)  # a local name that claims to be UTF-8 and is not
+@example(bytes(16), 171)  # an entry without a name
 def test_damaged_archives_give_files_or_a_clear_line(junk: bytes, at: int) -> None:
     whole = packed({"a.ipynb": b"{}", "b/c.ipynb": b"x" * 300})
     try:
