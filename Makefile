@@ -55,7 +55,7 @@ test: checked ## Lint, types, generated files, tests (under 10 minutes)
 test-all: checked ## Everything: fuzzing, many seeds, wheels, browsers
 	@scripts/system_packages chromium npm postgresql
 	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
-	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800 --hypothesis-profile new_draws
 	@$(BIN)/edl-labs test --seeds 200
 
 test-install: setup ## Every lab from the plain student install: a fresh environment, the wheel and [lab] alone

@@ -8,11 +8,17 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from edl_labs.course.course_folder import without_grammars
 
 with without_grammars():  # four seconds for each process of the run
     import jsonschema  # noqa: F401  (imported here without them, it stays so)
+
+# The quick run draws the same everywhere, so that a change is judged by its own faults; `make test-all` draws anew.
+settings.register_profile("same_draws", derandomize=True, print_blob=True)
+settings.register_profile("new_draws", print_blob=True)
+settings.load_profile("same_draws")
 
 gc.disable()  # until all tests are collected: millions of objects, and none of them is let go
 
