@@ -49,9 +49,12 @@ class Forker:
         self._socket.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def fork(self, sources: Iterable[tuple[str, str]]) -> Worker:
-        """A worker that has run the shared cells and then `sources`; its `error` is of the first that failed."""
-        return _Forked(self, sources)
+    def fork(self, sources: Iterable[tuple[str, str]], *, timeout_s: float = 120.0) -> Worker:
+        """A worker that has run the shared cells and then `sources`; its `error` is of the first that failed.
+
+        ProbeDied where they take longer than `timeout_s`.
+        """
+        return _Forked(self, sources, timeout_s)
 
     @property
     def error(self) -> str | None:
@@ -92,8 +95,8 @@ class _Process:
 
 
 class _Forked(Worker):
-    def __init__(self, forker: Forker, sources: Iterable[tuple[str, str]]) -> None:
-        super().__init__(sources)
+    def __init__(self, forker: Forker, sources: Iterable[tuple[str, str]], timeout_s: float) -> None:
+        super().__init__(sources, timeout_s=timeout_s)
         self._forker = forker
 
     def _started(self) -> _Process:
