@@ -64,7 +64,7 @@ def outcome_html(outcome: Outcome) -> str:
     ]
     if outcome.state != "passed":
         rows += [
-            f'<div style="margin-top:.25em"><b>{word.capitalize()}</b> {_prose(getattr(outcome, word))}</div>'
+            f'<div style="margin-top:.25em"><b>{word.capitalize()}</b> {prose_html(getattr(outcome, word))}</div>'
             for word in ("what", "why", "next")
             if getattr(outcome, word)
         ]
@@ -100,7 +100,7 @@ class Hint:
         head += ", the last" if self.is_last else ""
         return (
             f'<div style="border-left:4px solid {NOTE};padding:.4em .8em;margin:.3em 0"><b>{head}</b> '
-            f"{_prose(self.text)}</div>"
+            f"{prose_html(self.text)}</div>"
         )
 
 
@@ -176,7 +176,7 @@ def _printed_title(outcome: Outcome) -> str:
     return "Your code printed" if outcome.case_index is None else "Your code printed in this case"
 
 
-def _prose(text: str) -> str:
+def prose_html(text: str) -> str:
     """Text with `code` between backticks set as code."""
     parts = escape(text).split("`")
     if len(parts) % 2 == 0:

@@ -22,6 +22,7 @@ from html import escape
 from typing import Any
 
 from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
+from edl_labs.checks.outcome_display import prose_html
 from edl_labs.errors import UsageError
 from edl_labs.palette import GOOD, IDLE, NOTE
 from edl_labs.ui.number_entry import apart, example, number_text, typed_number
@@ -149,7 +150,7 @@ class _Answer:
 
     def html(self) -> str:
         """All of it, or a place that says what to do first; what is hidden opens without a kernel too."""
-        lines = "".join(f"<div>{escape(line)}</div>" for line in self.lines())
+        lines = "".join(f"<div>{prose_html(line)}</div>" for line in self.lines())
         printed = f'<pre style="margin:.2em 0">{escape(self.printed)}</pre>' if self.printed else ""
         if not self.missing:
             return f'<div {_BOX.format(GOOD)}><div role="status" style="font-weight:600">{lines}</div>{printed}</div>'
@@ -159,7 +160,7 @@ class _Answer:
 
 
 def _listed(answer: _Answer) -> str:
-    return "; ".join(f"<i>{escape(text)} …</i>" for text in answer.missing)
+    return "; ".join(f"<i>{prose_html(text)} …</i>" for text in answer.missing)
 
 
 def _question(name: str) -> _Question:
@@ -206,9 +207,8 @@ def _asked_bundle(asked: _Question, problem: str = "") -> dict[str, Any]:
     said = _SAID.get(asked.name)
     state = f"you predicted {asked.shown(said)}" if said is not None else "not predicted yet"
     sign, colour = ("✓", GOOD) if said is not None else ("○", NOTE)
-    rows = [
-        f"<b>{'Your prediction' if said is not None else 'Predict'}.</b> {escape(asked.text)} … {sign} {escape(state)}"
-    ]
+    head = "Your prediction" if said is not None else "Predict"
+    rows = [f"<b>{head}.</b> {prose_html(asked.text)} … {sign} {escape(state)}"]
     rows += [f'<div role="alert">{escape(problem)}</div>'] if problem else []
     text = f"{sign} {asked.text} … {state}" + (f"\n  {problem}" if problem else "")
     return _bundle(text, f"<div {_BOX.format(colour)}>{''.join(rows)}</div>")
@@ -264,7 +264,7 @@ def _line(ipywidgets: Any, asked: _Question, take: Any) -> Any:
         value=_SAID.get(asked.name, ""),
         description="I predict",
         placeholder=f"{example(asked.unit)}, then Enter" if asked.unit else "in a few words, then Enter",
-        tooltip=f"{asked.text} …",
+        tooltip=f"{asked.text} …".replace("`", ""),
         continuous_update=False,
         layout={"width": "26em" if asked.unit else "44em", "max_width": "100%"},
     )
@@ -274,7 +274,9 @@ def _line(ipywidgets: Any, asked: _Question, take: Any) -> Any:
 
 def _choice(ipywidgets: Any, asked: _Question, take: Any) -> Any:
     buttons = [
-        ipywidgets.Button(description=choice, tooltip=f"{asked.text} … {choice}", layout={"width": "auto"})
+        ipywidgets.Button(
+            description=choice, tooltip=f"{asked.text} … {choice}".replace("`", ""), layout={"width": "auto"}
+        )
         for choice in asked.choices
     ]
     for button in buttons:

@@ -127,6 +127,17 @@ def test_what_cannot_be_read_is_told_in_the_box_which_stays(page: Page, boxes: l
     assert "you predicted 3.5 min" in page.html
 
 
+def test_code_in_a_question_is_set_as_code_and_nothing_else_is_markup(page: Page, boxes: list[Any]) -> None:
+    predict("pan", "`sum` of <b> takes", unit="min")
+    show_answer()
+
+    assert 2 == page.html.count("<code>sum</code> of &lt;b&gt; takes")
+    boxes[0].children[0].value = "4"
+    assert "<code>sum</code> of &lt;b&gt; takes … 3 min" in page.outputs[-1]["text/html"]
+    assert "`" not in page.html
+    assert "sum of <b> takes …" == boxes[0].children[0].tooltip
+
+
 def test_a_choice_is_one_press_and_words_need_no_truth(page: Page, boxes: list[Any]) -> None:
     predict("faster", "Faster is", choices=("the loop", "sum"))
     predict("why", "The reason is")
