@@ -26,6 +26,10 @@ _SPELT = {
     **dict.fromkeys(("percent", "per cent", "pct"), "%"),
     **dict.fromkeys(("x", "×", "time", "fold", "-fold", "times as long", "times faster", "times as fast"), "times"),
 }
+# Bits in a second: a small b after a prefix as it is written, and bps however that is. "mb/s" is nobody's millibit.
+_BITS = re.compile(
+    r"(?P<prefix>(?:[kKMGTPE]i?)?)b(?:/s(?:ec)?|ps)|(?P<any>(?:[kmgtpeKMGTPE]i?)?)b(?:ps|its?(?:/s(?:ec)?|ps))"
+)
 _SIGN = r"(?P<sign>[-+−]?)"
 _GROUPING = "_'’ \u00a0\u2009\u202f"  # what people put between thousands, beside commas
 _DIGITS = rf"(?:\d[\d,.{_GROUPING}]*|\.\d+)"
@@ -46,6 +50,8 @@ def typed_number(text: str, unit: str) -> float:
 
     >>> typed_number("3 ms", "µs"), typed_number("50", "s"), typed_number("1,000", "calls"), typed_number("40", "%")
     (0.003, 50.0, 1000.0, 0.4)
+    >>> typed_number("1 GB/s", "GB/s"), typed_number("1 Gb/s", "GB/s"), typed_number("8 Gbit/s", "GB/s")
+    (1000000000.0, 125000000.0, 1000000000.0)
     """
     found = _NUMBER.fullmatch(text.strip())
     try:
@@ -131,7 +137,7 @@ def _factor(unit: str) -> tuple[str, float]:
         return "%", 0.01
     for base in _BASES:
         prefix = unit[: -len(base)]
-        # Nobody means a thousandth of a byte: "mb/s" is read as MB/s further on.
+        # Nobody means a thousandth of a byte: "mb/s" is read as MB/s further on, "Mb/s" as bits.
         if unit.endswith(base) and prefix in _PREFIXES and (base == "s" or _PREFIXES[prefix] >= 1):
             return base, _PREFIXES[prefix]
     return unit, 1.0
@@ -140,6 +146,9 @@ def _factor(unit: str) -> tuple[str, float]:
 def _converted(named: str, unit: str) -> float:
     """The factor of the unit that was typed; UsageError where it does not measure what is asked for."""
     kind, _ = _factor(unit)
+    if (bits := _BITS.fullmatch(named)) and kind in ("B/s", "bit/s"):
+        prefix = bits["prefix"] or bits["any"] or ""
+        return _PREFIXES[prefix[:1].upper() + prefix[1:]] / (8 if kind == "B/s" else 1)
     for spelling in (named, _SPELT.get(named.lower(), named), *_other_cases(named)):
         if _factor(spelling)[0] == kind:
             return _factor(spelling)[1]
