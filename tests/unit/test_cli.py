@@ -75,6 +75,7 @@ def test_every_verb_has_json(verb: str) -> None:
     ("arguments", "said"),
     [
         (["nonsense"], "No such command"),
+        (["tset"], "Did you mean 'test'?"),
         (["build"], "this is not a course"),
         (["test"], "this is not a course"),
         (["edit", "lab01_gpu_basics"], "this is not a course"),
