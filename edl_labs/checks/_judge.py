@@ -217,8 +217,8 @@ def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Out
         return Outcome(
             *(exercise.name, exercise.lab, "not attempted", 0.0, points),
             what=f"there is no {last['missing']!s} in this notebook yet",
-            why="the cell that defines it has not run, or it defines another name",
-            next="run the cell above, keep the name it gives, then check again",
+            why="the cell that defines it has not run since the kernel was started, or it defines another name",
+            next="run the cells above (Run, Run All Above Selected Cell), keep the name given there, then check again",
         )
     return None
 

@@ -1,11 +1,13 @@
-"""Which cell of a lab defines a name: a cell that has not run is no mistake of the code that needs it."""
+"""Which cell of a lab defines a name: a cell that has not run is no mistake of the code that needs it, and says so."""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import difflib
 import json
 import symtable
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from edl_labs.checks.lab_facts import lab_of
 from edl_labs.errors import EdlError
 
 RUN_ABOVE = "run the cells above (Run, Run All Above Selected Cell), then this one again"
+_TOLD: dict[int, str] = {}  # by shell: the lab that its notebook is
 
 
 def missing_name(error: NameError, exercise: str) -> str | None:
@@ -23,10 +26,51 @@ def missing_name(error: NameError, exercise: str) -> str | None:
     if isinstance(error, UnboundLocalError) or not name:
         return None
     try:
-        cell = defining_cell(lab_of(exercise).lab, name)
+        return needs_cell_above(name, lab_of(exercise).lab) or None
     except EdlError:
         return None
-    return f"This cell needs {name}, which {cell} defines and which is not there now: {RUN_ABOVE}." if cell else None
+
+
+def needs_cell_above(name: str, lab: str) -> str:
+    """One line for a name that is not there and that a cell of the lab defines; empty where none of them does."""
+    cell = defining_cell(lab, name)
+    return f"This cell needs {name}, which {cell} defines and which is not there now: {RUN_ABOVE}." if cell else ""
+
+
+def tell_missing_names(lab: str) -> None:
+    """From now on, a cell of this notebook that ends with a NameError is followed by a line that says what to do.
+
+    It changes nothing else of how cells run; outside a notebook it does nothing.
+    """
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    if shell is None:
+        return
+    is_new = id(shell) not in _TOLD
+    _TOLD[id(shell)] = lab
+    if is_new:
+        shell.events.register("post_run_cell", lambda result: _tell(result, shell))
+
+
+def _tell(result: Any, shell: Any) -> None:
+    error = getattr(result, "error_in_exec", None)
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError) and error.name:
+        line = about_name(error.name, _TOLD[id(shell)], known=shell.user_ns)
+        print(line, end="\n" if line else "")
+
+
+def about_name(name: str, lab: str, *, known: Iterable[str]) -> str:
+    """One line about a name that a cell of a lab needs and that is not among the `known`; empty where there is none.
+
+    >>> about_name("hnit", "", known=["hint", "check"])
+    'There is no hnit; did you mean hint?'
+    """
+    if above := needs_cell_above(name, lab):
+        return above
+    public = [one for one in known if not one.startswith("_")]
+    near = difflib.get_close_matches(name, [*public, *dir(builtins)], n=1)
+    return f"There is no {name}; did you mean {near[0]}?" if near else ""
 
 
 def defining_cell(lab: str, name: str) -> str:

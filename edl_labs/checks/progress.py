@@ -8,6 +8,7 @@ from typing import Any
 from edl_labs.checks import progress_map
 from edl_labs.checks._judge import STATES, Outcome
 from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
+from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts, facts
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
@@ -17,7 +18,14 @@ _MAPS_KEPT = 4  # two stand in a lab; who runs their cells again leaves older on
 
 
 def remember(outcome: Outcome) -> None:
-    """Keep an outcome as the latest of its exercise: in this process, and in a notebook beside it for the next one."""
+    """Keep an outcome as the latest of its exercise: in this process, and in a notebook beside it for the next one.
+
+    Where a restarted kernel has not run the exercise's cells yet, what an earlier kernel said of it stays.
+    """
+    if outcome.lab and is_notebook():
+        tell_missing_names(outcome.lab)
+        if outcome.state == "not attempted" and (outcome.lab, outcome.name) not in _LATEST and _is_kept(outcome):
+            return
     _LATEST.pop((outcome.lab, outcome.name), None)
     _LATEST[outcome.lab, outcome.name] = outcome
     if outcome.lab and is_notebook():
@@ -34,6 +42,11 @@ def _write_beside(outcome: Outcome) -> None:
     """What a restarted kernel shows as earned before it."""
     earlier = {name: told for name, told in read_beside(outcome.lab).items() if _is_outcome(told)}
     write_beside(outcome.lab, {**earlier, outcome.name: [outcome.state, outcome.points, outcome.max_points]})
+
+
+def _is_kept(outcome: Outcome) -> bool:
+    known = facts(outcome.lab).exercise(outcome.name)
+    return _before_restart(known, outcome.lab, read_beside(outcome.lab)) is not None
 
 
 def _before_restart(known: ExerciseFacts, lab: str, kept: dict[str, Any]) -> Outcome | None:
@@ -119,5 +132,6 @@ class Progress:
             return
         from IPython.display import display
 
+        tell_missing_names(self.lab)
         handle = display(self._repr_mimebundle_(), raw=True, display_id=True)
         _MAPS[self.lab] = [*_MAPS.get(self.lab, []), handle][-_MAPS_KEPT:]

@@ -15,6 +15,7 @@ import pytest
 from edl_labs import Progress, case, check, hint
 from edl_labs.checks import _check, progress
 from edl_labs.checks.evidence_form import yours
+from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
@@ -413,6 +414,60 @@ def test_points_survive_a_restart_and_say_so(monkeypatch: pytest.MonkeyPatch) ->
     assert "Numbers so far: 2 / 6 points, 2 of them before the restart" in score._repr_mimebundle_()["text/html"]
     check("double", {"double": lambda x: 0})
     assert 0.0 == Progress(course.LAB).points
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_check_before_the_cells_above_have_run_again_takes_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    check("double", {"double": lambda x: 2 * x})
+    monkeypatch.setattr(progress, "_LATEST", {})  # the kernel starts again
+
+    score = check("double", {})
+
+    assert "2 / 6 points, 2 of them before the restart" in score._repr_mimebundle_()["text/html"]
+    assert "has not run since the kernel was started" in score.outcome.why
+    assert score.outcome.next.startswith("run the cells above (Run, Run All Above Selected Cell)")
+    check("double", {"double": lambda x: x})
+    assert 0.0 == Progress(course.LAB).points, "what is wrong now counts, whatever was right before"
+    check("double", {})
+    assert "not attempted)" in str(Progress(course.LAB))
+
+
+class Shell:
+    """As much of IPython's shell as a line under a traceback needs."""
+
+    def __init__(self, **names: Any) -> None:
+        self.user_ns, self.after, self.events = names, [], self
+
+    def register(self, event: str, call: Any) -> None:
+        assert "post_run_cell" == event
+        self.after.append(call)
+
+    def run(self, code: str) -> None:
+        error = None
+        try:
+            exec(code, self.user_ns)
+        except Exception as raised:
+            error = raised
+        for call in self.after:
+            call(SimpleNamespace(error_in_exec=error))
+
+
+def test_a_name_that_is_not_there_is_followed_by_what_to_do(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.delenv("EDL_LABS_EXERCISES")
+    shell = Shell(hint=hint, check=check)
+    monkeypatch.setattr("IPython.get_ipython", lambda: shell)
+    tell_missing_names(course.LAB)
+    tell_missing_names("lab01_gpu_basics")
+
+    said = []
+    for code in ("hnit('double')", "chekc('double')", "print(launches)", "zzyzx", "1 / 0", "hint"):
+        shell.run(code)
+        said.append(capsys.readouterr().out)
+
+    assert ["There is no hnit; did you mean hint?\n", "There is no chekc; did you mean check?\n"] == said[:2]
+    assert said[2].startswith("This cell needs launches, which an earlier cell (it begins with `launches = 1000`)")
+    assert said[2].endswith("run the cells above (Run, Run All Above Selected Cell), then this one again.\n")
+    assert ["", "", ""] == said[3:]
 
 
 @pytest.mark.usefixtures("notebook")
