@@ -967,6 +967,10 @@ with once_written("transfer_overlap"):
 # you mean. Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are as
 # long as a chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes the
 # slowest of the four.
+#
+# Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
+# three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave.
+# A kernel that fills the chip by itself gains nothing from a second stream.
 
 # %% [markdown]
 # ## Where you are

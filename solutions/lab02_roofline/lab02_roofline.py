@@ -401,9 +401,15 @@ legend = axes.legend(frameon=False)
 # results do, and the intensity tends to N / 4. So *not every layer can be saved by a batch*, and the narrow ones are
 # the first to go: that is why fusing them matters.
 #
-# Throughput is not the aim, though: a larger batch always shows more of it. The aim is the *experiment*, deck [004]'s
-# wall time, which "falls, then rises again with M". Suppose that a model must see 1 + M / 200 times as many examples
-# when its batch is M (a small batch gets more out of each). **Predict** the best M for N = 1024.
+# Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
+# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). Its
+# ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the ceiling.
+#
+# Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
+# research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
+# Three things can make it shorter: other software, other hardware, another model. Suppose that a model must see 1 + M /
+# 200 times as many examples when its batch is M (a small batch gets more out of each). **Predict** the best M for N =
+# 1024.
 
 # %%
 predict("best_batch", "The experiment is shortest with a batch of", unit="examples")

@@ -1028,8 +1028,9 @@ with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
 # in fp16. PyTorch's autocast keeps no short copy at all: it casts weights when an operator needs them and drops the
 # copies after the backward pass, so 16 are resident and up to 2 come and go. No *mixed* version makes the model's state
-# smaller; bf16 for everything halves it, at the price that section 3 showed. What shrinks in every version are the
-# activations, and those you can count on any machine:
+# smaller; bf16 for everything halves it, at the price that section 3 showed. Deck [000]'s gradients of two bytes save
+# something else: GPUs that train together sum them over the network in each step, 14 GB instead of 28 for 7 billion
+# parameters. What shrinks in every version are the activations, and those you can count on any machine:
 
 # %%
 from edl_labs.numerics import saved_activations
@@ -1047,6 +1048,7 @@ print("autocast:", short)
 # %% [markdown]
 # ## 10. Shapes that tensor cores like
 #
+# "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
 # The tables of decks [000] and [002] are one rule each: with older libraries, rows must be whole multiples of **16
 # bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
 # of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a

@@ -10,6 +10,7 @@ import pytest
 
 from edl_labs.hardware import accelerator, flop_rate
 from edl_labs.units import percent, seconds
+from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab01_gpu_basics" / "lab01_gpu_basics.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
@@ -123,3 +124,19 @@ def test_a_petabyte_over_sata_takes_nineteen_days():
 def test_a_pebibyte_is_an_eighth_more_than_a_petabyte():
     assert "12.6 %" == percent(2**50 / 1e15 - 1)
     assert [] == says("1 PiB is 12.6 % more than 1 PB")
+
+
+def test_three_kernels_that_fill_a_third_of_the_chip_take_one_wave_in_three_streams():
+    """Deck [001]: a serial and a concurrent model."""
+    block_s, waves = 1e-3, []
+    for streams in (1, 3):
+        gpu = VirtualGPU(VirtualMachine.of("A100").warm())
+        lanes = [gpu.Stream() for _ in range(streams)]
+        for kernel in range(3):
+            gpu.launch("third", duration_s=block_s, blocks=36, stream=lanes[kernel % streams])
+        gpu.synchronize()
+        waves.append(round(gpu.timeline.makespan_s / block_s))
+
+    assert [3, 1] == waves
+    assert 108 == 3 * 36
+    assert [] == says("three waves in one stream", "in three streams their 108 blocks fill one wave")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.hardware import accelerator
 from edl_labs.roofline import Machine, attainable_flop_per_s, bound, diagnose, gemm, network, work
 from edl_labs.units import percent
 
@@ -364,3 +365,25 @@ def test_a_second_rail_and_a_slower_node_each_take_strong_scaling_to_thirteen(la
 
     assert ("strong", nodes) == lab["plan"](job | {"least_efficiency": 0.7}, cluster)
     assert [] == says("scaling from seven nodes to thirteen", "can share with thirteen, too")
+
+
+def test_a_batch_of_128_reaches_most_of_an_a100_and_not_all_of_it():
+    """Deck [002]'s guideline is for the A100 of 80 GB; a layer's intensity tends to its batch as it gets wider."""
+    chip = accelerator("A100-80GB")
+    ridge = chip.peak_flop_per_s("fp16") / chip.memory_bandwidth_byte_per_s
+    batch = int(quotation("002_guideline", r"greater than (\d+)"))
+    wide = work.gemm(batch, 1 << 24, 1 << 24, dtype="fp16")
+
+    assert (153, 128) == (round(ridge), batch)
+    assert pytest.approx(128, rel=1e-3) == wide.total_flops / wide.moved_bytes
+    assert "84 %" == percent(batch / ridge, digits=2)
+    assert ("64", "256") == quotation("002_guideline", r"at least (\d+) and ideally (\d+)")
+    assert [] == says(
+        '"at least 64 and ideally 256"', "ridge in fp16 is 153 FLOP/B", "has only 128: 84 % of the ceiling"
+    )
+
+
+def test_the_cycle_time_argument_has_three_levers():
+    assert ["software", "hardware", "model"] == quotations("004_cycle_time", r"Change the (\w+)")
+    assert [] == says("argues with the *cycle time*: research is guided exploration")
+    assert [] == says("other software, other hardware, another model")

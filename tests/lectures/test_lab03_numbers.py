@@ -183,3 +183,14 @@ def test_the_decks_pattern_misses_hoppers_kernels():
 
     assert [True, False] == [bool(deck.search(name)) for name in names]
     assert all(tensor_core_kernel(name) for name in names)
+
+
+def test_gradients_of_two_bytes_halve_what_the_network_sums():
+    assert ("14 GB", "28 GB") == tuple(byte_count(size * 7e9) for size in (2, 4))
+    assert [] == says("in each step, 14 GB instead of 28 for 7 billion parameters")
+
+
+def test_the_deck_leaves_tensor_cores_to_the_library():
+    said = quotation("000_tensor_cores", r"- (.*)")
+
+    assert [] == says(f'"{said}", says deck [000] of tensor cores')

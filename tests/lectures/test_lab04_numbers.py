@@ -11,7 +11,7 @@ from edl_labs.pipeline import fault_of_times, pad_collate, waste
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import HDD, NVME, LoaderMachine, VirtualWorkers
 
-from .decks import quotation
+from .decks import quotation, quotations
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab04_data_pipelines" / "lab04_data_pipelines.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
@@ -109,3 +109,12 @@ def test_the_loader_must_be_faster_than_the_step():
 def test_the_storys_step_makes_sixteen_hundred_samples_a_second():
     assert 1600 == 8 / 5e-3
     assert [] == says("a device 5 ms for a batch of 8")
+
+
+def test_three_options_of_the_deck_are_inputs_of_the_workers_bounds():
+    cores, cpu_s, elsewhere_s, step_s = 8, 40e-3, 30e-3, 4e-3
+
+    assert (200, 800, 250) == (round(cores / cpu_s), round(cores / (cpu_s - elsewhere_s)), round(1 / step_s))
+    assert ["I/O", "data augmentation"] == quotations("003_options", r"- move (.*) to separate")
+    assert [] == says("With 30 of the 40 ms elsewhere, the cores allow 800 batches/s and the step's 250 are the limit")
+    assert [] == says("| use RDMA |", "| move I/O to a separate node |")

@@ -172,3 +172,13 @@ def test_nvprofs_four_rows_are_device_time_and_its_mean_describes_nothing():
     assert "12.69" == f"{1e3 * float(copies_ms) / int(calls):.2f}"
     assert "2.2" == f"{others_us:.1f}"
     assert [] == says("add up to 1256.4 ms", "a mean of 12.69 µs", "a thousand small ones of about 2.2 µs")
+
+
+def test_the_decks_max_pool_takes_longer_than_its_convolutions():
+    rows = quotations("003_profile", r"(?m)^(\w+)\t([\d.]+)us\t")
+    pool_us = next(float(spent) for name, spent in rows if name == "max_pool2d_with_indices")
+    convolutions_us = [float(spent) for name, spent in rows if name == "conv2d"]
+
+    assert (2, "1.8") == (len(convolutions_us), f"{pool_us / sum(convolutions_us):.1f}")
+    assert "28 837.682" == f"{pool_us:_.3f}".replace("_", " ")
+    assert [] == says("`max_pool2d_with_indices`, 28 837.682 µs", "1.8 times as long as the table's two convolutions")
