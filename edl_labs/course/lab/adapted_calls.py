@@ -252,14 +252,18 @@ def _searched_from(
     if child == 0:
         try:
             os.close(reading)
+            os.setsid()  # loaders that a function starts are of its group, and end with it
             with os.fdopen(writing, "w") as pipe:
                 _try_each(start, paths, records, pipe)
         finally:
             os._exit(0)
     os.close(writing)
     at, text = start, b""
+    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else reading  # what it started may hold its pipe
     try:
-        while select.select([reading], [], [], _FUNCTION_S)[0] and (piece := os.read(reading, 1 << 16)):
+        while reading in select.select([reading, ended], [], [], _FUNCTION_S)[0]:
+            if not (piece := os.read(reading, 1 << 16)):
+                break
             *lines, text = (text + piece).split(b"\n")
             for line in map(json.loads, lines):
                 at = line["at"]
@@ -268,9 +272,11 @@ def _searched_from(
             if time.monotonic() > end_s:
                 return at
     finally:
-        os.close(reading)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
+        for handle in {reading, ended}:
+            os.close(handle)
+        for end in (os.killpg, os.kill):  # the group is not there before the child's first line
+            with contextlib.suppress(ProcessLookupError):
+                end(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return at + 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,29 @@ def test_a_function_that_ends_its_process_costs_the_others_nothing(course: Cours
     found = found_for(course, "math.sqrt(duration_s)", ["os.abort", "os._exit", "math.sqrt"])
 
     assert ["math.sqrt"] == [path for path, _ in found]
+
+
+def test_a_process_that_a_function_leaves_behind_is_ended_and_nobody_waits_for_it(
+    course: Course, tmp_path, monkeypatch
+):
+    left = tmp_path / "left"
+    code = f"""
+import os, time
+
+def leaves(duration_s):
+    child = os.fork()
+    if child == 0:
+        time.sleep(600)
+    open({str(left)!r}, "w").write(str(child))
+"""
+    (tmp_path / "leaving.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    found = found_for(course, "math.sqrt(duration_s)", ["leaving.leaves", "os.abort", "math.sqrt"])
+
+    assert ["math.sqrt"] == [path for path, _ in found]
+    state = Path(f"/proc/{left.read_text()}/stat")
+    assert not state.exists() or " Z " in state.read_text()
 
 
 def test_what_was_left_when_the_time_was_up_is_no_proof(monkeypatch):
