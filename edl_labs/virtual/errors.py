@@ -41,3 +41,7 @@ class VirtualWorkersError(EdlError):
 
 class VirtualMemoryError(EdlError):
     """A step asks a VirtualTape or a VirtualAllocator for what is not there, or for memory that no device has."""
+
+
+class VirtualClusterError(EdlError):
+    """A program asks a VirtualCluster for what no cluster could do, or would answer with an error."""

@@ -1,0 +1,38 @@
+"""VirtualCluster: many ranks on virtual time; torch.distributed's calls recorded as plain data and replayed."""
+
+from __future__ import annotations
+
+from edl_labs.virtual.cluster._replay_cluster import ClusterReplay, LinkUse, VirtualCluster, replay_cluster
+from edl_labs.virtual.cluster.cluster_contents import ClusterPart, ClusterTerm
+from edl_labs.virtual.cluster.cluster_hangs import ClusterWait, Hang
+from edl_labs.virtual.cluster.cluster_machine import ClusterMachine, Faults, LinkLevel
+from edl_labs.virtual.cluster.cluster_races import ClusterRace
+from edl_labs.virtual.cluster.cluster_timeline import ClusterSpan, ClusterTimeline
+from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
+from edl_labs.virtual.cluster.rank import ClusterGroup, Rank, Work
+from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
+
+__all__ = [
+    "ClusterEvent",
+    "ClusterGroup",
+    "ClusterMachine",
+    "ClusterPart",
+    "ClusterRace",
+    "ClusterReplay",
+    "ClusterSpan",
+    "ClusterStream",
+    "ClusterTerm",
+    "ClusterTimeline",
+    "ClusterWait",
+    "CollectiveCosts",
+    "CollectivePlan",
+    "Faults",
+    "Hang",
+    "LinkLevel",
+    "LinkUse",
+    "Rank",
+    "RankTensor",
+    "VirtualCluster",
+    "Work",
+    "replay_cluster",
+]

@@ -1,0 +1,216 @@
+"""VirtualCluster: programs recorded rank by rank, and replayed: matching, contents, races, bytes, memory, time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from edl_labs.units import byte_count, seconds
+from edl_labs.values import Value
+from edl_labs.virtual.cluster.cluster_contents import ClusterContents, ClusterPart
+from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
+from edl_labs.virtual.cluster.cluster_graph import MAX_CLUSTER_REPLAYED, ClusterGraph
+from edl_labs.virtual.cluster.cluster_hangs import Hang, find_hang
+from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine, Faults, cluster_machine
+from edl_labs.virtual.cluster.cluster_races import ClusterRace, rank_races
+from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline, cluster_timeline
+from edl_labs.virtual.cluster.rank import Rank
+from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
+from edl_labs.virtual.recorded import Entry
+
+ClusterProgram = list[list[Entry]]
+
+
+@dataclass(frozen=True, repr=False)
+class LinkUse(Value):
+    """What one port of a level sent, and how long it was busy; `port` counts groups of ranks that share one."""
+
+    level: str
+    port: int
+    sent_bytes: float
+    busy_s: float
+
+
+@dataclass(frozen=True, repr=False)
+class ClusterReplay(Value):
+    """What the programs of all ranks did, from their operations alone.
+
+    `counts` is by kind of call over all ranks, `sent_bytes` by level of links, `peak_bytes` by rank: of device tensors,
+    in the order of calls, as a caching allocator counts them. `makespan_s` is inf where the program hangs.
+    """
+
+    DERIVED = ("finished",)
+    OMITTED = ("programs", "engine")
+
+    ranks: int
+    operations: int
+    makespan_s: float
+    hang: Hang | None
+    counts: Mapping[str, int]
+    sent_bytes: Mapping[str, float]
+    links: tuple[LinkUse, ...]
+    peak_bytes: tuple[int, ...]
+    compute_s: tuple[float, ...]
+    algorithms: Mapping[str, int]
+    programs: ClusterProgram = field(default_factory=list, repr=False, compare=False)
+    engine: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every rank comes to its end."""
+        return self.hang is None
+
+    def require_finished(self) -> ClusterReplay:
+        """The replay itself; VirtualClusterError with who waits for whom where the program hangs."""
+        if self.hang is None:
+            return self
+        raise VirtualClusterError(self.hang.what, why=self.hang.why, next=self.hang.next)
+
+    @cached_property
+    def timeline(self) -> ClusterTimeline:
+        """What ran when on every rank, until the end or the hang."""
+        return cluster_timeline(self.engine)
+
+    @cached_property
+    def races(self) -> tuple[ClusterRace, ...]:
+        """Pairs of operations of a rank that touch the same elements, one writing, without an order between them."""
+        sides = self.engine.graph.sides
+        found = (rank_races(side.rank, self.programs[side.rank], side.tensors) for side in sides)
+        return tuple(race for races in found for race in races)
+
+    @cached_property
+    def _contents(self) -> ClusterContents:
+        return ClusterContents(self.engine)
+
+    def contents(self, rank: int, tensor: int | str) -> tuple[ClusterPart, ...]:
+        """What a tensor of a rank holds in the end: which rank's data, from which element, how often.
+
+        Operations are followed in the order in which they happened, which is sure where there are no races.
+        """
+        return self._contents.of(rank, tensor)
+
+    def __str__(self) -> str:
+        if self.hang is not None:
+            return str(self.hang)
+        sent = ", ".join(f"{byte_count(size)} over {level}" for level, size in self.sent_bytes.items() if size)
+        peak = byte_count(max(self.peak_bytes))
+        return f"{self.ranks} ranks: {seconds(self.makespan_s)}, {sent or 'nothing sent'}, {peak} at a rank's peak"
+
+
+class VirtualCluster:
+    """Ranks with a GPU each, and links between them, on virtual time: programs of torch.distributed's calls, exactly.
+
+    `run(program)` calls `program(dist)` once for each rank, one after the other, and replays what they recorded. No
+    data moves: a tensor is its size, and what is in it is known by its origin.
+
+    >>> def program(dist):
+    ...     gradient = dist.tensor(1_000_000, name="gradient")
+    ...     dist.all_reduce(gradient, algorithm="ring")
+    >>> replay = VirtualCluster.flat(4, alpha_s=20e-6, byte_per_s=6e9).run(program)
+    >>> replay.makespan_s, replay.sent_bytes
+    (0.00112, {'link': 24000000.0})
+    >>> replay.contents(3, "gradient")[0].ranks
+    {0: 1.0, 1: 1.0, 2: 1.0, 3: 1.0}
+    """
+
+    def __init__(self, machine: str | ClusterMachine | Mapping[str, Any], **overrides: Any) -> None:
+        self.machine = cluster_machine(machine, **overrides)
+
+    @classmethod
+    def of(cls, key: str, *, nodes: int = 1, **options: Any) -> VirtualCluster:
+        """A cluster of nodes of the hardware table: `VirtualCluster.of("8xH100", nodes=2)`."""
+        return cls(ClusterMachine.of(key, nodes=nodes, **options))
+
+    @classmethod
+    def flat(cls, ranks: int, **options: Any) -> VirtualCluster:
+        """`ranks` GPUs joined by equal links: `VirtualCluster.flat(8, alpha_s=20e-6, byte_per_s=6e9)`."""
+        return cls(ClusterMachine.flat(ranks, **options))
+
+    def record(self, program: Callable[..., Any], *arguments: Any) -> ClusterProgram:
+        """What `program(dist, *arguments)` issues on each rank, as plain data: evidence to replay."""
+        recorded = []
+        for number in range(self.machine.ranks):
+            rank = Rank(number, self.machine)
+            program(rank, *arguments)
+            recorded.append(rank.program)
+        return recorded
+
+    def run(self, program: Callable[..., Any], *arguments: Any, faults: Faults | None = None) -> ClusterReplay:
+        """Record a program on every rank and replay it."""
+        return replay_cluster(self.record(program, *arguments), self.machine, faults=faults)
+
+    def replay(self, programs: object, *, faults: Faults | None = None) -> ClusterReplay:
+        """Replay recorded programs on this cluster."""
+        return replay_cluster(programs, self.machine, faults=faults)
+
+
+def replay_cluster(
+    programs: object,
+    machine: str | ClusterMachine | Mapping[str, Any],
+    *,
+    faults: Faults | None = None,
+    max_operations: int = MAX_CLUSTER_REPLAYED,
+) -> ClusterReplay:
+    """Play the recorded programs of all ranks on a cluster.
+
+    A program that hangs gives a replay whose `hang` says who waits for whom. ReplayError where `programs` is not a
+    list of one program a rank, or does what no rank can: never anything else, whatever it is.
+    """
+    built = cluster_machine(machine)
+    if type(programs) is not list or len(programs) != built.ranks:
+        found = f"{len(programs)} programs" if type(programs) is list else shown(programs)
+        raise ReplayError(
+            f"{found} for a cluster of {built.ranks} ranks",
+            why="each rank has one program, a list of its operations",
+            next="return what cluster.record(program) gave",
+        )
+    wrong = faults or Faults()
+    graph = ClusterGraph(built)
+    graph.read(programs, skipped=wrong.skipped, max_operations=max_operations)
+    engine = ClusterEngine(graph, wrong)
+    try:
+        engine.run()
+    except VirtualClusterError as error:
+        raise ReplayError(error.what, why=error.why, next=error.next) from None
+    return _result(engine, programs, wrong)
+
+
+def _result(engine: ClusterEngine, programs: ClusterProgram, faults: Faults) -> ClusterReplay:
+    machine, graph = engine.machine, engine.graph
+    hang = find_hang(engine, faults)
+    sent = {level.name: 0.0 for level in machine.levels}
+    uses = []
+    for (number, port), size in sorted(engine.sent.items()):
+        name = machine.levels[number].name
+        sent[name] += size
+        uses.append(LinkUse(name, port, size, engine.busy[number, port] / ATTOSECONDS))
+    end = max([engine.end, *(side.host for side in graph.sides if side.gate is None)])
+    compute = [0] * machine.ranks
+    counts: Counter[str] = Counter()
+    for node in engine.order:
+        if node.meeting is None and node.done is not None:
+            compute[node.rank] += node.done - node.start
+    for program in programs:
+        counts.update(entry["op"] for entry in program)
+    chosen = Counter(f"{node.entry['op']} by {how.algorithm}" for node, how in engine.carried.items() if how.algorithm)
+    return ClusterReplay(
+        ranks=machine.ranks,
+        operations=graph.operations,
+        makespan_s=math.inf if hang else end / ATTOSECONDS,
+        hang=hang,
+        counts=dict(counts),
+        sent_bytes=sent,
+        links=tuple(uses),
+        peak_bytes=tuple(side.peak for side in graph.sides),
+        compute_s=tuple(busy / ATTOSECONDS for busy in compute),
+        algorithms=dict(chosen),
+        programs=programs,
+        engine=engine,
+    )
+
+
+__all__ = ["ClusterReplay", "LinkUse", "VirtualCluster", "replay_cluster"]

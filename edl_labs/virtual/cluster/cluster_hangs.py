@@ -1,0 +1,128 @@
+"""Why a program hangs: which rank waits in which call, and what it waits for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from edl_labs.values import Value
+from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
+from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, Faults
+from edl_labs.virtual.cluster.meetings import Meeting, Node
+
+MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"
+_SHOWN = 4  # different waits in one sentence
+
+
+@dataclass(frozen=True, repr=False)
+class ClusterWait(Value):
+    """Where a rank stands for good: operation `index` of its program, as people read it; -1 where it has ended."""
+
+    rank: int
+    index: int
+    call: str
+    since_s: float
+
+
+@dataclass(frozen=True, repr=False)
+class Hang(Value):
+    """A program that never ends: `kind` is 'mismatch', 'deadlock', 'missing' (a rank never calls) or 'lost'.
+
+    `waits` has every rank, in their order.
+    """
+
+    kind: str
+    what: str
+    why: str
+    next: str
+    waits: tuple[ClusterWait, ...]
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  why:  {self.why}\n  next: {self.next}"
+
+
+def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
+    """What keeps a played program from its end; None where it has ended."""
+    first: dict[int, Node] = {}
+    for node in engine.graph.nodes:
+        if node.done is None and not node.pending and node.meeting is not None and node.start >= 0:
+            first.setdefault(node.rank, node)
+    if not first and all(node.done is not None for node in engine.graph.nodes):
+        return None
+    waits = tuple(_wait(engine, rank, first.get(rank), faults) for rank in range(engine.machine.ranks))
+    bad = next((node.meeting for node in first.values() if node.meeting and node.meeting.bad), None)
+    if bad is not None:
+        return _mismatch(bad, waits)
+    told = _told(waits)
+    if faults.lost:
+        ranks = ", ".join(f"rank {rank} at {at:g} s" for rank, at in faults.lost.items())
+        why = "a collective or a message needs all of its ranks, and a lost rank calls nothing more"
+        return Hang(LOST, f"{told}, after the loss of {ranks}", why, "restart from a checkpoint, without it", waits)
+    absent = _absent(first)
+    if absent:
+        why = f"rank {absent[0]} never calls it, and has ended its program"
+        return Hang(MISSING, told, why, "let every member of the group make the call, on every path", waits)
+    why = "each waits for a call that the others have not come to"
+    advice = "let all ranks make their calls in one order, or start sends and receives with isend and irecv"
+    return Hang(DEADLOCK, told, why, advice, waits)
+
+
+def _mismatch(bad: Meeting, waits: tuple[ClusterWait, ...]) -> Hang:
+    calls: dict[str, list[int]] = defaultdict(list)
+    for rank in bad.ranks:
+        if rank in bad.nodes:
+            calls[bad.nodes[rank].text].append(rank)
+    told = ", ".join(f"{_ranks(ranks)} in {call}" for call, ranks in _fewest_first(calls))
+    what = f"calls that do not match: {told} ({bad.bad})"
+    if bad.is_message:
+        why, advice = "a message is received as it was sent: as many elements of the same dtype", "receive what is sent"
+    else:
+        why = "the n-th call of a group is one collective for all its ranks, with one size and dtype"
+        advice = "let all ranks of the group make the same calls in the same order"
+    return Hang(MISMATCH, what, why, advice, waits)
+
+
+def _fewest_first(calls: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
+    return sorted(calls.items(), key=lambda item: (len(item[1]), item[1]))[:_SHOWN]
+
+
+def _absent(first: dict[int, Node]) -> list[int]:
+    """Ranks that others wait for, and that wait for nothing themselves."""
+    wanted = {rank for node in first.values() if node.meeting for rank in node.meeting.ranks}
+    return sorted(wanted - set(first))
+
+
+def _wait(engine: ClusterEngine, rank: int, node: Node | None, faults: Faults) -> ClusterWait:
+    if rank in faults.lost and node is None:
+        return ClusterWait(rank, -1, "lost", faults.lost[rank])
+    if node is None:
+        ends = [one.done for one in engine.graph.nodes if one.rank == rank and one.done is not None]
+        return ClusterWait(rank, -1, "the end of its program", max(ends, default=0) / ATTOSECONDS)
+    return ClusterWait(rank, node.index, node.text, node.start / ATTOSECONDS)
+
+
+def _told(waits: tuple[ClusterWait, ...]) -> str:
+    calls: dict[str, list[int]] = defaultdict(list)
+    for wait in waits:
+        if wait.call != "lost":
+            calls[wait.call].append(wait.rank)
+    shown = _fewest_first(calls)
+    told = [f"{_ranks(ranks)} {_verb(call, ranks)} {call}" for call, ranks in shown]
+    more = f", and {len(calls) - len(shown)} more" if len(calls) > len(shown) else ""
+    return "the program hangs: " + ", ".join(told) + more
+
+
+def _verb(call: str, ranks: list[int]) -> str:
+    if call == "the end of its program":
+        return "is at" if len(ranks) == 1 else "are at"
+    return "waits in" if len(ranks) == 1 else "wait in"
+
+
+def _ranks(ranks: list[int]) -> str:
+    """Ranks in words: 'rank 3', 'ranks 0 to 6', 'ranks 0, 2, 5'."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if ranks == list(range(ranks[0], ranks[-1] + 1)):
+        return f"ranks {ranks[0]} to {ranks[-1]}"
+    shown = ", ".join(map(str, ranks[:6]))
+    return f"ranks {shown}{', …' if len(ranks) > 6 else ''}"
