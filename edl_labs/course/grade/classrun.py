@@ -140,8 +140,8 @@ def grade(
     rows: dict[str, StudentRow] = {}
     with _room_told(course, rows, students), _alone(course.grading(assignment)):
         grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu, whole=whole)
-        with grader, Writer(course, known) as writer:
-            _run(grader, writer, students, rows, jobs=jobs, progress=progress)
+        with grader:
+            _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, in_order)
 
@@ -185,7 +185,7 @@ def _run(
     jobs: int,
     progress: ProgressHook | None,
 ) -> None:
-    """Fill `rows`, by student, in the order in which they are done."""
+    """Fill `rows`, by student, in the order in which they are done. The gradebook opens beside the first of them."""
     work = _Queues()
     for student in students:
         work.waiting.put(student)
@@ -194,13 +194,14 @@ def _run(
         thread.start()
     began = time.monotonic()
     try:
-        while len(rows) < len(students):
-            done = work.done.get()
-            if isinstance(done, BaseException):
-                raise done
-            rows[done.student] = _entered(grader, writer, done)
-            if progress is not None:
-                progress(_progress(rows, len(students), plain_name(done.student), time.monotonic() - began))
+        with writer:
+            while len(rows) < len(students):
+                done = work.done.get()
+                if isinstance(done, BaseException):
+                    raise done
+                rows[done.student] = _entered(grader, writer, done)
+                if progress is not None:
+                    progress(_progress(rows, len(students), plain_name(done.student), time.monotonic() - began))
     finally:
         grader.close()
         for thread in threads:

@@ -287,18 +287,22 @@ class Grader:
     def _examiner(self, draw: int = 0) -> Examiner:
         """This thread's own, with a judge of its own, for the secret cases of one draw."""
         examiner: Examiner | None = getattr(self._local, "examiner", None)
+        judge, solution = self._judging()
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
-            judge, solution = (examiner.judge, examiner.solution) if examiner else self._new_judges()
             runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
             examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.draws.seed_of(draw))
         return examiner
 
-    def _new_judges(self) -> tuple[Judge, ReferenceProcess]:
-        judge, solution = Judge(self.limits), ReferenceProcess(self.assignment, self.limits)
-        with self._lock:
-            self._judges += [judge, solution]
-        return judge, solution
+    def _judging(self) -> tuple[Judge, ReferenceProcess]:
+        """This thread's own judge, which starts while the kernels' parent does, and its solution."""
+        found: tuple[Judge, ReferenceProcess] | None = getattr(self._local, "judging", None)
+        if found is None:
+            found = self._local.judging = (Judge(self.limits), ReferenceProcess(self.assignment, self.limits))
+            with self._lock:
+                self._judges += found
+            found[0].launch()
+        return found
 
     def _secrets(self, draw: int) -> ClassSecrets:
         """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""

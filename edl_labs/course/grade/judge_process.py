@@ -40,6 +40,7 @@ class Judge:
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
+        self._ready = False  # whether the process has said that it is
         self.all_values = True
         """Whether the evidence judged last has a value for each case: no exception, no missing name, no stub."""
 
@@ -49,8 +50,19 @@ class Judge:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
+    def launch(self) -> None:
+        """Let its process start, which takes half a second, beside what the caller does meanwhile."""
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+
     def close(self) -> None:
         """End the process."""
+        self._ready = False
         if self._process is None:
             return
         self._process.kill()
@@ -89,16 +101,13 @@ class Judge:
         return dict(plain_data.decode(received(process.stdout, time_left)))
 
     def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
+        if self._ready and self._process is not None and self._process.poll() is None:
             return self._process
-        self.close()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        self._process = process
+        if self._ready:
+            self.close()
+        self.launch()
+        process = self._process
+        assert process is not None
         assert process.stdout is not None
         try:
             received(process.stdout, ComputingTime(process.pid, _START_S))
@@ -108,6 +117,7 @@ class Judge:
             why = f"starting it {cause}: this machine has too little memory or time now; no answer was judged"
             then = "the same command again, with fewer at once: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
+        self._ready = True
         return process
 
 

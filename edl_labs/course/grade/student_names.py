@@ -11,9 +11,11 @@ import unicodedata
 from html import escape, unescape
 from typing import Any
 
-from nbconvert.preprocessors import Preprocessor
-
+from edl_labs.course.course_folder import without_grammars
 from edl_labs.course.grade.submission import Unreadable
+
+with without_grammars():
+    from nbconvert.preprocessors import Preprocessor
 
 _ENDS_A_TEXT = re.compile(r"[<>\"`\\]")
 _BIDI = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")  # Unicode's classes of what turns text around

@@ -13,6 +13,10 @@ from typing import Any
 from edl_labs.course.sandbox.stage import ORDINARY_ID
 from edl_labs.errors import UsageError
 
+# Far above what a start takes where every core is in use: giving up sooner would choose another level, by chance, and
+# what was graded at this one would be graded again.
+PROGRAM_S = 300.0
+
 
 class Level(Enum):
     """How a student's code is kept in, best first.
@@ -81,7 +85,9 @@ def _bubblewrap_problem() -> str:
         {"user": ORDINARY_ID, "group": ORDINARY_ID, "extra_groups": []} if os.geteuid() == 0 else {}
     )
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, cwd="/", check=False, **ordinary)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=PROGRAM_S, cwd="/", check=False, **ordinary
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return f"bubblewrap does not start ({error})"
     return "" if done.returncode == 0 else f"bubblewrap cannot make namespaces ({done.stderr.strip()})"

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from edl_labs.course.sandbox import syscalls
+from edl_labs.course.sandbox.level import PROGRAM_S
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.course.sandbox.view import ETC, HOME, TOPOLOGY, View
 
@@ -80,7 +81,7 @@ def write_etc(folder: str) -> None:
 @cache
 def help_text() -> str:
     """bubblewrap's own list of options: older ones lack some."""
-    return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, timeout=20, check=False).stdout
+    return subprocess.run(["bwrap", "--help"], capture_output=True, text=True, timeout=PROGRAM_S, check=False).stdout
 
 
 _NUMBERS = count()

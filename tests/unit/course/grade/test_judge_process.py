@@ -76,7 +76,11 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     exercise: Exercise, kind: str, judge_s: float, why: str
 ):
     with Judge() as judge:
+        judge.launch()
+        launched = judge._process
         first = judged(judge, exercise, value=RIGHT)
+        assert launched is judge._process
+
         state, points, told = judged(judge, exercise, value=[kind, 1], judge_s=judge_s)
         last = judged(judge, exercise, value=RIGHT)
 

@@ -56,6 +56,14 @@ def test_text_that_is_no_python_imports_nothing(code: str):
 
 
 @pytest.mark.slow
+def test_a_class_run_starts_without_grammars_of_internet_names():
+    code = "import sys\nimport edl_labs.course.grade.classrun\nprint('rfc3987_syntax.syntax_helpers' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+
+    assert "False" == done.stdout.strip()
+
+
+@pytest.mark.slow
 def test_finding_out_imports_nothing():
     code = (
         "import sys\nfrom edl_labs.course.grade.grader import preload_of\n"

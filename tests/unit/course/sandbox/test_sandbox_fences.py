@@ -57,6 +57,22 @@ def test_a_machine_without_bubblewrap_is_told_so(monkeypatch):
         level_problem.cache_clear()
 
 
+def test_a_machine_too_busy_to_start_bubblewrap_soon_keeps_its_level(monkeypatch):
+    def busy(command, *, timeout, **_):
+        if timeout < 60:
+            raise subprocess.TimeoutExpired(command, timeout)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr("edl_labs.course.sandbox.level._seccomp_problem", lambda: "")
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("subprocess.run", busy)
+    level_problem.cache_clear()
+    try:
+        assert "" == level_problem(Level.NAMESPACES)
+    finally:
+        level_problem.cache_clear()
+
+
 def test_only_unsafe_marks_are_untrusted():
     assert [Level.UNSAFE] == [level for level in Level if not level.trusted]
 
