@@ -25,6 +25,7 @@ KINDS = {
 _HEIGHT = 0.7  # of a row: the rest is the gap to the next one
 # A picture is about 700 pixels wide; what is thinner than one is drawn as wide as one.
 _PIXELS = 700
+_HATCHED = 6  # pixels: a hatch is not seen in what is narrower, and is most of the time that a picture takes
 _RESOLUTION = 1500  # two steps a pixel: what is joined below that cannot be told apart
 _NAMED = 60  # more names a row than anybody reads, and text is slow to draw
 _CHARACTERS = 90  # small ones that a picture holds side by side
@@ -65,17 +66,15 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
         wide = [(start, width) for start, width in bars if width >= pixel_s]
         # What begins at the right edge is moved to its left, or it would be cut off.
         thin = [(min(start, stop_s - pixel_s), pixel_s) for start, width in bars if width < pixel_s]
-        if wide:
-            axes.broken_barh(
-                wide,
-                (place - _HEIGHT / 2, _HEIGHT),
-                facecolor=colour,
-                edgecolor=HATCHING if hatch else colour,
-                hatch=hatch,
-                linewidth=0.0 if hatch else 0.4,
-            )
+        hatched = [(start, width) for start, width in wide if hatch and width >= _HATCHED * pixel_s]
+        plain = [(start, width) for start, width in wide if not hatch or width < _HATCHED * pixel_s]
+        across = (place - _HEIGHT / 2, _HEIGHT)
+        if hatched:
+            axes.broken_barh(hatched, across, facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.0)
+        if plain:
+            axes.broken_barh(plain, across, facecolor=colour, edgecolor=colour, linewidth=0.0 if hatch else 0.4)
         if thin:
-            axes.broken_barh(thin, (place - _HEIGHT / 2, _HEIGHT), facecolor=colour, linewidth=0.0, zorder=1.5)
+            axes.broken_barh(thin, across, facecolor=colour, linewidth=0.0, zorder=1.5)
     for span in _fitting(spans, stop_s - start_s):
         axes.text(
             (max(span.start_s, start_s) + min(span.end_s, stop_s)) / 2,

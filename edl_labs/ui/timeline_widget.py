@@ -9,6 +9,7 @@ from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import byte_count, percent, seconds
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from edl_labs.virtual.timeline import Timeline
@@ -64,30 +65,39 @@ class TimelineExplorer(LiveOrStill):
     def figure(self, settings: tuple[tuple[float, float, float], ...] = SETTINGS) -> Figure:
         """The picture of some settings, one below the other: launch_s, kernel_s and the chunk's share of all bytes."""
         from edl_labs.plots import style
-        from edl_labs.plots.timeline_picture import draw_timeline
 
         figure, rows = style.subplots(len(settings), 1, figsize=(9, 2.6 * len(settings)), squeeze=False)
-        for axes, (launch_s, kernel_s, share) in zip(rows[:, 0], settings, strict=True):
-            chosen = self._chosen(launch_s, kernel_s, share)
-            line = self.timeline(**chosen)
-            draw_timeline(axes, line, title=f"modelled {self.chip}: {self.describe(line, **chosen)}")
+        for axes, setting in zip(rows[:, 0], settings, strict=True):
+            self._draw(axes, setting)
         return figure
+
+    def _draw(self, axes: Axes, setting: tuple[float, float, float]) -> str:
+        """Draws a setting, and says what it shows."""
+        from edl_labs.plots.timeline_picture import draw_timeline
+
+        chosen = self._chosen(*setting)
+        line = self.timeline(**chosen)
+        told = self.describe(line, **chosen)
+        draw_timeline(axes, line, title=f"modelled {self.chip}: {told}")
+        return told
 
     def widget(self) -> Any:
         """The live picture (an ipywidgets.VBox)."""
         import ipywidgets
 
+        from edl_labs.plots import style
+
         sliders = [_slider(ipywidgets, *slider) for slider in _SLIDERS]
         picture = live_image()
+        # One figure for all pictures, laid out by hand: making axes is a fifth of a picture's time, a layout a sixth.
+        figure, axes = style.subplots(figsize=(9, 2.6))
+        figure.set_layout_engine("none")
+        axes.set_position(_PLACE)
 
         def redraw(_: Any = None) -> None:
-            setting = (sliders[0].value, sliders[1].value, sliders[2].value)
-            chosen = self._chosen(*setting)
-            picture.tooltip = self.describe(self.timeline(**chosen), **chosen)
-            figure = self.figure((setting,))
-            # Laid out by hand: a sixth less time a picture, and the axes stay where they are while a slider moves.
-            figure.set_layout_engine("none")
-            figure.axes[0].set_position(_PLACE)
+            for artist in (*axes.collections, *axes.texts):
+                artist.remove()
+            picture.tooltip = self._draw(axes, (sliders[0].value, sliders[1].value, sliders[2].value))
             picture.value = png(figure)
 
         for slider in sliders:

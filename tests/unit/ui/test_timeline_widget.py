@@ -63,6 +63,8 @@ def test_dragging_a_slider_redraws_the_picture():
     assert ["launch overhead", "kernel time per chunk", "chunk size"] == [slider.description for slider in sliders]
     assert bytes(picture.value).startswith(b"\x89PNG")
     assert before != bytes(picture.value)
+    sliders[2].index = 20
+    assert before == bytes(picture.value), "nothing of another setting is left in the picture"
 
 
 def test_too_few_bytes_to_cut_are_refused():
