@@ -36,6 +36,7 @@ VERBS = (
     "export",
     "regrade",
     "report",
+    "gradescope",
 )
 
 
