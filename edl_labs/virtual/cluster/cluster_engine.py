@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from edl_labs.virtual.cluster.cluster_graph import ClusterGraph
 from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, Faults
-from edl_labs.virtual.cluster.cluster_operations import ITEM_BYTES, elements, shares
 from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
 from edl_labs.virtual.cluster.meetings import MARK, PART, Meeting, Node, uneven_exchange
 from edl_labs.virtual.errors import VirtualClusterError
@@ -113,8 +112,7 @@ class ClusterEngine:
         src, dst = meeting.ranks
         number = self.machine.level_between(src, dst)
         level = self.machine.levels[number]
-        entry = meeting.nodes[src].entry
-        nbytes = elements(entry["reads"]) * self._item_bytes(src, entry)
+        nbytes = meeting.nodes[src].cost
         slow = max(self._slow.get((number, src), 1.0), self._slow.get((number, dst), 1.0))
         moving = round(nbytes * slow / level.byte_per_s * ATTOSECONDS)
         start = max(meeting.ready, self._out[number][src], self._into[number][dst])
@@ -168,27 +166,17 @@ class ClusterEngine:
                     self._port_out[number, rank // shared] = self._port_into[number, rank // shared] = end
 
     def _plan(self, meeting: Meeting) -> tuple[CollectivePlan, int, int]:
-        first = meeting.ranks[0]
-        entry = meeting.nodes[first].entry
-        kind, count = entry["op"], len(meeting.ranks)
-        if kind == "all_gather":
-            size = count * max(shares(entry["writes"], count))
-        elif kind in ("reduce_scatter", "all_to_all"):
-            entries = [meeting.nodes[rank].entry for rank in meeting.ranks] if kind == "all_to_all" else [entry]
-            size = count * max(max(shares(one["reads"], count)) for one in entries)
-        else:
-            size = elements(entry["reads"])
-        nbytes = size * self._item_bytes(first, entry) if size else 0
-        key = kind, meeting.ranks, nbytes, entry["algorithm"], entry.get("root", 0)
+        """How a collective is done, with how many bytes, and for how long."""
+        first = meeting.nodes[meeting.ranks[0]]
+        entry, nbytes = first.entry, first.cost
+        if entry["op"] == "all_to_all":
+            nbytes = max(node.cost for node in meeting.nodes.values())
+        key = entry["op"], meeting.ranks, nbytes, entry["algorithm"], entry.get("root", 0)
         if key not in self._plans:
-            plan = self._costs.plan(kind, meeting.ranks, nbytes, algorithm=key[3], root=key[4])
+            plan = self._costs.plan(key[0], key[1], nbytes, algorithm=key[3], root=key[4])
             self._plans[key] = plan, round(plan.seconds(nbytes) * ATTOSECONDS)
         plan, lasts = self._plans[key]
         return plan, nbytes, lasts
-
-    def _item_bytes(self, rank: int, entry: dict[str, list[list[int]]]) -> int:
-        part = (entry.get("reads") or entry["writes"])[0]
-        return ITEM_BYTES[self.graph.sides[rank].tensors[part[0]].dtype]
 
     def _finish(self, meeting: Meeting, start: int, end: int) -> None:
         first = True

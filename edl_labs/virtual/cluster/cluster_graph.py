@@ -6,7 +6,7 @@ Programs hold no readings, so nothing depends on when things happen: the graph i
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine
@@ -21,23 +21,20 @@ from edl_labs.virtual.cluster.cluster_operations import (
     checked,
     elements,
 )
+from edl_labs.virtual.cluster.local_work import LocalWork
 from edl_labs.virtual.cluster.meetings import (
-    COMPUTE,
     MARK,
     PART,
-    TO_DEVICE,
-    TO_HOST,
     Meeting,
     Node,
+    Plan,
     RankSide,
     Signature,
     difference,
+    moved_elements,
     signature,
 )
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
-from edl_labs.virtual.gpu.machine import kernel_cost
-from edl_labs.virtual.gpu.work_items import KernelWork
-from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.recorded import Entry
 
 MAX_CLUSTER_REPLAYED = 1_000_000  # all ranks together: 64 ranks x 10,000, half a minute of a judge's time
@@ -53,19 +50,26 @@ class ClusterGraph:
         self.machine = machine
         self.nodes: list[Node] = []
         self.meetings: dict[Any, Meeting] = {}
-        self.sides = [RankSide(rank) for rank in range(machine.ranks)]
-        self.groups: list[tuple[int, ...]] = [tuple(range(machine.ranks))]
+        self.everyone = tuple(range(machine.ranks))
+        self.sides = [RankSide(rank, self.everyone) for rank in range(machine.ranks)]
         self.operations = 0
         self._overhead = round(machine.call_overhead_s * ATTOSECONDS)
         self._known: dict[bytes, Entry] = {}
-        self._signatures: dict[Any, Signature] = {}
-        self._costs: dict[Any, int] = {}
-        self._take = {"tensor": self._tensor, "free": self._free, "stream": self._stream, "event": self._event,
-                      "record": self._record, "wait_event": self._wait_event, "wait_work": self._wait_work,
-                      "synchronize": self._synchronize, "sync_stream": self._sync_stream,
-                      "host_work": self._host_work, "new_group": self._new_group}  # fmt: skip
-        runs = {LOCAL: self._local, MESSAGE: self._message, COLLECTIVE: self._collective}
-        self._take |= {name: runs[kind.runs] for name, kind in OPERATIONS.items() if kind.runs}
+        plans = {LOCAL: LocalWork(machine).plan, MESSAGE: self._message, COLLECTIVE: self._collective}
+        self._plan = {name: plans[kind.runs] for name, kind in OPERATIONS.items() if kind.runs}
+        self._act: dict[str, Callable[[RankSide, int, Entry], None]] = {
+            "tensor": self._tensor,
+            "free": self._free,
+            "stream": self._stream,
+            "event": self._event,
+            "record": self._record,
+            "wait_event": self._wait_event,
+            "wait_work": self._wait_work,
+            "synchronize": self._synchronize,
+            "sync_stream": self._sync_stream,
+            "host_work": self._host_work,
+            "new_group": self._new_group,
+        }
 
     def read(self, programs: list[Any], *, skipped: Iterable[tuple[int, int]], max_operations: int) -> None:
         """Take every rank's program; ReplayError where one is none."""
@@ -75,16 +79,42 @@ class ClusterGraph:
             left -= len(listed)
             if left < 0:
                 raise FORM.too_many(max_operations)
-            for index, raw in enumerate(listed):
-                entry = self._checked(index, raw, side.rank)
-                if (side.rank, index) not in left_out:
-                    self._follow(side, index, entry)
+            self._read(side, listed, {index for rank, index in left_out if rank == side.rank})
             self.operations += len(listed)
 
-    def _follow(self, side: RankSide, index: int, entry: Entry) -> None:
-        side.host += self._overhead
+    def _read(self, side: RankSide, program: list[Any], left_out: set[int]) -> None:
+        plans, dumps = side.plans, marshal.dumps
+        for index, raw in enumerate(program):
+            try:
+                key = dumps(raw, _MARSHAL_VERSION)
+            except ValueError:
+                # Not plain data, or too deep: the check says so.
+                key = b""
+            plan = plans.get(key)
+            if plan is None:
+                entry = self._checked(index, raw, key, side.rank)
+                if index in left_out:
+                    continue
+                plan = self._follow(side, index, entry)
+                if plan is None:
+                    continue
+                plans[key] = plan
+            elif index in left_out:
+                continue
+            side.host += self._overhead
+            if plan.lane is None:
+                self._compute(side, index, plan)
+            else:
+                self._communicate(side, index, plan)
+
+    def _follow(self, side: RankSide, index: int, entry: Entry) -> Plan | None:
+        """The plan of an operation that takes an engine or links; anything else is done at once."""
+        op = entry["op"]
         try:
-            self._take[entry["op"]](side, index, entry)
+            if op in self._plan:
+                return self._plan[op](side, entry)
+            side.host += self._overhead
+            self._act[op](side, index, entry)
         except ReplayError:
             raise
         except VirtualClusterError as error:
@@ -93,12 +123,9 @@ class ClusterGraph:
         except LookupError:
             problem = f"is a {entry['op']} of something that rank {side.rank} did not make"
             raise FORM.malformed(index, problem) from None
+        return None
 
-    def _checked(self, index: int, raw: Any, rank: int) -> Entry:
-        try:
-            key = marshal.dumps(raw, _MARSHAL_VERSION)
-        except ValueError:
-            key = b""
+    def _checked(self, index: int, raw: Any, key: bytes, rank: int) -> Entry:
         known = self._known.get(key)
         if known is None:
             try:
@@ -134,6 +161,7 @@ class ClusterGraph:
         if entry["tensor"] in side.freed or entry.get("stream", 0) >= side.streams:
             raise LookupError
         side.freed.add(entry["tensor"])
+        side.plans.clear()
         side.live -= form.nbytes if form.where == "device" else 0
 
     def _stream(self, side: RankSide, index: int, entry: Entry) -> None:
@@ -173,70 +201,27 @@ class ClusterGraph:
 
     def _so_far(self, side: RankSide, index: int, stream: int) -> list[Node]:
         """What a stream has been given so far: few nodes, whose end is the end of all."""
-        waits = side.waits[stream]
-        if len(waits) >= _FEW:
-            tail = side.tails.get(stream)
-            mark = self._node(side, index, {"op": "record"}, MARK, 0, [*waits, *([tail] if tail else [])])
-            side.tails[stream] = mark
-            waits.clear()
-        tail = side.tails.get(stream)
-        return [*waits, tail] if tail is not None else list(waits)
+        waits, tail = side.waits.get(stream), side.tails.get(stream)
+        if not waits:
+            return [] if tail is None else [tail]
+        after = [*waits] if tail is None else [*waits, tail]
+        if len(after) <= _FEW:
+            return after
+        mark = side.tails[stream] = self._node(side, index, {"op": "record"}, MARK, 0, after)
+        waits.clear()
+        return [mark]
 
     # Work.
 
-    def _local(self, side: RankSide, index: int, entry: Entry) -> None:
-        read, written = entry.get("reads", ()), entry.get("writes", ())
-        engine = self._reach(side, entry, read, written)
-        stream = side.lane(entry)
-        after = side.waits.pop(stream, [])
-        tail = side.tails.get(stream)
+    def _compute(self, side: RankSide, index: int, plan: Plan) -> None:
+        stream, tails = plan.stream, side.tails
+        after = side.waits.pop(stream, None) or []
+        tail = tails.get(stream)
         if tail is not None:
             after.append(tail)
-        side.tails[stream] = self._node(side, index, entry, engine, self._cost(side, entry, engine), after)
+        tails[stream] = self._node(side, index, plan.entry, plan.engine, plan.cost, after)
 
-    def _reach(self, side: RankSide, entry: Entry, read: Any, written: Any) -> int:
-        """Check the parts of a local operation, and say on which engine it runs."""
-        for part in (*read, *written):
-            side.require_live(part)
-        if entry["op"] == "launch":
-            if any(side.tensors[part[0]].where == "host" for part in (*read, *written)):
-                why = "a kernel cannot touch the host's memory"
-                raise VirtualClusterError(f"{entry['name']} touches it", why=why, next="copy it to the device first")
-            return COMPUTE
-        wanted = {"add": 2, "copy": 1, "scale": 1}[entry["op"]]
-        forms = {(side.tensors[part[0]].dtype, part[2] - part[1]) for part in (*read, *written)}
-        if len(read) != wanted or len(written) != 1 or len(forms) != 1 or (wanted == 2 and read[0] != written[0]):
-            why = "it reads and writes parts of one size and dtype"
-            raise VirtualClusterError(f"{entry['op']} has parts that do not fit", why=why, next="record it anew")
-        places = side.tensors[read[-1][0]].where, side.tensors[written[0][0]].where
-        if entry["op"] != "copy" and "host" in places:
-            why = "only a copy reaches the host's memory"
-            raise VirtualClusterError(f"{entry['op']} in the host's memory", why=why, next="copy it to the device")
-        return {("host", "device"): TO_DEVICE, ("device", "host"): TO_HOST}.get(places, COMPUTE)
-
-    def _cost(self, side: RankSide, entry: Entry, engine: int) -> int:
-        if "duration_s" in entry and (engine == COMPUTE or entry["duration_s"]):
-            return round(entry["duration_s"] * ATTOSECONDS)
-        if engine != COMPUTE:
-            gpu, part = self.machine.gpu, entry["writes"][0]
-            nbytes = (part[2] - part[1]) * side.tensors[part[0]].item_bytes
-            return round((gpu.copy_latency_s + nbytes / gpu.link_byte_per_s) * ATTOSECONDS)
-        key = entry.get("flops", 0.0), entry.get("moved_bytes", 0), entry.get("dtype", "fp32")
-        if key not in self._costs:
-            self._costs[key] = self._priced(entry["name"], *key)
-        return self._costs[key]
-
-    def _priced(self, name: str, flops: float, moved_bytes: int, dtype: str) -> int:
-        gpu = self.machine.gpu
-        work = kernel_cost(
-            gpu, {"name": name}, duration_s=None, flops=flops, moved_bytes=moved_bytes, dtype=dtype, touched=()
-        )
-        assert isinstance(work, KernelWork)
-        arithmetic = work.arithmetic_ps * (ATTOSECONDS // PER_SECOND)
-        memory = round(moved_bytes / gpu.memory_bandwidth_byte_per_s * ATTOSECONDS)
-        return max(arithmetic, memory, round(gpu.kernel_floor_s * ATTOSECONDS))
-
-    def _message(self, side: RankSide, index: int, entry: Entry) -> None:
+    def _message(self, side: RankSide, entry: Entry) -> Plan:
         parts, peer = entry.get("reads") or entry.get("writes") or [], entry["peer"]
         if len(parts) != 1 or peer >= self.machine.ranks or peer == side.rank:
             raise VirtualClusterError(
@@ -245,90 +230,87 @@ class ClusterGraph:
                 next="record it anew",
             )
         side.require_live(parts[0])
-        is_send = entry["op"] == "send"
-        ends = (side.rank, peer) if is_send else (peer, side.rank)
-        node = self._beside(side, index, entry, (entry["op"], peer))
-        key = "message", ends, side.meets[entry["op"], peer]
-        side.meets[entry["op"], peer] += 1
-        self._join(key, node, ends, ("message", elements(parts), side.tensors[parts[0][0]].dtype, ()))
+        form, count = side.tensors[parts[0][0]], elements(parts)
+        ends = (side.rank, peer) if entry["op"] == "send" else (peer, side.rank)
+        plan = Plan(entry, side.lane(entry), PART, count * form.item_bytes)
+        return plan.joining((entry["op"], peer), ends, ("message", count, form.dtype, ()))
 
-    def _collective(self, side: RankSide, index: int, entry: Entry) -> None:
-        if entry["group"] >= side.groups:
-            raise LookupError
-        ranks = self.groups[entry["group"]]
+    def _collective(self, side: RankSide, entry: Entry) -> Plan:
+        ranks = side.groups[entry["group"]] if entry["group"] else self.everyone
         if side.rank not in ranks:
             why = "only members of a group call its collectives"
             raise VirtualClusterError(
                 f"{entry['op']} in a group without this rank", why=why, next="ask get_rank(group)"
             )
-        for part in (*entry["reads"], *entry["writes"]):
+        parts = [*entry["reads"], *entry["writes"]]
+        for part in parts:
             side.require_live(part)
-        dtypes = {side.tensors[part[0]].dtype for part in (*entry["reads"], *entry["writes"])}
-        check_collective(entry, ranks.index(side.rank), len(ranks), dtypes)
-        node = self._beside(side, index, entry, ("group", entry["group"]))
-        key = "collective", entry["group"], side.meets[entry["group"]]
-        side.meets[entry["group"]] += 1
-        self._join(key, node, ranks, signature(entry, dtypes, len(ranks)))
-        if entry["op"] == "barrier" and "work" not in entry:
+        forms = [side.tensors[part[0]] for part in parts]
+        check_collective(entry, ranks.index(side.rank), len(ranks), {form.dtype for form in forms})
+        size = forms[0].item_bytes if forms else 0
+        plan = Plan(entry, side.lane(entry), PART, size * moved_elements(entry, len(ranks)))
+        said = signature(entry, forms[0].dtype if forms else "", len(ranks))
+        return plan.joining(("group", entry["group"]), ranks, said)
+
+    def _communicate(self, side: RankSide, index: int, plan: Plan) -> None:
+        """An operation of the communication's own lane, once its stream has done what it was given before."""
+        stream, lane, tails, op = plan.stream, plan.lane, side.tails, plan.op
+        after = self._so_far(side, index, stream)
+        before = tails.get(lane)
+        if before is not None:
+            after.append(before)
+        node = self._node(side, index, plan.entry, PART, plan.cost, after)
+        node.number = number = side.calls.get(op, 0)
+        side.calls[op] = number + 1
+        tails[lane] = node
+        if plan.is_async:
+            side.works.append(node)
+        else:
+            tails[stream] = node
+            side.waits.pop(stream, None)
+        met = side.meets.get(lane, 0)
+        side.meets[lane] = met + 1
+        self._join((plan.meets, met), node, plan.ranks, plan.said)
+        if plan.holds_host:
             self._hold_host(side, index, {"op": "synchronize"}, [node])
 
     def _new_group(self, side: RankSide, index: int, entry: Entry) -> None:
         number, ranks = entry["group"], tuple(entry["ranks"])
         if (
-            number != side.groups
+            number != len(side.groups)
             or not all(rank < self.machine.ranks for rank in ranks)
             or len(set(ranks)) < len(ranks)
         ):
             raise LookupError
-        side.groups += 1
-        if number == len(self.groups):
-            self.groups.append(ranks)
+        side.groups.append(ranks)
         node = self._node(side, index, entry, PART, 0, [])
         node.number = number - 1
         side.gate, side.host = node, 0
-        self._join(("store", number), node, self.groups[0], ("new_group", ranks, "", ()))
-
-    def _beside(self, side: RankSide, index: int, entry: Entry, lane: Any) -> Node:
-        """An operation of the communication's own lane, once its stream has done what it was given before."""
-        stream = side.lane(entry)
-        after, before = self._so_far(side, index, stream), side.tails.get(lane)
-        node = self._node(side, index, entry, PART, 0, after if before is None else [*after, before])
-        node.number = side.calls[entry["op"]]
-        side.calls[entry["op"]] += 1
-        side.tails[lane] = node
-        if "work" not in entry:
-            side.tails[stream] = node
-            side.waits.pop(stream, None)
-        elif entry["work"] != len(side.works):
-            raise LookupError
-        else:
-            side.works.append(node)
-        return node
+        self._join(("store", number), node, self.everyone, ("new_group", ranks, "", ()))
 
     def _join(self, key: Any, node: Node, ranks: tuple[int, ...], said: Signature) -> None:
         meeting = self.meetings.get(key)
         if meeting is None:
-            meeting = self.meetings[key] = Meeting(ranks)
-            self._signatures[key] = said
-        elif not meeting.bad:
-            meeting.bad = difference(self._signatures[key], said)
+            meeting = self.meetings[key] = Meeting(ranks, said)
+        elif meeting.said != said and not meeting.bad:
+            meeting.bad = difference(meeting.said, said)
         meeting.nodes[node.rank] = node
         node.meeting = meeting
 
     def _node(self, side: RankSide, index: int, entry: Entry, engine: int, cost: int, after: list[Node]) -> Node:
-        node = Node(side.rank, index, entry, engine, cost)
-        node.seq = len(self.nodes)
-        self.nodes.append(node)
+        nodes = self.nodes
+        node = Node(side.rank, index, entry, engine, cost, len(nodes), len(after))
+        nodes.append(node)
         for other in after:
-            if other.followers is None:
+            followers = other.followers
+            if followers is None:
                 other.followers = [node]
             else:
-                other.followers.append(node)
-        node.pending = len(after)
+                followers.append(node)
         gate = side.gate
         if gate is None:
             node.ready = side.host
-        elif side.host or not any(other.seq > gate.seq for other in after):
+        elif side.host or not after or not any(other.seq > gate.seq for other in after):
             # What came after the gate waits for it already.
             node.gate, node.delay = gate, side.host
             node.pending += 1

@@ -11,7 +11,11 @@ from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, Faults
 from edl_labs.virtual.cluster.meetings import Meeting, Node
 
 MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"
+_END = "the end of its program"
 _SHOWN = 4  # different waits in one sentence
+_EVERY_MEMBER = "let every member of the group make the call, on every path"
+_EVERY_RANK = "let every rank of the cluster make every group, in one order, member or not"
+_ADVICE = {"new_group": _EVERY_RANK, "send": "receive what is sent", "recv": "send what is received"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,7 +53,10 @@ def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
             first.setdefault(node.rank, node)
     if not first and all(node.done is not None for node in engine.graph.nodes):
         return None
-    waits = tuple(_wait(engine, rank, first.get(rank), faults) for rank in range(engine.machine.ranks))
+    ends = dict.fromkeys(range(engine.machine.ranks), 0)
+    for node in engine.graph.nodes:
+        ends[node.rank] = max(ends[node.rank], node.done or 0)
+    waits = tuple(_wait(rank, first.get(rank), ends[rank], faults) for rank in ends)
     bad = next((node.meeting for node in first.values() if node.meeting and node.meeting.bad), None)
     if bad is not None:
         return _mismatch(bad, waits)
@@ -58,10 +65,11 @@ def find_hang(engine: ClusterEngine, faults: Faults) -> Hang | None:
         ranks = ", ".join(f"rank {rank} at {at:g} s" for rank, at in faults.lost.items())
         why = "a collective or a message needs all of its ranks, and a lost rank calls nothing more"
         return Hang(LOST, f"{told}, after the loss of {ranks}", why, "restart from a checkpoint, without it", waits)
-    absent = _absent(first)
-    if absent:
-        why = f"rank {absent[0]} never calls it, and has ended its program"
-        return Hang(MISSING, told, why, "let every member of the group make the call, on every path", waits)
+    missing = _missing(first)
+    if missing is not None:
+        node, absent = missing
+        why = f"rank {absent} never makes its part of rank {node.rank}'s {node.text}"
+        return Hang(MISSING, told, why, _ADVICE.get(node.entry["op"], _EVERY_MEMBER), waits)
     why = "each waits for a call that the others have not come to"
     advice = "let all ranks make their calls in one order, or start sends and receives with isend and irecv"
     return Hang(DEADLOCK, told, why, advice, waits)
@@ -76,6 +84,8 @@ def _mismatch(bad: Meeting, waits: tuple[ClusterWait, ...]) -> Hang:
     what = f"calls that do not match: {told} ({bad.bad})"
     if bad.is_message:
         why, advice = "a message is received as it was sent: as many elements of the same dtype", "receive what is sent"
+    elif any(node.entry["op"] == "new_group" for node in bad.nodes.values()):
+        why, advice = "groups are known by the order in which they are made, on every rank", _EVERY_RANK
     else:
         why = "the n-th call of a group is one collective for all its ranks, with one size and dtype"
         advice = "let all ranks of the group make the same calls in the same order"
@@ -86,18 +96,21 @@ def _fewest_first(calls: dict[str, list[int]]) -> list[tuple[str, list[int]]]:
     return sorted(calls.items(), key=lambda item: (len(item[1]), item[1]))[:_SHOWN]
 
 
-def _absent(first: dict[int, Node]) -> list[int]:
-    """Ranks that others wait for, and that wait for nothing themselves."""
-    wanted = {rank for node in first.values() if node.meeting for rank in node.meeting.ranks}
-    return sorted(wanted - set(first))
+def _missing(first: dict[int, Node]) -> tuple[Node, int] | None:
+    """A call for which a rank waits, and the first rank that never makes its part of it."""
+    for node in first.values():
+        assert node.meeting is not None
+        for rank in node.meeting.ranks:
+            if rank not in node.meeting.nodes:
+                return node, rank
+    return None
 
 
-def _wait(engine: ClusterEngine, rank: int, node: Node | None, faults: Faults) -> ClusterWait:
+def _wait(rank: int, node: Node | None, end: int, faults: Faults) -> ClusterWait:
     if rank in faults.lost and node is None:
         return ClusterWait(rank, -1, "lost", faults.lost[rank])
     if node is None:
-        ends = [one.done for one in engine.graph.nodes if one.rank == rank and one.done is not None]
-        return ClusterWait(rank, -1, "the end of its program", max(ends, default=0) / ATTOSECONDS)
+        return ClusterWait(rank, -1, _END, end / ATTOSECONDS)
     return ClusterWait(rank, node.index, node.text, node.start / ATTOSECONDS)
 
 
@@ -107,15 +120,16 @@ def _told(waits: tuple[ClusterWait, ...]) -> str:
         if wait.call != "lost":
             calls[wait.call].append(wait.rank)
     shown = _fewest_first(calls)
-    told = [f"{_ranks(ranks)} {_verb(call, ranks)} {call}" for call, ranks in shown]
+    told = [f"{_ranks(ranks)} {_verb(call, ranks)}" for call, ranks in shown]
     more = f", and {len(calls) - len(shown)} more" if len(calls) > len(shown) else ""
     return "the program hangs: " + ", ".join(told) + more
 
 
 def _verb(call: str, ranks: list[int]) -> str:
-    if call == "the end of its program":
-        return "is at" if len(ranks) == 1 else "are at"
-    return "waits in" if len(ranks) == 1 else "wait in"
+    one = len(ranks) == 1
+    if call == _END:
+        return f"has come to {_END}" if one else "have come to the end of their programs"
+    return f"{'waits' if one else 'wait'} in {call}"
 
 
 def _ranks(ranks: list[int]) -> str:

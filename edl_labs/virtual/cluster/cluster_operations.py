@@ -52,16 +52,17 @@ _READS = {"reads": _parts}
 _WRITES = {"writes": _parts}
 _LABEL = {"name": text}
 _WORK = {"work": INDEX}
+_ASYNC = {"async": lambda value: value is True}  # its work is known by how many came before
 _SPANS = {"group": INDEX, **_STREAM, "algorithm": _one_of(*ALGORITHMS)}
 _KERNEL = {"duration_s": SECONDS, "flops": number(MAX_FLOPS), "moved_bytes": whole(MAX_BYTES), "dtype": text}
 
 
 def _collective(**more: Check) -> ClusterOperation:
-    return ClusterOperation({**_SPANS, **_READS, **_WRITES, **more}, {**_WORK, **_LABEL}, COLLECTIVE)
+    return ClusterOperation({**_SPANS, **_READS, **_WRITES, **more}, {**_ASYNC, **_LABEL}, COLLECTIVE)
 
 
 def _message(**sides: Check) -> ClusterOperation:
-    return ClusterOperation({"peer": whole(MAX_RANKS), **_STREAM, **sides}, {**_WORK, **_LABEL}, MESSAGE)
+    return ClusterOperation({"peer": whole(MAX_RANKS), **_STREAM, **sides}, {**_ASYNC, **_LABEL}, MESSAGE)
 
 
 OPERATIONS: dict[str, ClusterOperation] = {
@@ -149,8 +150,8 @@ def elements(parts: list[list[int]]) -> int:
 
 def text_of(entry: Entry, number: int) -> str:
     """A call as people read it: 'all_reduce 7 (bucket 2)', 'send 0 to rank 1'."""
-    name = "isend" if entry["op"] == "send" and "work" in entry else entry["op"]
-    name = "irecv" if entry["op"] == "recv" and "work" in entry else name
+    name = "isend" if entry["op"] == "send" and "async" in entry else entry["op"]
+    name = "irecv" if entry["op"] == "recv" and "async" in entry else name
     peer = {"send": " to rank", "recv": " from rank"}.get(entry["op"])
     where = f"{peer} {entry['peer']}" if peer else ""
     group = f" of group {entry['group']}" if entry["op"] != "new_group" and entry.get("group") else ""

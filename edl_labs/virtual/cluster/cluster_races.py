@@ -136,7 +136,7 @@ class _Device:
         yield {"op": "wait", "event": before, "stream": beside}
         yield self._kernel(entry, beside)
         yield {"op": "record", "event": after, "stream": beside}
-        if "work" in entry:
+        if "async" in entry:
             self._works.append(after)
         else:
             yield {"op": "wait", "event": after, "stream": stream}

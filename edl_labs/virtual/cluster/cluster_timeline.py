@@ -70,8 +70,10 @@ class ClusterTimeline(Value, Drawn):
         """
         events: list[dict[str, Any]] = []
         seen: set[int] = set()
-        for rank in range(self.ranks):
-            spans = [span for span in self.spans if span.rank == rank]
+        by_rank: dict[int, list[ClusterSpan]] = {rank: [] for rank in range(self.ranks)}
+        for span in self.spans:
+            by_rank[span.rank].append(span)
+        for rank, spans in by_rank.items():
             tids = {lane: number for number, lane in enumerate(sorted({span.lane for span in spans}, key=_lane_order))}
             events.append({"name": "process_name", "ph": "M", "pid": rank, "tid": 0, "args": {"name": f"rank {rank}"}})
             for lane, tid in tids.items():

@@ -16,6 +16,7 @@ from functools import cached_property
 from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
 
+_MAX_MESSAGES = 8_000_000  # of all plans: half a minute of a judge's time
 Message = tuple[int, int, float]  # from which member to which, and how much of the n bytes
 Round = tuple[int, list[Message]]  # so many times the same messages
 
@@ -149,6 +150,7 @@ class CollectiveCosts:
         self.machine, self._slow = machine, slow or {}
         self._plans: dict[tuple[str, tuple[int, ...], int], dict[str, CollectivePlan]] = {}
         self._healthy = CollectiveCosts(machine) if self._slow else self
+        self._messages = 0
 
     def plans(self, kind: str, ranks: tuple[int, ...], *, root: int = 0) -> dict[str, CollectivePlan]:
         """Every algorithm that this group can use for a collective, by name; `root` is a place in the group."""
@@ -159,6 +161,13 @@ class CollectiveCosts:
             }
             if kind in _LEVELLED and (nodes := self._nodes(ranks)):
                 made["hierarchical"] = _hierarchical(kind, nodes)
+            self._messages += sum(len(edges) for rounds in made.values() for _, edges in rounds)
+            if self._messages > _MAX_MESSAGES:
+                raise VirtualClusterError(
+                    "too many different collectives to price",
+                    why=f"their messages are followed one by one, {_MAX_MESSAGES:,} at most",
+                    next="use fewer groups, or fewer ranks",
+                )
             self._plans[key] = {name: self._plan(name, rounds, ranks) for name, rounds in made.items()}
         return self._plans[key]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any
 
 from edl_labs.virtual.cluster.cluster_operations import TensorForm, elements, shares, text_of
@@ -35,13 +35,13 @@ class Node:
         "start",
     )
 
-    def __init__(self, rank: int, index: int, entry: Entry, engine: int, cost: int) -> None:
+    def __init__(self, rank: int, index: int, entry: Entry, engine: int, cost: int, seq: int, pending: int) -> None:
         self.rank, self.index, self.entry, self.engine, self.cost = rank, index, entry, engine, cost
-        self.pending = self.ready = self.number = self.seq = self.delay = 0
+        self.seq, self.pending = seq, pending
+        self.ready = self.number = self.delay = self.start = 0
         self.followers: list[Node] | None = None
         self.gate: Node | None = None
         self.meeting: Meeting | None = None
-        self.start = 0
         self.done: int | None = None
 
     @property
@@ -53,10 +53,10 @@ class Node:
 class Meeting:
     """Operations of several ranks that happen together: a collective, or the two halves of a message."""
 
-    __slots__ = ("arrived", "bad", "nodes", "ranks", "ready")
+    __slots__ = ("arrived", "bad", "nodes", "ranks", "ready", "said")
 
-    def __init__(self, ranks: tuple[int, ...]) -> None:
-        self.ranks = ranks
+    def __init__(self, ranks: tuple[int, ...], said: Signature) -> None:
+        self.ranks, self.said = ranks, said
         self.nodes: dict[int, Node] = {}
         self.arrived = self.ready = 0
         self.bad = ""
@@ -67,10 +67,35 @@ class Meeting:
         return next(iter(self.nodes.values())).entry["op"] in ("send", "recv")
 
 
+class Plan:
+    """An operation of a rank that was checked once, and is issued as often as it comes.
+
+    `lane` is that of communication, None for work of its own; `cost` is time there, and else bytes.
+    """
+
+    __slots__ = ("cost", "engine", "entry", "holds_host", "is_async", "lane", "meets", "op", "ranks", "said", "stream")
+
+    def __init__(self, entry: Entry, stream: int, engine: int, cost: int) -> None:
+        self.entry, self.stream, self.engine, self.cost = entry, stream, engine, cost
+        self.op = entry["op"]
+        self.is_async = "async" in entry
+        self.holds_host = entry["op"] == "barrier" and not self.is_async
+        self.lane: Any = None
+        self.meets: Any = None
+        self.ranks: tuple[int, ...] = ()
+        self.said: Signature = ("", 0, "", ())
+
+    def joining(self, lane: Any, ranks: tuple[int, ...], said: Signature) -> Plan:
+        """The same as a part of what these ranks do together, if all say this of it."""
+        self.lane, self.ranks, self.said = lane, ranks, said
+        self.meets = lane if lane[0] == "group" else ranks
+        return self
+
+
 class RankSide:
     """A rank while its program is read: the last operation in each lane, and what its host waits for."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, everyone: tuple[int, ...]) -> None:
         self.rank = rank
         self.tails: dict[Any, Node] = {}
         self.waits: dict[int, list[Node]] = defaultdict(list)
@@ -81,9 +106,10 @@ class RankSide:
         self.works: list[Node] = []
         self.tensors: list[TensorForm] = []
         self.freed: set[int] = set()
-        self.groups = 1
-        self.calls: Counter[str] = Counter()
-        self.meets: Counter[Any] = Counter()
+        self.groups = [everyone]
+        self.plans: dict[bytes, Plan] = {}
+        self.calls: dict[str, int] = {}
+        self.meets: dict[Any, int] = {}
         self.live = self.peak = 0
         self.peak_index = -1
 
@@ -103,7 +129,7 @@ class RankSide:
             raise VirtualClusterError(f"{form.name}[{start}:{stop}] cannot be used", why=fault, next="record it anew")
 
 
-def signature(entry: Entry, dtypes: set[str], count: int) -> Signature:
+def signature(entry: Entry, dtype: str, count: int) -> Signature:
     """What all members of a collective have to say alike."""
     kind, size = entry["op"], elements(entry["reads"])
     counted: Any = size
@@ -115,7 +141,7 @@ def signature(entry: Entry, dtypes: set[str], count: int) -> Signature:
         even = [_even(shares(entry[side], count)) for side in ("reads", "writes")]
         counted = "in parts" if tuple in map(type, even) else even[0]
     more = tuple((key, entry[key]) for key in ("reduce", "root", "algorithm") if key in entry)
-    return kind, counted, next(iter(dtypes), ""), more
+    return kind, counted, dtype, more
 
 
 def _even(sizes: list[int]) -> Any:
@@ -139,9 +165,9 @@ def difference(first: Signature, second: Signature) -> str:
 
 def uneven_exchange(meeting: Meeting) -> str:
     """How the parts of a complete all_to_all do not fit together; '' where they do, and for other collectives."""
-    entries = [meeting.nodes[rank].entry for rank in meeting.ranks]
-    if entries[0]["op"] != "all_to_all":
+    if meeting.said[:2] != ("all_to_all", "in parts"):
         return ""
+    entries = [meeting.nodes[rank].entry for rank in meeting.ranks]
     given, taken = ([shares(entry[side], len(entries)) for entry in entries] for side in ("reads", "writes"))
     for at, sizes in enumerate(given):
         for to, size in enumerate(sizes):
@@ -149,3 +175,9 @@ def uneven_exchange(meeting: Meeting) -> str:
                 ends = meeting.ranks[at], meeting.ranks[to]
                 return f"rank {ends[0]} sends {size} elements to rank {ends[1]}, which receives {taken[to][at]}"
     return ""
+
+
+def moved_elements(entry: Entry, count: int) -> int:
+    """The n of a collective's price: elements of the whole, where parts are unequal as if all were like the largest."""
+    side = {"all_gather": "writes", "reduce_scatter": "reads", "all_to_all": "reads"}.get(entry["op"])
+    return count * max(shares(entry[side], count)) if side else elements(entry["reads"])

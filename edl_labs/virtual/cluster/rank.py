@@ -166,7 +166,7 @@ class Rank(RankDevice):
         if not async_op:
             self.note(entry)
             return None
-        self.note({**entry, "work": self._counts["work"]})
+        self.note({**entry, "async": True})
         return Work(self, self._number("work"))
 
     def _group(self, group: ClusterGroup | None) -> ClusterGroup:

@@ -231,13 +231,26 @@ def test_a_rank_that_never_calls_and_one_that_is_lost_are_named() -> None:
     skipped = FOUR.run(program, faults=Faults(skipped=((3, 2),))).hang
 
     assert ("missing", "lost") == (missing.kind, lost.kind)
-    assert "rank 2 is at the end of its program, ranks 0, 1, 3 wait in all_reduce 0" in missing.what
-    assert "rank 1 never" not in missing.why
-    assert "rank 2 never calls" in missing.why
+    assert "rank 2 has come to the end of its program, ranks 0, 1, 3 wait in all_reduce 0" in missing.what
+    assert missing.why == "rank 2 never makes its part of rank 0's all_reduce 0"
     assert "ranks 0, 2, 3 wait in all_reduce 1, after the loss of rank 1 at 1.5 s" in lost.what
     assert skipped.kind == "missing"
     assert "rank 3" in skipped.why
     assert lost.waits[1].call == "lost"
+
+
+def test_groups_that_some_ranks_do_not_make_and_sends_that_nobody_receives_are_named() -> None:
+    def members_only(dist) -> None:
+        if dist.rank < 2:
+            dist.new_group([0, 1])
+
+    grouped = FOUR.run(members_only).hang
+    sent = FOUR.run(lambda dist: dist.isend(dist.tensor(4), 3) if dist.rank == 1 else None).hang
+
+    assert ("missing", "missing") == (grouped.kind, sent.kind)
+    assert "member or not" in grouped.next
+    assert "ranks 2 to 3 have come to the end of their programs" in grouped.what
+    assert "rank 3 never makes its part of rank 1's isend 0 to rank 3" == sent.why
 
 
 def test_a_slow_rank_and_a_slow_link_cost_what_they_slow() -> None:
@@ -254,6 +267,8 @@ def test_a_slow_rank_and_a_slow_link_cost_what_they_slow() -> None:
     assert {0: 1.0, 1: 1.0, 2: 0.0, 3: 1.0} == pytest.approx(waited)
     with pytest.raises(EdlError, match="no level is called"):
         FOUR.run(program, faults=Faults(slow_links={("wifi", 1): 3.0}))
+    with pytest.raises(EdlError, match="faults of rank 9"):
+        FOUR.run(program, faults=Faults(lost={9: 3.0}))
 
 
 @pytest.mark.parametrize(
