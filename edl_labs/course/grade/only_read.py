@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from edl_labs.course.grade.plain_code import LABS_KEPT, parents_of
 
 _LOOKS = frozenset(("copy", "count", "get", "index", "items", "keys", "values"))
 # Python's own functions that keep nothing of what they are given.
@@ -42,14 +45,13 @@ class _Reading:
 
     def __post_init__(self) -> None:
         for tree in self.trees:
-            for node in ast.walk(tree):
-                self._parents.update((child, node) for child in ast.iter_child_nodes(node))
-                if isinstance(node, ast.Name):
-                    self._uses.setdefault(node.id, []).append(node)
-                if isinstance(node, (ast.Global, ast.Nonlocal)):
-                    self._declared.update(node.names)
-                for name in _binds(node):
-                    self._bound[name] = self._bound.get(name, 0) + 1
+            cell = _looked_through(tree)
+            self._parents.update(cell.parents)
+            for use in cell.uses:
+                self._uses.setdefault(use.id, []).append(use)
+            self._declared |= cell.declared
+            for name in cell.binds:
+                self._bound[name] = self._bound.get(name, 0) + 1
             self._functions.update((node.name, node) for node in tree.body if isinstance(node, ast.FunctionDef))
 
     def found(self) -> frozenset[str]:
@@ -134,6 +136,26 @@ class _Reading:
                 self._known = {known: reads for known, reads in self._known.items() if known in before or not reads}
                 self._known[key] = False
         return self._known[key]
+
+
+@dataclass(frozen=True)
+class _LookedThrough:
+    """What one cell's tree holds: the parents of its nodes, its names, what it declares and each time that it binds."""
+
+    parents: dict[ast.AST, ast.AST]
+    uses: tuple[ast.Name, ...]
+    declared: frozenset[str]
+    binds: tuple[str, ...]
+
+
+@lru_cache(maxsize=LABS_KEPT)
+def _looked_through(tree: ast.Module) -> _LookedThrough:
+    """The same for all submissions that share a released cell, and so its tree."""
+    parents = parents_of(tree)
+    nodes = [tree, *parents]
+    declared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    uses = tuple(node for node in nodes if isinstance(node, ast.Name))
+    return _LookedThrough(parents, uses, frozenset(declared), tuple(name for node in nodes for name in _binds(node)))
 
 
 def _tables(tree: ast.Module) -> Iterator[str]:

@@ -48,7 +48,7 @@ _MAKERS = frozenset((
     "abs", "bool", "dict", "float", "frozenset", "int", "len", "list", "max", "min", "pow", "range", "round",
     "set", "sorted", "str", "sum", "tuple"
 ))  # fmt: skip
-_LABS_KEPT = 512  # released cells parsed once: some 50 a lab
+LABS_KEPT = 512  # released cells parsed once: some 50 a lab
 IMMUTABLE = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -73,10 +73,21 @@ def is_history(name: str) -> bool:
     return _HISTORY.fullmatch(name) is not None
 
 
-@lru_cache(maxsize=_LABS_KEPT)
+@lru_cache(maxsize=LABS_KEPT)
 def parsed(source: str) -> ast.Module:
     """The tree of a released cell, which many submissions share: nobody alters it."""
     return ast.parse(source)
+
+
+def parents_of(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    """Above each node of a tree but the top: the node that it is a part of, in the order of `ast.walk`."""
+    found: dict[ast.AST, ast.AST] = {}
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for child in ast.iter_child_nodes(node):
+            found[child] = node
+            nodes.append(child)
+    return found
 
 
 def _is_harmless(node: ast.AST) -> bool:
@@ -171,10 +182,15 @@ def _may_keep_state(node: ast.AST) -> bool:
 def _keeps_state(trees: list[ast.Module], given: list[ast.Module]) -> bool:
     """Whether a function reads what is bound outside it and may change, or changes what lies outside it."""
     bound: _Bound = {}
-    for name, value in (pair for tree in (*trees, *given) for pair in bindings(tree.body)):
+    for name, value in (pair for tree in (*trees, *given) for pair in _bound_in(tree)):
         bound.setdefault(name, []).append(value)
     classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     return any(map(_class_keeps_state, classes)) or any(_reaches_out(tree, bound) for tree in trees)
+
+
+@lru_cache(maxsize=LABS_KEPT)
+def _bound_in(tree: ast.Module) -> tuple[tuple[str, ast.AST | None], ...]:
+    return tuple(bindings(tree.body))
 
 
 def bindings(body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST | None]]:
@@ -214,7 +230,7 @@ _Bound = dict[str, list[ast.AST | None]]
 
 
 def _reaches_out(tree: ast.Module, bound: _Bound) -> bool:
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    parents = parents_of(tree)
     known: _Locals = {}
     for node in [tree, *parents]:
         stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del))

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Submission:
     notes: tuple[str, ...] = ()
     lab: str = ""
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that grading looks at: equal for equal work."""
         looked_at = [{**asdict(cell), "outputs": None} for cell in self.cells]
