@@ -62,6 +62,8 @@ class PlainDataError(EdlError):
 class Wrong(EdlError):
     """What `compare` raises: the evidence is not right. The student reads what, why and next.
 
+    `keeps` is the fraction of the case that is right all the same: its points stay, and the sentence is told.
+
     >>> raise Wrong("the scale grew too early", why="2 clean steps, interval 3", next='hint("dynamic_scale")')
     Traceback (most recent call last):
     ...
@@ -69,6 +71,10 @@ class Wrong(EdlError):
       why:  2 clean steps, interval 3
       next: hint("dynamic_scale")
     """
+
+    def __init__(self, what: str, *, why: str = "", next: str = "", keeps: float = 0.0) -> None:
+        super().__init__(what, why=why, next=next)
+        self.keeps = keeps
 
 
 def place_of(error: BaseException) -> str:

@@ -17,6 +17,7 @@ STATES = ("not attempted", "wrong", "partly", "passed")
 MISFORMED = "another kind of answer is asked for"
 _PATH = re.compile(r"^value(\[[^\]]*\])*")  # where in the evidence: no student has seen that
 _AN_EXCEPTION = re.compile(r"object of type (Exception|\w+Error),")
+_MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
 _INCOMPARABLE = "the result could not be compared"
 
 
@@ -90,7 +91,7 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
         result = exercise.spec.compare(case, _formed(exercise, _value(exercise, case, record), want), want)
         return (1.0 if result is None or result is True else _award(result)), None
     except Wrong as wrong:
-        return 0.0, wrong
+        return min(_award(wrong.keeps), _MOST_KEPT), wrong
     except Misfit as problem:
         return (
             0.0,

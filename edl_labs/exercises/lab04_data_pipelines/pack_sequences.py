@@ -11,6 +11,7 @@ from edl_labs.errors import Wrong
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, PackedBins, replay_bins
 
+_PACKED = 0.5  # of the points: two functions, and the one that is right keeps its half
 LOOKS = 3  # times n log2 n, promised in the lab's text
 
 
@@ -38,7 +39,14 @@ class PackSequences:
         return {"rows": [list(row) for row in rows], "program": _text(tree), "refused": "", "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        self._judge_first_fit(case, got)
         _judge_mask(case, got["mask"].numpy(), want["mask"].numpy())
+
+    def combine(self, fractions: list[float]) -> float:
+        """The packing is half of the points: they stay where the mask alone is wrong, in whatever cases."""
+        return min(fractions, default=0.0)
+
+    def _judge_first_fit(self, case: Any, got: Any) -> None:
         if max(case["lengths"]) > case["capacity"]:
             _judge_refusal(case, got["refused"])
             return
@@ -93,6 +101,7 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
             "the mask has another shape or dtype",
             why=f"{mask.dtype} of {mask.shape}, for a row of {case['mask_capacity']}",
             next="one bool for each pair of positions of the row",
+            keeps=_PACKED,
         )
     if (mask == right).all():
         return
@@ -109,7 +118,8 @@ def _judge_mask(case: Any, mask: Any, right: Any) -> None:
     elif (right & ~mask).any():
         told, then = "a token does not see all of its own sequence", "itself, and all before it in its sequence"
     place = [int(n) for n in (mask != right).nonzero()[0][:1]] + [int(n) for n in (mask != right).nonzero()[1][:1]]
-    raise Wrong(told, why=f"lengths {case['mask_lengths']}, position {place[0]} to position {place[1]}", next=then)
+    where = f"lengths {case['mask_lengths']}, position {place[0]} to position {place[1]}"
+    raise Wrong(told, why=where, next=then, keeps=_PACKED)
 
 
 def _judge_refusal(case: Any, refused: str) -> None:

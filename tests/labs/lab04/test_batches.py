@@ -189,6 +189,31 @@ def test_a_forged_record_is_refused(judged, solution):
     assert "the tree's record cannot be replayed" == judged("pack_sequences", pack_sequences=forged).what
 
 
+def test_a_wrong_mask_costs_half_and_a_wrong_packing_all(judged, solution):
+    def causal(lengths, capacity):
+        mask = solution["packed_mask"](lengths, capacity)
+        return torch.ones_like(mask).tril()
+
+    def another_shape(lengths, capacity):
+        return solution["packed_mask"](lengths, capacity)[:-1]
+
+    def one_row_each(lengths, tree):
+        if max(lengths) > tree.capacity:
+            raise ValueError(f"no. {lengths.index(max(lengths))} is too long")
+        for index, length in enumerate(lengths):
+            tree.put(index, length)
+        return [[index] for index in range(len(lengths))]
+
+    for mask, told in (
+        (causal, "a token looks into another sequence"),
+        (another_shape, "the mask has another shape or dtype"),
+    ):
+        outcome = judged("pack_sequences", packed_mask=mask)
+        assert (0.5, "partly", told) == (outcome.points, outcome.state, outcome.what)
+        assert 0 == judged("pack_sequences", packed_mask=mask, pack_sequences=one_row_each).points
+    assert 0 == judged("pack_sequences", pack_sequences=one_row_each).points
+
+
 def test_looks_of_the_reference_are_a_third_of_what_is_allowed(solution):
     lengths = [random.Random(3).randint(50, 300) for _ in range(400)]
     tree = BinTree(400, bins=400)
