@@ -6,9 +6,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from edl_labs.checks.lab_exercises import lab_names
 from tests.browser.axe import violations
 from tests.browser.jupyter import ROOT, OpenNotebook, Started
 from tests.course.browser import NEEDS_BROWSER
+from tests.sampling import few
 
 pytestmark = NEEDS_BROWSER
 LAB = "lab01_gpu_basics"
@@ -69,8 +73,10 @@ def test_a_wrong_answer_a_hint_the_right_one_and_a_restart(server: Started, scra
     assert [] == lab.errors
 
 
-def test_it_reads_in_light_and_dark_wide_and_narrow(server: Started, scratch: Path, page: Any):
-    lab = OpenNotebook(page, server, copy_of_lab(server, scratch))
+@pytest.mark.timeout(2400)  # a lab's cells, on two busy cores, and forty pictures
+@pytest.mark.parametrize("name", few(lab_names(), quick=1))
+def test_it_reads_in_light_and_dark_wide_and_narrow(server: Started, scratch: Path, page: Any, name: str):
+    lab = OpenNotebook(page, server, copy_of_lab(server, scratch, name))
     lab.run_all()
     found: dict[str, list[str]] = {}
     wide: dict[str, list[str]] = {}
@@ -78,13 +84,13 @@ def test_it_reads_in_light_and_dark_wide_and_narrow(server: Started, scratch: Pa
         lab.theme(f"JupyterLab {theme}")
         for width in (1280, 900):
             page.set_viewport_size({"width": width, "height": 900})
-            name = f"lab01-{theme.lower()}-{width}"
-            lab.shot_of_all(name)
-            wide[name] = too_wide(page, ".jp-RenderedHTMLCommon.jp-OutputArea-output")
+            view = f"{name.partition('_')[0]}-{theme.lower()}-{width}"
+            lab.shot_of_all(view)
+            wide[view] = too_wide(page, ".jp-RenderedHTMLCommon.jp-OutputArea-output")
         found[theme] = violations(page)
 
     assert {"Light": [], "Dark": []} == found, "\n".join(found["Light"] + found["Dark"])
-    assert {} == {name: texts for name, texts in wide.items() if texts}
+    assert {} == {view: texts for view, texts in wide.items() if texts}
     assert [] == lab.pictures_without_text()
     assert [] == lab.errors
 
