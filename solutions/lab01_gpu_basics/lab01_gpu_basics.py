@@ -935,6 +935,7 @@ def kernel(gpu, dst, src):
     )
 
 
+# %%
 def one_after_another(gpu, nbytes, *, load, kernel):
     buffer, inside = gpu.host_empty(nbytes), gpu.empty(nbytes)
     load(gpu, buffer)

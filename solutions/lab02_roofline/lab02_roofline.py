@@ -584,6 +584,8 @@ print(
 )
 elsewhere = counted.other_flops / (counted.contraction_flops + counted.other_flops)
 print("             ", units.percent(elsewhere, digits=2), "of all FLOPs elsewhere")
+
+# %%
 with once_written("count_a_model"):
     yours = sum(count_block(shape | {"gated": False, "frozen": False}))
     print("your formula:", units.si(yours, "FLOP", digits=5))

@@ -1299,6 +1299,8 @@ large = write(
 small = write(
     image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw"
 )
+
+# %%
 fastest = min(
     decoders(),
     key=lambda name: (
