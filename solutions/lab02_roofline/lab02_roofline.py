@@ -407,9 +407,8 @@ legend = axes.legend(frameon=False)
 #
 # Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
 # research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
-# Three things can make it shorter: other software, other hardware, another model. Suppose that a model must see 1 + M /
-# 200 times as many examples when its batch is M (a small batch gets more out of each). **Predict** the best M for N =
-# 1024.
+# Suppose that a model must see 1 + M / 200 times as many examples when its batch is M (a small batch gets more out of
+# each). **Predict** the best M for N = 1024.
 
 # %%
 predict("best_batch", "The experiment is shortest with a batch of", unit="examples")
