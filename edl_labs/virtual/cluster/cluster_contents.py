@@ -6,6 +6,7 @@ read, so that equal computations are equal on every rank.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,10 +21,12 @@ from edl_labs.virtual.cluster.meetings import Node
 from edl_labs.virtual.errors import ReplayError
 
 _MAX_VISITS = 4_000_000  # parts and terms looked at: half a minute of a judge's time
+_EXACT_BITS = 128  # counts beyond are floats: sums that are reduced again and again double each time
 _MAX_TEXT = 120  # a line and a half of a terminal
 # A source is (rank, tensor, text) of a tensor's own data, or (-1, digest, text) of a kernel's result or of nothing.
 Source = tuple[int, object, str]
-Sum = tuple[tuple[Source, int, Fraction | int], ...]  # source, distance from an element to its own, how often
+Count = Fraction | int | float
+Sum = tuple[tuple[Source, int, Count], ...]  # source, distance from an element to its own, how often
 Part = tuple[int, int, Sum]
 NOTHING: Source = (-1, "nothing", "what nobody has written")
 
@@ -156,7 +159,7 @@ class ClusterContents:
         at = [0] * len(given)
         result: list[Part] = []
         for start, stop in pairwise(bounds):
-            terms: dict[tuple[Source, int], Fraction | int] = {}
+            terms: dict[tuple[Source, int], Count] = {}
             for which, parts in enumerate(given):
                 while parts[at[which]][1] <= start:
                     at[which] += 1
@@ -225,12 +228,25 @@ def _computed(name: str, number: int, read: list[list[Part]]) -> Sum:
 
 
 def _scaled(total: Sum, by: Fraction) -> Sum:
-    return tuple((source, offset, count * by) for source, offset, count in total) if by else ()
+    return tuple((source, offset, _short(count * by)) for source, offset, count in total) if by else ()
 
 
-def _sorted(terms: dict[tuple[Source, int], Fraction | int]) -> Sum:
-    kept = [(source, offset, count) for (source, offset), count in terms.items() if count]
+def _sorted(terms: dict[tuple[Source, int], Count]) -> Sum:
+    kept = [(source, offset, _short(count)) for (source, offset), count in terms.items() if count]
     return tuple(sorted(kept, key=lambda term: (term[0][0], str(term[0][1]), term[1])))
+
+
+def _short(count: Count) -> Count:
+    """The same count, as a float where it has too many digits."""
+    if isinstance(count, float):
+        return count
+    over, under = count.numerator, count.denominator
+    if max(over.bit_length(), under.bit_length()) <= _EXACT_BITS:
+        return count
+    try:
+        return over / under
+    except OverflowError:
+        return math.copysign(math.inf, over)
 
 
 def _cut(parts: list[Part], start: int, stop: int) -> list[Part]:
@@ -274,7 +290,7 @@ def _cuts(parts: list[list[int]], count: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *accumulate(sizes)]))
 
 
-def _term(term: tuple[Source, int, Fraction | int]) -> ClusterTerm:
+def _term(term: tuple[Source, int, Count]) -> ClusterTerm:
     (rank, _, text), offset, count = term
     return ClusterTerm(text, rank, offset, float(count))
 

@@ -9,7 +9,7 @@ import marshal
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine
+from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, MAX_STREAMS, ClusterMachine
 from edl_labs.virtual.cluster.cluster_operations import (
     COLLECTIVE,
     FORM,
@@ -167,6 +167,9 @@ class ClusterGraph:
     def _stream(self, side: RankSide, index: int, entry: Entry) -> None:
         if entry["stream"] != side.streams:
             raise LookupError
+        if side.streams >= MAX_STREAMS:
+            why = f"a device runs {MAX_STREAMS} at once"
+            raise VirtualClusterError(f"more than {MAX_STREAMS} streams", why=why, next="use streams again")
         side.streams += 1
 
     def _event(self, side: RankSide, index: int, entry: Entry) -> None:

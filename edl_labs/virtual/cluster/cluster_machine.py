@@ -17,6 +17,7 @@ from edl_labs.virtual.quantities import MAX_SECONDS
 
 MAX_RANKS = 1024  # twice what the issue asks for; an all_to_all of as many has a million messages
 _FASTEST = 1e18  # bytes per second: far beyond any link
+MAX_STREAMS = 128  # of a rank, as on a VirtualGPU
 # Time inside is whole attoseconds: sums are exact, and rounding a message of a nanosecond stays below 1e-9 of it.
 ATTOSECONDS = 10**18
 

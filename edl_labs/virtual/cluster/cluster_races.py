@@ -12,10 +12,12 @@ from typing import Any
 
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.cluster_operations import COLLECTIVE, LOCAL, MESSAGE, OPERATIONS, TensorForm, text_of
+from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.races import find_races
 from edl_labs.virtual.recorded import Entry
 
-_WORLD = "barrier"  # keeps the host, as synchronize does
+_HOLDS_HOST = "barrier"  # as synchronize does
+_MAX_VISITS = 100_000_000  # lanes looked at: half a minute of a judge's time
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,6 +48,12 @@ def rank_races(rank: int, program: Sequence[Entry], forms: Sequence[TensorForm])
     device = _Device(forms)
     for index, entry in enumerate(program):
         device.take(index, entry)
+    if len(device.program) * device.lanes > _MAX_VISITS:
+        raise ReplayError(
+            f"rank {rank}'s program has too many calls with too many peers to look for races",
+            why="each call is held against each lane",
+            next="use fewer ranks or steps",
+        )
     texts = _texts(program)
     found = []
     for race in find_races(device.program):
@@ -80,6 +88,11 @@ class _Device:
         self._streams: dict[Any, int] = {0: 0}
         self._works: list[int] = []
         self._marks = 0
+
+    @property
+    def lanes(self) -> int:
+        """How many streams the device has, those of communication too."""
+        return len(self._streams)
 
     def take(self, index: int, entry: Entry) -> None:
         """Write the next operation."""
@@ -140,7 +153,7 @@ class _Device:
             self._works.append(after)
         else:
             yield {"op": "wait", "event": after, "stream": stream}
-            if entry["op"] == _WORLD:
+            if entry["op"] == _HOLDS_HOST:
                 yield {"op": "sync_event", "event": after}
 
     def _made(self, lane: Any) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
+from edl_labs.virtual.cluster.cluster_machine import MAX_STREAMS, ClusterMachine
 from edl_labs.virtual.cluster.cluster_operations import ITEM_BYTES, TensorForm, checked
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
 from edl_labs.virtual.recorded import Entry
@@ -184,6 +184,10 @@ class RankDevice:
 
     def Stream(self) -> ClusterStream:  # noqa: N802 - torch.cuda's name
         """A new compute stream."""
+        if self._counts["stream"] >= MAX_STREAMS:
+            raise VirtualClusterError(
+                f"rank {self.rank} has {MAX_STREAMS} streams", why="a device runs as many", next="use streams again"
+            )
         made = ClusterStream(self, self._number("stream"))
         self.note({"op": "stream", "stream": made.number})
         return made

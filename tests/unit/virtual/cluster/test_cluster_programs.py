@@ -45,6 +45,19 @@ def test_contents_of_every_collective() -> None:
     assert replay.races == ()
 
 
+def test_counts_that_double_a_thousand_times_are_still_numbers() -> None:
+    def program(dist) -> None:
+        x, y = dist.tensor(4, name="x"), dist.tensor(4, name="y")
+        for _ in range(600):
+            dist.all_reduce(x)
+            dist.scale(y, 0.1)
+
+    replay = FOUR.run(program)
+
+    assert {rank: float("inf") for rank in range(4)} == replay.contents(1, "x")[0].ranks
+    assert replay.contents(1, "y")[0].ranks[1] == pytest.approx(0.0)
+
+
 def test_lists_of_unequal_parts_are_gathered_and_exchanged() -> None:
     def program(dist) -> None:
         rank, sizes = dist.get_rank(), [1, 2, 3, 4]
