@@ -1,4 +1,4 @@
-"""Commands of those who give a course: course, collect, grade, feedback, export, regrade, report, gradescope."""
+"""Commands of those who give a course: course, collect, grade, feedback, export, regrade, report."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Assignment = Annotated[str, typer.Argument(help="The lab.")]
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (course, collect, grade, feedback, export, regrade, report, gradescope):
+    for command in (course, collect, grade, feedback, export, regrade, report):
         app.command()(command)
 
 
@@ -321,22 +321,3 @@ def report(
         alike_pairs = counted(len(found.pairs), "pair")
         circles = f", {counted(len(found.clusters), 'circle')} of three or more" if found.clusters else ""
         print(f"{counted(found.students, 'student')}, {alike_pairs} much alike{circles}, report in {path}")
-
-
-def gradescope(
-    assignment: Assignment,
-    out: Annotated[Path | None, typer.Option(help="The zip to write.")] = None,
-    wheel: Annotated[Path | None, typer.Option(help="The instructors' wheel; in a checkout it is built.")] = None,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="Grade unfenced where no sandbox works there.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Make a zip for Gradescope, whose autograder runs the judge outside the student's kernel."""
-    need_instructor_tools()
-    from edl_labs.course.marks.gradescope import gradescope_zip
-
-    found = gradescope_zip(assignment, out or Path(f"{assignment}_gradescope.zip"), wheel=wheel, unsafe=unsafe)
-    if as_json:
-        emit(found.to_json())
-        return
-    by_hand = f", {counted(found.by_hand, 'point')} by hand" if found.by_hand else ""
-    print(f"{found.archive}: {counted(found.points, 'point')} by its autograder{by_hand}; it holds solutions: keep it")

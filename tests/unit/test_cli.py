@@ -37,6 +37,7 @@ VERBS = (
     "regrade",
     "report",
     "gradescope",
+    "canvas",
 )
 
 

@@ -131,7 +131,7 @@ def filled_table(
     highest: Callable[[Row], float] = lambda row: 0.0,
 ) -> MarksFile:
     """`table` with marks in `column`, scaled where a row's `highest` is a maximum of its own (above 0)."""
-    finder = _Finder(marks, numbers)
+    finder = MarksFinder(marks, numbers)
     rows: list[list[str]] = []
     filled: dict[str, float] = {}
     without: list[str] = []
@@ -154,7 +154,7 @@ def filled_table(
     return MarksFile(table.written(rows), filled, tuple(without))
 
 
-class _Finder:
+class MarksFinder:
     """Finds a student's marks by whatever a row of the learning system's file calls them."""
 
     def __init__(self, marks: Iterable[StudentMarks], numbers: Mapping[str, str]) -> None:
