@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,14 +18,15 @@ def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
 
     A block that is still running after `limit_s` seconds on the clock is stopped, and the line says how to give it
     more: a slow or busy machine may need it. A name that an earlier cell of the lab defines, and that is not there, is
-    no mistake of the function: the line says to run the cells above.
+    no mistake of the function: the line says to run the cells above. A figure that the block began and did not finish
+    is closed: it would be shown empty.
 
     >>> with once_written("finish_times"):
     ...     raise NotImplementedError
     This cell shows something once finish_times is written.
     """
     try:
-        with time_limit(limit_s):
+        with _finished_figures(), time_limit(limit_s):
             yield
     except NotImplementedError:
         print(f"This cell shows something once {name} is written.")
@@ -37,6 +39,23 @@ def once_written(name: str, *, limit_s: float = _LIMIT_S) -> Iterator[None]:
         print(above or _broken(name, error))
     except Exception as error:
         print(_broken(name, error))
+
+
+@contextmanager
+def _finished_figures() -> Iterator[None]:
+    """Closes the figures that the block opened, where it raises."""
+    before = _open_figures()
+    try:
+        yield
+    except BaseException:
+        for number in _open_figures() - before:
+            sys.modules["matplotlib.pyplot"].close(number)
+        raise
+
+
+def _open_figures() -> set[int]:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return set(pyplot.get_fignums()) if pyplot is not None else set()
 
 
 def _broken(name: str, error: Exception) -> str:

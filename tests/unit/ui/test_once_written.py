@@ -27,6 +27,20 @@ def test_a_broken_function_is_named_with_its_error(capsys):
     )
 
 
+def test_a_figure_that_was_begun_is_not_shown_empty():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    kept = pyplot.figure()
+    with once_written("petabyte"):
+        pyplot.figure()
+        raise NotImplementedError
+
+    assert [kept.number] == pyplot.get_fignums()
+    with once_written("petabyte"):
+        pyplot.figure()
+    assert 2 == len(pyplot.get_fignums())
+    pyplot.close("all")
+
+
 def test_a_working_function_runs_and_nothing_is_added(capsys):
     with once_written("petabyte"):
         print("19 days")
