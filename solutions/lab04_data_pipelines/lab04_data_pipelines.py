@@ -169,8 +169,8 @@ print(
     f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, "
     "made here and kept in the cache folder"
 )
-mixed = random.Random(0).sample(range(len(store)), len(store))
 store.read(0)  # imports and the index, which are no part of any reading
+mixed = random.Random(0).sample(range(len(store)), len(store))
 
 # %%
 with revealed("warm_gain") as truth:

@@ -172,6 +172,17 @@ class OpenNotebook:
         )
         return found
 
+    def long_texts(self, most: int = 5000) -> list[str]:
+        """First lines of the cells that put out more characters of text than anybody reads."""
+        found: list[str] = self.page.evaluate(
+            """most => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+                .filter(cell => (cell.outputs ?? []).some(
+                    output => String(output.data?.['text/plain'] ?? output.text ?? '').length > most))
+                .map(cell => String(cell.source).split('\\n')[0])""",
+            most,
+        )
+        return found
+
     def theme(self, name: str) -> None:
         """JupyterLab's theme: 'JupyterLab Light' or 'JupyterLab Dark'."""
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)

@@ -92,6 +92,7 @@ def test_it_reads_in_light_and_dark_wide_and_narrow(server: Started, scratch: Pa
     assert {"Light": [], "Dark": []} == found, "\n".join(found["Light"] + found["Dark"])
     assert {} == {view: texts for view, texts in wide.items() if texts}
     assert [] == lab.pictures_without_text()
+    assert [] == lab.long_texts()
     assert [] == lab.errors
 
 
