@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics.step_memory import CATEGORIES, Held, StepRecorder, run_steps, timeline
@@ -23,11 +24,11 @@ from edl_labs.virtual.errors import VirtualMemoryError
 from edl_labs.virtual.memory import Placement, Tape, TapeLayer, as_chain, best_placement
 
 # State per parameter is theirs: none, or two averages.
-OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer] | None] = {
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer] | None] = {
     "none": None,
-    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-3),
-    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
-    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-3),
+    "sgd": functools.partial(torch.optim.SGD, lr=1e-3),
+    "momentum": functools.partial(torch.optim.SGD, lr=1e-3, momentum=0.9),
+    "adam": functools.partial(torch.optim.Adam, lr=1e-3),
 }
 PINNED_BYTE_PER_S = 25e9  # copies over PCIe 4.0 ×16 from pinned memory, as lab01 measures them
 
@@ -96,7 +97,8 @@ def memory_plan(
     Categories: parameters (and buffers), inputs, gradients, optimizer state, activations (what the forward pass leaves
     for the backward pass), autocast's cast cache, temporaries. Scratch memory inside kernels is out of sight. `loss`
     makes one number of the output (its sum unless given); `optimizer` is one of 'none', 'sgd', 'momentum', 'adam'.
-    On the device 'cuda' sizes are rounded as its allocator does. With a `budget` in bytes, the plan places checkpoints
+    On the device 'cuda' sizes are rounded as its allocator does, and the optimizer updates all parameters at once. A
+    machine without CUDA plans it on fake CPU tensors with CUDA's dropout (a mask of bytes); autocast it refuses. With a `budget` in bytes, the plan places checkpoints
     and copies to the host in the least time on `machine`. EdlError where the model cannot run on fake tensors.
 
     >>> layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
@@ -150,19 +152,15 @@ class _Block:
 def _recorded(
     model: Any, inputs: tuple[Any, ...], optimizer: str, loss: Any, autocast: torch.dtype | None, device: str
 ) -> tuple[StepRecorder, int, list[_Block]]:
-    recorder = StepRecorder({module: name for name, module in model.named_modules()})
+    recorder = StepRecorder({module: name for name, module in model.named_modules()}, cuda=device == "cuda")
     blocks: list[_Block] = []
-    casts: Any = contextlib.nullcontext
-    if autocast is not None:
-
-        def casts() -> Any:
-            return torch.autocast(device, dtype=autocast)
-
+    place, casts = _place_and_casts(device, autocast)
     gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
     try:
-        with torch.random.fork_rng(devices=()), as_fake(model, inputs, device=device) as fakes:
-            make = OPTIMIZERS[optimizer]
-            made = None if make is None else make([p for p in model.parameters() if p.requires_grad])
+        with torch.random.fork_rng(devices=()), as_fake(model, inputs, device=place) as fakes:
+            make, trained = OPTIMIZERS[optimizer], [p for p in model.parameters() if p.requires_grad]
+            # On CUDA torch updates all parameters at once by itself, but not where they are fake.
+            made = None if make is None else make(trained, foreach=True if device == "cuda" else None)
             with _watched(model, recorder, blocks):
                 start = run_steps(recorder, model, fakes, loss=loss, optimizer=made, autocast=casts)
     except EdlError:
@@ -177,6 +175,36 @@ def _recorded(
         for parameter, gradient in gradients:
             parameter.grad = gradient
     return recorder, start, blocks[len(blocks) // 2 :]
+
+
+def _place_and_casts(device: str, autocast: torch.dtype | None) -> tuple[str, Callable[[], Any]]:
+    """Where the fake tensors lie, and what a forward pass runs in."""
+    stands_in = device == "cuda" and not torch.cuda.is_available()
+    if stands_in and autocast is not None:
+        raise UsageError(
+            "autocast on CUDA cannot be planned here",
+            why="this machine has no CUDA, and autocast on the CPU casts other operations than CUDA's",
+            next="plan it with device='cpu', or without autocast, or on a machine with CUDA",
+        )
+    if stands_in:
+        # torch's backward pass refuses fake CUDA tensors where no driver is.
+        return "cpu", _DropoutOfCuda
+    return device, contextlib.nullcontext if autocast is None else lambda: torch.autocast(device, dtype=autocast)
+
+
+class _DropoutOfCuda(TorchFunctionMode):
+    """Dropout as CUDA does it, which saves one byte an element; the CPU saves a mask of the input's dtype."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.nn.functional.dropout:
+            return _native_dropout(*args, **kwargs)
+        return torch.native_dropout(*args, **kwargs)[0] if func is torch.dropout else func(*args, **kwargs)
+
+
+def _native_dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> torch.Tensor:
+    dropped: torch.Tensor = torch.native_dropout(x, p, training)[0]
+    return x.copy_(dropped) if inplace else dropped
 
 
 @contextlib.contextmanager

@@ -33,11 +33,13 @@ class Held:
 class StepRecorder(TorchDispatchMode):
     """Watches all storages while it is entered; `phase` is what the step is doing, `marks` where each phase begins.
 
-    CUDA's allocator hands out multiples of 512 bytes, so storages of fake CUDA tensors count as such.
+    With `cuda`, storages count in multiples of 512 bytes, as its allocator hands them out, and the optimizer's counts
+    of steps, which torch leaves on the host, not at all.
     """
 
-    def __init__(self, modules: dict[torch.nn.Module, str]) -> None:
+    def __init__(self, modules: dict[torch.nn.Module, str], *, cuda: bool = False) -> None:
         super().__init__()
+        self._cuda = cuda
         self.held: list[Held] = []
         self.operations: list[str] = []
         self.marks: list[tuple[int, str]] = []
@@ -67,7 +69,7 @@ class StepRecorder(TorchDispatchMode):
         for tensor in found:
             storage = tensor.untyped_storage()
             if storage._cdata not in self._live:
-                self._note(storage, tensor.device.type == "cuda").category = category
+                self._note(storage).category = category
             if category == "parameters":
                 self._parameters.add(storage._cdata)
 
@@ -103,14 +105,18 @@ class StepRecorder(TorchDispatchMode):
         casts = func is torch.ops.aten._to_copy.default and bool(given & self._parameters)
         for tensor in tensors(result):
             storage = tensor.untyped_storage()
-            if storage._cdata not in given and storage._cdata not in self._live:
-                self._note(storage, tensor.device.type == "cuda").casts_parameter = casts
+            if storage._cdata not in given and storage._cdata not in self._live and not self._on_host(tensor):
+                self._note(storage).casts_parameter = casts
         # Counted last: what an operation makes is there before anything that it lets go of ends.
         self.operations.append(func._schema.name.partition("::")[2])
         return result
 
-    def _note(self, storage: torch.UntypedStorage, is_cuda: bool) -> Held:
-        size = rounded(storage.nbytes()) if is_cuda and storage.nbytes() else storage.nbytes()
+    def _on_host(self, tensor: torch.Tensor) -> bool:
+        """Where fake CPU tensors stand in for CUDA's, a lone number that the optimizer makes counts its steps."""
+        return self._cuda and tensor.device.type == "cpu" and self.phase == "optimizer" and tensor.dim() == 0
+
+    def _note(self, storage: torch.UntypedStorage) -> Held:
+        size = rounded(storage.nbytes()) if self._cuda and storage.nbytes() else storage.nbytes()
         held = Held(size, len(self.operations), self.phase, self._stack[-1])
         self.held.append(held)
         self._live[storage._cdata] = held

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.memory_prediction import measured_peak
-from edl_labs.errors import EdlError
+from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics import MemoryPlan, memory_plan, tape_of
 from edl_labs.roofline import Machine
 
@@ -62,6 +62,25 @@ def test_autocast_keeps_casts_of_the_weights() -> None:
 
     most = max(moment.held_bytes["cast cache"] for moment in plan.moments)
     assert 4 * 2 * (64 * 64 + 64) == most
+
+
+def test_cuda_is_planned_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks of 512 bytes, no counts of steps, square roots of all averages at once, and masks of one byte."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    model, example = torch.nn.Sequential(mlp(2), torch.nn.Dropout(0.5)), torch.zeros(1000, 64)
+    plan = memory_plan(model, example, MACHINE, device="cuda")
+
+    parameters, output = 2 * (4 * 64 * 64 + 512), 4 * 1000 * 64
+    assert (parameters, 2 * parameters) == (plan.peak.held_bytes["parameters"], plan.peak.held_bytes["optimizer"])
+    in_optimizer = [moment.held_bytes["temporaries"] for moment in plan.moments if moment.phase == "optimizer"]
+    assert parameters == max(in_optimizer)
+    # Both Tanh outputs, the mask, its block rounded up, and the loss in a block of its own.
+    mask = -(-1000 * 64 // 512) * 512
+    assert 2 * output + mask + 512 == max(moment.held_bytes["activations"] for moment in plan.moments)
+    assert "cuda" == plan.device
+
+    with pytest.raises(UsageError, match="autocast on CUDA cannot be planned here"):
+        memory_plan(model, example, MACHINE, device="cuda", autocast=torch.bfloat16)
 
 
 def test_a_budget_is_kept_by_recomputing_and_a_smaller_one_is_said_to_be_impossible() -> None:
