@@ -98,8 +98,10 @@ def memory_plan(
     for the backward pass), autocast's cast cache, temporaries. Scratch memory inside kernels is out of sight. `loss`
     makes one number of the output (its sum unless given); `optimizer` is one of 'none', 'sgd', 'momentum', 'adam'.
     On the device 'cuda' sizes are rounded as its allocator does, and the optimizer updates all parameters at once. A
-    machine without CUDA plans it on fake CPU tensors with CUDA's dropout (a mask of bytes); autocast it refuses. With a `budget` in bytes, the plan places checkpoints
-    and copies to the host in the least time on `machine`. EdlError where the model cannot run on fake tensors.
+    machine without CUDA plans it on fake CPU tensors with CUDA's dropout (a mask of bytes); autocast it refuses.
+
+    With a `budget` in bytes, the plan places checkpoints and copies to the host in the least time on `machine`.
+    EdlError where the model cannot run on fake tensors.
 
     >>> layers = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     >>> plan = memory_plan(layers, torch.zeros(2, 8), "H200", optimizer="sgd")

@@ -276,3 +276,35 @@ def test_a_chain_of_blocks_holds_and_takes_what_their_layers_do() -> None:
         merged.layers[3].output_bytes,
         merged.layers[3].forward_s,
     )
+
+
+def test_a_diamond_by_hand() -> None:
+    """A graph: what two layers read stays until both ran backward, and has a gradient when both are done."""
+    layers = (
+        TapeLayer("stem", 5, 2, 1.0, 2.0, gradient_bytes=2),
+        TapeLayer("left", 7, 3, 1.0, 2.0, gradient_bytes=3, inputs=(0,)),
+        TapeLayer("right", 11, 4, 1.0, 2.0, gradient_bytes=4, inputs=(0,)),
+        TapeLayer("join", 6, 1, 1.0, 2.0, gradient_bytes=1, inputs=(1, 2)),
+    )
+    step = VirtualTape(Tape(layers))
+    for i in range(4):
+        step.forward(i, keep=True)
+    step.backward(3)
+    with pytest.raises(VirtualMemoryError, match="has no gradient yet") as caught:
+        step.backward(0)
+    assert "right" in caught.value.why
+    step.drop(0, keep_output=True)
+    step.backward(1)
+    step.drop(2)
+    with pytest.raises(VirtualMemoryError, match="cannot run backward"):
+        step.backward(2)
+    step.recompute(2)
+    step.backward(2)
+    step.recompute(0)
+    step.backward(0)
+    found = step.replay()
+
+    # All activations, the loss's gradient, and those of both branches, as the join runs backward.
+    assert (29 + 1 + 3 + 4, "backward(3)") == (found.peak_bytes, found.peak.operation)
+    assert (4 + 2 + 8, 2.0, ()) == (found.makespan_s, found.recomputed_s, found.missing)
+    assert 0 == found.moments[-1].live_bytes
