@@ -976,6 +976,168 @@ BudgetExplorer(fitted)
 # fit? Give the bytes that each one wins and the seconds that it costs, and say which method would win nothing here.
 
 # %% [markdown]
+# ## 10. Practice: the same training?
+#
+# What follows is optional and gives no points. In section 2 a window of micro-batches gave the gradient of one large
+# batch. Whether the *training* is the same depends on what else is done. Write `what_differs(job)` → the first of these
+# words that applies when the batch is cut into equal micro-batches, each weighted as it should be:
+#
+# | word | what differs from one large batch |
+# |---|---|
+# | `"update"` | from the same gradients of micro-batches, weights or learning rate come out otherwise |
+# | `"statistics"` | a layer normalises with other means and variances |
+# | `"noise only"` | other random numbers; the gradient is the same on average |
+# | `"no"` | nothing but rounding |
+#
+# `job["layers"]` holds dicts with a `kind`: `"layer_norm"`, `"group_norm"`; `"batch_norm"`, `"sync_batch_norm"` (across
+# ranks) with `running_statistics`, whether it keeps them; `"dropout"` with `p`; each with `training`, its mode.
+# `job["clip"]` (the gradient's norm), `job["scaler"]` (`update()`) and `job["scheduler"]` (`step()`) say how often that
+# is done: once a `"micro-batch"`, once a `"window"`, or never (`""`). `job["optimizer"]` is `"sgd"` or `"adam"`.
+
+
+# %% solve="same_or_not"
+def what_differs(job):
+    """What differs between a large batch and its micro-batches: a word."""
+    ### BEGIN SOLUTION
+    if "micro-batch" in (job["clip"], job["scaler"], job["scheduler"]):
+        return "update"
+    measuring = [
+        layer
+        for layer in job["layers"]
+        if layer["kind"] in ("batch_norm", "sync_batch_norm")
+        and (layer["training"] or not layer["running_statistics"])
+    ]
+    dropping = [
+        layer
+        for layer in job["layers"]
+        if layer["kind"] == "dropout" and layer["training"] and layer["p"]
+    ]
+    return "statistics" if measuring else "noise only" if dropping else "no"
+    ### END SOLUTION
+
+
+# %% check="same_or_not"
+check("same_or_not")
+
+# %% [markdown]
+# ## 11. Practice: copy it, or run it again?
+#
+# Deck [002] has a third way beside keeping and running again: *offload* activations to the host and fetch them in time.
+# A copy costs nothing as long as passes cover it; a layer with many bytes and little work is better run again.
+#
+# `issue(step, plan)` does a step on a `VirtualTape` by a plan that has a word for each layer: `"keep"`; `"recompute"`,
+# whose output alone is kept (`forward(i, keep=False)`) and which runs again right before its backward pass
+# (`recompute(i)`); or `"offload"`: `offload(i)` starts the copy to the host, *after* layer `i + 1` has read it, and
+# `fetch(i)` the copy back. `backward(i)` and `recompute(i)` read layer `i - 1` as well. Copies run beside the passes,
+# from where they are issued; memory is free when the copy to the host is over, and taken when the copy back starts.
+# So fetch one pass before the one that reads: the copy then has a pass to hide behind.
+#
+# `do_step(step, budget_bytes)` does the step with the plan that fits and takes the least time. `step.tape` is its tape,
+# from which you can make other steps to try plans on: `replay()` gives `peak_bytes` and `makespan_s`. There are five
+# layers. Up to 5 % more than the best time of such plans will do.
+
+# %% given
+from itertools import product
+
+
+# %% solve="offload_or_recompute"
+def issue(step, plan):
+    """Does the whole step, a word of the plan for each layer."""
+    ### BEGIN SOLUTION
+    last = len(step.tape.layers) - 1
+    for i in range(last + 1):
+        step.forward(i, keep=plan[i] != "recompute")
+        if i and plan[i - 1] == "offload":
+            step.offload(i - 1)
+    if plan[last - 1] == "offload":
+        step.fetch(last - 1)
+    for i in reversed(range(last + 1)):
+        if i > 1 and plan[i - 2] == "offload":
+            step.fetch(i - 2)
+        if plan[i] == "recompute":
+            step.recompute(i)
+        step.backward(i)
+    ### END SOLUTION
+
+
+def do_step(step, budget_bytes):
+    """Does the step with the plan that fits and takes the least time."""
+    ### BEGIN SOLUTION
+    fitting = []
+    for plan in product(("keep", "recompute", "offload"), repeat=len(step.tape.layers)):
+        if plan[-1] == "offload":
+            continue
+        trial = VirtualTape(step.tape)
+        issue(trial, plan)
+        found = trial.replay()
+        if found.peak_bytes <= budget_bytes:
+            fitting.append((found.makespan_s, plan))
+    issue(step, min(fitting)[1])
+    ### END SOLUTION
+
+
+# %% check="offload_or_recompute"
+check("offload_or_recompute")
+
+# %% [markdown]
+# ## 12. Practice: a table of your own
+#
+# Deck [002] ends with a table of methods and what each does to speed and memory. A table cannot know your job:
+# accumulation *gains* speed where each step waits for an all-reduce, and a checkpoint may make room for the batch that
+# fills the device. Write `effect(method, job)` → `(speed, memory)`, each `"+"` (better), `"-"` (worse) or `"0"` (at
+# most 1 % more or less). Better is fewer seconds an example, and fewer bytes, than the job as it is:
+#
+# * a forward pass of `b` examples takes `b * example_s`, but never less than `least_s`; a backward pass takes twice as
+#   long as the forward pass; then, once a step, `reduce_s` for the all-reduce and `update_s` for the optimizer;
+# * a step of `batch` examples holds `fixed_bytes + batch * example_bytes`.
+#
+# | method | what it does |
+# |---|---|
+# | `"split"` | the batch in `parts` equal micro-batches, one after the other, in one step |
+# | `"accumulate"` | `parts` micro-batches of `batch` examples each in one step |
+# | `"checkpoint"` | `kept_share` of the activations (`example_bytes`) are kept, and every forward pass is done twice |
+# | `"checkpoint and grow"` | the same, with as many whole examples as `memory_bytes` has room for |
+# | `"offload"` | `kept_share` is kept; the rest is copied out beside the forward pass, back beside the backward one |
+# | `"empty_cache"` | `flush_s` more for each step |
+#
+# A copy moves `copy_byte_per_s`, each way; of a pass and the copy beside it, the longer one counts.
+
+
+# %% solve="method_table"
+def cost(job, size, *, parts=1, kept=1.0, runs=1, offloaded=0.0, extra_s=0.0):
+    """(seconds an example, bytes held) of a step of `parts` micro-batches."""
+    ### BEGIN SOLUTION
+    forward_s = max(size * job["example_s"], job["least_s"])
+    copy_s = offloaded * size * job["example_bytes"] / job["copy_byte_per_s"]
+    passes_s = max(runs * forward_s, copy_s) + max(2 * forward_s, copy_s)
+    step_s = parts * passes_s + job["reduce_s"] + job["update_s"] + extra_s
+    held = job["fixed_bytes"] + kept * size * job["example_bytes"]
+    return step_s / (parts * size), held
+    ### END SOLUTION
+
+
+def effect(method, job):
+    """What a method does to speed and memory: two signs."""
+    ### BEGIN SOLUTION
+    size, parts, kept = job["batch"], job["parts"], job["kept_share"]
+    room = (job["memory_bytes"] - job["fixed_bytes"]) // (kept * job["example_bytes"])
+    after = {
+        "split": lambda: cost(job, size / parts, parts=parts),
+        "accumulate": lambda: cost(job, size, parts=parts),
+        "checkpoint": lambda: cost(job, size, kept=kept, runs=2),
+        "checkpoint and grow": lambda: cost(job, room, kept=kept, runs=2),
+        "offload": lambda: cost(job, size, kept=kept, offloaded=1 - kept),
+        "empty_cache": lambda: cost(job, size, extra_s=job["flush_s"]),
+    }[method]()
+    ratios = [new / old for new, old in zip(after, cost(job, size), strict=True)]
+    return tuple("+" if r < 0.99 else "-" if r > 1.01 else "0" for r in ratios)
+    ### END SOLUTION
+
+
+# %% check="method_table"
+check("method_table")
+
+# %% [markdown]
 # ## Where you are
 
 # %%

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab06_memory.judge import (
+    drawn_accumulations,
     drawn_blocks,
+    drawn_copies,
+    drawn_methods,
     drawn_micro_batches,
     drawn_segments,
     drawn_statistics,
@@ -12,7 +15,10 @@ from edl_labs.exercises.lab06_memory.judge import (
 )
 
 __all__ = [
+    "drawn_accumulations",
     "drawn_blocks",
+    "drawn_copies",
+    "drawn_methods",
     "drawn_micro_batches",
     "drawn_segments",
     "drawn_statistics",

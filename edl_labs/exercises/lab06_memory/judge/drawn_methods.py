@@ -1,0 +1,63 @@
+"""The cases of method_table: jobs on either side of the ridge, of the network and of the link to the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+
+_MIB = 1 << 20  # sizes that are easily read
+
+
+@draws("method_table")
+def jobs(rng: Any) -> list[Any]:
+    made = [
+        *(_case(rng, "split", fill=8.0), _case(rng, "split", fill=1.2), _case(rng, "split", fill=0.5)),
+        *(_case(rng, "accumulate", reduce=0.6), _case(rng, "accumulate", fill=0.4, reduce=2.0)),
+        *(_case(rng, "accumulate"), _case(rng, "accumulate", fill=0.4)),
+        *(_case(rng, "checkpoint", fill=0.5, room=3.0), _case(rng, "checkpoint")),
+        *(_case(rng, "checkpoint and grow", fill=0.2, room=4.0), _case(rng, "checkpoint and grow", fill=0.05)),
+        *(_case(rng, "checkpoint and grow", fill=6.0), _case(rng, "checkpoint and grow", fill=9.0)),
+        *(_case(rng, "offload", link=3.0), _case(rng, "offload", link=1.5), _case(rng, "offload", link=0.2)),
+        *(_case(rng, "empty_cache", flush=0.4), _case(rng, "empty_cache", flush=0.1)),
+        _case(rng, "empty_cache", flush=0.001),
+    ]
+    return [made[i] for i in rng.permutation(len(made))]
+
+
+def _case(
+    rng: Any,
+    method: str,
+    *,
+    fill: float = 4.0,
+    reduce: float = 0.0,
+    room: float = 1.0,
+    link: float = 2.0,
+    flush: float = 0.1,
+) -> dict[str, Any]:
+    """A job whose passes take `fill` times the least time, an all-reduce of `reduce` forward passes, and so on.
+
+    `room` is what the activations of the batch may grow to, `link` how much faster than a forward pass the whole of
+    them could be copied. Nothing comes near the 1 % that is still "the same".
+    """
+    batch, parts = 16 * int(rng.integers(1, 9)), int(rng.choice([2, 4, 8]))
+    example_s = round(float(rng.uniform(0.5, 2.0)) * 1e-3, 6)
+    forward_s = batch * example_s * max(1.0, 1 / fill)
+    activations = batch * (example := int(rng.integers(20, 200)) * _MIB)
+    fixed = int(activations * float(rng.uniform(0.2, 1.5))) // _MIB * _MIB
+    kept = float(rng.choice([0.125, 0.25]))
+    job = {
+        "batch": batch,
+        "parts": 4 if fill == 8.0 else parts,
+        "example_s": example_s,
+        "least_s": round(batch * example_s / fill, 9),
+        "reduce_s": round(reduce * forward_s, 6),
+        "update_s": round(0.004 * forward_s, 9),
+        "fixed_bytes": fixed,
+        "example_bytes": example,
+        "memory_bytes": fixed + int(room * activations),
+        "kept_share": kept,
+        "copy_byte_per_s": round(link * activations / forward_s),
+        "flush_s": round(flush * forward_s, 6),
+    }
+    return {"method": method, "job": job}

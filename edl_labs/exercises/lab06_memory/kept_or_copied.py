@@ -1,0 +1,119 @@
+"""offload_or_recompute: for each layer of a step, whether its activations are kept, copied away or worked out again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.virtual import ReplayError
+from edl_labs.virtual.memory import Tape, TapeLayer, TapeReplay, VirtualTape, replay_tape
+
+MOST_TIME = 1.05  # of the best plan's, promised in the lab's text
+_MAX_OPERATIONS = 10_000  # a step of five layers has some twenty
+
+
+@exercise("offload_or_recompute")
+class OffloadOrRecompute:
+    """A training step that stays within its memory by copies to the host and second runs, in nearly the least time.
+
+    `do_step(step, budget_bytes)` does the whole step on a VirtualTape. The evidence is the program.
+    """
+
+    form: ClassVar[Any] = {"program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        step = VirtualTape(_tape_of(case))
+        student.do_step(step, case["budget_bytes"])
+        return {"program": json.dumps(step.program, separators=(",", ":"))}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The time that the best plan takes: its program would be the answer."""
+        return {"makespan_s": _replayed(case, want["program"]).makespan_s}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = _replayed(case, got["program"])
+        if run.missing:
+            why = f"{', '.join(run.missing[:3])} never ran"
+            raise Wrong("the step is not whole", why=why, next="every layer runs forward once and backward once")
+        if run.peak_bytes > case["budget_bytes"]:
+            why = (
+                f"{byte_count(run.peak_bytes)} at {run.peak.operation}, most of it {run.peak_owner}; the budget is "
+                f"{byte_count(case['budget_bytes'])}"
+            )
+            raise _peak_symptom(run, why)
+        best_s = want["makespan_s"] if "makespan_s" in want else _replayed(case, want["program"]).makespan_s
+        if run.makespan_s > MOST_TIME * best_s:
+            raise _time_symptom(case, run, best_s)
+
+    def show(self, case: Any) -> str:
+        """The layers, the copy engines and the budget."""
+        lines = [
+            f"  {layer['name']}: {byte_count(layer['activation_bytes'])} kept, {byte_count(layer['output_bytes'])} "
+            f"handed on, {seconds(layer['forward_s'])} forward, {seconds(layer['backward_s'])} backward"
+            for layer in case["layers"]
+        ]
+        head = f"a budget of {byte_count(case['budget_bytes'])}, copies of {byte_rate(case['copy_byte_per_s'])}"
+        return "\n".join([head, *lines])
+
+
+def _tape_of(case: Any) -> Tape:
+    return Tape(tuple(TapeLayer(**layer) for layer in case["layers"]), copy_byte_per_s=case["copy_byte_per_s"])
+
+
+def _replayed(case: Any, text: Any) -> TapeReplay:
+    try:
+        return replay_tape(json.loads(text), _tape_of(case), max_operations=_MAX_OPERATIONS)
+    except (TypeError, ValueError, RecursionError):
+        why, then = "it cannot be read", "use the step through its own calls, and leave its record alone"
+        raise Wrong("the recorded program is none of a VirtualTape", why=why, next=then) from None
+    except ReplayError as error:
+        raise Wrong(
+            "the recorded program is not what this tape allows", why=f"{error.what}: {error.why}", next=error.next
+        ) from None
+
+
+def _peak_symptom(run: TapeReplay, why: str) -> Wrong:
+    if run.counts.get("offload"):
+        then = "a copy frees its memory when it is over, and takes it again when it starts back"
+        return Wrong("copies that are not over yet still hold their memory", why=why, next=then)
+    if not run.counts.get("recompute"):
+        return Wrong(
+            "everything is kept, and it does not fit", why=why, next="which layers could be copied or run again?"
+        )
+    return Wrong("too much is kept beside what runs again", why=why, next="let more layers run again, or be copied")
+
+
+def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
+    why = f"this step takes {seconds(run.makespan_s)}, the best one {seconds(best_s)}"
+    activations = sum(layer["activation_bytes"] for layer in case["layers"])
+    if activations <= case["budget_bytes"]:
+        return Wrong("bytes are saved where everything fits", why=why, next="what does keeping all take?")
+    if _is_fetched_late(run):
+        why += f"; passes wait {seconds(run.waited_s)} for copies"
+        then = "start a copy back before the pass that comes before the one that reads it"
+        return Wrong("copies come back when they are needed, not before", why=why, next=then)
+    passes_s = sum(layer["forward_s"] for layer in case["layers"])
+    if not run.counts.get("offload") and activations < passes_s * case["copy_byte_per_s"]:
+        why += f"; {seconds(run.recomputed_s)} are run again, and nothing is copied"
+        then = "a copy costs nothing while passes cover it"
+        return Wrong("the copy engines stand idle while layers run again", why=why, next=then)
+    if not run.counts.get("recompute"):
+        why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing is run again"
+        then = "for each layer: its bytes over the copy rate against its forward pass"
+        return Wrong("copies take longer than running again would", why=why, next=then)
+    return Wrong("another plan takes less time", why=why, next="try them all: five layers have few")
+
+
+def _is_fetched_late(run: TapeReplay) -> bool:
+    """Whether the first pass after a copy back needs it, though other backward passes came before."""
+    entries, begun = list(run.program), False
+    for at, entry in enumerate(entries):
+        if entry["op"] == "fetch" and begun:
+            later = next((one for one in entries[at:] if one["op"] in ("recompute", "backward")), entry)
+            if later["layer"] - entry["layer"] in (0, 1):
+                return True
+        begun = begun or entry["op"] == "backward"
+    return False
