@@ -1,0 +1,76 @@
+"""What decks [002] and [004] say of several nodes and GPUs, their own formulas read from their text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from edl_labs.roofline import network, work
+from edl_labs.roofline.network import GroupLinks, StateBytes, collective_cost, zero_bytes_per_parameter, zero_calls
+
+from .decks import quotation
+
+SHAPES = [(512, 512, 512), (1024, 1024, 64), (4096, 4096, 64)]
+AMP_OF_DECK_002 = StateBytes(weights=6, gradients=4, optimizer=8)
+
+
+def row(name: str, shape: tuple[int, int, int]) -> tuple[float, float, float]:
+    """FLOPs, bytes and intensity of a row of the deck's table, its formulas worked out for M, K, N."""
+    m, k, n = shape
+
+    def value(formula: str) -> float:
+        product = re.sub(r"(?<=[\dMKN)]) ?(?=[MKN(])", "*", formula)
+        assert re.fullmatch(r"[\dMKN*/+() ]+", product)
+        return eval(product, {}, {"M": m, "K": k, "N": n})
+
+    flops, moved, intensity = quotation("004_multinode", rf"(?m)^{name}:\t(.+)\t(.+)\t(.+)$")
+    return value(flops), value(moved), value(intensity)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("name", "nodes"), [("Before", 1), ("After", 2)])
+def test_the_decks_formulas_are_a_products_on_whole_and_half_a_minibatch(name, nodes, shape):
+    m, k, n = shape
+    flops, moved, intensity = row(name, shape)
+    product = work.gemm(m, n // nodes, k)
+
+    assert product.total_flops == flops
+    assert (product.moved_bytes, product.intensity_flop_per_byte) == (moved, pytest.approx(intensity))
+
+
+def test_half_a_minibatch_takes_28_4_to_15_1():
+    before, after = (row(name, (1024, 1024, 64))[2] for name in ("Before", "After"))
+
+    assert ("28.4", "15.1") == (f"{before:.1f}", f"{after:.1f}")
+
+
+def test_the_ridge_of_the_decks_network_and_the_minibatch_that_reaches_it():
+    ridge, tera = quotation("004_multinode", r"need to do (\d+) FLOPs locally \(at (\d+) TFLOP/s")
+    per_sample = 1 / int(quotation("004_multinode", r"Overall intensity .* N/(\d+)"))
+    pair = network.Cluster(2, 1e12 * int(tera), 6e9)
+
+    assert int(ridge) == pair.ridge_flop_per_byte
+    assert per_sample == network.intensity_flop_per_byte(1)
+    assert int(ridge) / per_sample == 4000 == network.smallest_minibatch(pair)
+
+
+@pytest.mark.parametrize("minibatch", [1000, 4000, 8000])
+def test_the_decks_network_has_the_ridge_in_collectives_too(minibatch):
+    """A ring of two nodes, without latency, takes as long as the update's products at N = 4000."""
+    weights, node_flop_per_s = 1e8, 6e12
+    sums_s = collective_cost("all_reduce", 4 * weights, GroupLinks(2, 0.0, 6e9), algorithm="ring").seconds
+    products_s = 2 * weights * minibatch / 2 / node_flop_per_s
+
+    assert pytest.approx(4000 / minibatch) == sums_s / products_s
+
+
+def test_zero_saves_memory_and_wins_no_speed():
+    """Deck [002]'s table, "Speed: No, Memory: Yes": no stage sends less than plain data parallelism."""
+    speed, memory = quotation("002_methods", r"DeepSpeed Zero\t(\w+)\t(\w+)")
+    kept = [zero_bytes_per_parameter(stage, ranks=8, state=AMP_OF_DECK_002) for stage in (0, 1, 2, 3)]
+    sent = [sum(one.sent_bytes(8) for one in zero_calls(stage, 1e9, ranks=8)) for stage in (0, 1, 2, 3)]
+
+    assert ("No", "Yes") == (speed, memory)
+    assert [18.0, 11.0, 7.5, 2.25] == kept
+    assert min(sent) == sent[0] < sent[3]
