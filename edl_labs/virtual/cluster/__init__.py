@@ -11,6 +11,7 @@ from edl_labs.virtual.cluster.cluster_timeline import ClusterSpan, ClusterTimeli
 from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
 from edl_labs.virtual.cluster.rank import ClusterGroup, Rank, Work
 from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
+from edl_labs.virtual.cluster.real_processes import RealRun
 
 __all__ = [
     "ClusterEvent",
@@ -32,6 +33,7 @@ __all__ = [
     "LinkUse",
     "Rank",
     "RankTensor",
+    "RealRun",
     "VirtualCluster",
     "Work",
     "replay_cluster",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import math
 from collections import Counter
@@ -22,6 +23,7 @@ from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine
 from edl_labs.virtual.cluster.cluster_races import ClusterRace, rank_races
 from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline, cluster_timeline
 from edl_labs.virtual.cluster.rank import Rank
+from edl_labs.virtual.cluster.real_processes import RealRun, check_backend, run_really
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
 from edl_labs.virtual.recorded import Entry
 
@@ -47,7 +49,7 @@ class ClusterReplay(Value):
     """
 
     DERIVED = ("finished",)
-    OMITTED = ("programs", "engine")
+    OMITTED = ("programs", "engine", "real")
 
     ranks: int
     operations: int
@@ -61,6 +63,7 @@ class ClusterReplay(Value):
     algorithms: Mapping[str, int]
     programs: ClusterProgram = field(default_factory=list, repr=False, compare=False)
     engine: Any = field(default=None, repr=False, compare=False)
+    real: RealRun | None = field(default=None, repr=False, compare=False)
 
     @property
     def finished(self) -> bool:
@@ -142,9 +145,29 @@ class VirtualCluster:
             recorded.append(rank.program)
         return recorded
 
-    def run(self, program: Callable[..., Any], *arguments: Any, faults: Faults | None = None) -> ClusterReplay:
-        """Record a program on every rank and replay it."""
-        return replay_cluster(self.record(program, *arguments), self.machine, faults=faults)
+    def run(
+        self,
+        program: Callable[..., Any],
+        *arguments: Any,
+        faults: Faults | None = None,
+        backend: str = "",
+        ranks: int | None = None,
+        timeout_s: float = 60.0,
+    ) -> ClusterReplay:
+        """Record a program on every rank and replay it.
+
+        With `backend="gloo"` it also runs on real processes of this machine, one a rank ("nccl": one a GPU), and what
+        their tensors hold in the end is checked against the replay: `replay.real` says how much was. `ranks` takes that
+        many of the cluster's. VirtualClusterError where the program hangs, a process fails, or contents differ.
+        """
+        machine = self.machine if ranks is None else self.machine.replace(ranks=ranks)
+        programs = VirtualCluster(machine).record(program, *arguments)
+        replay = replay_cluster(programs, machine, faults=faults)
+        if not backend:
+            return replay
+        check_backend(backend, machine.ranks)
+        real = run_really(programs, replay.require_finished().engine, backend=backend, timeout_s=timeout_s)
+        return dataclasses.replace(replay, real=real)
 
     def replay(self, programs: object, *, faults: Faults | None = None) -> ClusterReplay:
         """Replay recorded programs on this cluster."""
