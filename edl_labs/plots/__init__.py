@@ -9,6 +9,7 @@ from typing import Any
 _ON_AXES: dict[str, str] = {
     "AllocatorReplay": "memory_pictures:draw_segments",
     "Attribution": "trace_pictures:draw_shares",
+    "ClusterTimeline": "cluster_picture:draw_cluster",
     "Comparison": "timings:forest",
     "Count": "roofs:draw_count",
     "DecoderRanks": "data_pipelines:draw_decoders",
