@@ -166,13 +166,24 @@ def run_really(
         _processes(folder, len(programs), backend, timeout_s)
         refused = [_refused(folder, rank) for rank in range(len(programs))]
         unwritten = [
-            {part[0] for at in refused[rank] for part in program[at].get("writes", ())}
+            {part[0] for at in refused[rank] for part in program[at].get("writes", ())} | _undefined(rank, program)
             for rank, program in enumerate(programs)
         ]
         compared = [_compared(folder, rank, contents, forms[rank], unwritten[rank]) for rank in range(len(programs))]
     tensors, elements = (sum(one[at] for one in compared) for at in (0, 1))
     told = tuple(dict.fromkeys(text for one in refused for text in one.values()))
     return RealRun(backend, len(programs), tensors, elements, time.monotonic() - began, told)
+
+
+def _undefined(rank: int, program: list[Any]) -> set[int]:
+    """Tensors that a reduce leaves undefined, those of all ranks but its root's: gloo keeps partial sums there."""
+    groups: list[list[int]] = [entry["ranks"] for entry in program if entry["op"] == "new_group"]
+    found = set()
+    for entry in program:
+        if entry["op"] == "reduce":
+            root = entry["root"] if entry["group"] == 0 else groups[entry["group"] - 1][entry["root"]]
+            found |= set() if root == rank else {part[0] for part in entry["writes"]}
+    return found
 
 
 def _refused(folder: Path, rank: int) -> dict[int, str]:

@@ -63,7 +63,8 @@ class RealRank:
         runs = OPERATIONS[op].runs
         if runs in (MESSAGE, COLLECTIVE):
             _wait(self._pending[stream])
-            works = self._message(entry) if runs == MESSAGE else self._collective(entry)
+            issued = self._message(entry) if runs == MESSAGE else self._collective(entry)
+            works = [_Once(work) for work in issued]
             if entry.get("async"):
                 self._works[len(self._works)] = works
             elif op == "barrier":
@@ -141,7 +142,8 @@ class RealRank:
         came = self._torch.empty_like(self._torch.cat(written))
         sizes = [len(part) for part in written], [len(part) for part in read]
         work = self._dist.all_to_all_single(came, self._torch.cat(read), *sizes, group=more["group"], async_op=True)
-        _wait([work])
+        if work is not None:
+            work.wait()
         for part, found in zip(written, came.split(sizes[0]), strict=True):
             part.copy_(found)
 
@@ -150,7 +152,20 @@ def _cut(parts: list[torch.Tensor], count: int) -> list[torch.Tensor]:
     return list(parts[0].chunk(count)) if len(parts) == 1 else parts
 
 
-def _wait(works: list[Any]) -> None:
+class _Once:
+    """A work that is waited for once: a second wait for a message of gloo's is one for another message."""
+
+    def __init__(self, work: Any) -> None:
+        self._work = work
+
+    def wait(self) -> None:
+        """Keep the host until it is over."""
+        work, self._work = self._work, None
+        if work is not None:
+            work.wait()
+
+
+def _wait(works: list[_Once]) -> None:
     for work in works:
         work.wait()
     works.clear()

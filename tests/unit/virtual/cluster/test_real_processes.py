@@ -55,10 +55,10 @@ def test_every_collective_and_dtype_leaves_what_the_replay_says_or_is_refused_wi
     print(*found.refused, sep="\n")
 
     assert all(": " in text for text in found.refused)
-    assert {f"all_reduce (avg) of {dtype}" for dtype in ("float32", "int32")} <= refused
-    for plain in ("float64", "float32", "int32"):
-        names = {text for text in refused if text.endswith(plain)}
-        assert names <= {f"all_reduce (avg) of {plain}"}
+    # Averages of whole numbers are none; older gloos have no averages at all, and newer ones more dtypes.
+    assert "all_reduce (avg) of int32" in refused
+    plain = {text for text in refused if text.endswith(("float64", "float32", "int32"))}
+    assert all(text.startswith("all_reduce (avg)") for text in plain)
     assert found.elements > 0
 
 
