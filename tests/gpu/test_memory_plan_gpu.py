@@ -7,7 +7,10 @@ import torch
 
 from edl_labs.numerics import memory_plan
 
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device; torch sees none here"),
+]
 
 
 def layers() -> torch.nn.Sequential:
