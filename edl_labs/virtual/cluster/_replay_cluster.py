@@ -165,8 +165,9 @@ class VirtualCluster:
         replay = replay_cluster(programs, machine, faults=faults)
         if not backend:
             return replay
+        replay.require_finished()
         check_backend(backend, machine.ranks)
-        real = run_really(programs, replay.require_finished().engine, backend=backend, timeout_s=timeout_s)
+        real = run_really(programs, replay.engine, backend=backend, timeout_s=timeout_s)
         return dataclasses.replace(replay, real=real)
 
     def replay(self, programs: object, *, faults: Faults | None = None) -> ClusterReplay:
