@@ -866,7 +866,7 @@ check("bucket_sampler")
 #   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
 # * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
 #   may position i (the row) look at position j? At its own sequence, at itself and backwards only; padding looks at
-#   nothing, and nothing looks at it.
+#   nothing, and nothing looks at it. A wrong mask alone keeps half of the points.
 #
 # **Predict:** with rows for the longest of the 4000 sequences above, which share will be padding?
 

@@ -62,6 +62,12 @@ def _should_stay(case: Any, place: int, want: Any) -> Wrong:
     free = [{"point", "move"}, {"point", "cut"}, {"whole", "move"}]
     before = [case[i] for i in range(place) if i not in want]
     blocker = next(other for other in before if {step["kind"], other["kind"]} not in free)
+    if {step["kind"], blocker["kind"]} == {"move", "cut"}:
+        return Wrong(
+            "a window and a change of places were exchanged",
+            why=f"{step['name']!r} before {blocker['name']!r} shows the model another part of the image",
+            next="mirror a small image and cut its left half, in both orders: are the pixels the same?",
+        )
     if blocker["random"]:
         return Wrong(
             "a transform moved past a random one that it does not commute with",

@@ -121,6 +121,26 @@ def _pair(first, second):
     return [{"name": first, "kind": first, "random": True}, {"name": second, "kind": second, "random": False}]
 
 
+def test_each_pair_that_does_not_change_places_is_told_from_one_that_does(solution, exercises):
+    """Whoever believes in one pair more loses points; two of kind whole meet only behind what neither can pass."""
+    kinds, places = ("point", "move", "cut", "mix", "whole"), solution["move_offline"]
+    free = [{"point", "move"}, {"point", "cut"}, {"whole", "move"}]
+
+    def believing(chain, more):
+        offline, staying = [], []
+        for place, step in enumerate(chain):
+            stays = step["random"] or any({step["kind"], other} not in [*free, more] for other in staying)
+            (staying if stays else offline).append(step["kind"] if stays else place)
+        return offline
+
+    pairs = [{one, other} for one, other in itertools.combinations_with_replacement(kinds, 2)]
+    for seed in range(4):
+        chains = exercises["decode_once"].draw_cases(seed)
+        unseen = [pair for pair in pairs if all(places(chain) == believing(chain, pair) for chain in chains)]
+
+        assert [*free, {"whole"}] == sorted(unseen, key=[*free, {"whole"}].index)
+
+
 def test_moving_offline_leaves_the_pixels_as_they_were(solution, exercises):
     """With the random transforms held fixed, both orders of every chain give the same image."""
     image = np.random.default_rng(3).random((16, 16))

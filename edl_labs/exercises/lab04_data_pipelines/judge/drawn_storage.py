@@ -169,8 +169,15 @@ def chains(rng: Any) -> list[Any]:
         ["decode", "mix", "point", "whole"],
         ["decode", "~cut", "whole", "point"],
     ]
+    # Pairs of kinds that the chains above do not tell from one that may be exchanged.
+    met = [
+        ["decode", "~move", "move", "cut"],
+        ["decode", "~cut", "cut", "move"],
+        ["decode", "~mix", "mix", "whole"],
+        ["decode", "~move", "mix", "whole"],
+    ]
     drawn = [_drawn(rng, int(rng.integers(4, 8))) for _ in range(8)]
-    return [[_transform(rng, kind) for kind in kinds] for kinds in [*fixed, *drawn]]
+    return [[_transform(rng, kind) for kind in kinds] for kinds in [*fixed, *drawn, *met]]
 
 
 def _drawn(rng: Any, length: int) -> list[str]:
