@@ -3,7 +3,8 @@
 Three files for each exercise, `labNN/EXERCISE.…`:
 
 * `toml`, `[[mistake]]` with `name`, `wrong` (what is wrong, in a sentence) and `code` (the whole solve cell). They were
-  written from the released notebook alone, before anybody saw a message.
+  written from the released notebook, before anybody saw a message; those of lab03 and lab04 by somebody who had
+  seen an older list of the labs' own wrong answers.
 * `told.toml`, `[told.NAME]` with `state`, `points` (the fraction), `digest` and `message`. `play.py` writes it.
 * `judged.toml`, `[judged.NAME]` with `verdict`, `message_digest` and `why`, by somebody who wrote neither the mistakes
   nor the messages. A mistake that passes is told nothing and needs no verdict.
