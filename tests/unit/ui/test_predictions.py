@@ -131,7 +131,7 @@ def test_code_in_a_question_is_set_as_code_and_nothing_else_is_markup(page: Page
     predict("pan", "`sum` of <b> takes", unit="min")
     show_answer()
 
-    assert 2 == page.html.count("<code>sum</code> of &lt;b&gt; takes")
+    assert 3 == page.html.count("<code>sum</code> of &lt;b&gt; takes"), "asked, held back, and beside the truth"
     boxes[0].children[0].value = "4"
     assert "<code>sum</code> of &lt;b&gt; takes … 3 min" in page.outputs[-1]["text/html"]
     assert "`" not in page.html
