@@ -83,6 +83,8 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
         fractions.append(fraction)
         if fraction < 1 and first_index is None:
             first, first_index = wrong, index
+    if first is not None:
+        first = _throughout(exercise, cases, records, want) or first
     return _outcome(exercise, cases, fractions, first, first_index, points)
 
 
@@ -109,6 +111,22 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
             why=f"it has a form that the comparison cannot read ({type(error).__name__})",
             next="return the numbers, lists or arrays that the text above the cell asks for",
         )
+
+
+def _throughout(exercise: Exercise, cases: list[Any], records: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake that explains the answers to all cases; None where the spec knows none, or one has no answer.
+
+    A single case may fit several mistakes. A spec's `throughout(cases, got, want)` sees all, the right ones too.
+    """
+    known = getattr(exercise.spec, "throughout", None)
+    if known is None or len(records) != len(cases):
+        return None
+    try:
+        got = [_formed(exercise, record["value"], right) for record, right in zip(records, want, strict=True)]
+        found = known(cases, got, want)
+    except Exception:  # no answer to one of the cases, or one of another form: what that case is told stays
+        return None
+    return found if isinstance(found, Wrong) else None
 
 
 def _formed(exercise: Exercise, value: Any, want: Any) -> Any:

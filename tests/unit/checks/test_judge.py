@@ -64,6 +64,32 @@ def test_one_wrong_case_costs_the_exercise_and_shows_its_inputs() -> None:
     assert (1, "x = 2.0") == (outcome.case_index, outcome.case_text)
 
 
+@dataclass
+class Doubled(Spec):
+    """A spec that knows a mistake by all cases together."""
+
+    def throughout(self, cases, got, want) -> Wrong | None:
+        return Wrong("y is doubled") if all(g["y"] == 2 * w["y"] for g, w in zip(got, want, strict=True)) else None
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ({"value": {"y": 8.0, "n": [1, 2]}}, "y is doubled"),
+        ({"value": {"y": 4.0, "n": [1, 2]}}, "y is off"),
+        ({"value": {"n": [1, 2]}}, "y is off"),
+        ({"value": None}, "y is off"),
+        ({"error": {"type": "ValueError"}}, "y is off"),
+    ],
+)
+def test_a_mistake_is_told_throughout_only_where_every_answer_fits_it(last, told) -> None:
+    spec = Exercise("ex", "lab90_x", Doubled())
+
+    assert told == judge(spec, CASES, [{"value": {"y": 4.0, "n": [1, 2]}}, last], WANT, points=1).what
+    assert "y is off" == judge(spec, CASES, [{"value": {"y": 4.0, "n": [1, 2]}}], WANT, points=1).what
+    assert "passed" == judge(spec, CASES, RIGHT, WANT, points=1).state
+
+
 def test_fractions_are_averaged_and_called_partly() -> None:
     half = exercise(compare_with=lambda case, got, want: 0.5 if case["x"] > 1 else None)
 
