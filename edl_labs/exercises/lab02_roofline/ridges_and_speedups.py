@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -38,6 +39,26 @@ class RidgeAndBound:
                 next="put all times side by side and name the largest",
             )
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Arithmetic alone everywhere; 'compute' is the largest of the names too."""
+        arithmetic = [case["work"]["flop"] / _peak(case) for case in cases]
+        bounds = [answer["bound"] for answer in got]
+        if any(name != "compute" for _, name in bounds):
+            return None
+        if not all(close(time_s, right) for (time_s, _), right in zip(bounds, arithmetic, strict=True)):
+            return None
+        if not all(close(answer["ridge"], right["ridge"]) for answer, right in zip(got, want, strict=True)):
+            return None
+        return Wrong(
+            "names were compared, or only the arithmetic was looked at",
+            why="'compute' came back for all work; the `max` of a dict is its last name in the alphabet",
+            next="put all times side by side; which is the longest, and whose is it?",
+        )
+
+
+def _peak(case: Any) -> float:
+    return float(case["machine"]["peak_flop_per_s"][case["work"]["dtype"]])
+
 
 def _ridge_mistake(case: Any, ridge: Any, right: float) -> Wrong:
     if ridge and close(1 / ridge, right):
@@ -57,9 +78,15 @@ def _others(case: Any) -> list[tuple[str, float]]:
 def _bound_mistake(case: Any, time_s: float) -> Wrong:
     machine, work = case["machine"], case["work"]
     moves = [nbytes / machine["bandwidth_byte_per_s"][level] for level, nbytes in work["moved_bytes"].items()]
-    compute_s = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
-    if close(time_s, sum(moves) + compute_s) or close(time_s, max(compute_s, sum(moves))):
+    compute_s = work["flop"] / _peak(case)
+    all_bytes = sum(work["moved_bytes"].values())
+    shared = [all_bytes / machine["bandwidth_byte_per_s"][level] for level in work["moved_bytes"]]
+    if close(time_s, sum(moves) + compute_s):
         what, why = "times were added up", "all memory levels and the arithmetic work at the same time"
+    elif close(time_s, max(compute_s, sum(moves))):
+        what, why = "the times of the memory levels were added up", "all levels work at the same time"
+    elif work["flop"] and close(time_s, work["flop"] / max(*moves, compute_s)):
+        what, why = "that is a rate in FLOP/s, not a time", f"{say(time_s)} came back; the shortest time is asked for"
     elif close(time_s, min([*moves, compute_s])):
         what, why = "the shortest of the times is not a bound", "work is over when its slowest part is"
     elif close(time_s, moves[-1]) or (close(time_s, max(moves[-1], compute_s)) and len(moves) > 1):
@@ -68,6 +95,8 @@ def _bound_mistake(case: Any, time_s: float) -> Wrong:
         what, why = "only the arithmetic was looked at", f"{len(moves) + 1} roofs apply to this work"
     elif any(close(time_s, work["flop"] / peak) for peak in machine["peak_flop_per_s"].values()):
         what, why = "another dtype's peak was used", f"the work says {work['dtype']}"
+    elif len(moves) > 1 and close(time_s, max(*shared, compute_s)):
+        what, why = "each level was charged with the bytes of all", "moved_bytes says what each of them moves"
     else:
         what, why = "the lower bound is wrong", f"{say(time_s)} s came back"
     return Wrong(what, why=why, next="one time for each level and one for the arithmetic; which of them counts?")
@@ -151,19 +180,92 @@ class Amdahl:
         if not close(got, want):
             raise _speedup_mistake(case, got, want)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The formulas in _SPEEDUPS that give every answer that came back."""
+        found = [told for form, *told in _SPEEDUPS if _gives(form, cases, got)]
+        if not found:
+            return None
+        whats, whys = zip(*found, strict=True)
+        return Wrong(", or ".join(whats), why=", or ".join(whys), next=_THEN)
+
+
+_THEN = "how long does each class take afterwards, if the whole took 1 before?"
+_Shares = dict[str, float]
+
+
+def _gives(form: Callable[[_Shares, _Shares], float], cases: list[Any], got: list[float]) -> bool:
+    """Whether a formula of the shares of time and the factors gives all of `got`."""
+    for case, answer in zip(cases, got, strict=True):
+        value = form({name: row["time_share"] for name, row in case["classes"].items()}, case["faster"])
+        if answer != value and not close(answer, value, atol=1e-9):
+            return False
+    return True
+
+
+def _old_over(new: float) -> float:
+    return 1 / new if new else math.inf
+
+
+def _by_position(shares: _Shares, faster: _Shares) -> float:
+    saved = (share * (1 - 1 / factor) for share, factor in zip(shares.values(), faster.values(), strict=False))
+    return _old_over(1 - sum(saved))
+
+
+def _alone(shares: _Shares, faster: _Shares) -> float:
+    return math.prod(_old_over(1 - shares[name] + shares[name] / factor) for name, factor in faster.items())
+
+
+# Each is (the speed-up that a mistake gives, what is wrong, why).
+_SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
+    (
+        lambda shares, faster: sum(share * faster.get(name, 1.0) for name, share in shares.items()),
+        "the factors were averaged",
+        "what is slow stays slow: add up times, not speeds",
+    ),
+    (
+        lambda shares, faster: _old_over(sum(share * faster.get(name, 1.0) for name, share in shares.items())),
+        "times were multiplied by their factors",
+        "what becomes 8 times faster takes an eighth of its time",
+    ),
+    (
+        lambda shares, faster: _old_over(sum(shares[name] / factor for name, factor in faster.items())),
+        "the classes that do not change were left out",
+        "what is not in `faster` takes as long as before",
+    ),
+    (_by_position, "factors were given to classes by their places", "`faster` says by name which class it means"),
+    (_alone, "the gains of single changes were multiplied", "each gain counts as if the others had not been made"),
+    (
+        lambda shares, faster: _old_over(sum(share for name, share in shares.items() if name not in faster)),
+        "every class in `faster` was taken to cost nothing",
+        "that is so for a factor of math.inf alone",
+    ),
+    (
+        lambda shares, faster: _old_over(1 - sum(shares[name] / factor for name, factor in faster.items())),
+        "what a class takes afterwards was taken off",
+        "only what it saves goes away",
+    ),
+    (
+        lambda shares, faster: _old_over(sum(share / max(1, faster.get(name, 1)) for name, share in shares.items())),
+        "a factor below 1 was not used",
+        "it makes a class slower: with 0.5 it takes twice as long",
+    ),
+    (
+        lambda shares, faster: 100 * (_old_over(sum(s / faster.get(n, 1) for n, s in shares.items())) - 1),
+        "that is how many percent faster the whole is",
+        "return old time over new time",
+    ),
+]
+
 
 def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
     rows, faster = case["classes"], case["faster"]
     left = {share: sum(row[share] / faster.get(name, 1.0) for name, row in rows.items()) for share in ("flop_share",)}
-    mean = sum(row["time_share"] * faster.get(name, 1.0) for name, row in rows.items())
     if close(got * left["flop_share"], 1.0):
         what, why = "FLOPs were taken for time", "a class with 0.2 % of the FLOPs can take a quarter of the time"
-    elif close(got, mean) or (mean == math.inf and got == math.inf):
-        what, why = "the factors were averaged", "what is slow stays slow: add up times, not speeds"
     elif got and close(1 / got, want):
         what, why = "that is the share of time that is left", "a speed-up is old time over new time"
     elif got and close(100 * want, got):
         what, why = "that is a percentage", "return the factor"
     else:
         what, why = "the speed-up is wrong", f"{say(got)} came back"
-    return Wrong(what, why=why, next="how long does each class take afterwards, if the whole took 1 before?")
+    return Wrong(what, why=why, next=_THEN)

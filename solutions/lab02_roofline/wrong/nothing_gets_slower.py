@@ -1,5 +1,5 @@
 # exercise: amdahl
-# told: the speed-up is wrong
+# told: a factor below 1 was not used
 
 
 def speedup(classes, faster):
