@@ -681,7 +681,7 @@ with once_written("utilisation_lies"), revealed(*asked) as truth:
 # ## 6. What does a step wait for?
 #
 # Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
-# synchronization, and lost its pictures. Here they are, with two more of ours (data and copies), from a modelled
+# synchronization, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
 # machine: what a step waits for shows in what the host does *while the device is idle*.
 #
 # | pattern | why the device is idle |

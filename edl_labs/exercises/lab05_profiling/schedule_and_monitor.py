@@ -124,6 +124,15 @@ def _utilisation_symptom(case: Any, said: Any) -> Wrong:
     )
 
 
+def _sm_share_with_a_wave_more(case: Any) -> float:
+    sm_count = case["sm_count"]
+    sm_s = sum(
+        (kernel["end_s"] - kernel["start_s"]) * kernel["blocks"] / (kernel["blocks"] // sm_count + 1)
+        for kernel in case["kernels"]
+    )
+    return float(sm_s / (sm_count * case["window_s"]))
+
+
 def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
     full = sum(
         (kernel["end_s"] - kernel["start_s"]) * min(1.0, kernel["blocks"] / case["sm_count"])
@@ -134,6 +143,12 @@ def _sm_symptom(case: Any, got: Any, want: Any) -> Wrong:
             "a last wave that is not full counts as a full one",
             why="a kernel with more blocks than SMs runs in waves, and the last one has places left",
             next="how many waves are there, and how many places do they have in all?",
+        )
+    if close(got[1], _sm_share_with_a_wave_more(case)):
+        return Wrong(
+            "blocks that fill their last wave exactly get an empty wave more",
+            why=f"{case['sm_count']} blocks on {case['sm_count']} SMs are one wave, not two",
+            next="round the number of waves up; do not round it down and add one",
         )
     if close(got[1] * got[0], want[1]):
         return Wrong(

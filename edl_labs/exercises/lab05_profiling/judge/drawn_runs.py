@@ -118,6 +118,10 @@ def _timeline(rng: Any, kind: str) -> dict[str, Any]:
         start, spent = round(1e9 * first["start_s"]), round(1e9 * (first["end_s"] - first["start_s"]))
         kernels.append(_kernel(start + spent // 4, spent // 2, 1))
         kernels.append(_kernel(start + 3 * spent // 4, spent - 3 * spent // 4, 1))
+    if kind == "waves":
+        # One that fills its last wave exactly, which a drawn number of blocks hardly ever does.
+        kernels.append(_kernel(moment, 2 * 21_500, 2 * sm_count))
+        moment += 2 * 21_500
     window = moment + (0 if kind == "one SM" else int(rng.integers(1_000, 60_000)))
     order = rng.permutation(len(kernels))
     return {"kernels": [kernels[i] for i in order], "sm_count": sm_count, "window_s": window / 1e9}
