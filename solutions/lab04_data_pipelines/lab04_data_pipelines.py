@@ -1070,10 +1070,10 @@ with once_written("overlap_plan"):
 # them out. It is twenty lines, and each is a bug when it is wrong. Write `Prefetcher(source, depth=...)`:
 #
 # * its thread begins at once and stays at most `depth` items ahead of the consumer (one more may be in its hands);
-# * iterating gives the items in their order, then ends;
+# * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
 # * an exception of the source reaches the consumer, the very same, after the items before it;
 # * `close()` ends the thread, also when it waits at a full queue, and returns when it has ended. It may be called
-#   twice, and at any time.
+#   twice, and at any time; a consumer that waits for an item in another thread then waits no longer.
 #
 # No item is timed. `queue` and `threading` are imported. Given are the queue, into which go pairs of a kind and a
 # value, the event that says that `close()` was called, and the consumer, which looks at that event again and again, so

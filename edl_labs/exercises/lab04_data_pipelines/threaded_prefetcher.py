@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 # Long enough for any machine, and only ever waited out by what is wrong; shorter for what was waited out before.
 _LIMIT_S, _AGAIN_S = 5.0, 0.5
@@ -21,6 +24,9 @@ _KNOWN = (ValueError, OSError, KeyError, StopAsyncIteration, EOFError, RuntimeEr
 ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in _KNOWN}
 # An exception that no list of known ones holds: its type is made anew for each source.
 OWN = "BadRecord"
+# Kinds of cases in which more happens than that some items are taken and close() is called.
+FALSE_ITEMS, ERROR_AHEAD, CLOSED_ELSEWHERE = "false items", "error ahead", "closed elsewhere"
+_OURS = "consumer of the check"
 
 
 @exercise("prefetcher", trusting=True, timeout_s=150)
@@ -42,6 +48,7 @@ class Prefetcher:
             source.let_go.set()
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        _judge_hang(case, got)
         _judge_items(case, got, want)
         _judge_error(case, got, want)
         _judge_bound(case, got)
@@ -59,10 +66,17 @@ class Prefetcher:
     def show(self, case: Any) -> str:
         end = f", then raises {case['error']}" if case["error"] else ""
         taken = "all" if case["take"] < 0 else str(case["take"])
-        count = "endless" if case["count"] < 0 else f"{case['count']} items"
+        count = "endless" if case["count"] < 0 else counted(case["count"], "item")
         slow = f" (number {case['slow']} takes it {_SLOW_S} s)" if case["slow"] else ""
-        source = f"depth={case['depth']}; the source gives {count}{slow}{end}"
-        return f"{source}; the consumer takes {taken}, then calls close()"
+        then = f"the consumer takes {taken}, then calls close()"
+        if case["kind"] == FALSE_ITEMS:
+            slow = ", first 0 each, then None each"
+        if case["kind"] == ERROR_AHEAD:
+            then = f"the consumer begins after that, and {then.removeprefix('the consumer ')}"
+        if case["kind"] == CLOSED_ELSEWHERE:
+            slow = f" (number {case['slow']} is kept until close() was called)"
+            then = f"the consumer takes {taken} and waits for the next one; another thread calls close()"
+        return f"depth={case['depth']}; the source gives {count}{slow}{end}; {then}"
 
 
 class _Source:
@@ -71,21 +85,28 @@ class _Source:
     def __init__(self, case: Any) -> None:
         self.case, self.given, self.closed, self.closing = case, 0, False, False
         self.raised: Exception | None = None
-        self.let_go, self.drawing = threading.Event(), threading.Event()
+        self.let_go, self.drawing, self.ended = threading.Event(), threading.Event(), threading.Event()
+        self.asked_again = False
 
-    def items(self) -> Iterator[int]:
+    def items(self) -> Iterator[int | None]:
         try:
             while self.given != self.case["count"] and not self.let_go.is_set():
                 self.given += 1
                 if self.given == self.case["slow"]:
                     self.drawing.set()
-                    self.let_go.wait(_SLOW_S)
-                yield self.case["first"] + 3 * self.given
+                    self.let_go.wait(_LIMIT_S if self.case["kind"] == CLOSED_ELSEWHERE else _SLOW_S)
+                yield self._item()
             if self.case["error"]:
                 self.raised = _error_type(self.case["error"])(self.case["message"])
                 raise self.raised
         finally:
             self.closed = True
+            self.ended.set()
+
+    def _item(self) -> int | None:
+        if self.case["kind"] == FALSE_ITEMS:
+            return 0 if 2 * self.given <= self.case["count"] else None
+        return self.case["first"] + 3 * self.given
 
 
 def _error_type(name: str) -> type[Exception]:
@@ -102,7 +123,7 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
         except BaseException as error:
             box.append(("error", error))
 
-    thread = threading.Thread(target=run, daemon=True, name="consumer of the check")
+    thread = threading.Thread(target=run, daemon=True, name=_OURS)
     thread.start()
     thread.join(_AGAIN_S if who in _HUNG else _LIMIT_S)
     if not box:
@@ -122,6 +143,9 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
 def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     items: list[Any] = []
     came: Exception | None = None
+    if case["kind"] == ERROR_AHEAD:
+        source.ended.wait(_LIMIT_S / 2)
+        _left(before, within_s=_AGAIN_S)  # what is kept of the error is kept now
     iterator = iter(prefetcher)
     try:
         while len(items) != case["take"]:
@@ -134,6 +158,8 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         if source.raised is None:
             raise
         came = error
+    if case["kind"] == CLOSED_ELSEWHERE:
+        _go_on_while_closed(iterator, prefetcher, source)
     given = _settled(source) if not case["slow"] else _slowly(source)
     source.closing = True
     prefetcher.close()
@@ -150,6 +176,45 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         "hangs": False,
         "closing": False,
     }
+
+
+def _go_on_while_closed(iterator: Iterator[Any], prefetcher: Any, source: _Source) -> None:
+    """Wait for an item while another thread calls close(). What still comes, and how it ends, is left open."""
+    other = threading.Thread(
+        target=_close_elsewhere, args=(prefetcher, source, threading.get_ident()), daemon=True, name=_OURS
+    )
+    other.start()
+    source.asked_again = True
+    with contextlib.suppress(Exception):
+        for _ in range(10_000):
+            next(iterator)
+    other.join(_LIMIT_S)
+
+
+def _close_elsewhere(prefetcher: Any, source: _Source, consumer: int) -> None:
+    """Call close() once the consumer waits for the item that the source keeps, then let the source go on."""
+    deadline = time.monotonic() + _LIMIT_S / 2
+    while not (source.drawing.is_set() and source.asked_again and _waits_elsewhere(consumer)):
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.005)
+    time.sleep(_STILL_S)
+
+    def close() -> None:
+        with contextlib.suppress(Exception):  # raised once more where the consumer calls it
+            prefetcher.close()
+
+    closer = threading.Thread(target=close, daemon=True, name=_OURS)
+    closer.start()
+    closer.join(_STILL_S)
+    source.let_go.set()
+    closer.join(_LIMIT_S)
+
+
+def _waits_elsewhere(thread: int) -> bool:
+    """Whether a thread is in another file than this one: in the student's code, or in what that calls."""
+    frame = sys._current_frames().get(thread)
+    return frame is not None and frame.f_code.co_filename != __file__
 
 
 def _settled(source: _Source) -> int:
@@ -170,16 +235,16 @@ def _slowly(source: _Source) -> int:
     return source.given
 
 
-def _left(before: set[Any]) -> int:
+def _left(before: set[Any], *, within_s: float = _GONE_S) -> int:
     """How many new threads are alive as close() returns; one in its last line is as good as gone."""
-    own = {thread for thread in threading.enumerate() if thread.name == "consumer of the check"}
-    deadline = time.monotonic() + _GONE_S
+    own = {thread for thread in threading.enumerate() if thread.name == _OURS}
+    deadline = time.monotonic() + within_s
     while (left := set(threading.enumerate()) - before - own) and time.monotonic() < deadline:
         time.sleep(0.005)
     return len(left)
 
 
-def _judge_items(case: Any, got: Any, want: Any) -> None:
+def _judge_hang(case: Any, got: Any) -> None:
     if got["hangs"] and got["closing"]:
         raise Wrong(
             "close() never returned: the thread waits at a full queue",
@@ -192,17 +257,38 @@ def _judge_items(case: Any, got: Any, want: Any) -> None:
             why="the consumer waits for ever, and nobody drew even the first item",
             next="is the thread started, and does it iterate over the source?",
         )
+    if got["hangs"] and case["kind"] == CLOSED_ELSEWHERE and got["given"] == case["slow"]:
+        raise Wrong(
+            "a consumer that waits is not let go by close()",
+            why="it waited for an item when another thread called close(), and for seconds after that",
+            next="get with a timeout, and look between two attempts whether close() was called",
+        )
     if got["hangs"]:
         raise Wrong(
             "the consumer waits for ever",
             why=f"nothing came for seconds; the source gave {got['given']}, and close() had not been called yet",
             next="how does the consumer learn that the source has ended, or failed? Was an item, or the end, dropped?",
         )
+
+
+def _judge_items(case: Any, got: Any, want: Any) -> None:
     if got["items"] == want["items"]:
         return
-    if sorted(got["items"]) == sorted(want["items"]):
+    if sorted(map(str, got["items"])) == sorted(map(str, want["items"])):
         raise Wrong(
             "the order changed", why=f"first {got['items'][:5]}", next="first in, first out: one thread, one queue"
+        )
+    if len(got["items"]) < len(want["items"]) and case["kind"] == FALSE_ITEMS:
+        raise Wrong(
+            "items that are false were lost",
+            why=f"{len(got['items'])} of {len(want['items'])} came; 0 and None are items like any others",
+            next="tell the end from an item by something else than the item's value",
+        )
+    if len(got["items"]) < len(want["items"]) and got["same"] and got["error"]:
+        raise Wrong(
+            "the exception overtook items",
+            why=f"{len(got['items'])} of {len(want['items'])} came before it; the rest was waiting in the queue",
+            next="what the source gave before it failed comes first: where does the exception wait for its turn?",
         )
     if len(got["items"]) < len(want["items"]):
         told = "items were lost before the error" if case["error"] else "items were lost"

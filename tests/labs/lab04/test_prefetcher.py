@@ -103,6 +103,55 @@ def test_no_list_of_known_exceptions_is_long_enough(judged, solution):
     assert "the consumer waits for ever" == outcome.what
 
 
+@pytest.mark.slow
+def test_a_queue_without_kinds_that_close_wakes_with_an_error_passes(judged):
+    """Another right answer: marks of its own for the end, a condition, and an exception for who waits at close()."""
+
+    class Other:
+        def __init__(self, source, *, depth):
+            self._change, self._items, self._depth = threading.Condition(), [], depth
+            self._ended, self._closed = None, False
+            self._thread = threading.Thread(target=self._draw, args=(source,), daemon=True)
+            self._thread.start()
+
+        def _draw(self, source):
+            error = None
+            try:
+                for item in source:
+                    with self._change:
+                        self._change.wait_for(lambda: self._closed or len(self._items) < self._depth)
+                        if self._closed:
+                            return
+                        self._items.append(item)
+                        self._change.notify_all()
+            except BaseException as raised:
+                error = raised
+            with self._change:
+                self._ended = (error,)
+                self._change.notify_all()
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            with self._change:
+                self._change.wait_for(lambda: self._items or self._ended or self._closed)
+                if self._items:
+                    self._change.notify_all()
+                    return self._items.pop(0)
+                if self._closed:
+                    raise RuntimeError("the prefetcher was closed")
+                raise self._ended[0] or StopIteration
+
+        def close(self):
+            with self._change:
+                self._closed = True
+                self._change.notify_all()
+            self._thread.join()
+
+    assert "passed" == judged("prefetcher", Prefetcher=Other).state
+
+
 def test_a_second_iteration_after_the_end_gives_nothing(solution):
     prefetcher = solution["Prefetcher"](iter(range(3)), depth=2)
 
@@ -168,6 +217,6 @@ def test_items_that_became_something_else_are_told_as_what_came(judged, solution
 def test_items_may_be_any_kind_of_whole_number(judged, solution, kind):
     class Kinds(solution["Prefetcher"]):
         def __iter__(self):
-            return (kind(item) for item in super().__iter__())
+            return (item if item is None else kind(item) for item in super().__iter__())
 
     assert "passed" == judged("prefetcher", Prefetcher=Kinds).state

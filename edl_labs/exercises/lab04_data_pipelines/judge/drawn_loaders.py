@@ -6,7 +6,13 @@ from typing import Any
 
 from edl_labs.checks import draws
 from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import PAGE
-from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import ERRORS, OWN
+from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import (
+    CLOSED_ELSEWHERE,
+    ERROR_AHEAD,
+    ERRORS,
+    FALSE_ITEMS,
+    OWN,
+)
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers
 
 
@@ -89,24 +95,31 @@ def simulated(case: Any, workers: int, *, batches: int = 400) -> float:
 def sources(rng: Any) -> list[Any]:
     """Sources that end, fail, go on for ever or take their time."""
     kinds = ("all", "ahead", "error", "close", "ahead", "error at once", "all", "close at once", "endless", "slow")
-    return [_source_case(rng, kind) for kind in kinds]
+    # Drawn last, so that the other cases stay what they were.
+    later = (ERROR_AHEAD, FALSE_ITEMS, CLOSED_ELSEWHERE)
+    return [_source_case(rng, kind) for kind in (*kinds, *later)]
 
 
 def _source_case(rng: Any, kind: str) -> dict[str, Any]:
     depth, count = int(rng.integers(1, 6)), int(rng.integers(12, 40))
-    take = {"all": -1, "error": -1, "error at once": -1, "close at once": 0}.get(kind, int(rng.integers(1, 6)))
+    takes_all = dict.fromkeys(("all", "error", "error at once", ERROR_AHEAD, FALSE_ITEMS), -1)
+    take = (takes_all | {"close at once": 0}).get(kind, int(rng.integers(1, 6)))
     if kind == "endless":
         count = -1
     if kind == "error at once":
         count = 0
+    if kind == ERROR_AHEAD:
+        # All items and the error find room: the source has failed before anything was taken.
+        depth += 1
+        count = int(rng.integers(1, depth))
     return {
         "kind": kind,
         "first": int(rng.integers(1000)),
         "depth": depth,
         "count": count,
         "take": take,
-        "error": OWN if kind == "error at once" else str(rng.choice(list(ERRORS))) if kind == "error" else "",
-        "message": f"record {int(rng.integers(10_000))} is truncated" if kind.startswith("error") else "",
+        "error": OWN if kind == "error at once" else str(rng.choice(list(ERRORS))) if "error" in kind else "",
+        "message": f"record {int(rng.integers(10_000))} is truncated" if "error" in kind else "",
         # The item over which the source takes its time: the next one after those that are taken.
-        "slow": take + 1 if kind == "slow" else 0,
+        "slow": take + 1 if kind in ("slow", CLOSED_ELSEWHERE) else 0,
     }
