@@ -42,6 +42,19 @@ class NetworkRoofline:
             if not close(got[name], want[name]):
                 raise _step_mistake(case, name, got[name], want)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The FLOPs of the whole backward pass, whatever `behind` says."""
+        asked = [(c["behind"], g["intensity"], w) for c, g, w in zip(cases, got, want, strict=True) if "intensity" in w]
+        if {behind for behind, *_ in asked} != set(HIDERS):
+            return None
+        if not all(close(value, w["intensity"] * (1 if b == "backward" else 2)) for b, value, w in asked):
+            return None
+        return Wrong(
+            "`behind` was not read",
+            why="the FLOPs of the whole backward pass came back for the weight gradient too",
+            next="which of the two products of each weight can hide the sending?",
+        )
+
     def show(self, case: Any) -> str:
         rows = [
             f"{name} = {value:g}" if type(value) is float else f"{name} = {value!r}" for name, value in case.items()
@@ -64,6 +77,12 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
         (2 / nodes, nodes > 2, "every node sent to every other one", "on a ring, a node sends to its neighbour alone"),
         (1 / nodes, nodes > 2, "all weights went round in every round", "in a round, a node sends a P-th of them"),
     ]
+    if close(got * want, 1.0):
+        return Wrong(
+            "that is bytes per FLOP",
+            why=f"{say(got)} came back for {nodes} nodes",
+            next="an intensity has the unit FLOP/B",
+        )
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor):
             return Wrong(what, why=f"{say(got)} FLOP/B came back for {nodes} nodes", next=then)
@@ -123,6 +142,13 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
         (3 * forward_s + send_s * 4 / case["itemsize"], one, "a step sent 4 bytes a weight", "use itemsize"),
         (3 * forward_s + send_s / case["itemsize"], one, "a step sent elements, not bytes", "use itemsize"),
         (1.5 * forward_s + send_s, one, "a step's multiply-adds were one operation each", "a·b + c: how many?"),
+        (3 * forward_s + 8 * send_s, one, "the link's rate was taken for bit/s", "link_byte_per_s is in bytes"),
+        (
+            want[name] + (case["buckets"] - 1) * send_s,
+            not one and send_s > backward_s,
+            "each bucket sent all of the gradients",
+            "how much of them is in a bucket?",
+        ),
         (3 * forward_s, True, "the network was left out", "how long does one node send?"),
     ]
 

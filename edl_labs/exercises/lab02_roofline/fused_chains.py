@@ -31,6 +31,20 @@ class FusedOrNot:
             raise Wrong("the two answers are swapped", why="unfused comes first", next="return unfused, fused")
         raise _unfused_mistake(case, got[0]) if not same[0] else _fused_mistake(case, got[1])
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The fused chain reads what its first step needs, and nothing later: one case may fit other mistakes too."""
+        if not all(close(answer[0], right[0]) for answer, right in zip(got, want, strict=True)):
+            return None
+        for case, answer in zip(cases, got, strict=True):
+            names = (*set(case["chain"][0]["reads"]), *set(case["keep"]))
+            if not close(_moved(case, answer[1]), float(sum(case["size_bytes"][name] for name in names))):
+                return None
+        return Wrong(
+            "fused, the inputs of later steps were left out",
+            why="only what the first step reads was counted",
+            next="which steps need something from outside the chain?",
+        )
+
     def show(self, case: Any) -> str:
         steps = [f"  {s['op']}: {', '.join(s['reads'])} -> {s['writes']}  ({s['flop']} FLOP)" for s in case["chain"]]
         sizes = ", ".join(f"{name} {nbytes}" for name, nbytes in case["size_bytes"].items())

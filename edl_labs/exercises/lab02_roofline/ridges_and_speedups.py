@@ -126,6 +126,34 @@ class MinibatchCrossover:
             why = f"with {case['itemsize']} bytes an element and a ridge of {case['ridge']}"
             raise Wrong(what, why=why, next="let the batch grow for ever: which intensity does a square layer tend to?")
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Right for 4 bytes an element, and the answer for 4 bytes everywhere else."""
+        answers = zip(cases, got, want, strict=True)
+        batches = [(case, answer["batch"], right["batch"]) for case, answer, right in answers]
+        if all(_same(batch, right) for _, batch, right in batches):
+            return None  # the width is wrong, whose sentence is its own
+        if {case["itemsize"] for case in cases} == {4} or not all(_for_four_bytes(*one) for one in batches):
+            return None
+        return Wrong(
+            "4 bytes an element were assumed for the batch",
+            why="right where an element has 4 bytes; elsewhere the answer for 4 bytes came back",
+            next="use itemsize",
+        )
+
+
+def _for_four_bytes(case: Any, got: float, want: float) -> bool:
+    """Whether `got` is the batch of a layer whose elements have 4 bytes; it has to be right where they have."""
+    if case["itemsize"] == 4 or got == math.inf:
+        return _same(got, want) or (got == math.inf and case["itemsize"] < 4)
+    return math.isfinite(got) and got > 0 and close(_reached(case, got) / case["ridge"], 4 / case["itemsize"])
+
+
+def _reached(case: Any, batch: float) -> float:
+    """FLOP/B of a layer at a batch."""
+    inputs, outputs = case["inputs"], case["outputs"]
+    bytes_moved = case["itemsize"] * (inputs * outputs + (inputs + outputs) * batch)
+    return float(2 * inputs * outputs * batch / bytes_moved) if math.isfinite(batch) and bytes_moved else math.inf
+
 
 def _same(got: Any, want: float) -> bool:
     return got == want if math.isinf(want) else close(got, want)
@@ -134,8 +162,7 @@ def _same(got: Any, want: float) -> bool:
 def _batch_mistake(case: Any, got: float, want: float) -> Wrong:
     inputs, outputs, bytes_a_flop = case["inputs"], case["outputs"], case["ridge"] * case["itemsize"]
     mean = 2 * inputs * outputs / (inputs + outputs)
-    bytes_moved = case["itemsize"] * (inputs * outputs + (inputs + outputs) * got)
-    reached = 2 * inputs * outputs * got / bytes_moved if math.isfinite(got) and bytes_moved else math.inf
+    reached = _reached(case, got)
     ratio, itemsize = reached / case["ridge"], case["itemsize"]
     at = f"at a batch of {say(got)} the intensity is {say(reached)} FLOP/B; the ridge is {case['ridge']}"
     if math.isinf(want) and got < 0:
@@ -249,11 +276,6 @@ _SPEEDUPS: list[tuple[Callable[[_Shares, _Shares], float], str, str]] = [
         "a factor below 1 was not used",
         "it makes a class slower: with 0.5 it takes twice as long",
     ),
-    (
-        lambda shares, faster: 100 * (_old_over(sum(s / faster.get(n, 1) for n, s in shares.items())) - 1),
-        "that is how many percent faster the whole is",
-        "return old time over new time",
-    ),
 ]
 
 
@@ -266,6 +288,8 @@ def _speedup_mistake(case: Any, got: float, want: float) -> Wrong:
         what, why = "that is the share of time that is left", "a speed-up is old time over new time"
     elif got and close(100 * want, got):
         what, why = "that is a percentage", "return the factor"
+    elif close(got, 100 * (want - 1)):
+        what, why = "that is how many percent faster the whole is", "return old time over new time"
     else:
         what, why = "the speed-up is wrong", f"{say(got)} came back"
     return Wrong(what, why=why, next=_THEN)
