@@ -74,6 +74,14 @@ class FasterThanLight:
         if not close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12):
             raise _wrong_fraction(case, got["fraction"], want["fraction"])
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another bound than the larger one, that all answers follow."""
+        for bound, what, why in _OTHER_BOUNDS:
+            expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]
+            if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
+                return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
+        return None
+
 
 @exercise("petabyte")
 class Petabyte:
@@ -138,6 +146,22 @@ def _let_through(case: Any) -> Wrong:
 def _bounds_s(case: Any) -> tuple[float, float]:
     """How long the bytes take alone, and the arithmetic."""
     return case["moved_bytes"] / case["bandwidth_byte_per_s"], case["flop"] / case["peak_flop_per_s"]
+
+
+_OTHER_BOUNDS = (
+    (sum, "the two bounds were added", "your bound is their sum, and moving and computing go on at the same time"),
+    (min, "the smaller of the two bounds was taken", "a time must be long enough for the slower of the two"),
+)
+
+
+def _by_bound(time_s: float, bound_s: float) -> dict[str, Any]:
+    """What a function says that holds times against `bound_s`."""
+    refused = time_s <= 0 or time_s < bound_s
+    return {"refused": refused, "fraction": 0.0 if refused else bound_s / time_s}
+
+
+def _same_light(got: Any, want: Any) -> bool:
+    return got["refused"] == want["refused"] and close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12)
 
 
 def _wrongly_refused(case: Any) -> Wrong:

@@ -1,5 +1,5 @@
 # exercise: faster_than_light
-# told: a time exactly at the bound was refused
+# told: the two bounds were added
 
 
 def fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s):
