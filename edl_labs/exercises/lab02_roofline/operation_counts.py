@@ -114,18 +114,22 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
             "the deck counts all nine of 3×3",
         ),
     ]
+    if kind == "linear" and close(ratio, 1 + 1 / (2 * case["inputs"]), rtol=1e-9):
+        why = "there is one operation more for each number of the result"
+        return Wrong("a bias was added", why=why, next="this layer has none: its product alone is counted")
     for factor, applies, what, then in known:
         if applies and factor != 1 and close(ratio, factor, rtol=1e-4):
             return Wrong(what, why=f"the FLOPs of this {kind} are {say(ratio)} of what they should be", next=then)
     return Wrong(
         f"the FLOPs of a {kind} are wrong",
-        why=f"they are {say(ratio)} times what they should be",
+        why=f"they are {say(ratio) if say(ratio) != '1' else f'{ratio:.9g}'} times what they should be",
         next="how many operations make one number of the result, and how many numbers has it?",
     )
 
 
 _ELEMENTS = "elements were counted, not bytes"
 _WIDE = "weights were given the bytes of other elements"
+_ALL_NARROW = "every element was given the bytes of weights"
 _FOUR = "every element was given 4 bytes"
 _PADDING = "the padding was counted as input"
 _WINDOWS = "the input was read once for every place of the window"
@@ -139,8 +143,11 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
     of_weights = f"they have {case.get('weight_itemsize', size)} bytes here, other elements {size}"
+    narrow = case.get("weight_itemsize", size)
+    weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
     known = [
         (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
+        (weights_alone, _ALL_NARROW, of_weights, "which tensor is the weights?"),
         (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "is there a weight_itemsize?"),
         (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
         (bool(forgotten), left_out, "all that is read and all that is written moves", "list each operand of the table"),
