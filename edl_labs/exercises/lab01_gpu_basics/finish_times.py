@@ -34,6 +34,20 @@ class FinishTimes:
                 before = want[count - 1] if count else [0.0, 0.0]
                 raise _explain(case, count, pair, before=before, right=right)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another unit, or an end that waits, where all answers show it."""
+        pairs = [both for ours, theirs in zip(got, want, strict=True) for both in zip(ours, theirs, strict=True)]
+        for factor, unit in ((1e6, "microseconds"), (1e3, "milliseconds")):
+            if all(_same(pair, [factor * one for one in right]) for pair, right in pairs):
+                return Wrong(f"{unit} came back", why="every time is right but for its unit", next="return seconds")
+        if all(_same(pair, [max(right), right[1]]) for pair, right in pairs):
+            return Wrong(
+                "the host waited for the device at the end of the program",
+                why="the device's time is right; the host's is the later of the two, after every program",
+                next="the end of a program is no sync: when is the host itself through?",
+            )
+        return None
+
     def yours(self, case: Any, got: Any) -> str:
         """The last answer, for the whole program, in the text's unit."""
         host_s, device_s = got[-1]

@@ -99,6 +99,19 @@ class Petabyte:
         if not close(got, want, rtol=1e-6):
             raise _transfer_mistake(case, got / want)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What was done to every answer, where one case alone does not tell it."""
+        why, both = "every answer is a whole number", list(zip(got, want, strict=True))
+        if all(close(one, 1 / right) for one, right in both):
+            return Wrong("rate over size came back", why="it is upside down in all answers", next="size over rate")
+        if all(one == round(one) and abs(one - right) < 1 for one, right in both):
+            return Wrong("the time was rounded to whole seconds", why=why, next="return the time as it is")
+        powers = [_decimal_power(case["size"]) - _decimal_power(case["rate"]) for case in cases]
+        if all(close(one, right * 1.024**power) for (one, right), power in zip(both, powers, strict=True)):
+            why = "k, M, G, T and P are powers of 1000; Ki, Mi, Gi, Ti and Pi are powers of 1024"
+            return Wrong("a decimal prefix was read as a binary one", why=why, next="1 PB is how many bytes?")
+        return None
+
 
 def _peak_mistake(case: Any, ratio: float) -> tuple[str]:
     counts = [unit.get(case["dtype"], 0) for unit in case["row"].values()]
@@ -190,6 +203,12 @@ def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
     else:
         what, why = "the fraction is wrong", "it is the shortest possible time over the measured one"
     return Wrong(what, why=why, next="put both bounds beside the time and compare")
+
+
+def _decimal_power(amount: str) -> int:
+    """Of 1000, in the prefix of an amount such as '6 Gbit/s'; 0 where it has none, or a binary one."""
+    unit = amount.split()[1]
+    return 0 if unit[1] == "i" and unit[0] in "KMGTP" else "kMGTP".find(unit[0]) + 1
 
 
 _BYTES_CODED = "the line code was left out of a rate in bytes"
