@@ -65,4 +65,8 @@ def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
         return Wrong("the padding costs more than it gains", why=why, next="not padding is one of the choices")
     if close(mine[0] * mine[1] * mine[2], right[0] * right[1] * right[2]):
         return Wrong("the same work, padded at another side", why=why, next="keep the order m, k, n")
+    step = next(step for step in (per_wide, per_wide // 8, 1) if all(side % step == 0 for side in mine))
+    if any(mine_side >= side + step for mine_side, side in zip(mine, shape, strict=True)):
+        then = "the product is as fast as the weakest of its three sides allows"
+        return Wrong("a side was padded further than the others let it pay", why=why, next=then)
     return Wrong("another padding takes less time", why=why, next="padded m·k·n over the rate of what it obeys then")

@@ -49,6 +49,8 @@ def _mistake(case: Any, got: str) -> str:
         return f"{got[:40]!r} is not a dtype that comes out of autocast"
     if got in ("float16", "bfloat16") and got not in (case["dtype"], *case["inputs"]):
         return f"nothing here has the dtype {got}"
+    if got in ("float16", "bfloat16") and got != case["dtype"]:
+        return "autocast casts the other short dtype as well"
     if "float64" in case["inputs"] and len(set(case["inputs"])) > 1:
         return "of two dtypes float64 is the wider one, whichever comes first"
     if "float64" in case["inputs"]:

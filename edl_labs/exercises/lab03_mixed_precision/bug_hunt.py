@@ -17,6 +17,7 @@ _HALF_STEP = 2.0**-25  # of fp16's subnormals
 _OF_FP32 = 2.0**-22  # a few roundings of fp32, which has 24 bits
 _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
 OVERFLOWING = 1e25  # its square, and so the gradient, is beyond fp32 at every scale
+OVERFLOWING_SCALED = 1e18  # the loss is within fp32, and the scaled gradient beyond
 
 
 @exercise("bug_hunt")
@@ -53,7 +54,9 @@ class BugHunt:
 
     def show(self, case: Any) -> str:
         """Which loop, on what."""
-        overflows = [i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] == OVERFLOWING]
+        overflows = [
+            i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] in (OVERFLOWING, OVERFLOWING_SCALED)
+        ]
         more = f", batches {overflows} overflow" if overflows else ""
         return f"{case['loop']}, {len(case['batches'])} batches{more}, scale {case['init_scale']:g}, lr {case['lr']:g}"
 
@@ -193,6 +196,9 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
         why = f"the learning rate ended at {mine:.4g} instead of {right:.4g}"
         if mine < right:
             then = "after update(), what tells a skipped step from one that was taken?"
+            finite = sum(batch["x"][0][0] != OVERFLOWING for batch in case["batches"])
+            if close(mine, case["lr"] * 0.5**finite, rtol=1e-6):
+                raise Wrong("train_scheduled takes a finite loss for a step that was taken", why=why, next=then)
             raise Wrong("train_scheduled still moves the schedule when the step was skipped", why=why, next=then)
         raise Wrong(
             "train_scheduled leaves the schedule behind", why=why, next="one scheduler.step() for each step taken"

@@ -24,6 +24,10 @@ _PROMOTED = ("add", "cat", "mse_loss")
 _FLOAT64_BESIDE = (("low", False), ("float32", False), ("low", True))
 
 
+# fp16 under autocast to bf16 and the other way round: some are cast, some stay as they are (cat raises).
+_FROM_THE_OTHER = ("linear", "matmul", "conv2d", "scaled_dot_product_attention", "relu", "gelu", "max_pool2d")
+
+
 _LOW = ("float16", "bfloat16")
 
 
@@ -46,7 +50,8 @@ def operators(rng: Any) -> list[Any]:
         for device_type in ("cpu", "cuda"):
             found += [_asked(rng, op, kind, device_type) for kind in _kinds(rng, op)]
     mixed = [found[int(i)] for i in rng.permutation(len(found))]
-    return mixed + [_beside_float64(rng, op, other, first) for op in _PROMOTED for other, first in _FLOAT64_BESIDE]
+    mixed += [_beside_float64(rng, op, other, first) for op in _PROMOTED for other, first in _FLOAT64_BESIDE]
+    return mixed + [_in_the_other_short_type(rng, op) for op in _FROM_THE_OTHER]
 
 
 @draws("bytes_per_parameter")
@@ -67,7 +72,9 @@ def shapes(rng: Any) -> list[Any]:
     deck = [_ask(rng, shape, "fp16") for shape in ([64, 1024, 512], [5120, 1024, 33708])]
     drawn = [_ask(rng, _shape(rng, BITS[dtype], rule), dtype) for dtype in BITS for rule in (0, 16, 128)]
     padded = [_pad(rng, str(rng.choice(["tf32", "fp16", "bf16", "int8"])), kind) for kind in _KINDS * 2]
-    return deck + drawn + padded
+    return (
+        deck + drawn + padded + [_pad_two(rng, dtype) for dtype in ("tf32", str(rng.choice(["fp16", "bf16", "int8"])))]
+    )
 
 
 def _kinds(rng: Any, op: str) -> list[str]:
@@ -99,6 +106,12 @@ def _beside_float64(rng: Any, op: str, other: str, first: bool) -> dict[str, Any
     return {"op": op, "inputs": pair[::-1] if first else pair, "device_type": device_type, "dtype": dtype}
 
 
+def _in_the_other_short_type(rng: Any, op: str) -> dict[str, Any]:
+    other, dtype = (_LOW[int(i)] for i in rng.permutation(2))
+    device_type = str(rng.choice(["cpu", "cuda"]))
+    return {"op": op, "inputs": [other] * (2 if op in BINARY else 1), "device_type": device_type, "dtype": dtype}
+
+
 def _recipe(precision: str, optimizer: str, *, zero: int = 0, gpus: int = 1, offload: bool = False) -> dict[str, Any]:
     whole = {"precision": precision, "optimizer": optimizer, "zero_stage": zero, "gpus": gpus, "offload": offload}
     return {**whole, "trained": 1.0}
@@ -122,6 +135,16 @@ def _shape(rng: Any, bits: int, rule: int) -> list[int]:
         # Half of the narrow rule is where one who forgets the element's size is caught.
         sides[int(rng.integers(3))] = odd * (narrow if rule else int(rng.choice([1, max(1, narrow // 2)])))
     return sides
+
+
+def _pad_two(rng: Any, dtype: str) -> dict[str, Any]:
+    """Two sides that pay for different rules, each by itself, and for the smaller one together."""
+    narrow = 128 // BITS[dtype]
+    sides = [12 * narrow + narrow // 2, 4 * narrow + narrow // 2, int(rng.integers(6, 40)) * 8 * narrow]
+    peak = float(rng.integers(100, 900)) * 1e12
+    rates = {"none": rng.uniform(0.3, 0.5) * peak, "16 B": rng.uniform(0.66, 0.78) * peak, "128 B": peak}
+    shape = [sides[int(i)] for i in rng.permutation(3)]
+    return {"ask": "padding", "dtype": dtype, "bits": BITS[dtype], "shape": shape, "rates": rates}
 
 
 def _pad(rng: Any, dtype: str, kind: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from edl_labs.exercises.lab03_mixed_precision.bug_hunt import (
     FEATURES,
     LOOPS,
     OVERFLOWING,
+    OVERFLOWING_SCALED,
     SOUND,
     most_rounded,
 )
@@ -40,7 +41,15 @@ def loops(rng: Any) -> list[Any]:
     logged = [case for case in cases if case["loop"] == "train_logged"]
     logged[-1]["batches"][-1]["x"][0][0] = _HUGE
     logged[-1]["init_scale"] = _LARGE_SCALE
+    _overflow_behind_a_finite_loss([case for case in cases if case["loop"] == "train_scheduled"][-1])
     return cases
+
+
+def _overflow_behind_a_finite_loss(case: dict[str, Any]) -> None:
+    """One of its overflows is of the gradients alone, whatever the weights are (about 2) and the scale (from 2^10)."""
+    batch = next(batch for batch in case["batches"] if batch["x"][0][0] == OVERFLOWING)
+    batch["x"][0][0], batch["y"][0][0] = OVERFLOWING_SCALED, -4 * OVERFLOWING_SCALED
+    case["init_scale"] = _LARGE_SCALE
 
 
 @draws("train_it")
