@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -105,6 +105,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--lab", default="lab01_gpu_basics", help="a lab, or all: one table")
     parser.add_argument("--students", type=int, default=40)
+    parser.add_argument("--plain", type=int, help="students of the plain run, whose seconds stand for all; all of them")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--whole", action="store_true", help="run every cell, not only those that marks need")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
@@ -113,35 +114,53 @@ def main() -> None:
     found = []
     for lab in labs or (options.lab,):
         with tempfile.TemporaryDirectory() as folder:
-            found.append(measure(Path(folder), lab, students=options.students, jobs=options.jobs))
+            found.append(measure(Path(folder), lab, students=options.students, some=options.plain, jobs=options.jobs))
         print(json.dumps(found[-1]) if options.json else text(found[-1]), flush=True)
     if not options.json:
         print("\n" + table(found))
 
 
-def measure(root: Path, lab: str, *, students: int, jobs: int) -> dict:
-    """Every figure that is printed."""
+def plainly(plain: Course, *, graded: int, students: int) -> Taken:
+    """Plain `nbgrader autograde` of `graded` submissions, its seconds beyond its start taken as often as there are."""
+    command = [sys.executable, "-m", "nbgrader", "autograde", plain.lab, "--quiet"]
+    theirs, start = taken(command, plain), taken(command, plain)  # the second time nothing is left to grade
+    times = students / graded
+
+    def scaled(all_s: float, start_s: float) -> float:
+        return start_s + (all_s - start_s) * times
+
+    return replace(
+        theirs, wall_s=scaled(theirs.wall_s, start.wall_s), cpu_s=scaled(theirs.cpu_s, start.cpu_s), output=""
+    )
+
+
+def measure(root: Path, lab: str, *, students: int, some: int | None, jobs: int) -> dict:
+    """Every figure that is printed; plain nbgrader grades `some` of the students, or all."""
+    graded = min(some or students, students)
     ours = make_class(root / "ours", lab, students, plain=False)
-    plain = make_class(root / "plain", lab, students, plain=True)
+    plain = make_class(root / "plain", lab, graded, plain=True)
     first, alone = graded_with(ours, jobs=1, only="s000")
     report_s = alone["rows"][0]["own_s"]
     one, _ = graded_with(ours, jobs=1)
     many, report = graded_with(ours, jobs=jobs)
     again, _ = graded_with(ours, jobs=jobs, kept=True)
-    theirs = taken([sys.executable, "-m", "nbgrader", "autograde", lab, "--quiet"], plain)
-    if marks(ours, students) != marks(plain, students):
+    theirs = plainly(plain, graded=graded, students=students)
+    right = marks(plain, graded)
+    if any(found != right[f"s{int(name[1:]) % graded:03}"] for name, found in marks(ours, students).items()):
         raise SystemExit("the marks differ; no figure is worth anything")
     rows = report["rows"]
     own_cpu_s = sum(row["own_cpu_s"] for row in rows) / students
+    judge_cpu_s = sum(row["judge_cpu_s"] for row in rows) / students
     return {
         "lab": lab,
         "students": students,
         "jobs": jobs,
         "cores": len(os.sched_getaffinity(0)),
-        "plain": asdict(theirs) | {"output": ""},
+        "plain": asdict(theirs) | {"output": "", "graded": graded},
         "one": asdict(one) | {"output": ""},
         "many": asdict(many) | {"output": ""},
         "notebook_cpu_s": own_cpu_s,
+        "judge_cpu_s": judge_cpu_s,
         "start_wall_s": first.wall_s - report_s,
         "start_cpu_s": first.cpu_s - own_cpu_s,
         "overhead_cpu_s": (many.cpu_s - first.cpu_s) / (students - 1) - own_cpu_s,
@@ -159,17 +178,20 @@ def table(found: list[dict]) -> str:
 
     On a machine that others use, CPU a submission says more than the seconds that passed.
     """
-    head = f"{'lab':<24} {'plain s':>8} {'ours s':>8} {'plain CPU':>9} {'our CPU':>9} {'checks':>7} {'beside':>7}"
-    lines = [f"{head} {'ratio':>6} {'bound':>6} {'share':>6} {'workers':>8} {'MB each':>8}"]
+    head = f"{'lab':<24} {'plain s':>8} {'ours s':>8} {'plain CPU':>9} {'our CPU':>9} {'checks':>7}"
+    lines = [f"{head} {'judge':>6} {'beside':>7} {'ratio':>6} {'bound':>6} {'share':>6} {'workers':>8} {'MB each':>8}"]
     for one in found:
         ours, students, share = one["many"], one["students"], one["ratio"] / one["allowed_ratio"]
         seconds = f"{one['plain']['wall_s']:8.1f} {ours['wall_s']:8.1f}"
         each = f"{one['plain']['cpu_s'] / students:9.2f} {ours['cpu_s'] / students:9.2f}"
-        own = f"{one['notebook_cpu_s']:7.2f} {one['overhead_cpu_s']:7.2f}"
+        own = f"{one['notebook_cpu_s']:7.2f} {one['judge_cpu_s']:6.2f} {one['overhead_cpu_s']:7.2f}"
         ratios = f"{one['ratio']:6.1f} {one['allowed_ratio']:6.1f} {share:6.0%}"
         workers = f"{one['efficiency']:8.2f} {one['kernel_peak_bytes'] / 1e6:8.0f}"
         lines.append(f"{one['lab']:<24} {seconds} {each} {own} {ratios} {workers}")
-    lines.append("CPU: seconds a submission, start included; checks: a kernel's own; beside: what else each one costs;")
+    lines.append("CPU: seconds a submission, start included; checks: a kernel's own;")
+    lines.append(
+        "beside: what else each one costs, the judge's comparing among it; plain: its rate times all students;"
+    )
     lines.append(f"bound: workers × {EFFICIENCY} × plain / (checks + {OVERHEAD_S} s), of which {SHARE:.0%} is aimed at")
     return "\n".join(lines)
 
@@ -204,7 +226,8 @@ def text(figures: dict) -> str:
             f"edl-labs grade, 1 worker   {one['wall_s']:8.1f} s   CPU {one['cpu_s']:8.1f} s",
             f"edl-labs grade, {figures['jobs']} workers  {many['wall_s']:8.1f} s   CPU {many['cpu_s']:8.1f} s",
             f"the notebook's own T       {figures['notebook_cpu_s']:8.2f} s of CPU a submission",
-            f"overhead                   {figures['overhead_cpu_s']:8.2f} s of CPU a submission, gradebook included",
+            f"overhead                   {figures['overhead_cpu_s']:8.2f} s of CPU a submission, gradebook included, "
+            f"and {figures['judge_cpu_s']:.2f} s of comparing",
             f"start                      {figures['start_cpu_s']:8.2f} s of CPU a class: imports, the solution",
             f"memory                     {many['peak_bytes'] / 1e6:8.0f} MB in the largest process, "
             f"{figures['kernel_peak_bytes'] / 1e6:.0f} MB a kernel",

@@ -203,11 +203,11 @@ class Grader:
         if stored is not None:
             return stored, True
         examiner = self._examiner(draw)
-        began = time.monotonic()
+        began, judged_s = time.monotonic(), examiner.judge.cpu_s
         plan = make_plan(self.assignment, submission)
         run = examiner.grade(plan, whole=self.whole)
         tell_broken_cells(plan, run)
-        run.usage += Usage(wall_s=time.monotonic() - began)
+        run.usage += Usage(wall_s=time.monotonic() - began, judge_cpu_s=examiner.judge.cpu_s - judged_s)
         result = make_result(
             key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted, draw=draw
         )
@@ -298,7 +298,8 @@ class Grader:
         """This thread's own judge, which starts while the kernels' parent does, and its solution."""
         found: tuple[Judge, ReferenceProcess] | None = getattr(self._local, "judging", None)
         if found is None:
-            found = self._local.judging = (Judge(self.limits), ReferenceProcess(self.assignment, self.limits))
+            lab = "" if self.assignment.own_exercises else self.assignment.name
+            found = self._local.judging = (Judge(self.limits, lab=lab), ReferenceProcess(self.assignment, self.limits))
             with self._lock:
                 self._judges += found
             found[0].launch()

@@ -35,14 +35,19 @@ _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 
 class Judge:
-    """Judges evidence. Start it with `with`; one judge serves one thread."""
+    """Judges evidence. Start it with `with`; one judge serves one thread.
 
-    def __init__(self, limits: Limits = DEFAULTS) -> None:
-        self._limits = limits
+    Its process imports the exercises of `lab` as it starts, beside what the caller does; any others when they come.
+    """
+
+    def __init__(self, limits: Limits = DEFAULTS, *, lab: str = "") -> None:
+        self._limits, self._lab = limits, lab
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False  # whether the process has said that it is
         self.all_values = True
         """Whether the evidence judged last has a value for each case: no exception, no missing name, no stub."""
+        self.cpu_s = 0.0
+        """CPU seconds spent on decoding and comparing so far, without its process's start."""
 
     def __enter__(self) -> Judge:
         return self
@@ -54,7 +59,7 @@ class Judge:
         """Let its process start, which takes half a second, beside what the caller does meanwhile."""
         if self._process is None:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes)],
+                [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes), self._lab],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -95,10 +100,13 @@ class Judge:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        time_left = ComputingTime(process.pid, self._limits.judge_s)
-        for part in parts:
-            send(process.stdin, part)
-        return dict(plain_data.decode(received(process.stdout, time_left)))
+        time_left, before_s = ComputingTime(process.pid, self._limits.judge_s), process_cpu_s(process.pid)
+        try:
+            for part in parts:
+                send(process.stdin, part)
+            return dict(plain_data.decode(received(process.stdout, time_left)))
+        finally:
+            self.cpu_s += max(0.0, process_cpu_s(process.pid) - before_s)
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._ready and self._process is not None and self._process.poll() is None:
@@ -214,7 +222,7 @@ def _exactly(pipe: IO[bytes], size: int, left_s: Callable[[], float]) -> bytes:
     return b"".join(parts)
 
 
-def _serve(memory_bytes: int) -> None:
+def _serve(memory_bytes: int, lab: str) -> None:
     """The process: four messages in (what, cases, evidence, wants), one out."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
@@ -222,6 +230,8 @@ def _serve(memory_bytes: int) -> None:
         os.dup2(null, number)
     import numpy  # noqa: F401  (before the limit, which counts what is mapped)
 
+    if lab:
+        _imported(lab)
     send(answers, b"ready")
     known: dict[bytes, Any] = {}
     limited = False
@@ -286,4 +296,4 @@ def public(outcome: Outcome) -> Outcome:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    _serve(int(sys.argv[1]), sys.argv[2])

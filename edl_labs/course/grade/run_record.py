@@ -22,6 +22,8 @@ class Usage:
     """The same without the kernels' start."""
     peak_bytes: int = 0
     """The most memory that one of its kernels had."""
+    judge_cpu_s: float = 0.0
+    """CPU seconds of the judge: to decode and compare its evidence."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -30,6 +32,7 @@ class Usage:
             cpu_s=self.cpu_s + other.cpu_s,
             own_cpu_s=self.own_cpu_s + other.own_cpu_s,
             peak_bytes=max(self.peak_bytes, other.peak_bytes),
+            judge_cpu_s=self.judge_cpu_s + other.judge_cpu_s,
         )
 
 
