@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from edl_labs.checks.lab_exercises import exercises_folder
+from edl_labs.checks.lab_exercises import folder_of
 from edl_labs.checks.lab_facts import lab_of
 from edl_labs.errors import EdlError
 
@@ -118,7 +118,8 @@ def release_of(lab: str) -> str:
 
 def _notebook(lab: str) -> Path | None:
     """The released notebook: in the wheel beside the exercises, in a course beside its folders."""
-    folders = (exercises_folder().parent, exercises_folder().parents[1])
+    home = folder_of(lab)
+    folders = (home.parent, home.parents[1])
     found = (folder / "labs" / lab / f"{lab}.ipynb" for folder in folders)
     return next((path for path in found if path.is_file()), None)
 

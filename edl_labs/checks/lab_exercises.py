@@ -6,11 +6,15 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 from edl_labs.checks._exercise import DRAWINGS, PACKAGE, REGISTERED, Exercise
 from edl_labs.errors import EdlError, UsageError
 
+COURSES = "edl_labs.courses"  # the entry points by which wheels of other courses say that they hold labs
 _FOLDER = Path(__file__).resolve().parents[1] / "exercises"
 _LOADED: dict[str, Path] = {}
 
@@ -21,15 +25,44 @@ def exercises_folder() -> Path:
     return Path(own).resolve() if own else _FOLDER
 
 
+def exercises_folders() -> tuple[Path, ...]:
+    """Where students' labs are looked for: what EDL_LABS_EXERCISES names, else the package and installed courses."""
+    return (exercises_folder(),) if os.environ.get("EDL_LABS_EXERCISES") else (_FOLDER, *installed_courses().values())
+
+
+@lru_cache(maxsize=1)
+def installed_courses() -> dict[str, Path]:
+    """The exercises' folder of each course whose wheel is installed (`edl-labs wheel` makes one), by its package."""
+    found = {}
+    for name in sorted({point.value for point in entry_points(group=COURSES)}):
+        spec = find_spec(name)
+        for place in (spec.submodule_search_locations or []) if spec else []:
+            found[name] = Path(place).resolve() / "exercises"
+    return found
+
+
+def folder_of(lab: str) -> Path:
+    """The exercises' folder that has `lab`, the package's where none has. Wheels are looked for when they must be."""
+    first = exercises_folder()
+    if module_path(lab, first).is_file():
+        return first
+    return next((folder for folder in exercises_folders() if module_path(lab, folder).is_file()), first)
+
+
+def built_labs() -> list[str]:
+    """Every lab whose facts the build has published, in order."""
+    return sorted({path.stem for folder in exercises_folders() for path in (folder / "goldens").glob("*.json")})
+
+
 def lab_names(folder: Path | None = None) -> list[str]:
     """Every lab that has exercises, in order: a folder with an `__init__.py`, or a module, called lab…"""
-    entries = (folder or exercises_folder()).glob("lab*")
+    entries = [path for home in ((folder,) if folder else exercises_folders()) for path in home.glob("lab*")]
     return sorted({path.stem for path in entries if path.suffix == ".py" or (path / "__init__.py").is_file()})
 
 
 def module_path(lab: str, folder: Path | None = None) -> Path:
     """The file that lists or holds a lab's exercises, there or not: its folder's `__init__.py`, or its module."""
-    listed = (folder or exercises_folder()) / lab / "__init__.py"
+    listed = (folder or folder_of(lab)) / lab / "__init__.py"
     return listed if listed.is_file() else listed.parent.with_suffix(".py")
 
 
@@ -42,7 +75,7 @@ def load_lab(lab: str) -> list[Exercise]:
     if _LOADED.get(lab) != path:
         if not path.is_file():
             raise UsageError(f"no exercises for {lab}", why="its module is missing", next=f"edl-labs new {lab}")
-        if lab in _LOADED or exercises_folder() != _FOLDER:
+        if lab in _LOADED or folder_of(lab) != _FOLDER:
             forget(lab)
         _import(lab)
         _LOADED[lab] = path
@@ -81,7 +114,7 @@ def find(name: str) -> Exercise:
 def _import(lab: str) -> None:
     """Run the lab's modules. Those of another course are parts of the package too, so that their imports work there."""
     package = importlib.import_module(PACKAGE)
-    package.__path__ = list(dict.fromkeys(map(str, (exercises_folder(), _FOLDER))))
+    package.__path__ = list(dict.fromkeys(map(str, (folder_of(lab), _FOLDER))))
     importlib.invalidate_caches()
     listed = getattr(importlib.import_module(f"{PACKAGE}.{lab}"), "EXERCISES", None)
     if listed is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import plain_data
-from edl_labs.checks.lab_exercises import exercises_folder
+from edl_labs.checks.lab_exercises import built_labs, folder_of
 from edl_labs.errors import UsageError
 
 SCHEMA = 1
@@ -62,7 +62,7 @@ class LabFacts:
 
 def facts_path(lab: str) -> Path:
     """Where the build writes a lab's facts."""
-    return exercises_folder() / "goldens" / f"{lab}.json"
+    return folder_of(lab) / "goldens" / f"{lab}.json"
 
 
 def facts(lab: str) -> LabFacts:
@@ -102,8 +102,8 @@ def lab_of(name: str, *, recent: str = "", verb: str = "check") -> LabFacts:
 
     names: list[str] = []
     recent_names: list[str] = []
-    for path in sorted((exercises_folder() / "goldens").glob("*.json")):
-        found = facts(path.stem)
+    for lab in sorted(built_labs(), key=lambda lab: lab != recent):  # two courses may have an exercise of one name
+        found = facts(lab)
         names += [e.name for e in found.exercises]
         recent_names = [e.name for e in found.exercises] if found.lab == recent else recent_names
         if any(e.name == name for e in found.exercises):

@@ -94,6 +94,7 @@ def _try_escapes(*, as_json: bool) -> None:
 def start(
     folder: Annotated[Path, typer.Argument(help="Where your copies of the labs go.")] = Path("my-labs"),
     lab: Annotated[str | None, typer.Option(help="One lab only.")] = None,
+    course: Annotated[str | None, typer.Option(help="Which one, where several are installed.")] = None,
     open_it: Annotated[bool, typer.Option("--open/--no-open", help="Open JupyterLab there.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -101,7 +102,7 @@ def start(
     from edl_labs.course.start import START, open_jupyterlab
     from edl_labs.course.start import start as start_labs
 
-    report = start_labs(folder, lab, open=False)
+    report = start_labs(folder, lab, open=False, course=course)
     if as_json:
         emit(report.to_json())
         return

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.checks.lab_exercises import installed_courses
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
@@ -22,6 +23,7 @@ PUBLISHED = ".edl-labs-published.json"
 START = "START.ipynb"
 """The page that opens first: which labs there are, what to do in one, how to hand it in."""
 _PACKAGE = Path(__file__).resolve().parents[1]
+_OURS = _PACKAGE.name
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,15 +43,17 @@ def start(
     *,
     open: bool = True,
     labs: Path | None = None,
+    course: str | None = None,
     launch: Callable[[Path], None] | None = None,
 ) -> StartReport:
     """Copy the released labs (or one) into `target`, then open JupyterLab there.
 
     `README.md` and a START page come along, and that page is what opens where all labs were asked for; with `lab`, the
     lab's folder. A file that exists is never touched. Where a newer version of a file exists, it is written beside
-    the student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the package).
+    the student's, as `NAME.new-DIGEST.ipynb`. `labs` is where the released labs are (default: with the installed
+    course, else with the package); `course` names one of several: the package of its wheel, or edl_labs.
     """
-    source = labs or labs_folder()
+    source = labs or labs_folder(course)
     folder = Path(target).expanduser().absolute()
     if open and launch is None:
         _need_jupyterlab()
@@ -62,10 +66,21 @@ def start(
     return report
 
 
-def labs_folder() -> Path:
-    """The released labs: a published tree around us, else the installed package, else its repository."""
-    here = [Path.cwd() / "labs"] if (Path.cwd() / PUBLISHED).is_file() else []
-    for folder in (*here, _PACKAGE / "labs", _PACKAGE.parent / "labs"):
+def labs_folder(course: str | None = None) -> Path:
+    """The released labs: a published tree around us, else an installed course, else the package or its repository.
+
+    UsageError where `course`, a package, is not installed, and where several are and none is named.
+    """
+    here = [Path.cwd() / "labs"] if (Path.cwd() / PUBLISHED).is_file() and course is None else []
+    courses = {name: exercises.parent / "labs" for name, exercises in installed_courses().items()}
+    known = ", ".join((*courses, _OURS))
+    if course not in (None, _OURS, *courses):
+        raise UsageError(f"no course is called {course!r}", why=f"installed are {known}", next="name one of them")
+    if course is None and not here and len(courses) > 1:
+        then = f"edl-labs start --course {next(iter(courses))}"
+        raise UsageError("several courses are installed", why=f"there are {known}", next=then)
+    theirs = [] if course == _OURS else [folder for name, folder in courses.items() if course in (None, name)]
+    for folder in (*here, *theirs, _PACKAGE / "labs", _PACKAGE.parent / "labs"):
         if folder.is_dir() and any(folder.glob("lab*/*.ipynb")):
             return folder
     raise UsageError(

@@ -12,6 +12,7 @@ from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build_stamps import Stamps
 from edl_labs.course.lab.goldens import goldens
 from edl_labs.course.lab.hosts import badges, repository
+from edl_labs.course.lab.own_wheel import distribution, is_own_course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.source_notebook import dumps, locked_digests, release, source_notebook
@@ -28,10 +29,11 @@ _HEAD = """\
 | lab | title | minutes | points | exercises | device |
 |---|---|---|---|---|---|
 """
+_OURS = '`pip install "edl-labs[lab]"`, or the wheel followed by `[lab]`'
 _TAIL = """
 Each lab works in full, and is graded in full, on a laptop without a GPU.
 
-To begin, install what your course gave you (`pip install "edl-labs[lab]"`, or the wheel followed by `[lab]`). Then
+To begin, install what your course gave you ({install}). Then
 `edl-labs start my-labs` copies the labs into the folder `my-labs`, never over your work, and opens them in JupyterLab.
 In a notebook, `check("name")` says what is right and what is not, and `hint("name")` gives one hint at a time.
 `edl-labs check my-labs/LAB/LAB.ipynb` runs a whole notebook's checks from the command line.
@@ -137,7 +139,7 @@ def _generate(
         source_files[course.source / lab.name / f"{lab.name}.ipynb"] = sources[lab.name].encode()
         for name in lab.toml.data:
             source_files[course.source / lab.name / name] = (lab.folder / name).read_bytes()
-    expected[course.labs / "README.md"] = _table(labs, repository=repository(course.root)).encode()
+    expected[course.labs / "README.md"] = _table(course, labs).encode()
     known = leaks.secrets(labs)
     leaks.refuse([leak for p, data in expected.items() for leak in leaks.scan_bytes(course.shown(p), data, known)])
     return expected, source_files
@@ -149,9 +151,12 @@ def _places(course: Course, lab: Lab) -> list[Path]:
     return [course.labs / lab.name / f"{lab.name}.ipynb", course.goldens / f"{lab.name}.json", *data]
 
 
-def _table(labs: list[Lab], *, repository: str = "") -> str:
-    """The text of labs/README.md; `repository`, as OWNER/NAME, gives each lab badges that open it on rented hosts."""
-    return _HEAD + "".join(_table_row(lab, repository) for lab in labs) + _TAIL
+def _table(course: Course, labs: list[Lab]) -> str:
+    """The text of labs/README.md; a course with a public repository has badges that open each lab on rented hosts."""
+    install, public = _OURS, repository(course.root)
+    if is_own_course(course.root):
+        install = f'`pip install "{distribution(course.root).install}"`, or its wheel'
+    return _HEAD + "".join(_table_row(lab, public) for lab in labs) + _TAIL.format(install=install)
 
 
 def _table_row(lab: Lab, repository: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.course_folder import Course
+from edl_labs.course.lab.own_wheel import distribution, is_own_course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.own_files import own_files
 
@@ -46,7 +47,8 @@ class Stamps:
     def _sources(self, lab: Lab) -> str:
         module = self.course.exercise_module(lab.name)
         code = sorted(module.parent.rglob("*.py")) if module.name == "__init__.py" else [module]
-        return _digest([*own_files(lab.folder), *(path for path in code if path.is_file())], self._library)
+        host = str(distribution(self.course.root)) if is_own_course(self.course.root) else ""
+        return _digest([*own_files(lab.folder), *(path for path in code if path.is_file())], self._library, host)
 
     def unchanged(self, lab: Lab) -> dict[Path, bytes] | None:
         """The lab's generated files, where they are what a build made of the sources as they are; else None."""

@@ -20,8 +20,8 @@ import subprocess
 import sys
 
 is_rented = {{"COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"}} & set(os.environ)
-if is_rented and importlib.util.find_spec("edl_labs") is None:
-    release = os.environ.get("EDL_LABS_INSTALL", "edl-labs=={version}")
+if is_rented and importlib.util.find_spec("{module}") is None:
+    release = os.environ.get("EDL_LABS_INSTALL", "{install}")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", release]
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
@@ -33,9 +33,9 @@ _BADGES = (
 )
 
 
-def hosted(source: str) -> str:
-    """The set-up cell with the lines that a rented host needs before it."""
-    return _HOSTED.format(version=__version__) + source
+def hosted(source: str, *, module: str = "edl_labs", install: str = f"edl-labs=={__version__}") -> str:
+    """The set-up cell with the lines that a rented host needs before it: it installs `install` for its `module`."""
+    return _HOSTED.format(module=module, install=install.replace('"', "")) + source
 
 
 def repository(root: Path) -> str:

@@ -8,12 +8,14 @@ import shutil
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build import Progress, build
+from edl_labs.course.lab.own_wheel import build_own_wheel, is_own_course
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
 from edl_labs.course.own_files import LEFT_BEHIND, own_files
@@ -83,27 +85,18 @@ def publish(course: Course, target: Path | str, *, progress: Progress | None = N
 def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
     """The course's wheel in `folder`: the students', scanned for leaks, or the instructors' with the judge's parts.
 
-    The instructors' has `+judge` in its version, which public indexes refuse.
+    The instructors' has `+judge` in its version, which public indexes refuse. A course of one's own has a small wheel
+    for students, which stands beside edl_labs, unless its own pyproject.toml describes another.
     """
-    project = course.root / "pyproject.toml"
-    if not project.is_file():
-        why = "its pyproject.toml says what a wheel holds"
-        raise UsageError("this course has no wheel", why=why, next="run it in a checkout of edl-labs")
-    try:
-        from hatchling.builders.wheel import WheelBuilder
-    except ImportError as error:
-        raise UsageError(
-            "hatchling is not installed", why=str(error), next='pip install "edl-labs[instructor]"'
-        ) from None
-    config = tomllib.loads(project.read_text(encoding="utf-8"))
-    if judge:
-        config["tool"]["hatch"]["build"].pop("exclude")
-        config["project"]["version"] += "+judge"
-    _name_own_files(course.root, config)
+    if find_spec("hatchling") is None:
+        why, then = "it packs wheels", 'pip install "edl-labs[instructor]"'
+        raise UsageError("hatchling is not installed", why=why, next=then)
+    own = is_own_course(course.root) and not (course.root / "pyproject.toml").is_file()
+    if own and judge:
+        why, then = "the instructors' wheel is that of edl_labs itself", "grade in this folder; students get the wheel"
+        raise UsageError("a course of one's own is graded from its folder", why=why, next=then)
     with tempfile.TemporaryDirectory(prefix="edl-wheel-") as temporary:
-        made = Path(
-            next(WheelBuilder(str(course.root), config=config).build(directory=temporary, versions=["standard"]))
-        )
+        made = build_own_wheel(course, Path(temporary)) if own else _package_wheel(course, Path(temporary), judge=judge)
         if not judge:
             labs = read_labs(course)
             leaks.refuse(
@@ -111,6 +104,22 @@ def build_wheel(course: Course, folder: Path, *, judge: bool = False) -> Path:
             )
         folder.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy(made, folder))
+
+
+def _package_wheel(course: Course, folder: Path, *, judge: bool) -> Path:
+    """The wheel that the pyproject.toml of a checkout of edl_labs describes."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    project = course.root / "pyproject.toml"
+    if not project.is_file():
+        why = "it has neither exercises of its own nor a pyproject.toml"
+        raise UsageError("this course has no wheel", why=why, next="edl-labs course DIR makes a course that has one")
+    config = tomllib.loads(project.read_text(encoding="utf-8"))
+    if judge:
+        config["tool"]["hatch"]["build"].pop("exclude")
+        config["project"]["version"] += "+judge"
+    _name_own_files(course.root, config)
+    return Path(next(WheelBuilder(str(course.root), config=config).build(directory=str(folder), versions=["standard"])))
 
 
 def _name_own_files(root: Path, config: dict[str, Any]) -> None:

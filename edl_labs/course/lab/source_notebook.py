@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.course.lab.hosts import hosted
+from edl_labs.course.lab.own_wheel import distribution, is_own_course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.source import Cell
 from edl_labs.errors import EdlError, UsageError
@@ -82,8 +83,17 @@ def _cell(lab: Lab, cell: Cell, cell_id: str) -> dict[str, Any]:
     if cell.role == "check":
         points = lab.exercise(str(cell.name)).points
         metadata["nbgrader"] = _nbgrader(f"check_{cell.name}", grade=True, locked=True, points=points)
-    source = hosted(cell.source) if cell.role == "setup" else cell.source
+    source = _setup(lab, cell.source) if cell.role == "setup" else cell.source
     return _notebook_cell(cell.kind, cell_id, source, metadata)
+
+
+def _setup(lab: Lab, source: str) -> str:
+    """The set-up cell; on a rented host it installs the library, or the wheel of the course that the lab is of."""
+    root = lab.folder.parents[1]
+    if not is_own_course(root):
+        return hosted(source)
+    own = distribution(root)
+    return hosted(source, module=own.package, install=own.install)
 
 
 def _explain_cells(lab: Lab, cell: Cell, cell_id: str) -> list[dict[str, Any]]:

@@ -123,14 +123,14 @@ def lab_of_notebook(notebook: Any, path: Path) -> LabFacts:
 
 
 def _known() -> list[LabFacts]:
-    from edl_labs.checks.lab_exercises import exercises_folder
+    from edl_labs.checks.lab_exercises import built_labs
 
     found = []
-    for file in sorted((exercises_folder() / "goldens").glob("*.json")):
+    for lab in built_labs():
         try:
-            found.append(facts(file.stem))
+            found.append(facts(lab))
         except (EdlError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"what edl_labs knows of {file.stem} is broken", why=str(error), next=_AGAIN) from error
+            raise UsageError(f"what edl_labs knows of {lab} is broken", why=str(error), next=_AGAIN) from error
     return found
 
 

@@ -81,10 +81,10 @@ def _python() -> Row:
 
 
 def _labs() -> Row:
-    from edl_labs.checks.lab_exercises import exercises_folder
+    from edl_labs.checks.lab_exercises import built_labs
     from edl_labs.checks.lab_facts import facts
 
-    labs = [facts(path.stem) for path in sorted((exercises_folder() / "goldens").glob("*.json"))]
+    labs = [facts(lab) for lab in built_labs()]
     if not labs:
         what = "no lab has been built, so there is nothing to check against"
         return Row("labs", "missing", what, "in a course: edl-labs build")
@@ -149,10 +149,10 @@ LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
 
 
 def _lab_called(name: str) -> str:
-    from edl_labs.checks.lab_exercises import exercises_folder
+    from edl_labs.checks.lab_exercises import built_labs
     from edl_labs.course.start import one_called
 
-    return one_called(name, sorted(path.stem for path in (exercises_folder() / "goldens").glob("*.json")))
+    return one_called(name, built_labs())
 
 
 def _lab_looks() -> dict[str, Callable[[], Row]]:

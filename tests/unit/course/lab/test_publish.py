@@ -72,7 +72,8 @@ def test_what_a_check_left_beside_a_notebook_is_in_no_wheel(built: Course, tmp_p
     assert sorted(f"edl_labs/{name}" for name in FILES if name.startswith("labs/")) == sorted(labs)
 
 
-def test_a_course_without_a_project_has_no_wheel(built: Course, tmp_path) -> None:
+def test_a_course_without_exercises_or_a_project_has_no_wheel(built: Course, tmp_path) -> None:
+    (built.root / "edl_labs").rename(tmp_path / "elsewhere")
     with pytest.raises(UsageError, match="this course has no wheel"):
         build_wheel(built, tmp_path / "dist")
 
@@ -85,6 +86,15 @@ def test_a_students_wheel_with_a_leak_is_not_made(built: Course, tmp_path) -> No
     (built.exercises / "notes.txt").write_text(LINE)
 
     with pytest.raises(LeakError, match=r"any\.whl/edl_labs/exercises/notes\.txt"):
+        build_wheel(built, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_an_own_courses_wheel_with_a_leak_is_not_made(built: Course, tmp_path) -> None:
+    assert "edl_course_course-0.1.0-py3-none-any.whl" == build_wheel(built, tmp_path / "dist").name
+    (built.exercises / "notes.txt").write_text(LINE)
+
+    with pytest.raises(LeakError, match=r"any\.whl/edl_course_course/exercises/notes\.txt"):
         build_wheel(built, tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
