@@ -7,7 +7,8 @@
 #
 # After this lab you can
 #
-# * make one large batch of small ones without changing the training, and merge the statistics that it does change;
+# * make one large batch of small ones without changing the training, and mend what changes all the same: the means and
+#   variances that a batch norm sees;
 # * say what is live at every moment of a step, and what the peak is made of;
 # * trade time for memory at the best rate: where to checkpoint, equal layers and unequal ones, under a budget;
 # * write a checkpoint whose second run does exactly what its first one did;
@@ -214,7 +215,7 @@ with revealed("steps", "weights_move") as truth:
 # micro-batches, in order, and one for what is left over at the end. Each step must be the one that **one large batch**
 # would make, whose loss is the **mean over all positions of the window that count**; in every window some do, in a
 # micro-batch perhaps none. Memory holds one micro-batch at a time: each goes through the model once, by itself.
-# Gradients may hold something when you are called. Return the mean losses of the windows, as numbers.
+# Gradients may hold something when you are called. Return the mean loss of each window, as numbers or tensors of one.
 # `sum_of_losses(scores, labels)` adds up what counts. Order, last window and counting make a third of the points each.
 
 
@@ -303,7 +304,7 @@ with revealed("after_one", "after_four") as truth:
 # * `merge_statistics(parts)` → `(mean, variance)` of all values together, the variance biased. A part is a dict with
 #   `count`, `mean` and `variance` (biased too; 0.0 for a single value).
 # * `running_statistics(running, parts, momentum=...)` → `(mean, variance)` that a batch norm keeps after **one** batch
-#   made of these parts; `running` is the pair from before.
+#   made of these parts; `running` is the pair from before. The batch has two values or more.
 #
 # Values may lie far from zero (means of 10 000 with a deviation of 0.01): squares of such numbers agree in all but
 # their last digits.
@@ -365,10 +366,16 @@ with once_written("merge_statistics"):
 # * **optimizer state**: sgd none, momentum one value a parameter, adam two; made by the *first* step, then it stays;
 # * **gradients**: made by each layer's backward pass. `zero_grad` lets go of them (`set_to_none`, torch's default) or
 #   fills them with zeros; then they stay, and the next backward pass adds to them where they are;
-# * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** saves
-#   nothing of its own, its result lies where the layer before it has put what it saved.
+# * **saved activations**: from a layer's forward pass to its backward pass. A layer that works **in place** writes its
+#   result over its input, which is there already: it adds nothing, whatever its `activation_bytes` say.
 #
-# **Predict:** in which moment of the step below is most memory held? And what holds most of it?
+# **Predict:** in which part of the step below is most memory held? And what holds most of it?
+
+# %%
+predict("fullest", "Most is held in", choices=("forward", "backward", "the step"))
+predict(
+    "holds_most", "Most of it are", choices=("parameters", "optimizer", "activations")
+)
 
 # %%
 inputs, labels = examples(batch)
@@ -379,7 +386,16 @@ plan = memory_plan(
     loss=lambda scores: sum_of_losses(scores, labels),
     optimizer="adam",
 )
-print(f"worked out without computing anything: {plan}")
+with revealed("fullest", "holds_most") as truth:
+    print(f"worked out without computing anything: {plan}")
+    held = plan.peak.held_bytes
+    passes = plan.peak.phase in ("forward", "backward")
+    truth(
+        fullest=plan.peak.phase if passes else "the step",
+        holds_most=max(held, key=held.get),
+    )
+
+# %%
 figure, axes = style.subplots(figsize=(9, 3.2))
 axes = draw_memory_plan(axes, plan, title="A step of the tower, from its operations")
 
@@ -389,8 +405,8 @@ axes = draw_memory_plan(axes, plan, title="A step of the tower, from its operati
 # * `timeline(layers, optimizer=..., first=..., set_to_none=...)` → live bytes, in this order: after the forward pass of
 #   each layer, after the backward pass of each layer (from the last one to the first), after the optimizer's step,
 #   after `zero_grad`. A layer is a dict with `parameters` (their number), `activation_bytes` and `inplace`;
-#   `optimizer` is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training; without
-#   it, a step like this one has been before.
+#   `optimizer` is `"sgd"`, `"momentum"` or `"adam"`; `first` says that it is the first step of the training. Before any
+#   other came a step like this one, and what it left (state, gradients filled with zeros) is there from the start.
 # * `peak(live)` → `(bytes, place)`: the largest of the list, and the first place where it stands.
 #
 # What a pass needs only while it runs is left out, and so is the batch.
@@ -510,8 +526,9 @@ axes = u_curve(axes, counts, layers=64)
 #
 # Write `best_segments(layers, saved_per_layer)` → `(segments, held, again)`: the number of segments (1 to `layers`;
 # with 1 nothing is checkpointed) that holds the fewest tensors at the peak, how many those are, and how many layers run
-# forward again. Of numbers that hold equally few, the one that runs the fewest layers again. Held at the peak are the
-# inputs of all segments but the last, and all that the largest segment saves.
+# forward again. Of numbers that hold equally few, the smallest: it runs the fewest layers again. Held at the peak are
+# the inputs of all segments but the last (one tensor each; that of the first is the network's own input), and all that
+# the largest segment saves.
 
 
 # %% solve="best_segments"
@@ -549,7 +566,15 @@ with once_written("best_segments"):
 # should run nothing again.
 #
 # `VirtualTape` is a training step on layers of known bytes and seconds. It refuses what cannot be: a backward pass
-# without activations, a second run without an input. Its replay says what was held and how long it took:
+# without activations, a second run without an input. Its replay says what was held and how long it took.
+#
+# | call | |
+# |---|---|
+# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` its output alone |
+# | `step.drop(i)` | lets go of what is held of layer i, its output too |
+# | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
+# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; lets go of layer i |
+# | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
 
 # %%
 example = Tape.chain(
@@ -566,28 +591,35 @@ for name, keep in (("keeps all", True), ("runs each again", False)):
     print(f"{name}: {step.replay()}")
 
 # %% [markdown]
-# | call | |
-# |---|---|
-# | `step.forward(i, keep=True)` | runs layer i; holds all that it saves, or with `keep=False` its output alone |
-# | `step.drop(i)` | lets go of what is held of layer i, its output too |
-# | `step.recompute(i)` | runs layer i again and holds all that it saves; needs the output of layer i - 1 |
-# | `step.backward(i)` | needs all that layer i saves and the output of layer i - 1; lets go of layer i |
-# | `step.replay()` | `.peak_bytes`, `.makespan_s`, `.recomputed_s`, and `.plot()` |
-#
 # A **stretch** `(start, stop)` is a run of layers start, ..., stop - 1 that is run again as a whole: in the forward
-# pass only the output of its last layer stays; before the backward pass of that layer the stretch runs again from its
-# start, and now holds all. **Predict:** layers 0 to 3 save 9 MiB each and hand on 2 MiB each. What is held at most
-# while the stretch (0, 4) runs again? And what after its first forward pass?
+# pass only the output of its last layer stays, and each output before it goes as soon as the next layer has read it;
+# before the backward pass of its last layer the stretch runs again from its start, and now holds all.
 #
+# **Predict:** layers 0 to 3 save 9 MiB each and hand on 2 MiB each. What is held at most while the stretch (0, 4) runs
+# again? And what after its first forward pass?
+
+# %%
+predict("run_again", "While it runs again it holds at most", unit="MiB")
+predict("waiting", "After its first forward pass it holds", unit="MiB")
+
+# %%
+with revealed("run_again", "waiting") as truth:
+    layer = example.layers[0]
+    saved, handed_on = 4 * layer.activation_bytes, layer.output_bytes
+    print(f"by counting: all that four layers save, {saved / 2**20:g} MiB")
+    print(f"by counting: the output of its last layer, {handed_on / 2**20:g} MiB")
+    truth(run_again=saved, waiting=handed_on)
+
+# %% [markdown]
 # Write
 #
 # * `run_step(step, stretches)`: a whole step that does this for the `stretches` and keeps all other layers. The layers
-#   are `len(step.tape.layers)`.
+#   are `len(step.tape.layers)`. Stretches are in order and share no layer; one may begin where another ends.
 # * `place(layers, budget_bytes)` → the list of stretches `(start, stop)` with which the peak stays within the budget
-#   and the step takes the least time (2 % more is allowed). A layer is a dict with `name`, `activation_bytes` (all
-#   that it saves, its output included), `output_bytes`, `forward_s`, `backward_s` and `once`: layers that are `once`
-#   draw random numbers or update statistics, and must not run again. There are at most nine layers, so that you can
-#   try every way; some way fits the budget.
+#   and the step takes the least time (2 % more is allowed); a second run takes `forward_s` again. A layer is a dict
+#   with `name`, `activation_bytes` (all that it saves, its output included), `output_bytes`, `forward_s`, `backward_s`
+#   and `once`: layers that are `once` draw random numbers or update statistics, and must not run again. There are at
+#   most nine layers, so that you can try every way; some way fits the budget.
 
 
 # %% solve="place_checkpoints"
@@ -705,11 +737,13 @@ with revealed("same_masks") as truth:
 # Write the class `Checkpoint`, a `torch.autograd.Function`, so that `Checkpoint.apply(run, *inputs)` gives what
 # `run(*inputs)` gives (one tensor), in value and in gradients, and
 #
-# * keeps **only the inputs** for the backward pass: `ctx.save_for_backward` for those that are tensors; what you note
-#   beside them, such as the generator's state, as attributes of `ctx` (`forward` of a Function runs without a graph);
+# * keeps **only the inputs** for the backward pass: those that are tensors by `ctx.save_for_backward`, where hooks see
+#   them (section 1 counts nothing else); what you note beside them, such as numbers and the generator's state, as
+#   attributes of `ctx` (`forward` of a Function runs without a graph);
 # * runs `run` once again in the backward pass, under `torch.enable_grad()`, with the random numbers and the autocast
 #   state of the first run (`torch.get_rng_state()`, `torch.is_autocast_enabled("cpu")`,
-#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it;
+#   `torch.get_autocast_dtype("cpu")`), and leaves the generator as it finds it. Its graph must begin at its inputs:
+#   a saved tensor still hangs on what made it, and a backward pass would go on there;
 # * takes inputs that are tensors, with or without `requires_grad`, and inputs that are not (numbers);
 # * returns one gradient for each argument, `None` for `run` and for what has none. Gradients of weights inside `run`
 #   arrive in `.grad` by themselves, if the second run's output is sent backward.
@@ -825,12 +859,13 @@ axes = allocator.replay().plot(axes)
 # %% [markdown]
 # Write `why_oom(segments, request_bytes, stream=..., free_bytes=...)` → `(answer, bytes)`. A segment is a dict with
 # `pool`, `stream` and `blocks`; a block has `bytes` and `in_use`. `free_bytes` is what the driver has left. `bytes` is
-# what `empty_cache` would give back, whatever the answer is. For the answer ask these in order; the first yes counts:
+# what `empty_cache` would give back, whatever the answer is. The request is rounded up before anything is compared. For
+# the answer ask these in order; the first yes counts:
 #
 # 1. `"fits"`: a free block of the request's pool and stream is large enough.
 # 2. `"new segment"`: the driver has enough for the new segment, together with what `empty_cache` gives back.
 # 3. `"other stream"`: a free block of the request's pool, of another stream, is large enough.
-# 4. `"fragmented"`: all free blocks and the driver's bytes together are at least the (rounded) request.
+# 4. `"fragmented"`: all free blocks, of every pool and stream, and the driver's bytes reach the request.
 # 5. `"too much"`: otherwise.
 
 
@@ -905,8 +940,8 @@ with revealed("fixed", "growing") as truth:
 # %% [markdown]
 # ## 9. Four times the batch, in the same memory
 #
-# Back to the step of section 1, with the function that you wrote in section 7. **Predict:** with how many segments will
-# four times the batch fit? It costs no more than one forward pass.
+# Back to the step of section 1, with the function that you wrote in section 7. All that its checkpoints cost is time:
+# less than a second forward pass takes. **Predict:** with how many segments will four times the batch fit?
 
 # %%
 predict("fits_with", "It fits first with", choices=("1", "2", "4", "8"))
@@ -954,7 +989,8 @@ with (
 
 # %% [markdown]
 # And on a GPU, modelled: the same step with Adam on an H200, its budget three quarters of what it would need.
-# `memory_plan` places checkpoints (and copies to the host) as you did in section 6; drag the budget in a live notebook:
+# `memory_plan` places checkpoints as you did in section 6. It may also copy what a layer saves to the host's memory and
+# fetch it back for the backward pass, where the link is fast enough (section 11). In a live notebook, drag the budget:
 
 # %%
 inputs, labels = examples(4 * batch)

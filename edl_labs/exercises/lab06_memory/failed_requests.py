@@ -8,6 +8,7 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count
 
+_SMALL = 1 << 20  # bytes: the largest request of the small pool
 ANSWERS = ("fits", "new segment", "other stream", "fragmented", "too much")
 
 
@@ -30,7 +31,7 @@ class Fragments:
             why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
             raise Wrong("that is none of the five answers", why=why, next="return one of these words")
         if got[1] != want[1]:
-            raise _freed_symptom(case, got[1])
+            raise _freed_symptom(case, got, want[0])
         if got[0] != want[0]:
             raise _SYMPTOMS.get((want[0], got[0]), _other_symptom)(case, got[0])
 
@@ -48,7 +49,11 @@ def _row(segment: Any) -> str:
     return ", ".join(f"{byte_count(b['bytes'])} {'in use' if b['in_use'] else 'free'}" for b in segment["blocks"])
 
 
-def _freed_symptom(case: Any, said: Any) -> Wrong:
+def _freed_symptom(case: Any, got: Any, answer: str) -> Wrong:
+    said = got[1]
+    if got[0] == answer and not said and answer in ("fits", "new segment", "other stream"):
+        why = f"{answer!r} is right, and empty segments are there, whether they are needed or not"
+        return Wrong("what empty_cache gives back is asked for in every case", why=why, next="count them first")
     free = sum(b["bytes"] for one in case["segments"] for b in one["blocks"] if not b["in_use"])
     why = f"{byte_count(free)} are free in segments, and {said!r} bytes came back"
     if said == free:
@@ -70,7 +75,21 @@ def _other_symptom(case: Any, said: str) -> Wrong:
     return Wrong("the request meets another end", why=why, next="go through the questions for the case shown")
 
 
+def _holes(case: Any, *, own: bool = False) -> list[int]:
+    """The free blocks; with `own` those of the request's pool and stream alone."""
+    mine = (_pool(case), case["stream"])
+    kept = [one for one in case["segments"] if not own or (one["pool"], one["stream"]) == mine]
+    return [block["bytes"] for one in kept for block in one["blocks"] if not block["in_use"]]
+
+
+def _pool(case: Any) -> str:
+    return "small" if case["request_bytes"] <= _SMALL else "large"
+
+
 def _for_holes(case: Any, said: str) -> Wrong:
+    if case["request_bytes"] == _SMALL:
+        why = "exactly 1 MiB was asked for, and only the large pool has such a hole"
+        return Wrong("1 MiB belongs to the small pool", why=why, next="up to and including, says the text")
     why = "the bytes of empty_cache are right; no single free block of this pool and stream is large enough"
     then = "a request gets one block: rounded up to 512 B, of its own pool, of its own stream"
     return Wrong("no hole has room for this request", why=why, next=then)
@@ -87,11 +106,22 @@ def _for_cached(case: Any, said: str) -> Wrong:
 
 
 def _for_total(case: Any, said: str) -> Wrong:
+    if sum(_holes(case)) + case["free_bytes"] >= case["request_bytes"]:
+        why = f"{case['request_bytes']} bytes are there in all, but no multiple of 512 that is as large"
+        return Wrong("the request is rounded up before anything is compared", why=why, next="to 512 bytes")
     why = "all that is free, in every segment and at the driver, is less than what is asked for"
     return Wrong("there is not that much memory at all", why=why, next="add up before you blame the holes")
 
 
 def _for_sum(case: Any, said: str) -> Wrong:
+    request = case["request_bytes"]
+    if sum(_holes(case, own=True)) + case["free_bytes"] < request:
+        why = "with those of other pools and streams, enough bytes are free"
+        then = "question 4 asks for all free blocks, whoever may use them"
+        return Wrong("only holes of the request's own pool and stream were added up", why=why, next=then)
+    if sum(_holes(case)) < request:
+        why = "with what the driver has left, enough bytes are free"
+        return Wrong("the driver's bytes are free too", why=why, next="question 4 adds them to the holes")
     why = "enough bytes are free, in pieces"
     return Wrong("there would be enough if it lay together", why=why, next="add up what is free everywhere")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any
 
 from edl_labs.checks import exercise
@@ -55,6 +56,11 @@ def _mean_symptom(case: Any, said: Any) -> Wrong:
     if _near(said, sum(means) / len(means), 1e-9 * abs(said)):
         why = f"the parts have {', '.join(str(part['count']) for part in case['parts'])} values"
         return Wrong("parts of different sizes weigh the same in the mean", why=why, next="weigh by the counts")
+    right = sum(part["count"] * part["mean"] for part in case["parts"]) / sum(part["count"] for part in case["parts"])
+    if said == _in_fp32(said) and _near(said, right, 1e-6 * abs(right)):
+        why = f"{said!r} is a number of fp32, whose neighbours there are {_fp32_step(said):.2g} away"
+        then = "plain Python numbers are fp64; tensors are only with dtype=torch.float64"
+        return Wrong("fp32 has too few digits for these values", why=why, next=then)
     return Wrong("the mean is wrong", why=f"{said!r} came back", next="the sum of all values over their number")
 
 
@@ -70,6 +76,9 @@ def _variance_symptom(case: Any, said: Any, merged: list[float]) -> Wrong:
     if _near(said, merged[1] * values / (values - 1), _VARIANCE * merged[1]):
         why = "the mean is right, and the variance is that of a sample: divided by one less"
         return Wrong("the batch is normalised with the biased variance", why=why, next="divide by the count")
+    for known, what, why, then in _OTHER_VARIANCES:
+        if _near(said, known(parts, merged), _VARIANCE * merged[1]):
+            return Wrong(what, why=why, next=then)
     if abs(merged[0]) > 1e3 * math.sqrt(merged[1]) and _near(said, merged[1], 0.5 * merged[1] + 1e-15 * merged[0] ** 2):
         why = f"values near {merged[0]:g} with a deviation of {math.sqrt(merged[1]):g}: squares agree in most digits"
         return Wrong("the digits of the variance cancel", why=why, next="take squares of distances from the mean")
@@ -94,7 +103,82 @@ def _running_symptom(case: Any, place: int, said: Any, want: Any) -> Wrong:
     if place == 1 and _near(said, (1 - momentum) * old + momentum * new, small):
         then = "batch norm normalises with one variance and keeps the other: count - 1"
         return Wrong("the running variance is kept biased", why=why, next=then)
+    if place == 1:
+        for known, what, then in _OTHER_CORRECTIONS:
+            if _near(said, (1 - momentum) * old + momentum * known(case["parts"], new), small):
+                return Wrong(what, why=why, next=then)
     return Wrong(f"the running {name} is wrong", why=why, next="(1 - momentum) of the old one, momentum of the new one")
+
+
+def _deviation(parts: list[Any], merged: list[float]) -> float:
+    return math.sqrt(merged[1])
+
+
+def _means_unweighed(parts: list[Any], merged: list[float]) -> float:
+    inside = sum(part["count"] * part["variance"] for part in parts) / sum(part["count"] for part in parts)
+    return float(inside + sum((part["mean"] - merged[0]) ** 2 for part in parts) / len(parts))
+
+
+def _to_the_new_mean(parts: list[Any], merged: list[float]) -> float:
+    """Part by part, each distance taken to a mean that the part is already in."""
+    count, mean, squares = 0, 0.0, 0.0
+    for part in parts:
+        before, count = count, count + part["count"]
+        mean += (part["mean"] - mean) * part["count"] / count
+        squares += part["count"] * (part["variance"] + (part["mean"] - mean) ** 2 * before / count)
+    return squares / count
+
+
+def _corrected_by_part(parts: list[Any], merged_variance: float) -> float:
+    values = sum(part["count"] for part in parts)
+    more = [part["count"] * part["variance"] / max(1, part["count"] - 1) for part in parts]
+    return float(merged_variance + sum(more) / values)
+
+
+def _corrected_by_parts(parts: list[Any], merged_variance: float) -> float:
+    return merged_variance * len(parts) / max(1, len(parts) - 1)
+
+
+_OTHER_VARIANCES = (
+    (
+        _deviation,
+        "the standard deviation came back",
+        "the mean is right, and the square root of the variance stands beside it",
+        "return the variance itself",
+    ),
+    (
+        _means_unweighed,
+        "the distances of the parts' means weigh the same",
+        "the mean is right; a part of many values lies with all of them where its mean is",
+        "weigh each squared distance by the part's count",
+    ),
+    (
+        _to_the_new_mean,
+        "a distance was taken to a mean that its part is already in",
+        "the mean is right; merged one by one, a part's distance is that to the mean of those before it",
+        "take the distance before you move the mean",
+    ),
+)
+_OTHER_CORRECTIONS = (
+    (
+        _corrected_by_part,
+        "each part was corrected by itself",
+        "the parts are one batch: one correction, with the count of the whole batch",
+    ),
+    (
+        _corrected_by_parts,
+        "the correction counts parts, not values",
+        "count - 1 is one less than the values of the whole batch",
+    ),
+)
+
+
+def _in_fp32(value: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+def _fp32_step(value: float) -> float:
+    return math.ldexp(1.0, math.frexp(value)[1] - 24)
 
 
 def _near(said: Any, right: float, within: float) -> bool:

@@ -32,7 +32,13 @@ class MendAccumulation:
         saved = SavedTensors(model.parameters())
         with torch_threads(1), saved.watching():
             losses = student.train_accumulated(model, _batches(case), optimizer, window=case["window"])
-        return {"weights": optimizer.seen, "rows": model.rows, "losses": losses, "held": saved.peak_count}
+        return {
+            "weights": optimizer.seen,
+            "rows": model.rows,
+            "losses": losses,
+            "held": saved.peak_count,
+            "cleared": optimizer.cleared,
+        }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _judge_passes(case, got["rows"])
@@ -40,7 +46,7 @@ class MendAccumulation:
         mine, right = _gradients(got["weights"]), _gradients(want["weights"])
         for step, (said, wanted) in enumerate(zip(mine, right, strict=True)):
             if not _equal(said, wanted):
-                raise _gradient_symptom(case, step, mine, right)
+                raise _gradient_symptom(case, step, mine, right, got["cleared"])
         _judge_losses(got["losses"], want["losses"])
         _judge_graphs(got["held"], want["held"])
 
@@ -77,6 +83,11 @@ def _training(case: Any) -> tuple[Any, Any]:
 
     class Optimizer(torch.optim.SGD):
         seen: list[list[float]]
+        cleared = 0
+
+        def zero_grad(self, set_to_none: bool = True) -> None:
+            super().zero_grad(set_to_none)
+            self.cleared += 1
 
         def step(self, closure: Any = None) -> Any:
             result = super().step(closure)
@@ -123,6 +134,9 @@ def _judge_passes(case: Any, rows: list[int]) -> None:
     if max(rows, default=0) > max(sizes):
         then = "memory holds one micro-batch at a time: only gradients may be added up"
         raise Wrong("several micro-batches went through the model at once", why=why, next=then)
+    if rows == sizes[: len(sizes) // case["window"] * case["window"]] and rows != sizes:
+        why = f"{len(rows)} of {len(sizes)} micro-batches went through the model: whole windows of {case['window']}"
+        raise _tail_lost(why)
     if sorted(rows) != sorted(sizes):
         then = "each micro-batch: one forward pass, one backward pass"
         raise Wrong("not every micro-batch goes through the model exactly once", why=why, next=then)
@@ -148,15 +162,16 @@ def _judge_steps(case: Any, steps: int, wanted: int) -> None:
             "the optimizer steps after every micro-batch", why=why, next="gradients add up until a window is complete"
         )
     if steps == batches // case["window"]:
-        raise Wrong(
-            "the micro-batches at the end never reach a step",
-            why=why,
-            next="what is left over at the end is a window too, a shorter one",
-        )
+        raise _tail_lost(why)
     raise Wrong("the optimizer does not step once a window", why=why, next="when is a window complete?")
 
 
-def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list[list[float]]) -> Wrong:
+def _tail_lost(why: str) -> Wrong:
+    then = "what is left over at the end is a window too, a shorter one"
+    return Wrong("the micro-batches at the end never reach a step", why=why, next=then)
+
+
+def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list[list[float]], cleared: int) -> Wrong:
     got, want = mine[step], right[step]
     place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch"
     if not all(map(math.isfinite, got)):
@@ -171,6 +186,11 @@ def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list
         why = f"{place}, by the gradient of the step before it"
         return Wrong("the gradients of the window before are still there", why=why, next="clear after each step")
     ratio = _ratio(got, want)
+    if ratio is None and cleared >= len(case["labels"]):
+        why = f"{cleared} calls of zero_grad for {len(case['labels'])} micro-batches: only the last gradient is left"
+        return Wrong(
+            "gradients are cleared for every micro-batch", why=why, next="clear once a window, and add up in it"
+        )
     if ratio is None:
         why = f"{place}, and its direction does too: some micro-batches count for more than their positions"
         return Wrong(
@@ -184,7 +204,7 @@ def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list
 def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
     """The gradient has the right direction and the wrong length."""
     part = case["labels"][step * case["window"] : (step + 1) * case["window"]]
-    counted = sum(label != IGNORED for labels in part for label in labels)
+    counted, until = _counted(part), _counted(case["labels"][: (step + 1) * case["window"]])
     why = f"{place}: its gradient is {ratio:.4g} times as long as it should be"
     if close(ratio, len(part) / case["window"], rtol=1e-4):
         then = "how many micro-batches does this window have?"
@@ -192,12 +212,22 @@ def _scale_symptom(case: Any, step: int, ratio: float, place: str) -> Wrong:
     if close(ratio, counted / sum(map(len, part)), rtol=1e-4):
         then = "what does the label of padding say, and does it count in the divisor?"
         return Wrong("positions that are ignored count in the divisor", why=why, next=then)
+    if not step and close(ratio, counted / _counted(case["labels"]), rtol=1e-4):
+        then = "a window's mean is over its own positions"
+        return Wrong("positions of all windows count in the divisor of each", why=why, next=then)
+    if step and close(ratio, counted / until, rtol=1e-4):
+        then = "begin to count anew with each window"
+        return Wrong("positions of earlier windows are still in the divisor", why=why, next=then)
     if close(ratio, counted, rtol=1e-4):
         return Wrong("the losses of a window were added up, not averaged", why=why, next="a large batch has a mean")
     if close(ratio, len(part), rtol=1e-4):
         then = "the means of micro-batches add up to more than a mean"
         return Wrong("the means of a window's micro-batches were added up", why=why, next=then)
     return Wrong("the gradient of a window is scaled wrongly", why=why, next="by what is the sum of losses divided?")
+
+
+def _counted(part: list[list[int]]) -> int:
+    return sum(label != IGNORED for labels in part for label in labels)
 
 
 def _judge_losses(got: list[Any], want: list[float]) -> None:

@@ -9,7 +9,8 @@ from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 
 ROWS, WIDTH = 6, 8  # small: a case takes milliseconds
-_SAME, _SAME_BF16 = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits
+_SAME, _SAME_SHORT = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits
+_MOST_TEXT = 300  # characters of an exception: its first sentence
 _OTHER_MASK = 0.2  # of a gradient's length: a mask drawn anew changes far more than rounding
 
 
@@ -29,30 +30,48 @@ class OwnCheckpoint:
         first, inputs = _inputs(case)
         watched = SavedTensors([block.weight])
         torch.manual_seed(case["seed"])
-        with watched.watching(), torch.autocast("cpu", enabled=case["autocast"], dtype=torch.bfloat16):
+        found, raised = torch.get_rng_state(), ""
+        with watched.watching(), _autocast(case):
             output = student.Checkpoint.apply(block, *inputs)
             saved = watched.count
+        after = torch.get_rng_state()
         torch.rand(5)  # what other layers draw before the backward pass comes
-        output.double().square().sum().backward()
+        try:
+            output.double().square().sum().backward()
+        except Exception as error:
+            raised = str(error)[:_MOST_TEXT] or type(error).__name__
+            if raised_symptom(block.runs, raised) is None:
+                raise
         then = float(torch.rand(()))
         return {
             "output": _listed(output),
             "input_gradient": _listed(first.grad),
             "weight_gradient": _listed(block.weight.grad),
             "runs": block.runs,
+            "random": _moments(block.states, found, after),
             "saved": saved,
             "then": then,
+            "raised": raised,
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        within = _SAME_BF16 if case["autocast"] else _SAME
+        within = _SAME_SHORT if case["autocast"] else _SAME
+        if got["random"] and not got["random"][0]:
+            why = "the block's first run found the generator in another state than a plain run does"
+            then = "a seed gives masks that nobody asked for: note the generator's state, and leave it as it is"
+            raise Wrong("the random numbers were changed before the first run", why=why, next=then)
         if _distance(got["output"], want["output"]) > within:
             why = "the forward pass of the checkpointed block gives something else than that of the block"
             raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
         if got["saved"] > want["saved"]:
             why = f"{got['saved']} tensors are saved after the forward pass; the block's inputs are {want['saved']}"
             raise Wrong("more than the inputs is kept", why=why, next="inside, the first run needs no graph")
+        if got["saved"] < want["saved"]:
+            why = f"{got['saved']} of {want['saved']} were saved by it; hooks cannot count or move what else is held"
+            raise Wrong("input tensors are kept without save_for_backward", why=why, next="attributes are for the rest")
         _judge_runs(case, got["runs"], want["runs"])
+        if got["raised"]:
+            raise raised_symptom(got["runs"], got["raised"]) or Wrong("your code raised an exception in backward")
         _judge_gradients(case, got, want, within)
         if abs(got["then"] - want["then"]) > 1e-9:
             why = "the next random number after the backward pass is not the one that a plain run leaves"
@@ -62,8 +81,10 @@ class OwnCheckpoint:
     def show(self, case: Any) -> str:
         """What the block does."""
         parts = ["a linear layer and a tanh", f"dropout of {case['dropout']}" if case["dropout"] else ""]
-        parts += ["in bf16 by autocast" if case["autocast"] else "", "with an offset" if case["offset"] else ""]
+        parts += [f"in {case['autocast']} by autocast" if case["autocast"] else ""]
+        parts += ["with an offset" if case["offset"] else ""]
         parts += ["and a factor that is a plain number" if case["factor"] else ""]
+        parts += ["(the number before the offset)" if case["is_between"] else ""]
         return ", ".join(part for part in parts if part)
 
 
@@ -73,7 +94,9 @@ class _Block:
     def __init__(self, case: Any) -> None:
         import torch
 
-        self.case, self.runs = case, []  # type: ignore[var-annotated]
+        self.case = case
+        self.runs: list[list[Any]] = []  # dtype, whether a graph is made, and what is known of the inputs
+        self.states: list[Any] = []  # the generator's, at the start of each run
         drawn = torch.Generator().manual_seed(case["seed"] + 1)
         dtype = torch.float32 if case["autocast"] else torch.float64
         # Small enough that no tanh is flat: every element of a mask then counts in the gradient.
@@ -82,14 +105,19 @@ class _Block:
     def __call__(self, x: Any, *more: Any) -> Any:
         import torch
 
-        product = x @ self.weight.T
-        rest = list(more)
+        needs = any(one.requires_grad for one in more if isinstance(one, torch.Tensor))
+        kinds = ", ".join("tensor" if isinstance(one, torch.Tensor) else "number" for one in (x, *more))
+        self.states.append(torch.get_rng_state())
+        run = ["", torch.is_grad_enabled(), needs, kinds, isinstance(x, torch.Tensor) and x.grad_fn is not None]
+        self.runs.append(run)
+        product, rest = x @ self.weight.T, list(more)
+        if self.case["is_between"]:
+            rest.reverse()
         if self.case["offset"]:
             product = product + rest.pop(0)
         if self.case["factor"]:
             product = product * rest.pop(0)
-        needs = any(one.requires_grad for one in more if isinstance(one, torch.Tensor))
-        self.runs.append([str(product.dtype).removeprefix("torch."), torch.is_grad_enabled(), needs])
+        run[0] = str(product.dtype).removeprefix("torch.")
         return torch.nn.functional.dropout(torch.tanh(product), self.case["dropout"])
 
 
@@ -105,16 +133,61 @@ def _inputs(case: Any) -> tuple[Any, list[Any]]:
         inputs.append(torch.randn(WIDTH, generator=drawn, dtype=dtype))
     if case["factor"]:
         inputs.append(case["factor"])
-    return first, inputs
+    return first, [inputs[0], *reversed(inputs[1:])] if case["is_between"] else inputs
+
+
+def _autocast(case: Any) -> Any:
+    import torch
+
+    dtype = getattr(torch, case["autocast"] or "bfloat16")
+    return torch.autocast("cpu", enabled=bool(case["autocast"]), dtype=dtype)
+
+
+def _moments(states: list[Any], found: Any, after: Any) -> list[bool]:
+    """Whether the first run found the generator as it was, the second as the first did, or as the first left it."""
+    if len(states) < 2:
+        return []
+    pairs = ((states[0], found), (states[1], states[0]), (states[1], after))
+    return [bool((one == other).all()) for one, other in pairs]
+
+
+def raised_symptom(runs: list[Any], text: str) -> Wrong | None:
+    """What the second run shows of a backward pass that raised `text`; None where it shows nothing."""
+    if len(runs) != 2:
+        return None
+    (_, _, _, before, _), (_, makes_graph, _, kinds, is_attached) = runs
+    if kinds != before:
+        return _other_inputs(before, kinds)
+    if not makes_graph:
+        why = "a backward pass runs without a graph, unless it is asked for: the second run's output had none"
+        return Wrong("the second run makes no graph", why=why, next="run it under torch.enable_grad()")
+    if is_attached:
+        why = "the second run read the inputs with all that made them: its backward pass went on there, a second time"
+        then = "cut each tensor off (detach), and let it need a gradient where the input did"
+        return Wrong("the second run's inputs are not cut off", why=why, next=then)
+    if "does not require grad" not in text:  # torch's words for a tensor without a graph
+        return None
+    why = "the second run made a graph, and backward() was called on a tensor without one: made outside of enable_grad"
+    then = "send the run's own output backward, with the gradient that came in, not a sum or a loss of it"
+    return Wrong("what is sent backward is not the second run's output", why=why, next=then)
+
+
+def _other_inputs(before: str, kinds: str) -> Wrong:
+    why = f"the first run was given {before}; the second {kinds}"
+    return Wrong("the second run gets its inputs in another order", why=why, next="put each back in its own place")
 
 
 def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
     if len(runs) != len(want):
         why = f"it ran {len(runs)} times; a checkpoint runs it once forward, and once again in the backward pass"
         raise Wrong("the block does not run exactly twice", why=why, next="run it in forward, and again in backward")
-    if runs[1][0] != want[1][0]:
+    if runs[1][3] != runs[0][3]:
+        raise _other_inputs(runs[0][3], runs[1][3])
+    if runs[1][0] and runs[1][0] != want[1][0]:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
         then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"
+        if "float16" in runs[1][0]:
+            then = "autocast was on again, with its usual dtype: note which dtype the first run had"
         raise Wrong("the second run computes in another dtype than the first", why=why, next=then)
     if runs[1][2] != want[1][2]:
         why = "the offset needs no gradient in the first run, and one is worked out in the second"
@@ -128,11 +201,18 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
         off = _distance(mine, right)
         if off <= within:
             continue
+        if not mine and name == "weight_gradient":
+            why = "their .grad is None, and the gradient of the inputs is right"
+            then = "autograd.grad gives what it is asked for, and fills no .grad; backward() fills those of all leaves"
+            raise Wrong(f"no gradient reaches {words}", why=why, next=then)
         if not mine:
             then = "return one gradient for each input, None for run and for what is no tensor"
             raise Wrong(f"no gradient reaches {words}", why="it is None after the backward pass", next=then)
         if case["dropout"] and off > _OTHER_MASK:
             why = f"the output is right, and the gradient of {words} is {off:.0%} off: other elements were dropped"
+            if got["random"][1:] == [False, True]:
+                then = "note it before the first run: what is noted after it has moved on already"
+                raise Wrong("the generator's state was noted after the first run", why=why, next=then)
             then = "the second run must draw what the first one drew: keep the generator's state"
             raise Wrong("the second run drops other elements than the first", why=why, next=then)
         if _distance(mine, [2 * value for value in right]) <= within:

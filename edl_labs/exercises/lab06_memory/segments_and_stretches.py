@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.stretch_symptoms import (
+    TRIED,
+    Placed,
+    placed_mistake,
+    placement_habit,
+    step_mistake,
+    stretches_text,
+)
 from edl_labs.numerics import checkpointed_peak
-from edl_labs.units import byte_count, seconds
+from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.memory import Tape, TapeLayer, TapeReplay, VirtualTape, replay_tape
 
@@ -45,8 +54,31 @@ class BestSegments:
         if again != segments * (layers // segments) - layers // segments:
             raise _again_symptom(layers, segments, again)
         if segments != want[0]:
-            why = f"{segments} segments hold {held}, and so does another number that runs {again - want[2]} layers less"
+            if want[0] == 1:
+                why = f"{segments} segments hold {held}, and so does a single one, which runs nothing again"
+                raise Wrong("one segment, with nothing checkpointed, was not tried", why=why, next="try 1 to `layers`")
+            fewer = counted(again - want[2], "layer")
+            why = f"{segments} segments hold {held}, and so does another number that runs {fewer} less"
             raise Wrong("as few tensors can be had for less time", why=why, next="of equal ones, which costs least?")
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another order, another goal or another sum that all answers follow."""
+        asked = [(case["layers"], case["saved"], *one) for case, one in zip(cases, got, strict=True)]
+        if all(
+            0 < held <= n and checkpointed_peak(n, held, saved_per_layer=saved) == k for n, saved, k, held, _ in asked
+        ):
+            why = "in every answer the first number is held by as many segments as the second one says"
+            return Wrong("the numbers come in another order", why=why, next="segments, held, layers run again")
+        if all((segments, held, again) == (1, n * saved, 0) for n, saved, segments, held, again in asked):
+            why = "one segment runs nothing again and holds everything, and every answer is one segment"
+            then = "first the fewest tensors; of numbers that hold equally few, the least time"
+            return Wrong("time was asked for first, and memory then", why=why, next=then)
+        if all(0 < k <= n and held == checkpointed_peak(n, k, saved_per_layer=saved) for n, saved, k, held, _ in asked):
+            return None
+        for known, what, why, then in _OTHER_SUMS:
+            if all(0 < k <= n and held == known(n, saved, k) for n, saved, k, held, _ in asked):
+                return Wrong(what, why=why, next=then)
+        return None
 
     def show(self, case: Any) -> str:
         """The chain in words."""
@@ -61,19 +93,67 @@ class PlaceCheckpoints:
     VirtualTape. The evidence is the program.
     """
 
-    form: ClassVar[Any] = {"program": ""}
+    form: ClassVar[Any] = {"program": "", "stretches": "", "trial": "", "raised": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
-        step = VirtualTape(tape_of_case(case))
+        step, trial = VirtualTape(tape_of_case(case)), VirtualTape(tape_of_case(case))
         layers = [{**layer} for layer in case["layers"]]
-        student.run_step(step, student.place(layers, case["budget_bytes"]))
-        return {"program": json.dumps(step.program, separators=(",", ":"))}
+        placed = student.place(layers, case["budget_bytes"])
+        stretches, raised = stretches_text(placed), ""
+        with suppress(Exception):  # what it did until then says what is wrong with it
+            student.run_step(trial, list(TRIED))
+        try:
+            student.run_step(step, placed)
+        except Exception as error:
+            if placed_mistake(stretches) is None and step_mistake(trial.program) is None:
+                raise
+            raised = type(error).__name__
+        texts = [json.dumps(one.program, separators=(",", ":")) for one in (step, trial)]
+        return {"program": texts[0], "stretches": stretches, "trial": texts[1], "raised": raised}
 
     def public(self, case: Any, want: Any) -> Any:
-        """The time that the best placement takes: its program would be the answer."""
-        return {"makespan_s": _replayed(case, want["program"]).makespan_s}
+        """The time that the best placement takes, and its second runs: its program would be the answer."""
+        run = _replayed(case, want["program"])
+        return {"makespan_s": run.makespan_s, "again": run.counts.get("recompute", 0)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        try:
+            self._judge(case, got, want)
+        except Wrong as wrong:
+            raise step_mistake(_entries(got["trial"])) or placed_mistake(got["stretches"]) or wrong from None
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What the stretches of all cases have in common, where the step itself is done rightly."""
+        if any((one["raised"] and one["stretches"] != "null") or step_mistake(_entries(one["trial"])) for one in got):
+            return None
+        return placement_habit([self._placed(*one) for one in zip(cases, got, want, strict=True)])
+
+    def _placed(self, case: Any, got: Any, want: Any) -> Placed:
+        best = want if "again" in want else self.public(case, want)
+        try:
+            run = self._fitting(case, got)
+        except Wrong:
+            run = None
+        is_right = run is not None and run.makespan_s <= MOST_TIME * best["makespan_s"]
+        return Placed(
+            case=case,
+            stretches=json.loads(got["stretches"] or "null") or [],
+            is_right=is_right,
+            is_late=run is not None and not is_right,
+            peak_bytes=run.peak_bytes if run else 0,
+            fewer_again=best["again"] - run.counts.get("recompute", 0) if run else 0,
+        )
+
+    def _judge(self, case: Any, got: Any, want: Any) -> None:
+        run = self._fitting(case, got)
+        best = want if "makespan_s" in want else self.public(case, want)
+        if run.makespan_s > MOST_TIME * best["makespan_s"]:
+            raise _time_symptom(case, run, best)
+
+    def _fitting(self, case: Any, got: Any) -> TapeReplay:
+        """The step, whole and within the budget; Wrong where it is not."""
+        if got["raised"]:
+            raise Wrong(f"your code raised {got['raised']}", why="in run_step", next="run it on the inputs shown")
         run = _replayed(case, got["program"])
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"
@@ -81,9 +161,7 @@ class PlaceCheckpoints:
         _judge_repeats(case, run)
         if run.peak_bytes > case["budget_bytes"]:
             raise _peak_symptom(case, run)
-        best_s = want["makespan_s"] if "makespan_s" in want else _replayed(case, want["program"]).makespan_s
-        if run.makespan_s > MOST_TIME * best_s:
-            raise _time_symptom(case, run, best_s)
+        return run
 
     def show(self, case: Any) -> str:
         """The layers and the budget."""
@@ -112,7 +190,42 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
         ) from None
 
 
+def _largest(layers: int, segments: int) -> int:
+    return layers // segments + layers % segments
+
+
+_OTHER_SUMS = (
+    (
+        lambda layers, saved, segments: segments - 1 + saved * -(-layers // segments),
+        "the layers that are left over were shared out",
+        "every answer has a largest segment of layers / segments, rounded up",
+        "torch gives all of the rest to the last segment",
+    ),
+    (
+        lambda layers, saved, segments: segments - 1 + _largest(layers, segments),
+        "each layer of the largest segment counts as one tensor",
+        "every answer does so, whatever a layer saves",
+        "a layer saves `saved_per_layer` tensors",
+    ),
+    (
+        lambda layers, saved, segments: saved * (segments - 1 + _largest(layers, segments)),
+        "the input of a segment counts as much as a layer saves",
+        "every answer does so",
+        "an input is one tensor",
+    ),
+    (
+        lambda layers, saved, segments: max(segments - 1, saved * _largest(layers, segments)),
+        "the larger one of inputs and segment was taken, not their sum",
+        "every answer does so",
+        "while a segment runs again, the inputs of the others wait beside it",
+    ),
+)
+
+
 def _held_symptom(layers: int, saved: int, segments: int, held: int) -> Wrong:
+    if held != int(held):
+        why = f"{segments} segments of {layers} layers do not hold {held:.7g}"
+        return Wrong("segments hold whole layers", why=why, next="layers // segments, and the rest in the last one")
     size, rest = divmod(layers, segments)
     why = f"{segments} segments of {layers} layers with {saved} tensors each do not hold {held}"
     if held in (segments, segments - 1):
@@ -174,9 +287,9 @@ def _peak_symptom(case: Any, run: TapeReplay) -> Wrong:
     return Wrong("a stretch that runs again does not fit", why=why, next=then)
 
 
-def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
+def _time_symptom(case: Any, run: TapeReplay, best: Any) -> Wrong:
     again = [entry["layer"] for entry in run.program if entry["op"] == "recompute"]
-    why = f"{seconds(run.recomputed_s)} are run again; the best step takes {seconds(best_s)}, this one "
+    why = f"{seconds(run.recomputed_s)} are run again; the best step takes {seconds(best['makespan_s'])}, this one "
     why += seconds(run.makespan_s)
     everything = sum(layer["activation_bytes"] for layer in case["layers"])
     if everything <= case["budget_bytes"]:
@@ -185,4 +298,15 @@ def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
         return Wrong("a layer runs again more than once", why=why, next="run a stretch once, and keep what it saves")
     if len(again) == sum(not layer["once"] for layer in case["layers"]):
         return Wrong("every layer that can run again does", why=why, next="keep what the budget has room for")
+    if len(again) < best["again"]:
+        why += f"; {len(again)} layers run again here, and {best['again']} in the best step"
+        return Wrong("few layers run again, but long ones", why=why, next="add up their seconds, do not count them")
     return Wrong("other stretches would take less time", why=why, next="try every set of stretches that fits")
+
+
+def _entries(text: str) -> list[Any]:
+    """A recorded program; empty where it cannot be read."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        return found if isinstance(found, list) else []
+    return []

@@ -32,7 +32,7 @@ class MemoryTimeline:
             raise Wrong("there is not one number for each moment", why=why, next=then)
         for place, (said, right) in enumerate(zip(got["live"], want["live"], strict=True)):
             if said != right:
-                raise _live_symptom(case, place, said, want["live"])
+                raise _habit(case, place, got["live"], want["live"]) or _live_symptom(case, place, said, want["live"])
         if len(got["peak"]) != 2 or got["peak"][0] != want["peak"][0]:
             why = "every number of the list is right"
             raise Wrong("the peak is not the largest of them", why=why, next="return its bytes, then its place")
@@ -41,6 +41,18 @@ class MemoryTimeline:
             raise Wrong(
                 "the moment of the peak is another one", why=why, next="the first place in the list that has it"
             )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Zeros that are there too early fit an optimizer's state in one case alone."""
+        wrong = [(case, one, right) for case, one, right in zip(cases, got, want, strict=True) if one != right]
+        if all(
+            case["first"] and not case["set_to_none"] and one["live"][0] - right["live"][0] == _parameter_bytes(case)
+            for case, one, right in wrong
+        ):
+            why = "only a first step whose zero_grad fills with zeros is wrong, from its first number on"
+            then = "before the first backward pass there is nothing to fill with zeros"
+            return Wrong("zeroed gradients are there before any were made", why=why, next=then)
+        return None
 
     def show(self, case: Any) -> str:
         """The layers and the recipe."""
@@ -59,10 +71,38 @@ def _moments(case: Any) -> list[str]:
     return [*forward, *(f"backward of layer {i}" for i in reversed(range(count))), "step", "zero_grad"]
 
 
+def _parameter_bytes(case: Any) -> int:
+    return WORD * sum(int(layer["parameters"]) for layer in case["layers"])
+
+
+def _habit(case: Any, place: int, got: list[int], want: list[int]) -> Wrong | None:
+    """What is wrong with the whole list, or with the way through it."""
+    count = len(case["layers"])
+    if place == 1 and all(got[i] == want[i] - want[i - 1] for i in range(1, len(want))):
+        why = "from the second number on, each is what a moment adds or lets go of"
+        return Wrong("the list holds changes, not what is live", why=why, next="add them up as you go")
+    saved = 0 if case["layers"][0]["inplace"] else case["layers"][0]["activation_bytes"]
+    if place == 0 and WORD * (got[0] - saved) == want[0] - saved:
+        why = "without what layer 0 saves, a quarter is there of what should be"
+        return Wrong("a parameter was counted as one byte", why=why, next="fp32 has how many bytes each?")
+    if place != count:
+        return None
+    made = not (case["set_to_none"] or case["first"])
+    gradients = [0 if made else WORD * layer["parameters"] for layer in case["layers"]]
+    if sum(gradients[:-1]) and got[count] - want[count] == sum(gradients[:-1]):
+        why = "after the backward pass of the last layer, the gradients of all layers are there"
+        then = "each layer's gradients come with its own backward pass"
+        return Wrong("all gradients are made at once", why=why, next=then)
+    if got[count] == want[count - 1] - saved + gradients[0] and got[count] != want[count]:
+        why = "what comes and goes first is that of layer 0"
+        return Wrong("the backward pass begins at the first layer", why=why, next="from the last layer to the first")
+    return None
+
+
 def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
     layers, count = case["layers"], len(case["layers"])
     moment, right = _moments(case)[place], want[place]
-    parameters = WORD * sum(layer["parameters"] for layer in layers)
+    parameters = _parameter_bytes(case)
     state = STATES[case["optimizer"]] * parameters
     why = f"{byte_count(abs(said - right))} too {'many' if said > right else 'few'} after {moment}; all before is right"
     off = said - right

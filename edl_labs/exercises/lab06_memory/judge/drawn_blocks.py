@@ -9,13 +9,16 @@ from edl_labs.checks import draws
 
 @draws("own_checkpoint")
 def blocks(rng: Any) -> list[Any]:
-    def case(*, dropout: bool = False, autocast: bool = False, offset: bool = False, factor: bool = False) -> Any:
+    def case(
+        *, dropout: bool = False, autocast: str = "", offset: bool = False, factor: bool = False, between: bool = False
+    ) -> Any:
         return {
             "seed": int(rng.integers(1, 10**6)),
             "dropout": float(rng.choice([0.3, 0.5])) if dropout else 0.0,
             "autocast": autocast,
             "offset": offset,
             "factor": round(float(rng.uniform(0.5, 2.0)), 3) if factor else 0.0,
+            "is_between": between,
         }
 
     return [
@@ -24,6 +27,8 @@ def blocks(rng: Any) -> list[Any]:
         case(factor=True),
         case(dropout=True),
         case(dropout=True, offset=True, factor=True),
-        case(autocast=True),
-        case(autocast=True, dropout=True, offset=True),
+        case(autocast="bfloat16"),
+        case(autocast="bfloat16", dropout=True, offset=True),
+        case(autocast="float16"),
+        case(offset=True, factor=True, between=True),
     ]

@@ -161,9 +161,20 @@ def _rounded_beyond_all(rng: Any) -> Any:
     return _case(rng, segments, sum(holes) + rest, rest)
 
 
+def _pieces_of_others(rng: Any) -> Any:
+    """Enough is free in all, but little of it in the request's own pool and stream."""
+    holes = [_few(rng, 12, 20) for _ in range(3)]
+    segments = [_segment([_few(rng, 4, 12), holes[0], _few(rng, 2, 6)])]
+    segments += [
+        _segment([_few(rng, 4, 12), hole, _few(rng, 2, 6)], stream=stream) for stream, hole in enumerate(holes[1:], 1)
+    ]
+    segments.append(_segment([_MIB, _MIB], pool="small"))
+    return _case(rng, segments, sum(holes) + _MIB - int(rng.integers(1, 500)) * _KIB, 0)
+
+
 _MAKERS = (
     _hole_fits, _pieces, _empty_segments, _hole_of_another_stream, _nothing_left, _empty_of_another_stream,
     _small_hole, _large_holes_for_a_small_one, _one_byte_too_many, _middling, _driver_alone, _odd_megabytes,
     _exact_bounds, _exactly_ten, _just_large, _twenty_at_the_driver, _nearly_twenty, _nearly_two, _exactly_enough,
-    _rounded_beyond_all,
+    _rounded_beyond_all, _pieces_of_others,
 )  # fmt: skip

@@ -27,16 +27,18 @@ def unequal_chains(rng: Any) -> list[Any]:
     """Budgets between the least that any placement needs and what keeping everything takes, and one with room."""
     cases = [_case(rng, count, once, share) for count, once, share in _DRAWN]
     cases.append(_case(rng, 7, 1, 1.0))
-    # In the last one a byte is missing to keep everything; drawn last, so that the others stay what they were.
+    # In the next one a byte is missing to keep everything; what came later is drawn last, so that the others stay.
     short = _case(rng, 6, 1, 1.0)
-    return [*cases, {**short, "budget_bytes": short["budget_bytes"] - 1}]
+    cases.append({**short, "budget_bytes": short["budget_bytes"] - 1})
+    return cases + [_case(rng, count, once, share, is_even=False) for count, once, share in _UNEVEN]
 
 
 # Layers, how many of them may run only once, and where the budget lies between the least and keeping all.
 _DRAWN = ((6, 0, 0.5), (7, 0, 0.15), (8, 0, 0.0), (7, 1, 0.3), (8, 2, 0.1), (8, 1, 0.6), (9, 1, 0.0))
+_UNEVEN = ((7, 0, 0.4), (8, 1, 0.3), (8, 0, 0.2))  # what is fast forward is slow backward
 
 
-def _case(rng: Any, count: int, once: int, share: float) -> dict[str, Any]:
+def _case(rng: Any, count: int, once: int, share: float, *, is_even: bool = True) -> dict[str, Any]:
     marked = {int(i) for i in rng.choice(range(1, count), size=once, replace=False)}
     layers: list[dict[str, Any]] = []
     for i in range(count):
@@ -48,13 +50,14 @@ def _case(rng: Any, count: int, once: int, share: float) -> dict[str, Any]:
                 "activation_bytes": (output + int(rng.integers(0, 25))) * _MIB,
                 "output_bytes": output * _MIB,
                 "forward_s": round(forward_s, 6),
-                "backward_s": round(2 * forward_s, 6),
+                "backward_s": round(2 * (forward_s if is_even else 3.3e-3 - forward_s), 6),
                 "once": i in marked,
             }
         )
     whole = sum(layer["activation_bytes"] for layer in layers)
     least = _least(layers, 0, 0)
-    return {"layers": layers, "budget_bytes": least + int(share * (whole - least)) // _MIB * _MIB}
+    budget = least + int(share * (whole - least)) // _MIB * _MIB
+    return {"layers": layers, "budget_bytes": budget, "least_bytes": least}
 
 
 def _least(layers: list[Any], first: int, held: int) -> int:

@@ -1,0 +1,37 @@
+# exercise: own_checkpoint
+# told: the second run gets its inputs in another order
+
+
+class Checkpoint(torch.autograd.Function):
+    """Runs a function, keeps its inputs alone, and runs it again on the way back."""
+
+    @staticmethod
+    def forward(ctx, run, *inputs):
+        tensors = [one if isinstance(one, torch.Tensor) else None for one in inputs]
+        ctx.save_for_backward(*tensors)
+        ctx.run, ctx.others = (
+            run,
+            [None if isinstance(one, torch.Tensor) else one for one in inputs],
+        )
+        ctx.random_state = torch.get_rng_state()
+        ctx.autocast = {
+            "enabled": torch.is_autocast_enabled("cpu"),
+            "dtype": torch.get_autocast_dtype("cpu"),
+        }
+        return run(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        inputs = [
+            other if tensor is None else tensor.detach().requires_grad_(tensor.requires_grad)
+            for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
+        ]
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.enable_grad(),
+            torch.autocast("cpu", **ctx.autocast),
+        ):
+            torch.set_rng_state(ctx.random_state)
+            output = ctx.run(*sorted(inputs, key=lambda one: not isinstance(one, torch.Tensor)))
+        output.backward(gradient)
+        return None, *(getattr(one, "grad", None) for one in inputs)
