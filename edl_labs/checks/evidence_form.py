@@ -14,6 +14,7 @@ MAX_SHOWN = 1500  # characters: about half a screen
 _MAX_ANSWER = 500  # characters: some five lines below the case
 _EXACT_WHOLE = 1 << 53  # up to here every whole number is a double
 _ARRAYS = ("an array", "a tensor")
+_AS_THEY_ARE = frozenset({bool, int, float, str})  # lists of one of them, which are long, fit without a look at each
 
 
 class Misfit(Exception):
@@ -87,6 +88,9 @@ def _fitted_dict(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fitted_list(got: list[Any], want: list[Any], key: str) -> list[Any]:
+    kinds, wanted = set(map(type, got)), set(map(type, want))
+    if len(wanted) == 1 and wanted <= _AS_THEY_ARE and kinds <= (wanted | {int} if wanted == {float} else wanted):
+        return list(got)
     compared = len(got) if len({_kind(item) for item in want}) == 1 else min(len(got), len(want))
     fits = [fitted(got[i], want[min(i, len(want) - 1)], key) for i in range(compared)]
     return fits + got[compared:]

@@ -12,6 +12,7 @@ import base64
 import json
 import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from edl_labs.checks.plain_forms import plain_form
@@ -22,6 +23,7 @@ MAX_BYTES = 64 << 20  # twice what grading takes from a probe
 MAX_NODES = 1_000_000  # a second or two of decoding
 MAX_DEPTH = 32  # far from Python's limit of recursion
 MAX_INT_BITS = 1024  # the exponents of a double, and no integer that takes long to print
+_SMALLEST_REFUSED = 1 << MAX_INT_BITS
 NUMPY_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -88,6 +90,19 @@ def plain_copy(value: Any) -> Any:
     return decode(encode(value))
 
 
+def _are_plain_numbers(items: Sequence[Any], *, finite: bool = False) -> bool:
+    """Whether all are ints of a bearable size, floats or bools, which are themselves in a message and in memory.
+
+    Long lists of numbers are most of what is compared. With `finite`, infinities and nan are not among them.
+    """
+    kinds = set(map(type, items))
+    if not kinds or not kinds <= {int, float, bool}:
+        return False
+    if int in kinds and not all(-_SMALLEST_REFUSED < item < _SMALLEST_REFUSED for item in items if type(item) is int):
+        return False
+    return not finite or float not in kinds or all(map(math.isfinite, items))
+
+
 class _Writer:
     def __init__(self, buffers: list[bytes], max_bytes: int) -> None:
         self.buffers, self.offset, self.nodes, self.max_bytes = buffers, 0, 0, max_bytes
@@ -108,6 +123,9 @@ class _Writer:
         if kind is float:
             return value if math.isfinite(value) else {"f": repr(value)}
         if kind is list or kind is tuple:
+            if self.nodes + len(value) <= MAX_NODES and depth < MAX_DEPTH and _are_plain_numbers(value, finite=True):
+                self.nodes += len(value)
+                return list(value)
             return [self.node(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
         if kind is dict:
             named = [(_key(key, where), item) for key, item in value.items()]
@@ -174,6 +192,9 @@ class _Reader:
         if isinstance(tree, float):
             return tree
         if isinstance(tree, list):
+            if self.left >= len(tree) and depth < MAX_DEPTH and _are_plain_numbers(tree):
+                self.left -= len(tree)
+                return list(tree)
             return [self.value(item, depth + 1) for item in tree]
         if isinstance(tree, dict) and len(tree) == 1:
             return self._tagged(*next(iter(tree.items())), depth)

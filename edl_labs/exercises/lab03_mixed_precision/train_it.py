@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
@@ -269,7 +270,13 @@ def _first_loss(case: Any) -> float:
 
 
 def _reference(case: Any) -> tuple[float, float]:
-    """The loss before training, and after training in fp32."""
+    """The loss before training, and after training in fp32; worked out once for a class."""
+    return _trained_in_fp32(tuple(sorted(case.items())))
+
+
+@lru_cache(maxsize=32)
+def _trained_in_fp32(settings: tuple[tuple[str, Any], ...]) -> tuple[float, float]:
+    case = dict(settings)
     model, optimizer = _model(case, short=False)
     start = _loss(case, _weights(model))
     for x, y in _batches(case):

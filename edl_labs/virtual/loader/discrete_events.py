@@ -192,9 +192,10 @@ class PageCache:
     def missing(self, file: int, start: int, stop: int) -> list[tuple[int, int]]:
         """Runs of pages (first, beyond the last) that a read of bytes start..stop has to fetch; hits become recent."""
         runs: list[tuple[int, int]] = []
+        pages, touch = self._pages, self._pages.move_to_end
         for page in range(start // self.page_bytes, -(-stop // self.page_bytes)):
-            if (file, page) in self._pages:
-                self._pages.move_to_end((file, page))
+            if (key := (file, page)) in pages:
+                touch(key)
             elif runs and runs[-1][1] == page:
                 runs[-1] = (runs[-1][0], page + 1)
             else:

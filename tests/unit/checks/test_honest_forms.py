@@ -16,6 +16,7 @@ import pytest
 
 from edl_labs.checks import Exercise, judge
 from edl_labs.checks.evidence import collect
+from edl_labs.checks.evidence_form import Misfit, fitted
 
 GRADING = Path(__file__).parents[3] / "docs" / "grading.md"
 
@@ -236,3 +237,26 @@ def test_an_array_too_long_to_be_a_list_is_told_so() -> None:
     outcome = outcome_of([1], np.zeros(1_000_001, dtype=np.uint8))
 
     assert "an array of 1,000,001 numbers; at most 1,000,000 are compared" in outcome.what
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "fits"),
+    [
+        ([1, 2, 3], [0.5], [1, 2, 3]),
+        ([1.0, 2.0], [0], [1, 2]),
+        ([True, False], [True], [True, False]),
+        ([1.0, True], [0.5], "True or False came where a number belongs"),
+        ([1, 2], [True], "a number came where True or False belongs"),
+        (["a", 1], ["b"], "a number came where text belongs"),
+        ([1.5, 2.0], [0], [1.5, 2]),
+    ],
+)
+def test_a_list_of_one_kind_has_the_form_that_its_numbers_have(got, want, fits):
+    if isinstance(fits, str):
+        with pytest.raises(Misfit, match=fits):
+            fitted(got, want)
+    else:
+        found = fitted(got, want)
+        assert fits == found
+        assert list(map(type, fits)) == list(map(type, found))
+        assert found is not got

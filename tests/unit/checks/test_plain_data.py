@@ -116,6 +116,27 @@ def message(tree: object, tail: bytes = b"") -> bytes:
     return plain_data.MAGIC + len(header).to_bytes(8, "little") + header + tail
 
 
+@pytest.mark.parametrize("odd", [2**1025, "text", None, [1], {"a": 1}], ids=["huge", "text", "None", "list", "dict"])
+@pytest.mark.parametrize("numbers", [[1, 2, 3], [0.5, 1, True], [1.5] * 9, []])
+def test_a_list_of_numbers_is_read_and_written_as_one_with_something_else_in_it(numbers, odd) -> None:
+    assert [numbers, numbers] == plain_data.decode(plain_data.encode([numbers, tuple(numbers)]))
+    if odd == 2**1025:
+        with pytest.raises(PlainDataError, match="1024 bits"):
+            plain_data.encode([*numbers, odd])
+        with pytest.raises(PlainDataError, match="1024 bits"):
+            plain_data.decode(message([*numbers, odd]))
+    else:
+        assert [*numbers, odd] == plain_data.decode(plain_data.encode([*numbers, odd]))
+
+
+def test_long_lists_of_numbers_count_as_nodes() -> None:
+    assert [[0] * 8] == plain_data.decode(plain_data.encode([[0] * 8]), max_nodes=10)
+    with pytest.raises(PlainDataError, match="too many parts"):
+        plain_data.decode(plain_data.encode([[0] * 9]), max_nodes=10)
+    with pytest.raises(PlainDataError, match="too many parts"):
+        plain_data.encode([[0] * plain_data.MAX_NODES])
+
+
 @pytest.mark.parametrize(
     "raw",
     [
