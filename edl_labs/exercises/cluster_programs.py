@@ -1,0 +1,49 @@
+"""Recorded programs of a VirtualCluster as evidence: written as text beside the student's code, replayed by a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from edl_labs.errors import Wrong
+from edl_labs.virtual import ReplayError
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, replay_cluster
+
+MAX_CLUSTER_OPERATIONS = 100_000  # of all ranks: a second's replay, and no sound answer comes near
+COLLECTIVES = ("all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "barrier")
+Programs = list[list[dict[str, Any]]]
+
+
+def written_programs(programs: Programs) -> str:
+    """The programs of all ranks as text: shorter than as plain data, and durations keep every bit."""
+    return json.dumps(programs, separators=(",", ":"))
+
+
+def replayed_programs(text: Any, machine: ClusterMachine) -> ClusterReplay:
+    """The programs in `text` on this cluster, which may hang; Wrong when they are none of its ranks'."""
+    try:
+        return replay_cluster(json.loads(text), machine, max_operations=MAX_CLUSTER_OPERATIONS)
+    except (TypeError, ValueError, RecursionError):
+        why, then = "it cannot be read", "use the rank through its own calls, and leave its record alone"
+        raise Wrong("the recorded program is none of a VirtualCluster", why=why, next=then) from None
+    except ReplayError as error:
+        raise Wrong(
+            "the recorded program is not what this cluster allows", why=f"{error.what}: {error.why}", next=error.next
+        ) from None
+
+
+def require_calls(run: ClusterReplay, allowed: Sequence[str]) -> None:
+    """Wrong where a rank calls a collective that the exercise is not about."""
+    called = [name for name in COLLECTIVES if run.counts.get(name) and name not in allowed]
+    if called:
+        why = f"a rank calls {called[0]}; this exercise has {', '.join(allowed) or 'sends and receives alone'}"
+        raise Wrong("a collective does the work", why=why, next="write it from the calls of the text")
+
+
+def require_end(run: ClusterReplay) -> None:
+    """Wrong where some ranks wait for ever, with who waits for whom."""
+    if run.hang is not None:
+        raise Wrong(
+            "the ranks wait for each other for ever", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next
+        )

@@ -1,0 +1,7 @@
+"""The exercises of lab07_many_gpus: who sends what, when, and what it costs."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab07_many_gpus.ring_sums import Ring
+
+EXERCISES = (Ring,)

@@ -1,0 +1,167 @@
+"""ring: an all-reduce from sends and receives, judged by what each element holds, what links carried and how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, written_programs
+from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.virtual.cluster import ClusterMachine, ClusterPart, ClusterReplay, VirtualCluster
+
+MOST_TIME = 1.02  # of a ring's, promised in the lab's text
+_ITEM_BYTES = {"fp32": 4, "bf16": 2}
+
+
+@exercise("ring")
+class Ring:
+    """An all-reduce of a buffer, by one rank's sends and receives.
+
+    `all_reduce(dist, buffer)` is called on every rank of a VirtualCluster. The evidence is the ranks' programs.
+    """
+
+    form: ClassVar[Any] = {"programs": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def program(dist: Any) -> None:
+            student.all_reduce(dist, dist.tensor(case["numel"], dtype=case["dtype"], name="buffer"))
+
+        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The ring's time: its program would be the answer."""
+        return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        machine = _machine(case)
+        run = replayed_programs(got["programs"], machine)
+        require_calls(run, ())
+        _judge_waiting(run)
+        _judge_races(run)
+        _judge_sums(case, run)
+        _judge_links(case, run)
+        ring_s = 2 * (case["ranks"] - 1) * (case["alpha_s"] + _chunk_bytes(case) / case["byte_per_s"])
+        if run.makespan_s > MOST_TIME * ring_s:
+            raise _time_symptom(case, run, ring_s)
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What IndexError and an empty slice mean here."""
+        if "IndexError" in error or "does not name a part" in error or "list index" in error:
+            why = f"{case['ranks']} ranks share {case['numel']} elements; {error[:150]}"
+            then = "compute where each of the P chunks starts and ends, and neither send nor receive an empty one"
+            return Wrong("there are fewer chunks than ranks", why=why, next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The ranks, the buffer and the links."""
+        return (
+            f"{case['ranks']} ranks, a buffer of {case['numel']} elements of {case['dtype']}; links of "
+            f"{seconds(case['alpha_s'])} and {byte_rate(case['byte_per_s'])}"
+        )
+
+
+def _machine(case: Any) -> ClusterMachine:
+    return ClusterMachine.flat(case["ranks"], alpha_s=case["alpha_s"], byte_per_s=case["byte_per_s"])
+
+
+def _chunk_bytes(case: Any) -> int:
+    return -(-case["numel"] // case["ranks"]) * _ITEM_BYTES[case["dtype"]]
+
+
+def _judge_waiting(run: ClusterReplay) -> None:
+    if run.hang is None:
+        return
+    if all(wait.call.startswith("send") for wait in run.hang.waits):
+        then = "start the send with isend, receive, and wait for the send afterwards"
+        raise Wrong("every rank waits until its send is received", why=run.hang.what, next=then)
+    if all(wait.call.startswith(("recv", "irecv")) for wait in run.hang.waits):
+        raise Wrong("every rank waits for something to come", why=run.hang.what, next="send before you receive")
+    if run.hang.kind == "mismatch":
+        then = "both sides must cut the buffer alike: which chunk is on its way in this round?"
+        raise Wrong("what is sent is not what the other side receives", why=run.hang.what, next=then)
+    raise Wrong("the ranks do not come to an end", why=f"{run.hang.what}; {run.hang.why}", next=run.hang.next)
+
+
+def _judge_races(run: ClusterReplay) -> None:
+    if not run.races:
+        return
+    race = run.races[0]
+    if race.kind.startswith("read"):
+        then = "a send is over when its work has been waited for"
+        raise Wrong("a chunk is changed while it is still being sent", why=str(race), next=then)
+    if race.kind == "write, then read":
+        then = "what irecv brings is there after its wait()"
+        raise Wrong("a chunk is used before it has arrived", why=str(race), next=then)
+    raise Wrong("two operations write to the same place at once", why=str(race), next="wait for the first one")
+
+
+def _judge_sums(case: Any, run: ClusterReplay) -> None:
+    every = dict.fromkeys(range(case["ranks"]), 1.0)
+    wrong = [
+        (rank, part) for rank in range(case["ranks"]) for part in run.contents(rank, 0) if not _is_sum(part, every)
+    ]
+    if wrong:
+        raise _sum_symptom(case, run, *wrong[-1])
+
+
+def _is_sum(part: ClusterPart, every: dict[int, float]) -> bool:
+    return part.ranks == every and all(term.offset == 0 and term.source == "buffer" for term in part.terms)
+
+
+def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) -> Wrong:
+    why, ranks, found = f"rank {rank} ends with {str(part)[:150]}", case["ranks"], part.ranks
+    if any(term.rank < 0 for term in part.terms):
+        return Wrong("elements that nobody has written are in the sum", why=why, next="receive before you add")
+    if any(term.offset for term in part.terms):
+        return Wrong("elements were added to others than their own", why=why, next="which chunk arrives in this round?")
+    counts = set(found.values())
+    if len(found) == ranks and counts == {1 / ranks}:
+        return Wrong("that is the mean, and the sum is wanted", why=why, next="leave the division to the caller")
+    if max(counts, default=1.0) > 1:
+        then = "sums are added up in P - 1 rounds; a finished chunk then takes the place of what is there"
+        return Wrong("some ranks' elements are in the sum more than once", why=why, next=then)
+    rest = ranks * (case["numel"] // ranks)
+    if rest and all(
+        _is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(rank, 0) if one.stop <= rest
+    ):
+        then = "chunks may differ by an element: P does not divide every length"
+        return Wrong("elements at the end are left out", why=why, next=then)
+    whole = [any(_is_sum(one, dict.fromkeys(range(ranks), 1.0)) for one in run.contents(at, 0)) for at in range(ranks)]
+    if all(len(one.terms) == 1 and set(one.ranks) == {at} for at in range(ranks) for one in run.contents(at, 0)):
+        return Wrong("the buffer still holds the rank's own elements", why=why, next="the sum replaces them, in place")
+    if all(whole):
+        then = "P - 1 more rounds hand the finished chunks on"
+        return Wrong("each rank has finished sums of a part alone", why=why, next=then)
+    if not any(whole):
+        return Wrong("no chunk has met every rank", why=why, next="how many ranks does a chunk still have to visit?")
+    return Wrong("some ranks have the sum, and others have not", why=why, next="who hands it on to them?")
+
+
+def _judge_links(case: Any, run: ClusterReplay) -> None:
+    ranks, chunk = case["ranks"], _chunk_bytes(case)
+    sent = sorted(use.sent_bytes for use in run.links)
+    most = 2 * (ranks - 1) * chunk
+    if not sent or sent[-1] <= most:
+        return
+    whole = case["numel"] * _ITEM_BYTES[case["dtype"]]
+    why = f"a rank sends {byte_count(sent[-1])} of a buffer of {byte_count(whole)}; a ring sends {byte_count(most)}"
+    if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
+        then = "in a ring every rank adds up one chunk, and all links are busy all the time"
+        raise Wrong("one rank does the work of all", why=f"{why}, and so does each other rank", next=then)
+    if sent[0] < sent[-1]:
+        then = "cut it into chunks, and let every rank begin with another one"
+        raise Wrong("the buffer goes from rank to rank, one link at a time", why=why, next=then)
+    raise Wrong("more than a chunk is sent in a round", why=why, next="one P-th of the buffer, 2(P - 1) times")
+
+
+def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
+    sends = Counter(rank for rank, program in enumerate(run.programs) for entry in program if entry["op"] == "send")
+    why = f"{seconds(run.makespan_s)}, and a ring takes {seconds(best_s)}"
+    rounds = 2 * (case["ranks"] - 1)
+    if max(sends.values(), default=0) > rounds:
+        why += f"; a rank sends {max(sends.values())} messages, each of which costs {seconds(case['alpha_s'])}"
+        return Wrong("there are more messages than rounds", why=why, next="one message a round: 2(P - 1) in all")
+    then = "let every rank send and receive at once: isend, recv, then wait"
+    return Wrong("links stand idle while ranks take turns", why=why, next=then)

@@ -1,0 +1,29 @@
+# exercise: ring
+# told: there are fewer chunks than ranks
+def all_reduce(dist, buffer):
+    """Cuts as torch.chunk does."""
+    rank, count = dist.get_rank(), dist.get_world_size()
+    right, left = (rank + 1) % count, (rank - 1) % count
+    chunks = buffer.chunk(count)
+
+    def chunk(at):
+        return chunks[at % count]
+
+    def exchange(out, into):
+        work = dist.isend(chunk(out), right) if chunk(out) is not None else None
+        arrived = None
+        if chunk(into) is not None:
+            arrived = dist.empty(len(chunk(into)), dtype=buffer.dtype)
+            dist.recv(arrived, left)
+        if work is not None:
+            work.wait()
+        return arrived
+
+    for turn in range(count - 1):
+        arrived = exchange(rank - turn, rank - turn - 1)
+        if arrived is not None:
+            dist.add(chunk(rank - turn - 1), arrived)
+    for turn in range(count - 1):
+        arrived = exchange(rank + 1 - turn, rank - turn)
+        if arrived is not None:
+            dist.copy(chunk(rank - turn), arrived)
