@@ -38,7 +38,7 @@ blocks = 48
 # %% given
 from edl_labs.plots import style
 from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.cluster import VirtualCluster
+from edl_labs.virtual.cluster import ClusterMachine, VirtualCluster
 
 # %%
 Progress("lab07_many_gpus")
@@ -102,6 +102,39 @@ with revealed("at_one_rank") as truth:
 # Every rank sends `2(P - 1)/P` of the buffer, however many ranks there are. Deck [004] asks how large a batch must be
 # for two nodes: `N/4` FLOP/B against its network ridge of 1000. With P ranks in a ring it is `N/(4(P - 1))`.
 #
+# Two things go wrong in nearly every first ring, and neither shows on a single GPU. What does this program do?
+
+
+# %%
+def everybody_sends_first(dist):
+    x, y = dist.tensor(8, name="x"), dist.empty(8, name="y")
+    dist.send(x, (dist.rank + 1) % dist.world_size)
+    dist.recv(y, (dist.rank - 1) % dist.world_size)
+
+
+# %%
+print(VirtualCluster.flat(3).run(everybody_sends_first))
+
+
+# %% [markdown]
+# A `send` goes on when somebody receives, and nobody does. With `isend` and `irecv` the rank goes on at once; what it
+# may touch, and when, is then up to you:
+
+
+# %%
+def adds_at_once(dist):
+    x, y = dist.tensor(8, name="x"), dist.empty(8, name="y")
+    sent = dist.isend(x, (dist.rank + 1) % dist.world_size)
+    received = dist.irecv(y, (dist.rank - 1) % dist.world_size)
+    dist.add(x, y)
+    sent.wait(), received.wait()
+
+
+# %%
+for race in VirtualCluster.flat(3).run(adds_at_once).races[:2]:
+    print(race)
+
+# %% [markdown]
 # Write `all_reduce(dist, buffer)`, which one rank runs, for any number of ranks and any length. Of `dist` you need
 #
 # | call | does |
@@ -168,6 +201,147 @@ with once_written("ring"):
 # %% [markdown]
 # All links are busy from the first round to the last. With 16, or 160 ranks it would take hardly longer: the number of
 # bytes stays below twice the buffer. What grows is the number of *rounds*, and each of them costs α.
+
+# %% [markdown]
+# ## 2. Which algorithm?
+#
+# A ring is not the only way. A **tree** adds up in pairs, then pairs of pairs: `log2 P` rounds there (rounded up)
+# and as many back, each with the *whole* message. A gradient has megabytes, a loss or a norm has four bytes.
+#
+# **Predict:** 8 ranks, links of 20 µs and 6 GB/s. Up to which size is the tree cheaper than the ring? And with 64
+# ranks, how long does each take for 1 kB?
+
+# %%
+predict("crossing", "The tree is cheaper up to", unit="kB")
+predict("ring_of_64", "A ring of 64 ranks sums 1 kB in", unit="ms")
+predict("tree_of_64", "A tree of 64 ranks does so in", unit="ms")
+
+
+# %%
+def summed(count, size, algorithm, machine=None):
+    """Seconds of an all_reduce of `size` bytes, modelled."""
+    cluster = VirtualCluster(machine) if machine else VirtualCluster.flat(count, **link)
+
+    def program(dist):
+        dist.all_reduce(dist.tensor(size, dtype="int8"), algorithm=algorithm)
+
+    return cluster.run(program).makespan_s
+
+
+# %%
+with revealed("crossing", "ring_of_64", "tree_of_64") as truth:
+    low, high = 1, 1 << 24
+    while high - low > 1:
+        size = (low + high) // 2
+        is_tree = summed(8, size, "tree") < summed(8, size, "ring")
+        low, high = (size, high) if is_tree else (low, size)
+    print(f"modelled: 8 ranks, the two cross at {byte_count(high)}")
+    of_64 = {name: summed(64, 1000, name) for name in ("ring", "tree")}
+    for name, took in of_64.items():
+        print(f"modelled: 64 ranks, 1 kB: {name} {seconds(took)}")
+    truth(crossing=high, ring_of_64=of_64["ring"], tree_of_64=of_64["tree"])
+
+# %% [markdown]
+# Few rounds, or few bytes. *Halving-doubling* has both, for a number of ranks that is a power of two; and where nodes
+# have fast links inside and slow ones between them, a *hierarchical* sum lets as little as possible cross.
+#
+# Write `price(algorithm, job)` → seconds of an all-reduce, and `pick(job)` → the cheapest of the four names in
+# `ALGORITHMS`. A job has `nodes`, `ranks_per_node` (P is their product), `message_bytes` (n, of each rank), the links
+# `inside` a node and `between` nodes, each with `alpha_s` and `byte_per_s`, and `sum_byte_per_s`. In a round every
+# message costs α + its bytes / rate, and all go at once; bytes that are *added up* on arrival cost
+# bytes / `sum_byte_per_s` more.
+#
+# | algorithm | there, adding up what arrives | back, not adding |
+# |---|---|---|
+# | `ring` | P - 1 rounds of n/P | the same |
+# | `tree` | log2 P rounds (rounded up) of n | the same |
+# | `halving-doubling` | rounds of n/2, n/4, … n/P | the same |
+# | `hierarchical` | in each node as a ring of its ranks; what a rank has then, as a ring of the nodes | the same |
+#
+# The first three know no nodes: with several, price each of their rounds on the links between. Where P is no power of
+# two, take the power of two Q below it: for halving-doubling, the ranks beyond Q hand their n to a partner first, which
+# adds it, and get n back in the end; in between there are Q ranks.
+
+# %% given
+ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
+
+
+# %% solve="pick_collective"
+def price(algorithm, job):
+    """Seconds of an all-reduce by one of ALGORITHMS."""
+    ### BEGIN SOLUTION
+    size, each, nodes = job["message_bytes"], job["ranks_per_node"], job["nodes"]
+    count = each * nodes
+    flat = job["between"] if nodes > 1 else job["inside"]
+
+    def both_ways(times, part, over):
+        message_s = over["alpha_s"] + part * size / over["byte_per_s"]
+        return times * (2 * message_s + part * size / job["sum_byte_per_s"])
+
+    if algorithm == "ring":
+        return both_ways(count - 1, 1 / count, flat)
+    if algorithm == "tree":
+        return both_ways((count - 1).bit_length(), 1, flat)
+    if algorithm == "hierarchical":
+        within_s = both_ways(each - 1, 1 / each, job["inside"])
+        return within_s + both_ways(nodes - 1, 1 / count, job["between"])
+    depth = count.bit_length() - 1
+    total_s = both_ways(1, 1, flat) if count > 1 << depth else 0.0
+    return total_s + sum(both_ways(1, 0.5**turn, flat) for turn in range(1, depth + 1))
+    ### END SOLUTION
+
+
+def pick(job):
+    """The name of the cheapest algorithm."""
+    ### BEGIN SOLUTION
+    return min(ALGORITHMS, key=lambda name: price(name, job))
+    ### END SOLUTION
+
+
+# %% check="pick_collective"
+check("pick_collective")
+
+# %% [markdown]
+# Two nodes of eight H100, whose links the hardware table knows. **Predict:** which algorithm sums 100 MB there?
+
+# %%
+predict(
+    "two_nodes",
+    "100 MB are summed first by",
+    choices=("ring", "tree", "halving-doubling", "hierarchical"),
+)
+
+# %%
+with once_written("pick_collective"), revealed("two_nodes") as truth:
+    machine = ClusterMachine.of("8xH100", nodes=2)
+    inside, between = (
+        {"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels
+    )
+    job = {"nodes": 2, "ranks_per_node": 8, "inside": inside, "between": between}
+    job |= {"sum_byte_per_s": 1e12}
+    for size in (1_000, 100_000_000):
+        job["message_bytes"] = size
+        priced = {name: price(name, job) for name in ALGORITHMS}
+        told = ", ".join(f"{name} {seconds(took)}" for name, took in priced.items())
+        print(f"modelled, {byte_count(size)}: {told}")
+    truth(pick(job))
+
+# %% [markdown]
+# And over all sizes, from your own `price`:
+
+# %%
+with once_written("pick_collective"):
+    figure, axes = style.subplots(figsize=(8, 3.5))
+    sizes = [10 ** (at / 4) for at in range(8, 37)]
+    for name in ALGORITHMS:
+        took = [price(name, {**job, "message_bytes": size}) for size in sizes]
+        axes.loglog(sizes, took, label=name)
+    axes.set(xlabel="bytes", ylabel="seconds (modelled)")
+    axes.legend()
+
+# %% [markdown]
+# NCCL makes this choice for you, by size and topology, with a model like yours. It is also why "the bandwidth of our
+# network" has no single value: a small message sees α alone.
 
 # %% [markdown]
 # ## Where you are

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edl_labs.exercises.lab07_many_gpus.collective_prices import PickCollective
 from edl_labs.exercises.lab07_many_gpus.ring_sums import Ring
 
-EXERCISES = (Ring,)
+EXERCISES = (Ring, PickCollective)

@@ -1,0 +1,144 @@
+"""pick_collective: what an all-reduce costs by four algorithms, sums and levels of links included, and the cheapest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, byte_rate, seconds
+
+ALGORITHMS = ("ring", "tree", "halving-doubling", "hierarchical")
+_FREE = 1e40  # bytes per second: what moves or is added at this rate costs nothing
+_NOTHING = 1e-9  # of a round or a message: what rounding leaves
+# What is asked with all the rest free: rounds by level, the share of the message that moves, and what is added up.
+_PARTS = ("rounds inside", "rounds between", "bytes inside", "bytes between", "bytes added")
+
+
+@exercise("pick_collective")
+class PickCollective:
+    """The seconds of an all-reduce by each algorithm on a cluster of two levels, and the cheapest one's name.
+
+    `price(algorithm, job)` gives seconds, `pick(job)` a name. The evidence has the prices, and what each consists of.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def asked(job: Any) -> dict[str, float]:
+            return {name: student.price(name, _copied(job)) for name in ALGORITHMS}
+
+        parts = {part: asked(_alone(case, part)) for part in _PARTS}
+        return {"seconds": asked(case), "parts": parts, "pick": student.pick(_copied(case))}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for name in ALGORITHMS:
+            if close(got["seconds"][name], want["seconds"][name]):
+                continue
+            for part in _PARTS:
+                found, right = got["parts"][part][name], want["parts"][part][name]
+                if not close(found, right, atol=_NOTHING):
+                    raise _part_symptom(case, name, part, found, right)
+            why = f"{name}: {seconds(got['seconds'][name])}; each part alone is right"
+            raise Wrong("the parts of a price are not added up", why=why, next="rounds, bytes and sums take turns")
+        prices, chosen = want["seconds"], got["pick"]
+        if chosen not in prices:
+            raise Wrong("no algorithm is called that", why=f"{str(chosen)[:40]!r}", next=f"one of {', '.join(prices)}")
+        if prices[chosen] > min(prices.values()) * (1 + 1e-6):
+            why = f"{chosen} takes {seconds(prices[chosen])}, which is not the least of your four prices"
+            rounds = [
+                sum(want["parts"][part][name] for part in _PARTS[:2]) for name in (chosen, min(prices, key=prices.get))
+            ]
+            if rounds[0] <= rounds[1]:
+                raise Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
+            raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The prices, and the choice."""
+        prices = ", ".join(f"{name} {seconds(value)}" for name, value in got["seconds"].items())
+        return f"{prices}; picked: {got['pick']}"
+
+    def show(self, case: Any) -> str:
+        """The cluster and the message."""
+        links = "; ".join(
+            f"{where} {seconds(case[where]['alpha_s'])} and {byte_rate(case[where]['byte_per_s'])}"
+            for where in ("inside", "between")
+        )
+        return (
+            f"{byte_count(case['message_bytes'])} on {case['nodes']} x {case['ranks_per_node']} ranks; {links}; added "
+            f"up at {byte_rate(case['sum_byte_per_s'])}"
+        )
+
+
+def _copied(job: Any) -> Any:
+    return {**job, "inside": {**job["inside"]}, "between": {**job["between"]}}
+
+
+def _alone(case: Any, part: str) -> Any:
+    """The same job where all but one thing is free; a round, or a whole message, then costs a second."""
+    job = {**case, "sum_byte_per_s": _FREE}
+    for where in ("inside", "between"):
+        job[where] = {
+            "alpha_s": float(part == f"rounds {where}"),
+            "byte_per_s": float(case["message_bytes"]) if part == f"bytes {where}" else _FREE,
+        }
+    if part == "bytes added":
+        job["sum_byte_per_s"] = float(case["message_bytes"])
+    return job
+
+
+def _part_symptom(case: Any, name: str, part: str, found: float, right: float) -> Wrong:
+    what, _, where = part.partition(" ")
+    amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
+    why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {amount} {where}"
+    if where == "added":
+        return _added_symptom(why, found, right)
+    if name == "hierarchical" and where == "inside" and found < _NOTHING:
+        return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
+    if name != "hierarchical" and (found < _NOTHING) != (right < _NOTHING):
+        then = "a ring, a tree and halving-doubling know no nodes: each round is as slow as its slowest message"
+        return Wrong("rounds that cross nodes are priced on the wrong links", why=why, next=then)
+    if close(2 * found, right):
+        then = "what has been added up must get to everybody"
+        return Wrong("the way back is missing", why=why, next=then)
+    return _SYMPTOMS[name](case, what, where, why, found, right)
+
+
+def _added_symptom(why: str, found: float, right: float) -> Wrong:
+    if found < _NOTHING:
+        return Wrong("adding up is taken for free", why=why, next="what arrives in the first half is added")
+    if close(found, 2 * right):
+        then = "finished sums take the place of what is there"
+        return Wrong("something is added on the way back", why=why, next=then)
+    return Wrong("another number of bytes is added up", why=why, next="what arrives in a round of the first half?")
+
+
+def _of_ring(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+    if what == "rounds":
+        return Wrong("a ring's alpha is paid in each round", why=why, next="how many rounds are there?")
+    return Wrong("a ring sends another number of bytes", why=why, next="one P-th of the message in each round")
+
+
+def _of_tree(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+    if what == "rounds" or close(found, 2 * int(found / 2 + 0.5)):
+        then = "after r rounds up to 2^r ranks are added up: when are all of them?"
+        return Wrong("a tree has another number of rounds", why=why, next=then)
+    return Wrong("a tree sends the whole message in every round", why=why, next="nobody cuts it into chunks")
+
+
+def _of_halving(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+    ranks = case["nodes"] * case["ranks_per_node"]
+    if ranks & (ranks - 1):
+        then = "they hand all they have to a partner first, and get the sum back in the end"
+        return Wrong("the ranks beyond a power of two are forgotten", why=why, next=then)
+    if what == "rounds":
+        return Wrong("halving-doubling has another number of rounds", why=why, next="distances 1, 2, 4, ... and back")
+    return Wrong("messages are not halved from round to round", why=why, next="a half, a quarter, ... of the message")
+
+
+def _of_hierarchical(case: Any, what: str, where: str, why: str, found: float, right: float) -> Wrong:
+    if where == "between" and what == "bytes" and found > right:
+        then = "after the first step each rank of a node has its share of the sums"
+        return Wrong("too much travels between nodes", why=why, next=then)
+    return Wrong("hierarchical: another cost inside nodes or between them", why=why, next="a ring inside, one between")
+
+
+_SYMPTOMS = dict(zip(ALGORITHMS, (_of_ring, _of_tree, _of_halving, _of_hierarchical), strict=True))

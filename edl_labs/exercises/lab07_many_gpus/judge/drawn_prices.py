@@ -1,0 +1,28 @@
+"""The cases of pick_collective: clusters and messages on which each of the four algorithms is cheapest somewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+
+
+@draws("pick_collective")
+def clusters(rng: Any) -> list[Any]:
+    """Two levels first, then one node; powers of two, and other numbers of ranks."""
+    shapes = [(4, 8), (int(rng.choice([3, 5])), 4), (2, int(rng.choice([3, 6]))), (1, 8), (1, 6), (8, 1)]
+    cases = [_case(rng, *shape, float(rng.choice([1e6, 1e8, 1e9]))) for shape in shapes]
+    cases += [_case(rng, int(rng.choice([4, 8])), int(rng.choice([2, 4, 8])), size) for size in (1e3, 3e4)]
+    cases += [_case(rng, 1, int(rng.choice([3, 5, 7, 12])), size) for size in (1e3, 3e7)]
+    return cases
+
+
+def _case(rng: Any, nodes: int, each: int, size: float) -> dict[str, Any]:
+    return {
+        "nodes": nodes,
+        "ranks_per_node": each,
+        "message_bytes": int(size * float(rng.integers(10, 40)) / 10),
+        "inside": {"alpha_s": float(rng.choice([2e-6, 3e-6])), "byte_per_s": float(rng.choice([150e9, 450e9]))},
+        "between": {"alpha_s": float(rng.choice([5e-6, 20e-6])), "byte_per_s": float(rng.choice([6e9, 25e9, 50e9]))},
+        "sum_byte_per_s": float(rng.choice([200e9, 1e12])),
+    }
