@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from html import escape
 from itertools import pairwise
@@ -19,7 +19,7 @@ from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
-from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
 from edl_labs.course.marks.similarity import Cluster, Pair, similar_clusters, similar_pairs
@@ -31,6 +31,7 @@ from edl_labs.values import Value
 
 # No lab imports from there, and the build refuses one that does.
 _IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
+_HINT = re.compile(r'"hint (\d) of \d(?:, the last)? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
 _SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
 _BINS = 5  # bars that fit beside each other on a narrow page
 _MISTAKES_SHOWN = 8  # as many as a page has room for beside each histogram
@@ -52,6 +53,8 @@ class ExerciseOverview(Value):
     not_attempted: int = 0
     examples: tuple[tuple[str, str], ...] = ()
     """For each of those mistakes, a student who made it."""
+    hints: tuple[int, ...] = ()
+    """For each student in whose notebook a hint of this exercise still stands: the furthest of them, from 1."""
 
     @property
     def mean(self) -> float:
@@ -96,7 +99,8 @@ def class_report(
     known = course.assignment(assignment)
     marks = class_marks(course, assignment)
     unread = unread_submissions(course, known)
-    results, solutions, importing = _read_class(course, known, [m.student for m in marks if m.student not in unread])
+    found = _read_class(course, known, [m.student for m in marks if m.student not in unread])
+    results, solutions, importing = found.results, found.solutions, found.importing
     odd = {student: [flag for flag in result.flags if flag in _SUSPICIOUS] for student, result in results.items()}
     for student in importing:
         odd.setdefault(student, []).append("imports exercises")
@@ -112,7 +116,7 @@ def class_report(
         students=len(marks),
         points=tuple(m.points for m in marks),
         max_points=marks[0].max_points,
-        exercises=tuple(_exercise(name, marks, results) for name in order),
+        exercises=tuple(replace(_exercise(n, marks, results), hints=tuple(found.hints.get(n, ()))) for n in order),
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
@@ -123,13 +127,21 @@ def class_report(
     return report, solutions
 
 
-def _read_class(
-    course: CourseFolder, known: Assignment, students: Sequence[str]
-) -> tuple[dict[str, Result], dict[str, dict[str, str]], list[str]]:
-    """By student: the result that is kept, and the work by exercise; who imports from the exercises themselves."""
-    results: dict[str, Result] = {}
-    solutions: dict[str, dict[str, str]] = {}
-    importing: list[str] = []
+@dataclass
+class _ClassRead:
+    """By student: the result that is kept, and the work by exercise; who imports from the exercises themselves.
+
+    `hints`, by exercise: how far each student who shows any went.
+    """
+
+    results: dict[str, Result] = field(default_factory=dict)
+    solutions: dict[str, dict[str, str]] = field(default_factory=dict)
+    importing: list[str] = field(default_factory=list)
+    hints: dict[str, list[int]] = field(default_factory=dict)
+
+
+def _read_class(course: CourseFolder, known: Assignment, students: Sequence[str]) -> _ClassRead:
+    read = _ClassRead()
     with Grader(course, known) as grader:
         for student in students:
             folder = course.path("submitted", student=student, assignment=known.name)
@@ -139,11 +151,25 @@ def _read_class(
                 continue  # marks of a hand-in that is no longer there
             found = grader.stored(submission, student)
             if found is not None:
-                results[student] = found
+                read.results[student] = found
             plan = make_plan(known, submission)
-            solutions[student] = _own_work(plan)
-            importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
-    return results, solutions, importing
+            read.solutions[student] = _own_work(plan)
+            read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
+            for name, number in shown_hints(submission).items():
+                read.hints.setdefault(name, []).append(number)
+    return read
+
+
+def shown_hints(submission: Submission) -> dict[str, int]:
+    """By exercise, the number of the furthest hint whose output stands in a notebook: what its student left there.
+
+    A student who clears the outputs shows none, and no mark looks at them.
+    """
+    found: dict[str, int] = {}
+    for cell in submission.cells:
+        for number, name in _HINT.findall(cell.outputs.decode("utf-8", "replace")):
+            found[name] = max(found.get(name, 0), int(number))
+    return found
 
 
 def imports_exercises(source: str) -> bool:
@@ -239,6 +265,9 @@ def _facts(exercise: ExerciseOverview) -> str:
     facts += ["practice, no points"] if not exercise.max_points else []
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
     facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
+    if exercise.hints:
+        shown = counted(len(exercise.hints), "notebook")
+        facts.append(f"hints stand in {shown}, {median(exercise.hints):g} of them as a median")
     return f"{'; '.join(facts)}."
 
 
