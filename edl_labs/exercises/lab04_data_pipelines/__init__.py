@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from edl_labs.exercises.lab04_data_pipelines.bucket_sampler import BucketSampler
+from edl_labs.exercises.lab04_data_pipelines.collate_pad import CollatePad
 from edl_labs.exercises.lab04_data_pipelines.decode_once import DecodeOnce
 from edl_labs.exercises.lab04_data_pipelines.overlap_plan import OverlapPlan
 from edl_labs.exercises.lab04_data_pipelines.pack_sequences import PackSequences
-from edl_labs.exercises.lab04_data_pipelines.padded_batches import BucketSampler, CollatePad
-from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import ReadPlan, StorageFormat
+from edl_labs.exercises.lab04_data_pipelines.read_plan import ReadPlan
 from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import PredictWorkers, StageLadder
+from edl_labs.exercises.lab04_data_pipelines.storage_format import StorageFormat
 from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import Prefetcher
 from edl_labs.exercises.lab04_data_pipelines.whose_fault import WhoseFault
 

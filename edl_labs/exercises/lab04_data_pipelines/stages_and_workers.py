@@ -191,6 +191,26 @@ class PredictWorkers:
                     next="the smallest of the bounds is the one that holds; without workers nothing else runs beside",
                 )
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The one slip that gives every rate of every machine; a single rate may fit several."""
+        asked = [
+            (case["machine"], workers, _pair(workers, answer)[0], right[0])
+            for case, answers, rights in zip(cases, got, want, strict=True)
+            for workers, answer, right in zip(case["workers"], answers, rights, strict=True)
+        ]
+        if all(close(rate, right) for *_, rate, right in asked):
+            return None
+        if all(close(rate, 1 / right) for *_, rate, right in asked):
+            return Wrong(
+                "seconds per batch came back, not batches per second",
+                why="every answer is 1 over the right one",
+                next="return the rate: how many batches come in a second?",
+            )
+        for what, then, bounds in _SLIPS:
+            if all(_gives(bounds, machine, workers, rate, right) for machine, workers, rate, right in asked):
+                return Wrong(what, why="all of your rates are what that gives", next=then)
+        return None
+
     def show(self, case: Any) -> str:
         return f"workers {case['workers']}, machine = {case['machine']}"
 
@@ -250,3 +270,69 @@ def _wrong_rate(machine: Any, workers: int, answer: Any, right: float, limit: st
         if own != limit
         else f"work out the bound of {limit!r} again",
     )
+
+
+def _gives(slip: Callable[[Any, int], float], machine: Any, workers: int, rate: float, right: float) -> bool:
+    """Whether a slip gives this rate. Without workers it may have been made, or not."""
+    return close(rate, slip(machine, workers)) or (workers == 0 and close(rate, right))
+
+
+def _slip(
+    *,
+    one: Callable[[Any], float] = lambda m: m["cpu_s"] + m["wait_s"] + m["disk_s"],
+    on_cores: Callable[[Any], float] = lambda m: m["cpu_s"] + m["step_threads"] * m["step_s"],
+    step: Callable[[Any], float] = lambda m: m["step_s"],
+    held: Callable[[list[float]], float] = min,
+) -> Callable[[Any, int], float]:
+    """The rate, by a batch's time in one worker, its time on the cores, a step's time, and which bound holds."""
+
+    def rate(m: Any, workers: int) -> float:
+        if workers == 0:
+            return 1 / (one(m) + step(m))
+        return held([workers / one(m), m["cores"] / on_cores(m), 1 / m["disk_s"], 1 / step(m)])
+
+    return rate
+
+
+_IN_TURN = "a worker computes, waits and reads a batch, one after the other"
+_WORKING = "which of cpu_s, wait_s and disk_s keep a core at work?"
+_SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
+    ("wait_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["disk_s"])),
+    ("disk_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["cpu_s"] + m["wait_s"])),
+    ("cpu_s was left out of a worker's time", _IN_TURN, _slip(one=lambda m: m["wait_s"] + m["disk_s"])),
+    (
+        "the longest part of a worker's time was taken for all of it",
+        _IN_TURN,
+        _slip(one=lambda m: max(m["cpu_s"], m["wait_s"], m["disk_s"])),
+    ),
+    (
+        "a step was taken to need one core only",
+        "it needs step_threads cores, each for step_s",
+        _slip(on_cores=lambda m: m["cpu_s"] + (m["step_s"] if m["step_threads"] else 0.0)),
+    ),
+    (
+        "a worker that waits was taken to keep a core busy",
+        _WORKING,
+        _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["step_threads"] * m["step_s"]),
+    ),
+    (
+        "a worker that reads was taken to keep a core busy",
+        _WORKING,
+        _slip(on_cores=lambda m: m["cpu_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
+    ),
+    (
+        "a worker was taken to keep a core busy while it waits and reads",
+        _WORKING,
+        _slip(on_cores=lambda m: m["cpu_s"] + m["wait_s"] + m["disk_s"] + m["step_threads"] * m["step_s"]),
+    ),
+    (
+        "the step's time was multiplied by its threads",
+        "step_s is what a step takes with all of its threads; the threads count for the cores alone",
+        _slip(step=lambda m: m["step_s"] * max(1, m["step_threads"])),
+    ),
+    (
+        "the times of all resources were added up",
+        "with workers, all resources work at the same time: the smallest bound is the rate",
+        _slip(held=lambda bounds: 1 / sum(1 / bound for bound in bounds)),
+    ),
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from edl_labs.checks import beyond_chance, exercise
@@ -9,6 +10,9 @@ from edl_labs.errors import Wrong
 from edl_labs.units import seconds
 
 VERDICTS = ("data-bound", "compute-bound", "balanced")
+CLOSE = 1.1  # promised in the lab's text
+_UNSURE = 0.02  # a side misread comes out a little different by another way to average
+_CLOCK_S = 1e-9  # what timelines are rounded to
 
 
 @exercise("whose_fault")
@@ -44,6 +48,10 @@ class WhoseFault:
             f"{seconds(host['else'])} elsewhere",
             next=_NEXT[got],
         )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The sides, or the rule, by which every loop got its verdict."""
+        return _misread_rule(cases, got, want) or _misread_sides(cases, got)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -89,3 +97,165 @@ def _billed(timeline: Any) -> dict[str, float]:
         if span["row"] == "host":
             billed["next" if span["kind"] == "next" else "else"] += span["end_s"] - span["start_s"]
     return billed
+
+
+def _misread_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The rates are right, and the rule that compares them is not."""
+    turned = {"data-bound": "compute-bound", "compute-bound": "data-bound"}
+    if got == [turned.get(right, right) for right in want]:
+        return Wrong(
+            "data-bound and compute-bound are the wrong way round",
+            why="every balanced loop is right, and every other one got the opposite verdict",
+            next="a data-bound loop waits for its data: which of the two rates is the lower one there?",
+        )
+    for bound, slow in (("data-bound", "a loader that is slower"), ("compute-bound", "a device that is slower")):
+        if got == ["balanced" if right == bound else right for right in want]:
+            return Wrong(
+                f"{slow} was called balanced, however much slower it is",
+                why=f"no loop came out as {bound}, and every other verdict is right",
+                next="balanced: the faster side's rate is at most 1.1 times the slower one's, whichever side that is",
+            )
+    return _difference_as_rule(cases, got)
+
+
+def _difference_as_rule(cases: list[Any], got: list[Any]) -> Wrong | None:
+    """A limit to the rates' difference, or to that of the times, gives all answers, and none to their ratio does."""
+    rates = [(_rate(case["timeline"], "load", skip=1), _rate(case["timeline"], "step")) for case in cases]
+    if any(
+        a != "balanced" and (a == "data-bound") != (one < other) for a, (one, other) in zip(got, rates, strict=True)
+    ):
+        return None
+
+    def parts(distance: Callable[[float, float], float]) -> bool:
+        apart = [distance(*pair) for pair in rates]
+        far = [value for value, answer in zip(apart, got, strict=True) if answer != "balanced"]
+        near = [value for value, answer in zip(apart, got, strict=True) if answer == "balanced"]
+        return bool(far) and max(near, default=0.0) < min(far)
+
+    if parts(lambda one, other: max(one, other) / min(one, other)):
+        return _another_limit(rates, got)
+    kinds = {
+        "batches per second": lambda one, other: abs(one - other),
+        "seconds per batch": lambda one, other: abs(1 / one - 1 / other),
+    }
+    for unit, distance in kinds.items():
+        if parts(distance):
+            return Wrong(
+                "balanced was decided by a difference, not by a ratio",
+                why=f"a fixed difference in {unit} gives all verdicts: it is little in a fast loop, much in a slow one",
+                next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
+            )
+    return None
+
+
+def _another_limit(rates: list[tuple[float, float]], got: list[Any]) -> Wrong | None:
+    """Loops that are close are told from those that are not, elsewhere than asked."""
+    ratios = [max(pair) / min(pair) for pair in rates]
+    close = max((ratio for ratio, answer in zip(ratios, got, strict=True) if answer == "balanced"), default=1.0)
+    far = min(ratio for ratio, answer in zip(ratios, got, strict=True) if answer != "balanced")
+    if close <= CLOSE < far:
+        return None
+    drawn, seen = ("narrowly", far) if far <= CLOSE else ("widely", close)
+    was = "not called balanced" if far <= CLOSE else "called balanced"
+    return Wrong(
+        f"balanced was drawn too {drawn}",
+        why=f"a loop was {was} whose sides' rates differ by a factor of {seen:.4g}: that is another limit than 1.1, or "
+        "a limit to the difference of the rates instead of their ratio",
+        next="divide the faster side's rate by the slower one's: up to 1.1 is balanced",
+    )
+
+
+def _misread_sides(cases: list[Any], got: list[Any]) -> Wrong | None:
+    """The one way of misreading a side's rate that gives every verdict, loops near a limit aside."""
+    if len(set(got)) == 1:
+        return None
+    rates = [dict(_rates(case["timeline"])) for case in cases]
+    for told, (what, why, then) in _SIDES.items():
+        if all(_allows(*each[told], answer) for each, answer in zip(rates, got, strict=True)):
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _allows(loader: float, trainer: float, answer: str) -> bool:
+    def verdict(ratio: float) -> str:
+        return "balanced" if 1 / CLOSE <= ratio <= CLOSE else "data-bound" if ratio < 1 else "compute-bound"
+
+    ratio = loader / trainer
+    return answer in {verdict(ratio * (1 + off)) for off in (-_UNSURE, 0.0, _UNSURE)}
+
+
+def _rates(timeline: Any) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The loader's rate and the device's, by each way to misread one or both."""
+    loader, trainer = _rate(timeline, "load", skip=1), _rate(timeline, "step")
+    yield "whole time", (_through(timeline, "load"), _through(timeline, "step"))
+    yield "one worker", (loader / _workers(timeline), trainer)
+    yield "one worker, first batches", (_rate(timeline, "load") / _workers(timeline), trainer)
+    yield "step to step", (loader, _from_start_to_start(timeline))
+    yield "host's step", (loader, _rate(timeline, "launch", "item"))
+    yield "host's launch", (loader, _rate(timeline, "launch"))
+    yield "host's next", (_rate(timeline, "next"), trainer)
+    yield "host's next, later", (_rate(timeline, "next", skip=1), trainer)
+    yield "host's two", (_rate(timeline, "next"), _rate(timeline, "launch", "item"))
+    taken = _taken(timeline, "load").values()
+    yield "no bracket", (sum(len(times) - 1 / max(sum(times[1:]), _CLOCK_S) for times in taken if times[1:]), trainer)
+
+
+_SPANS = "a rate is the number of spans over the sum of their own lengths, worker by worker, and on the device"
+_LOADS = "how fast could the workers load? Their own spans say so, the host's do not"
+_STEPS = "how long does a step take? The spans of the device say so, without what is between them"
+_ONE = ("one worker's rate was taken for the loader's", "several workers load at once", "what do they load together?")
+_SIDES = {
+    "whole time": ("rates were taken over the whole time, waiting and all", "both sides then come out alike", _SPANS),
+    "one worker": _ONE,
+    "one worker, first batches": _ONE,
+    "step to step": (
+        "the time from one step to the next was taken for the step",
+        "the device may wait for data in between, and that is not the step",
+        _STEPS,
+    ),
+    "host's step": (
+        "the host's time outside next was taken for the step",
+        "launch and item are the host's: it pauses there, and what it does not wait for is missing",
+        _STEPS,
+    ),
+    "host's launch": ("the host's launch was taken for the step", "a launch only hands the step over", _STEPS),
+    "host's next": ("the host's time in next was taken for the loader's", "it holds waits and copies too", _LOADS),
+    "host's next, later": (
+        "the host's time in next was taken for the loader's",
+        "it holds waits and copies too",
+        _LOADS,
+    ),
+    "host's two": ("both rates were taken from the host's spans", "it waits in them, for data and for steps", _SPANS),
+    "no bracket": (
+        "the loader's rate is no number of batches over their time: a bracket is missing",
+        "n - 1 / t, a worker's batches less one over its time, gives all of your verdicts",
+        "the batches that count, all but the first, are divided by their time: bracket the difference",
+    ),
+}
+
+
+def _taken(timeline: Any, *kinds: str) -> dict[str, list[float]]:
+    """The lengths of the spans of these kinds, row by row."""
+    taken: dict[str, list[float]] = {}
+    for span in timeline:
+        if span["kind"] in kinds:
+            taken.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+    return taken
+
+
+def _rate(timeline: Any, *kinds: str, skip: int = 0) -> float:
+    """Batches per second by the spans' own lengths, those of all rows added up; without each row's first `skip`."""
+    spans = sum(span["kind"] == kinds[0] for span in timeline) / sum(span["kind"] in kinds for span in timeline)
+    rows = [times[skip:] for times in _taken(timeline, *kinds).values() if times[skip:]]
+    return sum(len(times) * spans / max(sum(times), _CLOCK_S) for times in rows)
+
+
+def _through(timeline: Any, kind: str) -> float:
+    """Batches per second from the first span of a kind to its last."""
+    spans = [span for span in timeline if span["kind"] == kind]
+    return len(spans) / (max(span["end_s"] for span in spans) - min(span["start_s"] for span in spans))
+
+
+def _from_start_to_start(timeline: Any) -> float:
+    starts = sorted(span["start_s"] for span in timeline if span["kind"] == "step")
+    return (len(starts) - 1) / (starts[-1] - starts[0])

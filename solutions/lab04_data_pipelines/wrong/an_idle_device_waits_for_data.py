@@ -1,6 +1,5 @@
 # exercise: whose_fault
 # told: this loop is not
-# like: hosts_clock.py
 
 
 def whose_fault(timeline):

@@ -1,6 +1,5 @@
 # exercise: whose_fault
-# told: this loop is not
-# like: workers_not_counted.py
+# told: balanced was drawn too narrowly
 
 
 def whose_fault(timeline):

@@ -1,5 +1,5 @@
 # exercise: whose_fault
-# told: this loop is not balanced
+# told: balanced was drawn too widely
 
 
 def whose_fault(timeline):

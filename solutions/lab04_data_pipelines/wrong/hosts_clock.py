@@ -1,5 +1,5 @@
 # exercise: whose_fault
-# told: this loop is not
+# told: both rates were taken from the host's spans
 
 
 def whose_fault(timeline):

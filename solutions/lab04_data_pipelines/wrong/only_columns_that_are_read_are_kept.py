@@ -1,5 +1,5 @@
 # exercise: storage_format
-# told: every epoch after the first was taken to be free
+# told: only the columns that are read had to fit into the page cache
 
 
 def format_cost_s(form, access, disk, *, rightly=format_cost_s):  # noqa: F821

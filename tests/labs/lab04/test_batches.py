@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from edl_labs.exercises.lab04_data_pipelines import padded_batches as batches
+from edl_labs.exercises.lab04_data_pipelines import bucket_sampler as batches
 from edl_labs.exercises.lab04_data_pipelines.pack_sequences import most_looks
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, replay_bins

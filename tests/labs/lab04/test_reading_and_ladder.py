@@ -7,8 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
+from edl_labs.exercises.lab04_data_pipelines import stages_and_workers as ladders
+from edl_labs.exercises.lab04_data_pipelines import storage_format as formats
 from edl_labs.exercises.lab04_data_pipelines.judge.drawn_loaders import simulated
-from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import figures, run_plan
+from edl_labs.exercises.lab04_data_pipelines.read_plan import figures, run_plan
 
 
 def test_a_plan_may_begin_with_the_last_shard(judged, solution):
@@ -85,6 +87,19 @@ def test_what_a_cost_leaves_out_is_named(judged, solution, change, told):
         return solution["format_cost_s"](form, *change(access, disk))
 
     assert told == judged("storage_format", format_cost_s=careless).what
+
+
+@pytest.mark.parametrize("slip", formats._SLIPS, ids=lambda slip: slip[0])
+def test_a_slip_in_every_cost_is_named_and_told_from_the_others(judged, slip):
+    assert slip[0] == judged("storage_format", format_cost_s=formats._SLIPS[slip]).what
+
+
+@pytest.mark.parametrize(("told", "slip"), [(told, slip) for told, _, slip in ladders._SLIPS])
+def test_a_slip_in_every_rate_is_named_and_told_from_the_others(judged, told, slip):
+    def careless(count, machine):
+        return slip(machine, count), "workers"
+
+    assert told == judged("predict_workers", predict_workers=careless).what
 
 
 @pytest.mark.parametrize("form", [tuple, list, np.array, iter, set, lambda places: (float(p) for p in places)])

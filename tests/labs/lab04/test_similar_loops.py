@@ -7,6 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from edl_labs.exercises.lab04_data_pipelines import whose_fault as loops
+
 SECRET = range(1000, 1030)
 KINDS = (("worker", "load"), ("host", "next"), ("host", "launch"), ("host", "item"), ("device", "step"))
 WAYS = {
@@ -60,3 +62,31 @@ def test_the_most_similar_public_loop_does_not_tell_the_verdict(exercises, label
         earned.append(exercises["whose_fault"].spec.combine(hits))
 
     assert sum(earned) / len(earned) < 0.03
+
+
+def by_rates(loader, trainer):
+    return "balanced" if 1 / 1.1 <= loader / trainer <= 1.1 else "data-bound" if loader < trainer else "compute-bound"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [side for side in loops._SIDES if "one worker" not in side])
+def test_a_side_that_is_misread_in_every_loop_is_named(judged, side):
+    outcome = judged("whose_fault", whose_fault=lambda timeline: by_rates(*dict(loops._rates(timeline))[side]))
+
+    assert loops._SIDES[side][0] == outcome.what
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (lambda one, other: by_rates(other, one), "data-bound and compute-bound are the wrong way round"),
+        (lambda one, other: by_rates(max(one, other), other), "a loader that is slower was called balanced"),
+        (lambda one, other: by_rates(one, max(one, other)), "a device that is slower was called balanced"),
+        (lambda one, other: by_rates(one / other, 1.2), "this loop is not"),
+    ],
+)
+def test_a_rule_that_is_wrong_in_every_loop_is_named(judged, rule, told):
+    def verdict(timeline):
+        return rule(loops._rate(timeline, "load", skip=1), loops._rate(timeline, "step"))
+
+    assert told in judged("whose_fault", whose_fault=verdict).what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab04_data_pipelines.reads_and_formats import PAGE
+from edl_labs.exercises.lab04_data_pipelines.read_plan import PAGE
 
 # (name, seek, rate): a spinning disk, NVMe, and an object store over the network, each varied by the draw.
 _DISKS = (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9), ("object store", 50e-3, 250e6))

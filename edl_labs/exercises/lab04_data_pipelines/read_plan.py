@@ -1,10 +1,10 @@
-"""read_plan and storage_format: what to read, from where, and what it costs; plans run on a modelled disk."""
+"""read_plan: what to read, and in which order; plans run on a modelled disk."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from edl_labs.checks import close, exercise
+from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_count, counted, seconds
 from edl_labs.virtual import Disk, LoaderMachine, VirtualWorkers, WorkersReplay, replay_workers
@@ -150,94 +150,3 @@ def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
             "how many bytes does the disk read in the time of one seek?",
         )
     return None
-
-
-@exercise("storage_format")
-class StorageFormat:
-    """The cost of a storage format under an access pattern, and the format that it picks.
-
-    `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
-    """
-
-    def probe(self, student: Any, case: Any) -> Any:
-        access, disk = case["access"], case["disk"]
-        costs = [student.format_cost_s(form, access, disk) for form in case["forms"]]
-        return {"cost_s": costs, "pick": student.pick_format(case["forms"], access, disk)}
-
-    def compare(self, case: Any, got: Any, want: Any) -> None:
-        names = [form["name"] for form in case["forms"]]
-        if len(got["cost_s"]) != len(names):
-            raise Wrong("a format has one cost", why="more or fewer came back", next="return one number of seconds")
-        for form, mine, right in zip(case["forms"], got["cost_s"], want["cost_s"], strict=True):
-            if not close(mine, right, rtol=1e-6):
-                raise _wrong_cost(case, form, mine, right)
-        if got["pick"] not in names:
-            raise Wrong(
-                f"{got['pick'][:40]!r} is not one of the formats",
-                why=f"they are {', '.join(names)}",
-                next="return a name",
-            )
-        # Two formats may cost the same: either is right.
-        picked = want["cost_s"][names.index(got["pick"])]
-        if not close(picked, min(want["cost_s"]), rtol=1e-6):
-            raise Wrong(
-                f"{got['pick']} is not the cheapest format",
-                why=f"it costs {seconds(picked)}, another one {seconds(min(want['cost_s']))}",
-                next="compare what format_cost_s gives for each of them, on this disk and for this access",
-            )
-
-    def show(self, case: Any) -> str:
-        rows = [f"  {form}" for form in case["forms"]]
-        return "\n".join([f"access = {case['access']}", f"disk = {case['disk']}", "forms:", *rows])
-
-
-def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
-    """Which single omission makes the cost what it is; empty when none does."""
-    read = access["samples"] if access["order"] == "sequential" else access["reads"]
-    scattered = access["order"] == "random"
-    share = access["column_share"] if form["columnar"] else 1.0
-    exact = form["sample_bytes"] * share
-    rounded = max(exact, form["unit_bytes"]) if scattered else exact
-    jumps = read if scattered else 1
-
-    def total(*, each: float = rounded, seeks: int = jumps, opens: int = form["opens_per_sample"], fits: bool) -> float:
-        cpu_s = read * (opens * disk["open_s"] + form["parse_s"])
-        disk_s = seeks * disk["seek_s"] + read * each / disk["byte_per_s"]
-        return access["epochs"] * cpu_s + (1 if fits else access["epochs"]) * disk_s
-
-    stored = access["samples"] * form["sample_bytes"]
-    fits = stored <= disk["cache_bytes"]
-    uncached = "a data set just as large as the page cache fits into it"
-    uncached = uncached if stored == disk["cache_bytes"] else "the page cache was left out"
-    unit_always = max(exact, form["unit_bytes"])
-    omissions = {
-        uncached: total(fits=False),
-        "every epoch after the first was taken to be free": total(fits=True),
-        "the least that a random read fetches was left out": total(each=exact, fits=fits),
-        "the least that a random read fetches was paid by a sequential one": total(each=unit_always, fits=fits),
-        "the columns that are not needed were paid for": total(
-            each=max(form["sample_bytes"], form["unit_bytes"]) if scattered else form["sample_bytes"], fits=fits
-        ),
-        "columns were skipped in a format that cannot": total(
-            each=max(form["sample_bytes"] * access["column_share"], form["unit_bytes"])
-            if scattered
-            else form["sample_bytes"] * access["column_share"],
-            fits=fits,
-        ),
-        "opening files was left out": total(opens=0, fits=fits),
-        "every sample paid for a seek": total(seeks=read, fits=fits),
-        "no sample paid for a seek": total(seeks=1, fits=fits),
-    }
-    for told, value in omissions.items():
-        if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
-            return told
-    return ""
-
-
-def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
-    digits = 4 if f"{right:.4g}" != f"{mine:.4g}" else 8
-    why = f"for {form['name']}, {right:.{digits}g} s is right; yours is {mine:.{digits}g} s"
-    told = _told(mine, right, form, case["access"], case["disk"])
-    if told:
-        return Wrong(told, why=why, next="read that row of the table again")
-    return Wrong("the cost of a format is wrong", why=why, next="add up the rows of the table, one epoch at a time")

@@ -1,0 +1,71 @@
+"""collate_pad: a batch padded to its longest sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.checks.plain_forms import plain_form
+from edl_labs.errors import Wrong
+
+
+@exercise("collate_pad")
+class CollatePad:
+    """A batch padded to its longest sequence, rounded up, with a mask that follows the lengths.
+
+    `student.collate_pad(sequences, pad_id=, multiple=)` gives `(tokens, mask)`, padded to the longest.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        sequences = [list(sequence) for sequence in case["sequences"]]
+        answer = plain_form(student.collate_pad(sequences, pad_id=case["pad_id"], multiple=case["multiple"]), most=3)
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            return answer  # told by its kind
+        tokens, mask = answer
+        return {"tokens": tokens, "mask": mask}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        tokens, mask = got["tokens"].numpy(), got["mask"].numpy()
+        right_tokens, right_mask = want["tokens"].numpy(), want["mask"].numpy()
+        lengths = [len(sequence) for sequence in case["sequences"]]
+        if tokens.shape != right_tokens.shape or mask.shape != right_mask.shape:
+            raise _wrong_shape(case, tokens.shape, mask.shape, right_tokens.shape)
+        if str(mask.dtype) != "bool" or str(tokens.dtype) != "int64":
+            raise Wrong(
+                "tokens are int64, the mask is bool",
+                why=f"yours are {tokens.dtype} and {mask.dtype}",
+                next="dtype=torch.long, dtype=torch.bool",
+            )
+        if not (mask == right_mask).all():
+            row = int((mask != right_mask).any(axis=1).argmax())
+            told = "the mask is upside down" if (mask == ~right_mask).all() else "the mask does not follow the lengths"
+            raise Wrong(
+                told,
+                why=f"row {row} has {lengths[row]} tokens, and its mask is true {int(mask[row].sum())} times",
+                next="a token that happens to equal pad_id is still a token; so is an empty sequence still a row",
+            )
+        if not (tokens == right_tokens).all():
+            raise Wrong(
+                "tokens are not where they belong",
+                why="tokens come first, in their order, then pad_id up to the end of the row",
+                next="compare one row with its sequence",
+            )
+
+    def show(self, case: Any) -> str:
+        return f"pad_id={case['pad_id']}, multiple={case['multiple']}, sequences={case['sequences']}"
+
+
+def _wrong_shape(case: Any, tokens: Any, mask: Any, right: Any) -> Wrong:
+    longest = max(len(sequence) for sequence in case["sequences"])
+    if tokens == right:
+        return Wrong("tokens and mask differ in shape", why=f"{tokens} and {mask}", next="one flag for each token")
+    if not longest and len(tokens) == 2:
+        told = "a batch without any token has no columns"
+    elif len(tokens) == 2 and tokens[1] == longest:
+        told = "the width is no multiple of what was asked"
+    elif len(tokens) == 2 and tokens[1] > right[1]:
+        told = "the batch is padded further than it needs"
+    else:
+        told = "the batch has the wrong shape"
+    why = f"the longest of {right[0]} sequences has {longest} tokens, multiple is {case['multiple']}; yours is {tokens}"
+    return Wrong(told, why=why, next="round the longest length of this batch up, no further")

@@ -1,0 +1,220 @@
+"""storage_format: what a format costs under an access pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import seconds
+
+
+@exercise("storage_format")
+class StorageFormat:
+    """The cost of a storage format under an access pattern, and the format that it picks.
+
+    `student.format_cost_s(form, access, disk)` prices a format; `student.pick_format(…)` names the cheapest.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        access, disk = case["access"], case["disk"]
+        costs = [student.format_cost_s(form, access, disk) for form in case["forms"]]
+        return {"cost_s": costs, "pick": student.pick_format(case["forms"], access, disk)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        names = [form["name"] for form in case["forms"]]
+        if len(got["cost_s"]) != len(names):
+            raise Wrong("a format has one cost", why="more or fewer came back", next="return one number of seconds")
+        for form, mine, right in zip(case["forms"], got["cost_s"], want["cost_s"], strict=True):
+            if not close(mine, right, rtol=1e-6):
+                raise _wrong_cost(case, form, mine, right)
+        if got["pick"] not in names:
+            raise Wrong(
+                f"{got['pick'][:40]!r} is not one of the formats",
+                why=f"they are {', '.join(names)}",
+                next="return a name",
+            )
+        # Two formats may cost the same: either is right.
+        picked = want["cost_s"][names.index(got["pick"])]
+        if not close(picked, min(want["cost_s"]), rtol=1e-6):
+            raise Wrong(
+                f"{got['pick']} is not the cheapest format",
+                why=f"it costs {seconds(picked)}, another one {seconds(min(want['cost_s']))}",
+                next="compare what format_cost_s gives for each of them, on this disk and for this access",
+            )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The one slip that gives every cost of every case; a single cost may fit several."""
+        asked = [
+            (form, case["access"], case["disk"], mine, right)
+            for case, answer, good in zip(cases, got, want, strict=True)
+            for form, mine, right in zip(case["forms"], answer["cost_s"], good["cost_s"], strict=True)
+        ]
+        if all(close(mine, right) for *_, mine, right in asked):
+            return None
+        for (what, then), slip in _SLIPS.items():
+            if all(close(mine, slip(form, access, disk)) for form, access, disk, mine, _ in asked):
+                form, mine, right = next((f, m, r) for f, _, _, m, r in asked if not close(m, r))
+                return Wrong(what, why=_both(form, mine, right), next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        rows = [f"  {form}" for form in case["forms"]]
+        return "\n".join([f"access = {case['access']}", f"disk = {case['disk']}", "forms:", *rows])
+
+
+def _told(mine: Any, right: float, form: Any, access: Any, disk: Any) -> str:
+    """Which single omission makes the cost what it is; empty when none does."""
+    read = access["samples"] if access["order"] == "sequential" else access["reads"]
+    scattered = access["order"] == "random"
+    share = access["column_share"] if form["columnar"] else 1.0
+    exact = form["sample_bytes"] * share
+    rounded = max(exact, form["unit_bytes"]) if scattered else exact
+    jumps = read if scattered else 1
+
+    def total(*, each: float = rounded, seeks: int = jumps, opens: int = form["opens_per_sample"], fits: bool) -> float:
+        cpu_s = read * (opens * disk["open_s"] + form["parse_s"])
+        disk_s = seeks * disk["seek_s"] + read * each / disk["byte_per_s"]
+        return access["epochs"] * cpu_s + (1 if fits else access["epochs"]) * disk_s
+
+    stored = access["samples"] * form["sample_bytes"]
+    fits = stored <= disk["cache_bytes"]
+    uncached = "a data set just as large as the page cache fits into it"
+    uncached = uncached if stored == disk["cache_bytes"] else "the page cache was left out"
+    unit_always = max(exact, form["unit_bytes"])
+    omissions = {
+        uncached: total(fits=False),
+        "every epoch after the first was taken to be free": total(fits=True),
+        "the least that a random read fetches was left out": total(each=exact, fits=fits),
+        "the least that a random read fetches was paid by a sequential one": total(each=unit_always, fits=fits),
+        "the columns that are not needed were paid for": total(
+            each=max(form["sample_bytes"], form["unit_bytes"]) if scattered else form["sample_bytes"], fits=fits
+        ),
+        "columns were skipped in a format that cannot": total(
+            each=max(form["sample_bytes"] * access["column_share"], form["unit_bytes"])
+            if scattered
+            else form["sample_bytes"] * access["column_share"],
+            fits=fits,
+        ),
+        "opening files was left out": total(opens=0, fits=fits),
+        "every sample paid for a seek": total(seeks=read, fits=fits),
+        "no sample paid for a seek": total(seeks=1, fits=fits),
+    }
+    for told, value in omissions.items():
+        if close(mine, value, rtol=1e-6) and not close(value, right, rtol=1e-6):
+            return told
+    return ""
+
+
+def _both(form: Any, mine: Any, right: float) -> str:
+    digits = 4 if f"{right:.4g}" != f"{mine:.4g}" else 8
+    return f"for {form['name']}, {right:.{digits}g} s is right; yours is {mine:.{digits}g} s"
+
+
+def _wrong_cost(case: Any, form: Any, mine: Any, right: float) -> Wrong:
+    why = _both(form, mine, right)
+    told = _told(mine, right, form, case["access"], case["disk"])
+    if told:
+        return Wrong(told, why=why, next="read that row of the table again")
+    return Wrong("the cost of a format is wrong", why=why, next="add up the rows of the table, one epoch at a time")
+
+
+_Slip = Callable[[Any, Any, Any], float]
+
+
+def _reads(access: Any) -> int:
+    return int(access["samples"] if access["order"] == "sequential" else access["reads"])
+
+
+def _share(form: Any, access: Any) -> float:
+    return float(access["column_share"]) if form["columnar"] else 1.0
+
+
+def _fetched(form: Any, access: Any) -> float:
+    exact = form["sample_bytes"] * _share(form, access)
+    return max(exact, form["unit_bytes"]) if access["order"] == "random" else float(exact)
+
+
+def _in_units(form: Any, access: Any) -> float:
+    exact = form["sample_bytes"] * _share(form, access)
+    whole = -(-exact // form["unit_bytes"]) * form["unit_bytes"]
+    return float(whole if access["order"] == "random" else exact)
+
+
+def _share_of_units(form: Any, access: Any) -> float:
+    least = max(form["sample_bytes"], form["unit_bytes"]) if access["order"] == "random" else form["sample_bytes"]
+    return float(least * _share(form, access))
+
+
+def _stored(form: Any, access: Any) -> float:
+    return float(access["samples"] * form["sample_bytes"])
+
+
+def _slip(
+    *,
+    reads: Callable[[Any], int] = _reads,
+    fetched: Callable[[Any, Any], float] = _fetched,
+    cached: Callable[[Any, Any], float] = _stored,
+    opened: Callable[[Any, Any], float] = lambda form, disk: (
+        form["opens_per_sample"] * disk["open_s"] + form["parse_s"]
+    ),
+    total: Callable[[float, float, int, int], float] = lambda io_s, cpu_s, cold, all_: cold * io_s + all_ * cpu_s,
+) -> _Slip:
+    """The cost by how many samples are read, the bytes of each, what is to fit into the cache, and what adds up."""
+
+    def cost_s(form: Any, access: Any, disk: Any) -> float:
+        count, epochs = reads(access), access["epochs"]
+        seeks = count if access["order"] == "random" else 1
+        io_s = seeks * disk["seek_s"] + count * fetched(form, access) / disk["byte_per_s"]
+        cold = 1 if cached(form, access) <= disk["cache_bytes"] else epochs
+        return total(io_s, count * opened(form, disk), cold, epochs)
+
+    return cost_s
+
+
+def _one_seek_in_all(form: Any, access: Any, disk: Any) -> float:
+    right = _slip()(form, access, disk)
+    is_cold = access["order"] == "sequential" and _stored(form, access) > disk["cache_bytes"]
+    return right - (access["epochs"] - 1) * disk["seek_s"] * is_cold
+
+
+_CACHE = "the whole data set, as it is stored, has to fit: all samples, with all of their columns"
+_UNIT = "unit_bytes is the least that a random read fetches: less than that becomes a unit, more stays what it is"
+_SLIPS: dict[tuple[str, str], _Slip] = {
+    ("only the columns that are read had to fit into the page cache", _CACHE): _slip(
+        cached=lambda form, access: _stored(form, access) * _share(form, access)
+    ),
+    ("only the samples that an epoch reads had to fit into the page cache", _CACHE): _slip(
+        cached=lambda form, access: _reads(access) * form["sample_bytes"]
+    ),
+    ("only the bytes that an epoch fetches had to fit into the page cache", _CACHE): _slip(
+        cached=lambda form, access: _reads(access) * _fetched(form, access)
+    ),
+    (
+        "opening and parsing were paid once where the data set is cached",
+        "the page cache spares the disk alone: every epoch opens and parses again",
+    ): _slip(total=lambda io_s, cpu_s, cold, all_: cold * (io_s + cpu_s)),
+    (
+        "a sequential read paid for one seek in all",
+        "every epoch that reads from the disk begins with a seek",
+    ): _one_seek_in_all,
+    ("the share of columns was taken after rounding up to a unit, so that less than a unit was fetched", _UNIT): _slip(
+        fetched=_share_of_units
+    ),
+    ("reads were rounded up to whole units", _UNIT): _slip(fetched=_in_units),
+    (
+        "disk and processor were taken to work at the same time",
+        "here one waits for the other: their times add up",
+    ): _slip(total=lambda io_s, cpu_s, cold, all_: max(cold * io_s, all_ * cpu_s)),
+    (
+        "a sample that opens no file of its own was not parsed, or only as often as files are opened",
+        "each sample that is read is parsed once, however many files are opened for it",
+    ): _slip(opened=lambda form, disk: form["opens_per_sample"] * (disk["open_s"] + form["parse_s"])),
+    ("a sequential epoch read `reads` samples", "a sequential epoch reads all `samples`; `reads` is for random ones"): (
+        _slip(reads=lambda access: access["reads"])
+    ),
+    ("a random epoch read all samples", "a random epoch reads `reads` of them; a sequential one reads all `samples`"): (
+        _slip(reads=lambda access: access["samples"])
+    ),
+}
