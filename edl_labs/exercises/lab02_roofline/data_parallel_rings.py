@@ -1,4 +1,4 @@
-"""network_roofline and scaling_plan: data parallelism on a ring."""
+"""network_roofline: data parallelism on a ring, whose gradients are sent in buckets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import Former, close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
+from edl_labs.exercises.lab02_roofline.answer_forms import say
 from edl_labs.units import counted
 
 HIDERS = ("weight gradient", "backward")
-SCALINGS = ("strong", "weak", "none")
 FORMER = {"step_s": Former("overlap", "buckets")}  # until the first release step_s was told whether all overlaps
 
 
@@ -66,6 +65,8 @@ def _intensity_mistake(case: Any, got: float, want: float) -> Wrong:
     nodes, ratio = case["nodes"], got / want
     behind = case["behind"]
     known = [
+        (1.5, behind == "backward", "the forward pass was counted too", "before it ends there is nothing to send"),
+        (3.0, behind != "backward", "forward and backward pass were counted", "one product has nothing after it"),
         (0.5, behind == "backward", "half of the FLOPs that can hide it were counted", "two products for each weight"),
         (2.0, behind != "backward", "the FLOPs were counted twice, or half of the traffic", "one product; two rounds"),
         (2.0, True, "only half of the ring's traffic was counted", "sums go round, and then the results"),
@@ -105,6 +106,9 @@ def _step_mistake(case: Any, name: str, got: float, want: Any) -> Wrong:
     )
 
 
+_COMPUTED_FIRST = "a bucket is sent once all of it is computed; one bucket is, when the backward pass ends"
+_GOES_ON = "while a bucket travels, the node goes on with the next one's gradients"
+_LEFT_OVER = "only the last bucket was left over when the backward pass ended"
 _TO_ITSELF = "a node sent its own part to itself"
 
 
@@ -119,8 +123,8 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
     # What one product more or less takes is seen whole where the backward pass is the longer, else in one bucket of it.
     shares = (forward_s, forward_s / (1 if one else case["buckets"]))
     return [
-        (hidden_s, one, "the network was hidden although nothing overlaps", "one bucket: when does sending begin?"),
-        (want["added_s"], not one, "with buckets, times were added", "what goes on while the first bucket travels?"),
+        (hidden_s, one, "the network was hidden although nothing overlaps", _COMPUTED_FIRST),
+        (want["added_s"], not one, "with buckets, times were added", _GOES_ON),
         (hidden_s, send_s > backward_s, first, "draw a link that is slower than the arithmetic"),
         (hidden_s, True, last, "draw a link that is faster than the arithmetic"),
         (max(3 * forward_s, send_s), True, "gradients were sent before the backward pass began", "what exists then?"),
@@ -149,60 +153,11 @@ def _known_steps(case: Any, name: str, got: float, want: Any) -> list[tuple[floa
             "each bucket sent all of the gradients",
             "how much of them is in a bucket?",
         ),
+        (
+            3 * forward_s + send_s / case["buckets"],
+            not one and send_s > backward_s,
+            _LEFT_OVER,
+            "a link that needs longer than the backward pass has more than one bucket left",
+        ),
         (3 * forward_s, True, "the network was left out", "how long does one node send?"),
     ]
-
-
-@exercise("scaling_plan", uses=("network_roofline",))
-class ScalingPlan:
-    """Strong or weak scaling, and on how many nodes.
-
-    `student.plan(job, cluster)` gives `(scaling, nodes)`.
-    """
-
-    former: ClassVar[Mapping[str, Former]] = FORMER
-
-    def probe(self, student: Any, case: Any) -> Any:
-        return student.plan(dict(case["job"]), dict(case["cluster"]))
-
-    def compare(self, case: Any, got: Any, want: Any) -> None:
-        pair(got, "scaling, nodes")
-        if got[0] not in SCALINGS:
-            why = f"they are {', '.join(SCALINGS)}"
-            raise Wrong(f"{got[0][:20]!r} is not one of the three answers", why=why, next="return one of them")
-        if got[0] != want[0]:
-            raise _scaling_mistake(got, want)
-        if type(got[1]) is not int or got[1] != want[1]:
-            raise _nodes_mistake(case, got, want)
-
-
-def _scaling_mistake(answer: Any, right: Any) -> Wrong:
-    (got, nodes), (want, most) = answer, right
-    if want == "none":
-        what, why = "a second node is not worth it here", "with two nodes the efficiency is already too low"
-    elif got == "none":
-        what, why = "more than one node is of use here", f"{want} scaling with two nodes is efficient enough"
-    elif got == "weak":
-        what, why = "weak scaling does not reach further here", "look at largest_batch, and at the efficiency"
-    elif nodes == most:
-        what, why = "strong scaling does not reach further here", "both reach equally far: then the answer is weak"
-    else:
-        what, why = "strong scaling does not reach further here", "with P nodes, a node has a P-th of the batch left"
-    return Wrong(what, why=why, next="find the most nodes for each kind of scaling, then compare")
-
-
-def _nodes_mistake(case: Any, got: Any, want: Any) -> Wrong:
-    how, nodes = got
-    job = case["job"]
-    if type(nodes) is not int or not 1 <= nodes <= case["cluster"]["nodes"]:
-        what, why = (
-            "there are not that many nodes",
-            f"{say(nodes)} came back; the cluster has {case['cluster']['nodes']}",
-        )
-    elif how == "weak" and nodes * job["batch"] > job["largest_batch"]:
-        what, why = "the batch has outgrown its limit", "P is not allowed when batch × P exceeds largest_batch"
-    elif nodes > want[1]:
-        what, why = "the efficiency is too low with that many nodes", f"at least {job['least_efficiency']} is asked for"
-    else:
-        what, why = "more nodes are efficient enough", f"{nodes} came back"
-    return Wrong(what, why=why, next="efficiency: throughput of one node among many, over its throughput alone")

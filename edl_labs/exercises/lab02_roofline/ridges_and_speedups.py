@@ -123,6 +123,8 @@ class MinibatchCrossover:
             factor = got["width"] / want["width"]
             known = {4 / case["itemsize"]: "4 bytes an element were assumed", 0.5: "half of the width came back"}
             what = next((text for ratio, text in known.items() if close(factor, ratio)), "the width limit is wrong")
+            if close(got["width"], want["width"] - 1):
+                what = "one less than the width limit came back: at the limit itself no batch reaches the ridge either"
             why = f"with {case['itemsize']} bytes an element and a ridge of {case['ridge']}"
             raise Wrong(what, why=why, next="let the batch grow for ever: which intensity does a square layer tend to?")
 
@@ -132,6 +134,8 @@ class MinibatchCrossover:
         batches = [(case, answer["batch"], right["batch"]) for case, answer, right in answers]
         if all(_same(batch, right) for _, batch, right in batches):
             return None  # the width is wrong, whose sentence is its own
+        if (square := _square_layer(batches)) is not None:
+            return square
         if {case["itemsize"] for case in cases} == {4} or not all(_for_four_bytes(*one) for one in batches):
             return None
         return Wrong(
@@ -139,6 +143,25 @@ class MinibatchCrossover:
             why="right where an element has 4 bytes; elsewhere the answer for 4 bytes came back",
             next="use itemsize",
         )
+
+
+def _square_layer(batches: list[tuple[Any, float, float]]) -> Wrong | None:
+    """Right for square layers, and elsewhere the batch of the square layer with one of the two sides."""
+    wrong = [(case, got) for case, got, want in batches if not _same(got, want)]
+    for kept, forgotten in (("inputs", "outputs"), ("outputs", "inputs")):
+        square = [
+            (case, got, close(_reached({**case, forgotten: case[kept]}, got), case["ridge"])) for case, got in wrong
+        ]
+        if (
+            len(wrong) > 1
+            and all(fits or math.isinf(got) or got < 0 for _, got, fits in square)
+            and any(fits and case["inputs"] != case["outputs"] for case, _, fits in square)
+        ):
+            why = (
+                f"right where both sides are equal; elsewhere the batch of a layer with {kept} on both sides came back"
+            )
+            return Wrong("a square layer was taken", why=why, next=f"{forgotten} has to be in the formula too")
+    return None
 
 
 def _for_four_bytes(case: Any, got: float, want: float) -> bool:

@@ -1,6 +1,5 @@
 # exercise: scaling_plan
-# told: the efficiency is too low with that many nodes
-# like: all_the_nodes.py
+# told: a step of many nodes is too short in this plan, with both kinds of scaling
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821

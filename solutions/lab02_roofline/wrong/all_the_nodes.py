@@ -1,5 +1,5 @@
 # exercise: scaling_plan
-# told: the efficiency is too low with that many nodes
+# told: the speed-up of strong scaling was not divided by the nodes, or every speed-up passed
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821

@@ -1,6 +1,5 @@
 # exercise: scaling_plan
-# told: more nodes are efficient enough
-# like: no_sending_hides.py
+# told: a batch of exactly largest_batch is allowed
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821

@@ -1,5 +1,5 @@
 # exercise: scaling_plan
-# told: more nodes are efficient enough
+# told: sending costs too much in this plan, with both kinds of scaling
 
 
 def plan(job, cluster, *, rightly=plan):  # noqa: F821
