@@ -40,7 +40,7 @@ class ScalingPlan:
         """What all wrong plans have in common, where that tells the mistake."""
         plans = [_Plan.of(*one) for one in zip(cases, got, want, strict=True)]
         wrong = [plan for plan in plans if (plan.how, plan.nodes) != plan.right]
-        if any(plan.how not in SCALINGS or type(plan.nodes) is not int for plan in plans) or not wrong:
+        if not wrong or not all(plan.is_possible for plan in plans):
             return None
         for test, what, why, then in _COMMON:
             if test(plans, wrong):
@@ -64,6 +64,11 @@ class _Plan:
         how, nodes = got if isinstance(got, list) and len(got) == 2 else (None, None)
         growth = job["largest_batch"] / job["batch"]
         return cls(how, nodes, (want[0], want[1]), case["cluster"]["nodes"], growth)
+
+    @property
+    def is_possible(self) -> bool:
+        """One of the answers, on nodes that the cluster has."""
+        return self.how in SCALINGS and type(self.nodes) is int and 1 <= self.nodes <= self.most
 
     @property
     def is_of(self) -> str:
@@ -195,7 +200,7 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _is_long_everywhere,
         "a step of many nodes is too short in this plan, with both kinds of scaling",
         "too many nodes came back wherever the plan is wrong",
-        "step_s divides the batch by the nodes itself, and not all sending is hidden: hand it the whole batch and buckets",
+        "step_s divides the batch by the nodes itself, and not all sending is hidden: give it batch and buckets",
     ),
 )
 
