@@ -29,6 +29,9 @@ class FusedOrNot:
             return
         if close(got[0], want[1]) and close(got[1], want[0]):
             raise Wrong("the two answers are swapped", why="unfused comes first", next="return unfused, fused")
+        common = _common_mistake(case, got, want)
+        if common is not None:
+            raise common
         raise _unfused_mistake(case, got[0]) if not same[0] else _fused_mistake(case, got[1])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
@@ -49,6 +52,27 @@ class FusedOrNot:
         steps = [f"  {s['op']}: {', '.join(s['reads'])} -> {s['writes']}  ({s['flop']} FLOP)" for s in case["chain"]]
         sizes = ", ".join(f"{name} {nbytes}" for name, nbytes in case["size_bytes"].items())
         return "\n".join([*steps, f"bytes: {sizes}", f"keep: {', '.join(case['keep'])}"])
+
+
+def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:
+    """What can be said of either of the two intensities."""
+    for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
+        if close(value * right, 1.0, rtol=1e-6) and not close(right, 1.0):
+            then = "an intensity has the unit FLOP/B"
+            return Wrong("that is bytes per FLOP", why=f"{which}, {say(value)} came back", next=then)
+    chain, size = case["chain"], case["size_bytes"]
+    last = chain[-1]["flop"] / sum(step["flop"] for step in chain)
+    for which, value, right in zip(("unfused", "fused"), got, want, strict=True):
+        if last != 1 and close(value, right * last, rtol=1e-6):
+            why, then = f"the operations of all {len(chain)} steps are done", "all FLOPs of the chain"
+            return Wrong(f"{which}, the last step's operations alone were counted", why=why, next=then)
+    each = [s["flop"] / sum(size[n] for n in {*s["reads"], s["writes"]}) for s in chain]
+    if not close(got[0], want[0], rtol=1e-6) and close(got[0], sum(each) / len(each), rtol=1e-6):
+        why = "a short step would weigh as much as a long one"
+        return Wrong(
+            "the steps' intensities were averaged", why=why, next="first add the FLOPs, and the bytes; then divide"
+        )
+    return None
 
 
 def _moved(case: Any, got: float) -> float:

@@ -27,6 +27,28 @@ class Diagnose:
         if got != want:
             raise Wrong(f"this layer is not limited by {got}", why=_IF[got], next=_NEXT[got])
 
+    def raised(self, case: Any, kind: str) -> Wrong | None:
+        """A field that other kinds of layers have."""
+        if kind != "KeyError":
+            return None
+        layer = case["layer"]
+        return Wrong(
+            f"a field was looked up that a {layer['kind']} does not have",
+            why=f"it has {', '.join(layer)}",
+            next="count the blocks of each kind of layer from the fields that it has",
+        )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Math and memory changed places everywhere, and nothing else is wrong."""
+        other = {"math": "memory", "memory": "math", "latency": "latency"}
+        if not all(answer == other[right] for answer, right in zip(got, want, strict=True)):
+            return None
+        return Wrong(
+            "the comparison with the ridge is the wrong way round",
+            why="latency is right everywhere; math and memory have changed places everywhere",
+            next="above the ridge there are more FLOPs for each byte than the machine can do: math is the limit",
+        )
+
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
         return beyond_chance(fractions, answers=len(LIMITERS))

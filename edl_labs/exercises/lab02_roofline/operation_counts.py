@@ -36,6 +36,16 @@ class Intensity:
         if not close(got[1], want[1], rtol=1e-9):
             raise _byte_mistake(case, got[1], total=want[1] / case["itemsize"])
 
+    def raised(self, case: Any, kind: str) -> Wrong | None:
+        """A key that only some operations have."""
+        if kind != "KeyError" or "weight_itemsize" in case:
+            return None
+        return Wrong(
+            f"a key was looked up that this {case['kind']} does not have",
+            why=f"it has {', '.join(case)}; weight_itemsize stands only where weights have bytes of their own",
+            next="where it is missing, weights have itemsize bytes as well: op.get(name, other)",
+        )
+
     def show(self, case: Any) -> str:
         return f"{case['kind']}: " + ", ".join(f"{name} {value}" for name, value in case.items() if name != "kind")
 
@@ -102,6 +112,7 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
     one_more = (1 + 1 / places) ** 2 if "size" in case and left_over(case) else 1.0
     known = [
         (0.5, kind in _CONTRACTIONS, "a multiply-add was counted as one operation", "a·b + c: how many operations?"),
+        *_other_windows(case, places),
         (1 / case.get("batch", 1), True, "the batch was left out", "every example of the batch is computed"),
         (grown, True, "a window was put on every input pixel", "how many windows fit, with this stride and padding?"),
         (one_more, True, "a window was put where there is no room for it", "round down: what fits along a side?"),
@@ -127,11 +138,30 @@ def _flop_mistake(case: Any, ratio: float, *, total: float) -> Wrong:
     )
 
 
+def _other_windows(case: Any, places: float) -> list[tuple[float, bool, str, str]]:
+    """What the FLOPs differ by where another border was put around the image."""
+    if not case.get("padding"):
+        return []
+    fits = [(case["size"] + border - case["kernel"]) // case["stride"] + 1 for border in (0, case["padding"])]
+    none, one = ((count / places) ** 2 for count in fits)
+    return [
+        (none, True, "the windows were counted without the padding", "padding is put around the image"),
+        (
+            one,
+            True,
+            "the padding was added on one side alone",
+            "it stands on both sides: left and right, above and below",
+        ),
+    ]
+
+
 _ELEMENTS = "elements were counted, not bytes"
 _WIDE = "weights were given the bytes of other elements"
 _ALL_NARROW = "every element was given the bytes of weights"
 _FOUR = "every element was given 4 bytes"
 _PADDING = "the padding was counted as input"
+_AN_EXAMPLE = "the weights were read again for each example"
+_AN_ELEMENT = "a weight and a bias were counted for each element"
 _WINDOWS = "the input was read once for every place of the window"
 
 
@@ -145,6 +175,10 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     of_weights = f"they have {case.get('weight_itemsize', size)} bytes here, other elements {size}"
     narrow = case.get("weight_itemsize", size)
     weights_alone = narrow != size and close(got, elements * narrow, rtol=1e-9)
+    weights = parts.get("weights", 0.0)
+    again = weights * (case.get("batch", 1) - 1)
+    an_example = bool(again) and close(got, (total + again) * size, rtol=1e-9)
+    an_element = "features" in case and close(got, (total - weights + 2 * parts["input"]) * size, rtol=1e-9)
     known = [
         (close(got, elements, rtol=1e-9), _ELEMENTS, f"an element has {size} bytes here", "use itemsize"),
         (weights_alone, _ALL_NARROW, of_weights, "which tensor is the weights?"),
@@ -152,6 +186,8 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
         (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
         (bool(forgotten), left_out, "all that is read and all that is written moves", "list each operand of the table"),
         (padded, _PADDING, "it is not in memory, so nobody reads it", "the input is size × size, without its border"),
+        (an_example, _AN_EXAMPLE, "a matrix product has all examples at once", "each operand moves once"),
+        (an_element, _AN_ELEMENT, "one of each belongs to a feature, whatever the number of rows", "2 × features"),
         (windows, _WINDOWS, "what one has brought into the caches, the next can use", "count each operand once"),
     ]
     found = [told for applies, *told in known if applies]

@@ -18,6 +18,17 @@ class RidgeAndBound:
     `student.ridge_point(machine, dtype, level)` and `student.lower_bound(machine, work)`.
     """
 
+    def raised(self, case: Any, kind: str) -> Wrong | None:
+        """A level or dtype of another machine."""
+        if kind != "KeyError":
+            return None
+        levels, dtypes = (", ".join(case["machine"][name]) for name in ("bandwidth_byte_per_s", "peak_flop_per_s"))
+        return Wrong(
+            "a level or a dtype was looked up that this machine does not have",
+            why=f"its levels are {levels}, its dtypes {dtypes}",
+            next="take dtype and level from the arguments, and go through all levels that moved_bytes names",
+        )
+
     def probe(self, student: Any, case: Any) -> Any:
         machine = {name: dict(rates) for name, rates in case["machine"].items()}
         work = {**case["work"], "moved_bytes": dict(case["work"]["moved_bytes"])}
@@ -222,6 +233,17 @@ class Amdahl:
 
     `student.speedup(classes, faster)` gives the speed-up of the whole.
     """
+
+    def raised(self, case: Any, kind: str) -> Wrong | None:
+        """A class that does not become faster."""
+        if kind != "KeyError" or case["classes"].keys() == case["faster"].keys():
+            return None
+        unchanged = [name for name in case["classes"] if name not in case["faster"]]
+        return Wrong(
+            "a factor was looked up for a class that has none",
+            why=f"faster has no {', '.join(map(repr, unchanged[:2]))}",
+            next="a class without a factor stays as it is: its time is the old one",
+        )
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.speedup({name: dict(row) for name, row in case["classes"].items()}, dict(case["faster"]))

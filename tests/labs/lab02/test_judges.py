@@ -47,7 +47,7 @@ def test_a_function_that_spoils_its_argument_spoils_nothing_else(judged, solutio
     ("kinds", "change", "told"),
     [
         (("conv",), lambda op: {**op, "stride": 1}, "a window was put on every input pixel"),
-        (("conv",), lambda op: {**op, "padding": 0}, "the FLOPs of a conv are wrong"),
+        (("conv",), lambda op: {**op, "padding": 0}, "the windows were counted without the padding"),
         (("linear", "conv"), lambda op: {**op, "batch": 1}, "the batch was left out"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_division_by_zero_at_exactly_the_limit_is_shown(judged):
         (lambda unfused, fused: (unfused, 2 * fused), "the fused intensity is wrong"),
         (lambda unfused, fused: (-unfused, fused), "the unfused intensity is not a positive number"),
         (lambda unfused, fused: (unfused, math.nan), "the fused intensity is not a positive number"),
-        (lambda unfused, fused: (1 / unfused, 1 / fused), "the unfused intensity is wrong"),
+        (lambda unfused, fused: (1 / unfused, 1 / fused), "that is bytes per FLOP"),
     ],
 )
 def test_wrong_intensities_are_told_what_they_are(judged, solution, change, told):
