@@ -79,7 +79,7 @@ def _holes(case: Any, *, own: bool = False) -> list[int]:
     """The free blocks; with `own` those of the request's pool and stream alone."""
     mine = (_pool(case), case["stream"])
     kept = [one for one in case["segments"] if not own or (one["pool"], one["stream"]) == mine]
-    return [block["bytes"] for one in kept for block in one["blocks"] if not block["in_use"]]
+    return [b["bytes"] for one in kept for b in one["blocks"] if not b["in_use"]]
 
 
 def _pool(case: Any) -> str:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.plan_symptoms import (
+    TRIED,
+    issue_mistake,
+    plan_habit,
+    plan_of,
+    raise_mistake,
+)
 from edl_labs.units import byte_count, byte_rate, seconds
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.memory import Tape, TapeLayer, TapeReplay, VirtualTape, replay_tape
@@ -22,19 +30,59 @@ class OffloadOrRecompute:
     `do_step(step, budget_bytes)` does the whole step on a VirtualTape. The evidence is the program.
     """
 
-    form: ClassVar[Any] = {"program": ""}
+    form: ClassVar[Any] = {"program": "", "issued": "", "raised": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
-        step = VirtualTape(_tape_of(case))
-        student.do_step(step, case["budget_bytes"])
-        return {"program": json.dumps(step.program, separators=(",", ":"))}
+        step, raised = VirtualTape(_tape_of(case)), ""
+        issued = _issued(student, case)
+        try:
+            student.do_step(step, case["budget_bytes"])
+        except Exception as error:
+            raised = type(error).__name__
+            if raise_mistake(step.program) is None and issue_mistake(issued) is None:
+                raise
+        return {
+            "program": json.dumps(step.program, separators=(",", ":")),
+            "issued": json.dumps(issued, separators=(",", ":")),
+            "raised": raised,
+        }
 
     def public(self, case: Any, want: Any) -> Any:
         """The time that the best plan takes: its program would be the answer."""
         return {"makespan_s": _replayed(case, want["program"]).makespan_s}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        try:
+            self._judge(case, got, want)
+        except Wrong as wrong:
+            raise issue_mistake(_read(got["issued"])) or wrong from None
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What the plans of all cases have in common, where `issue` does what they say."""
+        if any(one["raised"] or issue_mistake(_read(one["issued"])) for one in got):
+            return None
+        runs = [_replayed(case, one["program"]) for case, one in zip(cases, got, strict=True)]
+        if any(run.missing for run in runs):
+            return None
+        plans = [plan_of(run.program, len(case["layers"])) for case, run in zip(cases, runs, strict=True)]
+        right = [self._is_right(*one) for one in zip(cases, got, want, strict=True)]
+        return plan_habit(cases, plans, [run.peak_bytes for run in runs], right)
+
+    def _is_right(self, case: Any, got: Any, want: Any) -> bool:
+        try:
+            self._judge(case, got, want)
+        except Wrong:
+            return False
+        return True
+
+    def _judge(self, case: Any, got: Any, want: Any) -> None:
         run = _replayed(case, got["program"])
+        if got["raised"]:
+            known = raise_mistake(list(run.program))
+            raise known or Wrong("your code raised an exception", why=got["raised"], next="run it on the inputs shown")
+        if not run.program:
+            why = "do_step came back, and no operation was issued on the step"
+            raise Wrong("the step is not done", why=why, next="to find a plan is half of it: now issue it on `step`")
         if run.missing:
             why = f"{', '.join(run.missing[:3])} never ran"
             raise Wrong("the step is not whole", why=why, next="every layer runs forward once and backward once")
@@ -63,6 +111,24 @@ def _tape_of(case: Any) -> Tape:
     return Tape(tuple(TapeLayer(**layer) for layer in case["layers"]), copy_byte_per_s=case["copy_byte_per_s"])
 
 
+def _issued(student: Any, case: Any) -> list[Any]:
+    """What `issue` does by the plans TRIED, as far as it comes."""
+    programs = []
+    for plan in TRIED:
+        step = VirtualTape(_tape_of(case))
+        with suppress(Exception):
+            student.issue(step, list(plan))
+        programs.append(step.program)
+    return programs
+
+
+def _read(text: str) -> list[Any]:
+    with suppress(ValueError, RecursionError):
+        found = json.loads(text)
+        return found if isinstance(found, list) else []
+    return []
+
+
 def _replayed(case: Any, text: Any) -> TapeReplay:
     try:
         return replay_tape(json.loads(text), _tape_of(case), max_operations=_MAX_OPERATIONS)
@@ -77,7 +143,9 @@ def _replayed(case: Any, text: Any) -> TapeReplay:
 
 def _peak_symptom(run: TapeReplay, why: str) -> Wrong:
     if run.counts.get("offload"):
-        then = "a copy frees its memory when it is over, and takes it again when it starts back"
+        then = (
+            "a copy frees its memory when it is over: replay() of a plan says what it holds, a sum of layers does not"
+        )
         return Wrong("copies that are not over yet still hold their memory", why=why, next=then)
     if not run.counts.get("recompute"):
         return Wrong(
@@ -104,7 +172,8 @@ def _time_symptom(case: Any, run: TapeReplay, best_s: float) -> Wrong:
         why += f"; passes wait {seconds(run.waited_s)} for copies, and nothing is run again"
         then = "for each layer: its bytes over the copy rate against its forward pass"
         return Wrong("copies take longer than running again would", why=why, next=then)
-    return Wrong("another plan takes less time", why=why, next="try them all: five layers have few")
+    then = "of all plans that fit, the one of the least time, not the first: five layers have 243"
+    return Wrong("another plan that fits takes less time", why=why, next=then)
 
 
 def _is_fetched_late(run: TapeReplay) -> bool:

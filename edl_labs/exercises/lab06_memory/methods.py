@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, ClassVar
 
 from edl_labs.checks import beyond_chance, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab06_memory.method_symptoms import FREE, both_hidden, cost_mistake, sign_habit
 from edl_labs.units import byte_count, seconds
 
 METHODS = ("split", "accumulate", "checkpoint", "checkpoint and grow", "offload", "empty_cache")
 SIGNS = ("+", "0", "-")
-# Of the drawn jobs, five of nineteen have the same pair of signs.
+# Of the drawn jobs, six of twenty-three have the same pair of signs.
 _COMMONEST = 0.27
 
 
@@ -21,14 +24,44 @@ class MethodTable:
     `effect(method, job)` gives (speed, memory).
     """
 
+    form: ClassVar[Any] = {"signs": ["", ""], "costs": ""}
+
     def probe(self, student: Any, case: Any) -> Any:
-        return list(student.effect(case["method"], dict(case["job"])))
+        signs = list(student.effect(case["method"], dict(case["job"])))
+        return {"signs": signs, "costs": json.dumps(_costs(student, case["job"]))}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The signs: what `cost` gives is looked at only to say what is wrong."""
+        return answer_text(got["signs"])
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What all answers have in common, where the costs behind them show nothing."""
+        answers = [
+            (case, tuple(one["signs"]), tuple(right["signs"]))
+            for case, one, right in zip(cases, got, want, strict=True)
+        ]
+        found = [cost_mistake(case["job"], *_read(*both)) for case, *both in zip(cases, got, want, strict=True)]
+        costs = {one.what: one for one in found if one is not None}
+        if len(costs) > 1:
+            costs.pop(FREE, None)  # it fits wherever both copies together are shorter than both passes
+        slow = any(case["method"] == "offload" and one == right and one[0] == "-" for case, one, right in answers)
+        if [*costs] == [FREE] and slow:  # so copies are counted after all, where they are long enough
+            return both_hidden()
+        if costs:
+            return next(iter(costs.values())) if len(costs) == 1 else None
+        return sign_habit(answers)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        try:
+            self._judge(case, got["signs"], want["signs"])
+        except Wrong as wrong:
+            raise cost_mistake(case["job"], *_read(got, want)) or wrong from None
+
+    def _judge(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2 or any(one not in SIGNS for one in got):
             raise Wrong("two signs are wanted", why="each of +, 0 and -", next="return the speed's, then the memory's")
         if got[1] != want[1]:
-            what, why, then = _MEMORY[case["method"]]
+            what, why, then = _MEMORY_SAID.get((case["method"], want[1], got[1]), _MEMORY[case["method"]])
             raise Wrong(what, why=f"{why}; {got[1]} came back", next=then)
         if got[0] != want[0]:
             what, why, then = _SPEED[case["method"], want[0]]
@@ -54,6 +87,40 @@ class MethodTable:
         )
 
 
+def _read(got: Any, want: Any) -> tuple[Any, Any]:
+    try:
+        return json.loads(got["costs"]), json.loads(want["costs"])
+    except (ValueError, RecursionError):
+        return [], []
+
+
+def _costs(student: Any, job: Any) -> list[Any]:
+    """What the student's own `cost`, which nobody asks for, says of four steps; nothing where it is another one."""
+    batch, parts, kept = job["batch"], job["parts"], job["kept_share"]
+    try:
+        steps = [
+            student.cost(dict(job), batch),
+            student.cost(dict(job), batch, parts=parts),
+            student.cost(dict(job), batch, kept=kept, runs=2),
+            student.cost(dict(job), batch, kept=kept, offloaded=1 - kept),
+        ]
+        return [[float(time_s), float(held)] for time_s, held in steps]
+    except Exception:
+        return []
+
+
+_MEMORY_SAID = {
+    ("accumulate", "0", "+"): (
+        "accumulation was taken for splitting the batch",
+        "its micro-batches have `batch` examples each, and a step has `parts` times as many",
+        "which of both makes a larger batch of the same micro-batches?",
+    ),
+    ("checkpoint and grow", "0", "-"): (
+        "the grown batch does not fit: the fixed bytes are there too",
+        "it may grow until everything together fills the memory, as it was filled before",
+        "what is left of the memory for examples?",
+    ),
+}
 _MEMORY = {
     "split": (
         "the activations of one micro-batch at a time were not counted",

@@ -187,7 +187,8 @@ def _judge_runs(case: Any, runs: list[Any], want: list[Any]) -> None:
         why = f"the first run computed in {runs[0][0]}, the second in {runs[1][0]}"
         then = "the backward pass lies outside the autocast block: note what held in the forward pass, and set it again"
         if "float16" in runs[1][0]:
-            then = "autocast was on again, with its usual dtype: note which dtype the first run had"
+            then = "note which dtype autocast had in the first run, and hand it on"
+            raise Wrong("autocast is on again, with another dtype", why=why, next=then)
         raise Wrong("the second run computes in another dtype than the first", why=why, next=then)
     if runs[1][2] != want[1][2]:
         why = "the offset needs no gradient in the first run, and one is worked out in the second"

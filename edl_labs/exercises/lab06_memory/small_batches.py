@@ -32,11 +32,33 @@ class SameOrNot:
         if got == "update":
             why = "all that is done to gradients and to the step is done once a window, as with one large batch"
             raise Wrong("nothing here changes the update itself", why=why, next="what is done to each micro-batch?")
+        if want == "statistics" and got == "noise only" and _has(case, "dropout"):
+            why = "a layer normalises with other means here, and a dropout beside it hid that"
+            then = "the first word of the table that applies to any layer, not the word of the first layer"
+            raise Wrong("a dropout hid a batch norm", why=why, next=then)
         if want == "statistics":
             raise _overlooked_norm(case)
         if got == "statistics":
             raise _harmless_norm(case)
-        raise _mask_symptom(want)
+        raise _mask_symptom(case, want)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """A habit that all answers show, where one case alone fits several."""
+        both = list(zip(cases, got, want, strict=True))
+        wrong = [(case, said, right) for case, said, right in both if said != right]
+        for is_so, what, why, then in _TAKEN_FOR_UPDATES:
+            if all((said == "update") == (right == "update" or is_so(case)) for case, said, right in both):
+                return Wrong(what, why=why, next=then)
+        hidden = {right for case, said, right in wrong if said == "noise only" and _has(case, "dropout")}
+        if hidden == {"update", "statistics"} and all(said != "no" for _, said, _ in wrong):
+            why = "where several words apply, the answer is the one that stands lower in the table"
+            return Wrong("the words are asked in another order", why=why, next="the table's first word that applies")
+        unkept = [case for case, _, right in wrong if right == "statistics" and _is_unkept(case)]
+        if len(unkept) == len(wrong) and any(layer["training"] for case in unkept for layer in case["layers"]):
+            why = "without running statistics, in training too, it has only the batch in front of it to measure"
+            then = "running statistics are kept for later: in training, nothing is normalised with them"
+            return Wrong("a batch norm that keeps nothing was taken for one that measures nothing", why=why, next=then)
+        return None
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -67,6 +89,36 @@ def _update_symptom(case: Any) -> Wrong:
     return Wrong("the update is another one", why=why, next="go through clip, scaler and scheduler")
 
 
+def _has(case: Any, kind: str) -> bool:
+    return any(layer["kind"] == kind for layer in case["layers"])
+
+
+def _is_unkept(case: Any) -> bool:
+    return any(layer.get("running_statistics") is False for layer in case["layers"])
+
+
+_TAKEN_FOR_UPDATES = (
+    (
+        lambda case: case["optimizer"] == "adam",
+        "Adam was taken for another update",
+        "every job with Adam is called one; it divides by roots of squares, of the window's gradient in both cases",
+        "what does the optimizer see, and how often?",
+    ),
+    (
+        lambda case: case["clip"] == "window",
+        "clipping once a window was taken for another update",
+        "the window's gradient is that of the large batch, and so is its norm",
+        "what is clipped, and how often?",
+    ),
+    (
+        lambda case: any(case[name] != "window" for name in _ONCE),
+        "what is never done was taken for another update",
+        "an empty text says that it is done neither with one large batch nor with micro-batches",
+        "look for what is done once a micro-batch",
+    ),
+)
+
+
 def _overlooked_norm(case: Any) -> Wrong:
     norms = [layer for layer in case["layers"] if layer["kind"].endswith("batch_norm")]
     if all(layer["kind"] == "sync_batch_norm" or not layer["training"] for layer in norms):
@@ -87,10 +139,12 @@ def _harmless_norm(case: Any) -> Wrong:
     return Wrong("a norm over single examples was taken for one over the batch", why=why, next="over what is its mean?")
 
 
-def _mask_symptom(want: str) -> Wrong:
+def _mask_symptom(case: Any, want: str) -> Wrong:
     if want == "noise only":
         why = "the same number of elements is dropped, and each pass draws its own mask"
         then = "the gradient is right on average, and differs from step to step"
         return Wrong("dropout draws other masks", why=why, next=then)
-    why = "in eval mode, or with p = 0, nothing is dropped"
-    return Wrong("dropout that does nothing was taken for noise", why=why, next="read its mode and its p")
+    if any(layer["kind"] == "dropout" and layer["training"] for layer in case["layers"]):
+        return Wrong("a dropout of nothing was taken for noise", why="with p = 0 nothing is dropped", next="read its p")
+    why = "in eval mode it hands on what it gets, whatever its p is"
+    return Wrong("a dropout in eval mode was taken for noise", why=why, next="read its mode")

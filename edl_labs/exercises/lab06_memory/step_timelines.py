@@ -122,6 +122,11 @@ def _live_symptom(case: Any, place: int, said: Any, want: list[int]) -> Wrong:
         return _forward_symptom(layers, place, off, why)
     if place < 2 * count:
         return _backward_symptom(case, 2 * count - 1 - place, off, why)
+    if place == 2 * count and case["first"] and state and off == -state:
+        then = "the optimizer makes it when it first steps, and it stays"
+        return Wrong("the first step makes no optimizer state", why=why, next=then)
+    if place == 2 * count and off == -parameters:
+        return Wrong("the step lets go of the gradients", why=why, next="they are there until zero_grad has run")
     if place == 2 * count:
         then = "what does the optimizer make in its first step, and what has been let go by now?"
         return Wrong("what is there after the step is wrong", why=why, next=then)

@@ -1,5 +1,5 @@
 # exercise: offload_or_recompute
-# told: the copy engines stand idle while layers run again
+# told: single layers are never copied out
 def do_step(step, budget_bytes):
     """The best step that never copies."""
     found = []

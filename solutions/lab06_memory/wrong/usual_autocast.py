@@ -1,5 +1,5 @@
 # exercise: own_checkpoint
-# told: the second run computes in another dtype than the first
+# told: autocast is on again, with another dtype
 
 
 class Checkpoint(torch.autograd.Function):

@@ -18,7 +18,8 @@ def jobs(rng: Any) -> list[Any]:
         *(_job(rng, [{**noise, "p": 0.0}], clip="window"), _job(rng, [frozen_sync, still], scaler="window")),
         *(_job(rng, [noise]), _job(rng, [noise, _single(rng)]), _job(rng, [frozen, noise], clip="window")),
         *(_job(rng, [noise, still], scheduler="window"), _job(rng, [frozen_sync, noise])),
-        *(_job(rng, [_norm()]), _job(rng, [_norm("sync_batch_norm")]), _job(rng, [_norm(), noise], clip="window")),
+        *(_job(rng, [_norm(running=False)]), _job(rng, [_norm("sync_batch_norm")])),
+        _job(rng, [noise, _norm()], is_shuffled=False, clip="window"),
         *(_job(rng, [_norm(training=False, running=False)]), _job(rng, [frozen, _norm(), still])),
         *(_job(rng, [_single(rng)], clip="micro-batch"), _job(rng, [frozen, still], scaler="micro-batch")),
         *(_job(rng, [noise], scheduler="micro-batch"), _job(rng, [_norm(), noise], clip="micro-batch")),
@@ -27,9 +28,9 @@ def jobs(rng: Any) -> list[Any]:
     return [made[i] for i in rng.permutation(len(made))]
 
 
-def _job(rng: Any, layers: list[Any], **done: str) -> dict[str, Any]:
+def _job(rng: Any, layers: list[Any], *, is_shuffled: bool = True, **done: str) -> dict[str, Any]:
     return {
-        "layers": [layers[i] for i in rng.permutation(len(layers))],
+        "layers": [layers[i] for i in rng.permutation(len(layers))] if is_shuffled else layers,
         "optimizer": str(rng.choice(["sgd", "adam"])),
         **{name: done.get(name, "") for name in ("clip", "scaler", "scheduler")},
     }

@@ -21,6 +21,9 @@ def jobs(rng: Any) -> list[Any]:
         *(_case(rng, "offload", link=3.0), _case(rng, "offload", link=1.5), _case(rng, "offload", link=0.2)),
         *(_case(rng, "empty_cache", flush=0.4), _case(rng, "empty_cache", flush=0.1)),
         _case(rng, "empty_cache", flush=0.001),
+        # What tells half-right rules from right ones: a batch that grows over the ridge, copies of one pass alone.
+        *(_case(rng, "checkpoint and grow", fill=0.6), _case(rng, "offload", link=0.6)),
+        *(_case(rng, "offload", link=0.4, kept=0.75), _case(rng, "checkpoint", kept=0.998)),
     ]
     return [made[i] for i in rng.permutation(len(made))]
 
@@ -34,6 +37,7 @@ def _case(
     room: float = 1.0,
     link: float = 2.0,
     flush: float = 0.1,
+    kept: float = 0.0,
 ) -> dict[str, Any]:
     """A job whose passes take `fill` times the least time, an all-reduce of `reduce` forward passes, and so on.
 
@@ -45,7 +49,7 @@ def _case(
     forward_s = batch * example_s * max(1.0, 1 / fill)
     activations = batch * (example := int(rng.integers(20, 200)) * _MIB)
     fixed = int(activations * float(rng.uniform(0.2, 1.5))) // _MIB * _MIB
-    kept = float(rng.choice([0.125, 0.25]))
+    kept = kept or float(rng.choice([0.125, 0.25]))
     job = {
         "batch": batch,
         "parts": 4 if fill == 8.0 else parts,

@@ -1,0 +1,109 @@
+"""What is wrong with `issue`, told from what it does by two plans, and what the plans of all cases have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+TRIED = (
+    ("offload", "keep", "offload", "keep", "keep"),
+    ("recompute", "keep", "recompute", "keep", "keep"),
+)
+_MANY = 2  # slow plans beside that of a budget with room, from which on it is a habit
+_ROOM = 0.999  # of a budget: who stays below it in every case did not use it
+
+
+def issue_mistake(programs: list[Any]) -> Wrong | None:
+    """What `issue` does wrongly by the plans TRIED; None where it does them, or what it does is not known."""
+    try:
+        copied, again = ([(entry["op"], entry["layer"]) for entry in one] for one in programs)
+        kept = {entry["layer"] for entry in programs[1] if entry["op"] == "forward" and entry["keep"]}
+    except (TypeError, KeyError, ValueError):
+        return None
+    return _copy_mistake(copied) or _second_run_mistake(again, kept)
+
+
+def _at(done: list[Any], op: str, layer: int) -> int:
+    """The place of an operation; behind all others where it was not issued."""
+    return done.index((op, layer)) if (op, layer) in done else len(done)
+
+
+def _copy_mistake(done: list[Any]) -> Wrong | None:
+    tried = f"by the plan {list(TRIED[0])}, "
+    if _at(done, "offload", 0) < _at(done, "forward", 1):
+        why = f"{tried}layer 0 leaves for the host before layer 1 has run"
+        return Wrong(
+            "a layer is copied out before the next one has read it", why=why, next="offload(i) after forward(i + 1)"
+        )
+    if _at(done, "forward", 4) < _at(done, "offload", 0) < len(done):
+        why = f"{tried}the copy of layer 0 begins after all forward passes: its bytes were there at the peak"
+        return Wrong("copies begin when the forward pass is over", why=why, next="offload(i) when layer i + 1 has run")
+    if ("fetch", 2) not in done and ("offload", 2) in done and _at(done, "backward", 4) < len(done):
+        why = f"{tried}layer 2 was not back when layer 3 ran backward, which reads its output"
+        return Wrong("a layer is fetched for its own pass alone", why=why, next="which pass reads layer i first?")
+    if _at(done, "fetch", 0) < _at(done, "backward", 4):
+        why = f"{tried}layer 0 came back before the first backward pass, though layer 1 reads it three passes later"
+        then = "fetch each one pass before the one that reads it: until then its memory is free"
+        return Wrong("everything is fetched at once", why=why, next=then)
+    if _at(done, "backward", 4) < _at(done, "fetch", 2) < len(done):
+        why = f"{tried}layer 2 was fetched right before layer 3 ran backward, which had to wait for it"
+        then = "start a copy back before the pass that comes before the one that reads it"
+        return Wrong("copies come back when they are needed, not before", why=why, next=then)
+    return None
+
+
+def _second_run_mistake(done: list[Any], kept: set[int]) -> Wrong | None:
+    tried = f"by the plan {list(TRIED[1])}, "
+    if {("drop", 0), ("drop", 2)} & set(done) and {0, 2} & kept:
+        why = f"{tried}layer {min({0, 2} & kept)} kept all and was then dropped, with the output that layers read"
+        return Wrong(
+            "a layer that runs again keeps its output", why=why, next="forward(i, keep=False) leaves just that"
+        )
+    if _at(done, "recompute", 0) < _at(done, "backward", 1):
+        why = f"{tried}layer 0 ran again before layer 1 had run backward: what layers 0 and 2 save was there at once"
+        return Wrong("layers run again before it is their turn", why=why, next="recompute(i) right before backward(i)")
+    return None
+
+
+def raise_mistake(program: list[Any]) -> Wrong | None:
+    """What the operations until an exception show."""
+    done = [(entry["op"], entry["layer"]) for entry in program]
+    if done and done[-1] == ("backward", 0):
+        why = "a whole step was done on it, and then another one was begun"
+        then = "make a tape of your own for each plan: VirtualTape(step.tape)"
+        return Wrong("plans were tried on the step itself", why=why, next=then)
+    return None
+
+
+def plan_of(program: Any, layers: int) -> list[str]:
+    """The word for each layer that a step shows."""
+    words = {(entry["op"], entry["layer"]) for entry in program}
+    return [next((word for word in ("offload", "recompute") if (word, i) in words), "keep") for i in range(layers)]
+
+
+def plan_habit(cases: list[Any], plans: list[list[str]], peaks: list[int], right: list[bool]) -> Wrong | None:
+    """What all plans have in common, where all fit and some are not the best."""
+    if any(peak > case["budget_bytes"] for peak, case in zip(peaks, cases, strict=True)):
+        return None
+    mixed = [set(plan) for plan in plans]
+    if all(len(words) == 1 for words in mixed):
+        why = "in every plan all layers have the same word"
+        return Wrong("one word was taken for all layers", why=why, next="each layer may have its own: 243 plans")
+    whole = [sum(layer["activation_bytes"] for layer in case["layers"]) for case in cases]
+    roomy = [words for words, case, held in zip(mixed, cases, whole, strict=True) if held <= case["budget_bytes"]]
+    late = right.count(False) - len(roomy)
+    below = late >= _MANY and all(peak < _ROOM * case["budget_bytes"] for peak, case in zip(peaks, cases, strict=True))
+    if below and roomy and all(words != {"keep"} for words in roomy):
+        why = "every plan stays below its budget, and saves bytes where everything fits"
+        return Wrong(
+            "the least memory was looked for, not the least time", why=why, next="of those that fit, the fastest"
+        )
+    if all("recompute" not in words or words == {"recompute"} for words in mixed):
+        then = "a layer with many bytes and little work is better run again, beside copies of others"
+        return Wrong("single layers are never run again", why="no plan has 'recompute' beside another word", next=then)
+    if all("offload" not in words or words == {"offload"} for words in mixed):
+        why = "no plan has 'offload' beside another word: such plans are not tried, or the first that fits is taken"
+        then = "try all three words for each layer, and of all plans that fit take the one of the least time"
+        return Wrong("single layers are never copied out", why=why, next=then)
+    return None
