@@ -344,6 +344,155 @@ with once_written("pick_collective"):
 # network" has no single value: a small message sees α alone.
 
 # %% [markdown]
+# ## 3. Buckets: sums behind the backward pass
+#
+# The gradients of the *last* layer are there first, long before those of the first one. So they can travel while the
+# rest is computed. Deck [004] draws its roofline as if all of that overlapped: the step takes the *larger* of computing
+# and sending. Its own slide then sends W, which nobody has before the update: the *sum* of both. What you get lies in
+# between, and you decide where.
+#
+# **Predict:** a model of 400 tensors, 8 ranks in a ring, α = 20 µs. How much do the α's alone cost when every tensor's
+# gradient is summed by itself?
+
+# %%
+predict("alphas", "The alphas of 400 sums take", unit="ms")
+
+
+# %% given
+def summing_s(link, size):
+    """Seconds of a ring all-reduce of `size` bytes."""
+    rounds = 2 * (link["ranks"] - 1)
+    return rounds * (link["alpha_s"] + size / link["ranks"] / link["byte_per_s"])
+
+
+# %%
+with revealed("alphas") as truth:
+    alphas_s = 400 * summing_s({"ranks": 8, **link}, 0)
+    print(f"modelled: {seconds(alphas_s)} for 400 empty sums")
+    truth(alphas_s)
+
+# %% [markdown]
+# Few large sums pay few α's, and leave nothing to hide behind; many small ones hide well and pay α each. That is what
+# `bucket_cap_mb` of `DistributedDataParallel` (25 MB unless you say otherwise) trades off; it knows neither your links
+# nor your layers. Write two functions:
+#
+# * `plan_buckets(layers, link)` → lists of layers' numbers, in the order in which they are sent. A layer is a dict with
+#   `gradient_bytes` and `backward_s`; `link` has `ranks`, `alpha_s` and `byte_per_s`. `summing_s(link, size)` is what a
+#   sum costs; sums go one after the other. The gradients lie in one buffer, those of the last layer first, so that a
+#   bucket has layers that lie side by side.
+# * `run_step(dist, model, groups)` issues the step of a rank: `model.backward(i)` for every layer, from the last to
+#   the first, `model.update()` once; `model.bucket(numbers)` is the tensor with the gradients of these layers, for
+#   `dist.all_reduce(tensor, async_op=True, algorithm="ring")`, which gives back a work. `work.wait()` makes what is
+#   issued *afterwards* wait for it.
+#
+# All gradients must be summed when the update reads them, and the step may take 3 % longer than with the best groups.
+
+
+# %% solve="buckets"
+def plan_buckets(layers, link):
+    """Groups of layers, in the order in which they are sent."""
+    ### BEGIN SOLUTION
+    order = list(reversed(range(len(layers))))
+    best, ready_s = [(0.0, [])], 0.0
+    for stop in range(1, len(order) + 1):
+        ready_s += layers[order[stop - 1]]["backward_s"]
+        found = []
+        for start in range(stop):
+            over_s, groups = best[start]
+            size = sum(layers[number]["gradient_bytes"] for number in order[start:stop])
+            ends_s = max(over_s, ready_s) + summing_s(link, size)
+            found.append((ends_s, [*groups, order[start:stop]]))
+        best.append(min(found))
+    return best[-1][1]
+    ### END SOLUTION
+
+
+def run_step(dist, model, groups):
+    """Backward pass, sums of all groups, update."""
+    ### BEGIN SOLUTION
+    works = []
+    for group in groups:
+        for number in group:
+            model.backward(number)
+        ready = model.bucket(group)
+        works.append(dist.all_reduce(ready, async_op=True, algorithm="ring"))
+    for work in works:
+        work.wait()
+    model.update()
+    ### END SOLUTION
+
+
+# %% check="buckets"
+check("buckets")
+
+# %% [markdown]
+# **Predict:** a model of `blocks` blocks, each with a large layer and a small one, whose sums in one bucket would take
+# as long as its backward pass. How much of the sums is left over, *exposed*, with your groups? Say it in per cent of
+# the backward pass.
+
+# %%
+predict("exposed", "With my groups, exposed are", unit="%")
+
+
+# %% given
+class Model:
+    """A rank's model, as run_step drives it."""
+
+    def __init__(self, dist, layers):
+        self.dist, self.layers = dist, layers
+        self.starts, total = {}, 0
+        for number in reversed(range(len(layers))):
+            self.starts[number] = total
+            total += layers[number]["gradient_bytes"] // 4
+        self.gradients = dist.tensor(total, name="gradients")
+
+    def backward(self, number):
+        lasts = self.layers[number]["backward_s"]
+        part = self.bucket([number])
+        self.dist.launch(f"backward {number}", duration_s=lasts, writes=part)
+
+    def bucket(self, numbers):
+        first, last = min(numbers), max(numbers)
+        size = self.layers[first]["gradient_bytes"] // 4
+        return self.gradients[self.starts[last] : self.starts[first] + size]
+
+    def update(self):
+        self.dist.launch("update", duration_s=1e-3, reads=self.gradients)
+
+
+# %%
+wire = {"ranks": ranks, **link}
+sizes = [size for _ in range(blocks) for size in (8_000_000, 32_000)]
+backward_s = summing_s(wire, sum(sizes)) / len(sizes)
+layers = [{"gradient_bytes": size, "backward_s": backward_s} for size in sizes]
+
+
+# %%
+def replayed(groups):
+    """The step of all ranks with these groups, modelled."""
+    cluster = VirtualCluster.flat(ranks, **link)
+    return cluster.run(lambda dist: run_step(dist, Model(dist, layers), groups))
+
+
+# %%
+with once_written("buckets"), revealed("exposed") as truth:
+    backwards = [*range(len(layers))][::-1]
+    plans = {"one bucket": [backwards], "one a layer": [[one] for one in backwards]}
+    plans["best groups"] = plan_buckets(layers, wire)
+    for name, groups in plans.items():
+        run = replayed(groups)
+        exposed_s = run.timeline.exposed_s(0)
+        share = exposed_s / (backward_s * len(layers))
+        print(f"modelled: {name}: {seconds(run.makespan_s)}, {share:.1%} exposed")
+    truth(share)
+    figure, axes = style.subplots(figsize=(9, 3))
+    axes = run.timeline.plot(axes)
+
+# %% [markdown]
+# The last bucket is the one that nobody can hide: it is small, and those before it are as large as the backward pass
+# allows. A single fixed cap cannot be both.
+
+# %% [markdown]
 # ## Where you are
 
 # %%

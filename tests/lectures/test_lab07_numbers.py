@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.roofline.network import ring_bytes
+from edl_labs.roofline.network import GroupLinks, collective_cost, ring_bytes
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab07_many_gpus" / "lab07_many_gpus.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
@@ -32,3 +32,17 @@ def test_the_intensity_of_data_parallel_training_falls_with_the_ranks(ranks):
 
 def test_the_network_ridge_of_the_deck():
     assert 1000 == 6e12 / 6e9
+
+
+def test_ring_and_tree_cross_where_the_lab_says():
+    """20 us and 6 GB/s: 8 ranks cross where 14a + 14/8 nb = 6a + 6nb; 64 ranks and 1 kB pay 126 or 12 rounds."""
+    assert 225.9e3 == pytest.approx(8 * 20e-6 * 6e9 / (6 - 14 / 8), rel=1e-3)
+    links = GroupLinks(64, 20e-6, 6e9)
+    took = [collective_cost("all_reduce", 1000, links, algorithm=name).seconds for name in ("ring", "tree")]
+
+    assert [2.52e-3, 0.242e-3] == pytest.approx(took, rel=1e-2)
+
+
+def test_four_hundred_sums_of_their_own():
+    assert 112e-3 == pytest.approx(400 * 2 * (8 - 1) * 20e-6)
+    assert [] == says("a model of 400 tensors, 8 ranks in a ring, α = 20 µs")

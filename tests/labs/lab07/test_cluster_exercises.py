@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.roofline.network import GroupLinks, collective_cost
+
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rings_of_every_kind_are_drawn(exercises, seed):
@@ -39,3 +41,44 @@ def test_another_way_that_is_as_fast_is_right(judged):
                     work.wait()
 
     assert 1.0 == judged("ring", all_reduce=straight).points
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_algorithm_is_always_the_cheapest(exercises, solution, seed):
+    cases = exercises["pick_collective"].draw_cases(seed)
+    picked = {solution["pick"](case) for case in cases if case["nodes"] > 1 and case["ranks_per_node"] > 1}
+    flat = {solution["pick"](case) for case in cases if case["nodes"] == 1}
+
+    assert "hierarchical" in picked
+    assert len(picked | flat) >= 3
+
+
+def test_prices_are_the_librarys_where_sums_are_free(solution):
+    for count in (2, 6, 8, 16):
+        link = {"alpha_s": 20e-6, "byte_per_s": 6e9}
+        job = {"nodes": 1, "ranks_per_node": count, "message_bytes": 10**6, "inside": link, "between": link}
+        for name in ("ring", "tree", "halving-doubling"):
+            price = solution["price"](name, {**job, "sum_byte_per_s": 1e40})
+            links = GroupLinks(count, **link)
+
+            assert price == pytest.approx(collective_cost("all_reduce", 10**6, links, algorithm=name).seconds)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_fixed_cap_is_enough(exercises, solution, judged, seed):
+    """For each cap some case wants other groups: `bucket_cap_mb` is no answer."""
+
+    def capped(layers, link, *, cap):
+        groups, size = [[]], 0
+        for number in reversed(range(len(layers))):
+            if size >= cap:
+                groups.append([])
+                size = 0
+            groups[-1].append(number)
+            size += layers[number]["gradient_bytes"]
+        return groups
+
+    for cap in (4e6, 10e6, 25e6):
+        outcome = judged("buckets", seed=seed, plan_buckets=lambda layers, link, cap=cap: capped(layers, link, cap=cap))
+
+        assert outcome.points == 0

@@ -1,0 +1,219 @@
+"""buckets: which gradients travel together, and when; judged by a replay of all ranks' backward pass."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.cluster_programs import replayed_programs, require_calls, require_end, written_programs
+from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, Rank, RankTensor, VirtualCluster
+from edl_labs.virtual.errors import VirtualClusterError
+
+MOST_TIME = 1.03  # of the best groups', promised in the lab's text
+_ITEM_BYTES = 4
+_GRADIENTS = 1  # the number of the tensor that holds them, after the batch
+
+
+class ModelOnRank:
+    """A rank's model: the gradients of all layers in one buffer, those of the last layer first."""
+
+    def __init__(self, dist: Rank, case: Any) -> None:
+        self._dist, self._layers = dist, case["layers"]
+        self._update_s = case["update_s"]
+        sizes = [layer["gradient_bytes"] // _ITEM_BYTES for layer in self._layers]
+        self._starts = [sum(sizes[number + 1 :]) for number in range(len(sizes))]
+        self._batch = dist.tensor(1, name="batch")
+        self._gradients = dist.empty(sum(sizes), name="gradients")
+        self._weights = dist.empty(sum(sizes), name="weights")
+
+    def backward(self, number: int) -> None:
+        """Issue the kernel that computes the gradients of a layer."""
+        layer = self._layers[number]
+        self._dist.launch(
+            f"backward {number}", duration_s=layer["backward_s"], reads=self._batch, writes=self.bucket([number])
+        )
+
+    def bucket(self, numbers: Any) -> RankTensor:
+        """The gradients of layers that lie side by side, as one tensor."""
+        wanted = sorted(numbers, reverse=True)
+        if not wanted or wanted != list(range(wanted[0], wanted[-1] - 1, -1)):
+            raise VirtualClusterError(
+                f"layers {str(list(numbers))[:60]} do not lie side by side",
+                why="gradients lie in one buffer, the last layer's first, and a bucket is a part of it",
+                next="put neighbours into a bucket",
+            )
+        size = self._layers[wanted[-1]]["gradient_bytes"] // _ITEM_BYTES
+        return self._gradients[self._starts[wanted[0]] : self._starts[wanted[-1]] + size]
+
+    def update(self) -> None:
+        """Issue the kernel that updates all weights from all gradients."""
+        self._dist.launch("update", duration_s=self._update_s, reads=self._gradients, writes=self._weights)
+
+
+@exercise("buckets")
+class Buckets:
+    """Groups of layers in the order in which they are sent, and the backward pass that sends them.
+
+    `plan_buckets(layers, link)` gives the groups, `run_step(dist, model, groups)` issues a rank's step. The evidence is
+    the groups and the ranks' programs.
+    """
+
+    form: ClassVar[Any] = {"groups": "", "programs": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        groups = [list(one) for one in student.plan_buckets([{**layer} for layer in case["layers"]], {**case["link"]})]
+
+        def program(dist: Any) -> None:
+            student.run_step(dist, ModelOnRank(dist, case), [list(one) for one in groups])
+
+        programs = VirtualCluster(_machine(case)).record(program)
+        return {"groups": json.dumps(groups), "programs": written_programs(programs)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The time of the best groups: they would be the answer."""
+        return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        machine = _machine(case)
+        groups = _read_groups(case, got["groups"])
+        run = replayed_programs(got["programs"], machine)
+        require_calls(run, ("all_reduce",))
+        require_end(run)
+        _judge_kernels(case, run)
+        _judge_order(case, run)
+        _judge_sums(case, run)
+        best_s = want["makespan_s"] if "makespan_s" in want else replayed_programs(want["programs"], machine).makespan_s
+        if run.makespan_s > MOST_TIME * best_s:
+            raise _time_symptom(case, run, groups, best_s)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The groups."""
+        return f"groups {got['groups']}"
+
+    def show(self, case: Any) -> str:
+        """The layers and the links."""
+        link = case["link"]
+        lines = [
+            f"  {number}: {byte_count(layer['gradient_bytes'])} of gradients, {seconds(layer['backward_s'])} backward"
+            for number, layer in enumerate(case["layers"])
+        ]
+        head = f"{link['ranks']} ranks, links of {seconds(link['alpha_s'])} and {byte_rate(link['byte_per_s'])}"
+        return "\n".join([head, *lines])
+
+
+def _machine(case: Any) -> ClusterMachine:
+    link = case["link"]
+    return ClusterMachine.flat(link["ranks"], alpha_s=link["alpha_s"], byte_per_s=link["byte_per_s"])
+
+
+def _read_groups(case: Any, text: Any) -> list[list[int]]:
+    try:
+        groups = json.loads(text)
+        named = [number for one in groups for number in one]
+    except (TypeError, ValueError, RecursionError):
+        groups, named = [], []
+    if not all(type(number) is int for number in named):
+        raise Wrong("groups are lists of layers' numbers", why=str(text)[:80], next="[[5, 4], [3], [2, 1, 0]]")
+    if sorted(named) != list(range(len(case["layers"]))):
+        why = f"{len(named)} numbers for {len(case['layers'])} layers: {str(text)[:80]}"
+        raise Wrong("not every layer is in one group", why=why, next="each layer once, from the last to the first")
+    return groups
+
+
+def _judge_kernels(case: Any, run: ClusterReplay) -> None:
+    last = len(case["layers"]) - 1
+    names = [f"backward {number}" for number in range(last, -1, -1)] + ["update"]
+    lasts = [layer["backward_s"] for layer in reversed(case["layers"])] + [case["update_s"]]
+    for rank, program in enumerate(run.programs):
+        kernels = [entry for entry in program if entry["op"] == "launch"]
+        found = [entry["name"] for entry in kernels]
+        if found != names:
+            why = (
+                f"rank {rank} issues {', '.join(found[:4])}, …, {found[-1]}" if found else f"rank {rank} issues nothing"
+            )
+            then = "backward(i) of every layer once, from the last to the first, then update() once"
+            raise Wrong("the step is not whole, or not in order", why=why, next=then)
+        plain = [entry.get("duration_s") for entry in kernels] == lasts and {entry["stream"] for entry in kernels} == {
+            0
+        }
+        if not plain or any(entry["op"] in ("copy", "scale", "add", "stream") for entry in program):
+            then = "backward(i), bucket(numbers) and update() of the model, all_reduce and wait() of the rank"
+            raise Wrong("something else is done than the step", why=f"on rank {rank}", next=then)
+
+
+def _judge_order(case: Any, run: ClusterReplay) -> None:
+    """The bucket was whole when it was sent, and the update came after all sums."""
+    for race in run.races[:1]:
+        if "update" in race.calls:
+            then = "wait for every work before update()"
+            raise Wrong("the update reads gradients that are still on their way", why=str(race), next=then)
+        then = "call all_reduce when the last of the bucket's layers has been issued"
+        raise Wrong("a bucket is sent before all of its gradients are there", why=str(race), next=then)
+    for rank, program in enumerate(run.programs):
+        ops = [(entry["op"], entry.get("name")) for entry in program]
+        at = ops.index(("launch", "update"))
+        if any(op == "all_reduce" for op, _ in ops[at:]):
+            why = f"rank {rank} calls all_reduce after update()"
+            raise Wrong("weights are updated before gradients are summed", why=why, next="update() comes last")
+
+
+def _judge_sums(case: Any, run: ClusterReplay) -> None:
+    ranks = case["link"]["ranks"]
+    for part in run.contents(ranks - 1, _GRADIENTS):
+        counts = [term.count for term in part.terms]
+        if len(counts) == ranks and set(counts) == {1.0}:
+            continue
+        why = f"rank {ranks - 1}, elements {part.start} to {part.stop}: {part.terms[0].source}"
+        if len(counts) == ranks:
+            raise Wrong("gradients are summed more than once", why=why, next="each layer is in one bucket")
+        raise Wrong("gradients of some layers are never summed", why=why, next="what follows the last full bucket?")
+
+
+def _time_symptom(case: Any, run: ClusterReplay, groups: list[list[int]], best_s: float) -> Wrong:
+    program, last = run.programs[0], len(case["layers"]) - 1
+    why = f"{seconds(run.makespan_s)}; the best groups take {seconds(best_s)}"
+    ops = [entry["op"] for entry in program]
+    if not any("async" in entry for entry in program if entry["op"] == "all_reduce"):
+        then = "async_op=True lets the stream go on; wait() comes later"
+        return Wrong("the backward pass stands still while sums travel", why=why, next=then)
+    first_wait = ops.index("wait_work") if "wait_work" in ops else len(ops)
+    end = max(at for at, entry in enumerate(program) if entry.get("name") == "backward 0")
+    if first_wait < end:
+        then = "keep the works in a list, and wait for them before update()"
+        return Wrong("a bucket is waited for while there is still something to compute", why=why, next=then)
+    if len(groups) == 1:
+        then = "what could travel while the first layers' gradients are computed?"
+        return Wrong("one bucket is ready when nothing is left to hide behind", why=why, next=then)
+    if 0 in groups[0] or (groups[0][0] != last and last not in groups[0]):
+        then = "the backward pass begins with the last layer"
+        return Wrong("the first bucket is the last one to be ready", why=why, next=then)
+    if _calls_late(program):
+        then = "call all_reduce right after the last backward(i) of the bucket"
+        return Wrong("buckets are sent later than they are ready", why=why, next=then)
+    link = case["link"]
+    rounds = 2 * (link["ranks"] - 1)
+    if len(groups) == last + 1:
+        why += f"; each of {len(groups)} sums costs {rounds} x {seconds(link['alpha_s'])} at least"
+        return Wrong("every layer pays for its own rounds", why=why, next="put small ones together")
+    compute_s = sum(layer["backward_s"] for layer in case["layers"]) + case["update_s"]
+    size = sum(case["layers"][number]["gradient_bytes"] for number in groups[-1])
+    alone_s = rounds * (link["alpha_s"] + size / link["ranks"] / link["byte_per_s"])
+    if len(groups[-1]) > 1 and alone_s > best_s - compute_s + (MOST_TIME - 1) * best_s:
+        why += f"; the last bucket has {byte_count(size)}, and nothing is computed while it travels"
+        return Wrong("the last bucket is too large", why=why, next="what is sent last, is seen whole")
+    return Wrong("other groups would be faster", why=why, next="for each end of a bucket, try every beginning")
+
+
+def _calls_late(program: list[dict[str, Any]]) -> bool:
+    """Whether layers outside of a bucket run backward between its last layer and its all_reduce."""
+    for at, entry in enumerate(program):
+        if entry["op"] != "all_reduce":
+            continue
+        start, stop = entry["reads"][0][1:]
+        before = next((one for one in reversed(program[:at]) if one["op"] == "launch"), None)
+        if before is None or not start <= before["writes"][0][1] < stop:
+            return True
+    return False
