@@ -493,6 +493,97 @@ with once_written("buckets"), revealed("exposed") as truth:
 # allows. A single fixed cap cannot be both.
 
 # %% [markdown]
+# ## 4. Who hangs?
+#
+# **Predict:** each of 4 ranks sums three buffers, `a`, `b` and `c`, equally long. Rank 3 leaves out its sum of `b`, for
+# its batch was empty. What happens?
+
+# %%
+predict(
+    "left_out",
+    "What happens is",
+    choices=("a hang at b", "a wrong b, then a hang", "a wrong b alone"),
+)
+
+
+# %%
+def three_sums(dist):
+    for name in "abc":
+        x = dist.tensor(1000, name=name)
+        if name != "b" or dist.rank != 3:
+            dist.all_reduce(x, name=name)
+
+
+# %%
+with revealed("left_out") as truth:
+    stuck = VirtualCluster.flat(4).run(three_sums)
+    print(f"rank 0's b: {stuck.contents(0, 'b')[0]}")
+    print(stuck)
+    mixed = any(term.source == "c" for term in stuck.contents(0, "b")[0].terms)
+    said = "a wrong b, then a hang" if mixed else "a hang at b"
+    truth(said if stuck.hang else "a wrong b alone")
+
+# %% [markdown]
+# A collective has no name on the wire: the *n-th call of a group* meets the n-th call of every other member. So one
+# rank on another path spoils sums first and hangs later, somewhere else. On a real cluster nothing is printed then: the
+# device is 100 % busy (it waits in a kernel), and after ten minutes or more a watchdog ends the job and writes what
+# each rank was last seen doing. Reading that is the skill.
+#
+# Write `who_hangs(groups, ranks)` → `(answer, rank)`. `groups` maps names to members. A rank is a dict with `doing`
+# (`"waits"`, `"computes"`, `"ended"` or `"no sign"`) and `calls`, its last ones, the latest last: dicts with `group`,
+# `number` (its place among that group's calls), `call`, `numel` and `done`. A rank that waits does so in the last of
+# its calls. Calls *meet* that have one group and one number. Ask in this order; the first yes counts, and the rank is
+# the one at fault:
+#
+# 1. `"other call"`: in a meeting, one rank makes another call than the rest.
+# 2. `"other size"`: it makes the same call with another `numel`.
+# 3. `"lost"`: a rank that others wait for gives no sign.
+# 4. `"ended early"`: it has come to the end of its program.
+# 5. `"only slow"`: it still computes.
+# 6. `"crossed groups"`: all wait, in two groups, for each other; one rank took them in another order than the rest.
+#
+# Only members are waited for. Guessing is worth nothing: points begin beyond what luck can bring.
+
+
+# %% solve="who_hangs"
+def who_hangs(groups, ranks):
+    """What keeps the ranks waiting, and the rank at fault."""
+    ### BEGIN SOLUTION
+    meetings = {}
+    for number, state in enumerate(ranks):
+        if state["doing"] == "waits":
+            latest = state["calls"][-1]
+            key = latest["group"], latest["number"]
+            meetings.setdefault(key, {})[number] = latest
+    for part, answer in (("call", "other call"), ("numel", "other size")):
+        for there in meetings.values():
+            found = [call[part] for call in there.values()]
+            if len(set(found)) > 1:
+                odd = min(found, key=found.count)
+                return answer, next(r for r in there if there[r][part] == odd)
+    absent = [
+        member
+        for (name, _), there in meetings.items()
+        for member in groups[name]
+        if member not in there
+    ]
+    words = {"no sign": "lost", "ended": "ended early", "computes": "only slow"}
+    for doing, answer in words.items():
+        for member in absent:
+            if ranks[member]["doing"] == doing:
+                return answer, member
+    return "crossed groups", next(iter(min(meetings.values(), key=len)))
+    ### END SOLUTION
+
+
+# %% check="who_hangs"
+check("who_hangs")
+
+# %% [markdown]
+# The two habits that keep you from ever needing it: no collective inside an `if` that can differ between ranks, and the
+# same order of groups everywhere.
+
+# %% [markdown]
 # ## Where you are
 
 # %%

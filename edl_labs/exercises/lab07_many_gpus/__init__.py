@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edl_labs.exercises.lab07_many_gpus.collective_prices import PickCollective
 from edl_labs.exercises.lab07_many_gpus.gradient_buckets import Buckets
+from edl_labs.exercises.lab07_many_gpus.hanging_ranks import WhoHangs
 from edl_labs.exercises.lab07_many_gpus.ring_sums import Ring
 
-EXERCISES = (Ring, PickCollective, Buckets)
+EXERCISES = (Ring, PickCollective, Buckets, WhoHangs)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from edl_labs.exercises.lab07_many_gpus.hanging_ranks import ANSWERS
 from edl_labs.roofline.network import GroupLinks, collective_cost
 
 
@@ -64,6 +67,7 @@ def test_prices_are_the_librarys_where_sums_are_free(solution):
             assert price == pytest.approx(collective_cost("all_reduce", 10**6, links, algorithm=name).seconds)
 
 
+@pytest.mark.slow  # the solution's groups and three caps, each replayed
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_no_fixed_cap_is_enough(exercises, solution, judged, seed):
     """For each cap some case wants other groups: `bucket_cap_mb` is no answer."""
@@ -82,3 +86,12 @@ def test_no_fixed_cap_is_enough(exercises, solution, judged, seed):
         outcome = judged("buckets", seed=seed, plan_buckets=lambda layers, link, cap=cap: capped(layers, link, cap=cap))
 
         assert outcome.points == 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_each_reason_to_hang_is_asked_for_equally_often(exercises, solution, seed):
+    cases = exercises["who_hangs"].draw_cases(seed)
+    found = [solution["who_hangs"](case["groups"], case["ranks"]) for case in cases]
+
+    assert Counter(dict.fromkeys(ANSWERS, 4)) == Counter(answer for answer, _ in found)
+    assert len({rank for _, rank in found}) > 3

@@ -21,6 +21,7 @@ BALANCED = {
     "diagnose": ("lab02_roofline", 18, 3),
     "whose_fault": ("lab04_data_pipelines", 24, 3),
     "name_the_pattern": ("lab05_profiling", 15, 5),
+    "who_hangs": ("lab07_many_gpus", 24, 6),
 }
 
 GUESSERS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab07_many_gpus.judge import drawn_buckets, drawn_prices, drawn_ring_sums
+from edl_labs.exercises.lab07_many_gpus.judge import drawn_buckets, drawn_hangs, drawn_prices, drawn_ring_sums
 
-__all__ = ["drawn_buckets", "drawn_prices", "drawn_ring_sums"]
+__all__ = ["drawn_buckets", "drawn_hangs", "drawn_prices", "drawn_ring_sums"]

@@ -1,0 +1,99 @@
+"""who_hangs: from the state of all ranks, what keeps them from going on, and which rank it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import beyond_chance, exercise
+from edl_labs.errors import Wrong
+
+ANSWERS = ("other call", "other size", "lost", "ended early", "only slow", "crossed groups")
+_MISMATCHES = ANSWERS[:2]
+_ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
+
+
+@exercise("who_hangs")
+class WhoHangs:
+    """What keeps ranks waiting, and the rank at fault, from what each of them was last seen doing.
+
+    `who_hangs(groups, ranks)` gives (one of ANSWERS, a rank); corrected for chance.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in case["ranks"]]
+        return list(student.who_hangs({name: [*members] for name, members in case["groups"].items()}, ranks))
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if len(got) != 2:
+            raise Wrong("a word and a rank are wanted", why=f"{len(got)} came back", next="return the answer, rank")
+        if got[0] not in ANSWERS:
+            why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
+            raise Wrong("that is none of the six answers", why=why, next="return one of these words")
+        if got[1] != want[1]:
+            _judge_rank(case, got[1], want)
+        if got[0] != want[0]:
+            raise _word_symptom(got[0], want[0])
+        if got[1] != want[1]:
+            why = f"rank {got[1]!r}"
+            raise Wrong("another rank keeps the others waiting", why=why, next="who is waited for, and does not wait?")
+
+    def combine(self, fractions: list[float]) -> float:
+        """The share of right answers beyond those that luck can bring."""
+        return beyond_chance(fractions, answers=len(ANSWERS))
+
+    def show(self, case: Any) -> str:
+        """The groups, and a line for each rank."""
+        groups = "; ".join(f"{name}: {', '.join(map(str, members))}" for name, members in case["groups"].items())
+        return "\n".join([groups, *(f"  rank {rank} {_told(one)}" for rank, one in enumerate(case["ranks"]))])
+
+
+def _told(one: Any) -> str:
+    call = one["calls"][-1]
+    last = f"{call['call']} {call['number']} of {call['group']}, {call['numel']} elements"
+    return f"waits in {last}" if one["doing"] == "waits" else f"{one['doing']}; last done: {last}"
+
+
+def _waited_groups(case: Any) -> list[str]:
+    return [one["calls"][-1]["group"] for one in case["ranks"] if one["doing"] == "waits"]
+
+
+def _judge_rank(case: Any, rank: Any, want: Any) -> None:
+    """Wrong where the rank itself says what was overlooked."""
+    if type(rank) is not int or not 0 <= rank < len(case["ranks"]):
+        raise Wrong("that is no rank", why=f"{str(rank)[:30]!r}", next=f"0 to {len(case['ranks']) - 1}")
+    awaited = {member for name in _waited_groups(case) for member in case["groups"][name]}
+    if rank not in awaited:
+        then = "only members of a group are waited for in its calls"
+        raise Wrong("nobody waits for that rank", why=f"rank {rank} is in no group that waits", next=then)
+    waits = case["ranks"][rank]["doing"] == "waits"
+    if waits and want[0] in _ABSENT:
+        why = f"rank {rank} waits in a call itself"
+        raise Wrong("a rank that waits is not the one that is waited for", why=why, next="who is missing in its call?")
+    if waits and want[0] in _MISMATCHES:
+        why = f"rank {rank} makes the same call as most others"
+        raise Wrong("the odd one out is at fault, and not the many", why=why, next="count the calls in the meeting")
+
+
+def _word_symptom(got: str, want: str) -> Wrong:
+    why = f"{got!r} came back"
+    if want in _MISMATCHES and got not in _MISMATCHES:
+        then = "a call that does not match hangs, whoever else is still on the way"
+        return Wrong("calls that have met already do not match", why=why, next=then)
+    if got in _MISMATCHES and want not in _MISMATCHES:
+        then = "calls meet that have the same group and the same number in it"
+        return Wrong("calls of different groups never meet", why=why, next=then)
+    if got == "crossed groups":
+        then = "follow who waits for whom: does it end at a rank that does not wait?"
+        return Wrong("ranks wait in two groups, and yet in no circle", why=why, next=then)
+    what, then = _WORDS[want]
+    return Wrong(what, why=why, next=then)
+
+
+_WORDS = {
+    "other call": ("it is another call, whatever its size", "compare what is called first"),
+    "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
+    "lost": ("a rank without a sign of life was not told", "its process is gone: nobody ends or computes there"),
+    "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
+    "only slow": ("a rank that computes will come", "nobody hangs yet"),
+    "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
+}
