@@ -13,7 +13,7 @@ from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, Rank, RankTe
 from edl_labs.virtual.errors import VirtualClusterError
 
 MOST_TIME = 1.03  # of the best groups', promised in the lab's text
-_ITEM_BYTES = 4
+_ITEM_BYTES = 4  # of fp32, as gradients are summed
 _GRADIENTS = 1  # the number of the tensor that holds them, after the batch
 
 

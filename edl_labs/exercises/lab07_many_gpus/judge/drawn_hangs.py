@@ -7,7 +7,7 @@ from typing import Any
 from edl_labs.checks import draws
 from edl_labs.exercises.lab07_many_gpus.hanging_ranks import ANSWERS
 
-_RANKS = 8
+_RANKS = 8  # a node of eight GPUs, as most are
 _CALLS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
 _DOING = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
 
