@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -24,6 +25,9 @@ class PeakFromClock:
 
     def raised(self, case: Any, error: str) -> Wrong | None:
         """A look-up of a dtype that a unit does not have."""
+        if error in ("ValueError", "LookupError") and not any(case["dtype"] in unit for unit in case["row"].values()):
+            why = f"asked for {case['dtype']}, which no unit of this SM has"
+            return Wrong(f"{error} was raised where 0.0 is asked for", why=why, next="return 0.0 then")
         if error != "KeyError" or all(case["dtype"] in unit for unit in case["row"].values()):
             return None
         return Wrong(
@@ -43,6 +47,71 @@ class PeakFromClock:
         ratio = got / want if want else float("inf")
         why = f"asked for {case['dtype']} on an SM with {case['row']}"
         raise Wrong(*_peak_mistake(case, ratio), why=why, next=_peak_next(ratio, want))
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What multiply-adds a clock all answers would need, or what they all leave unread."""
+        answers = [one for one in zip(cases, got, want, strict=True) if type(one[1]) in (int, float)]
+        wrong = [(case, answer, right) for case, answer, right in answers if not close(answer, right, rtol=1e-9)]
+        if len(answers) < len(cases) or len(wrong) < _ENOUGH:
+            return None
+        for fits, what, why, then in _OTHER_RATES:
+            if fits(wrong):
+                return Wrong(what, why=why, next=then)
+        return None
+
+
+_ENOUGH = 3  # cases that fit another rate by luck are rarer than that
+_Answers = list[tuple[Any, Any, Any]]  # the case, what came, what is right
+
+
+def _counts(case: Any) -> list[int]:
+    return [unit.get(case["dtype"], 0) for unit in case["row"].values()]
+
+
+def _takes_the_slower(wrong: _Answers) -> bool:
+    """Only where both units have the dtype, and always the smaller of the two."""
+    return all(
+        min(_counts(case)) > 0 and close(answer, right * min(_counts(case)) / max(_counts(case)), rtol=1e-9)
+        for case, answer, right in wrong
+    )
+
+
+def _takes_the_largest(wrong: _Answers) -> bool:
+    """The largest number of the row, whatever the dtype; where no unit has it, any rate but 0."""
+    for case, answer, right in wrong:
+        largest = max(count for unit in case["row"].values() for count in unit.values())
+        if right and not close(answer, right * largest / max(_counts(case)), rtol=1e-9):
+            return False
+    return True
+
+
+def _reads_no_machine(wrong: _Answers) -> bool:
+    """Answers that follow the multiply-adds alone: what is left is the same for all machines."""
+    rates = [answer / max(_counts(case)) for case, answer, right in wrong if right]
+    machines = {(case["sm_count"], case["clock_mhz"]) for case, _, right in wrong if right}
+    return len(machines) > 1 and bool(rates) and all(close(rate, rates[0], rtol=1e-9) for rate in rates)
+
+
+_OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
+    (
+        _takes_the_slower,
+        "the slower unit was taken",
+        "wherever both units have the dtype and it is wrong: the slower one, or the first that was found",
+        "look at both units, and take the larger number",
+    ),
+    (
+        _takes_the_largest,
+        "the rate of another dtype was taken",
+        "the largest number of the row came back as a rate, whatever dtype is asked for",
+        "look the dtype up in each unit",
+    ),
+    (
+        _reads_no_machine,
+        "sm_count and clock_mhz were not used",
+        "the answers grow with the multiply-adds alone, as if all machines were one",
+        "take both from the arguments; the A100 of the text is one machine",
+    ),
+)
 
 
 @exercise("faster_than_light")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -56,6 +57,20 @@ class WaveQuantization:
             raise _spare_mistake(case, got[2])
         return None
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another criterion than the share of wanted elements, which picks every width that came back."""
+        asked = [one for one in zip(cases, got, want, strict=True) if one[0]["ask"] == "width"]
+        if any(answer != right for case, answer, right in zip(cases, got, want, strict=True) if case["ask"] == "waves"):
+            return None
+        wrong = sum(answer != right for _, answer, right in asked)
+        if wrong < _ENOUGH or any(type(answer) is not int for _, answer, _ in asked):
+            return None
+        for picks, what, then in _OTHER_WIDTHS:
+            if all(picks(case, answer) or answer == right for case, answer, right in asked):
+                why = f"it picks all {wrong} widths that are wrong"
+                return Wrong(what, why=why, next=f"{then}: wanted elements over what the waves could compute")
+        return None
+
 
 def _three(got: Any, names: str) -> None:
     if len(got) != 3:
@@ -66,10 +81,13 @@ def _tile_mistake(case: Any, tiles: Any) -> Wrong:
     rows, columns = Fraction(case["m"], case["tile_m"]), Fraction(case["n"], case["tile_n"])
     if tiles == math.floor(rows) * math.floor(columns):
         what, then = "part of the matrix is covered by no tile", "what does a row of output beyond the last tile need?"
-        return Wrong(what, why="the number of tiles was rounded down", next=then)
+        return Wrong(what, why="the number of tiles was rounded down, or to the nearest", next=then)
     if tiles == math.ceil(rows * columns) or tiles == round(rows * columns):
         what, then = "tiles were counted by area", "draw the grid: a tile belongs to one row and one column of it"
         return Wrong(what, why="leftovers of two edges cannot share a tile", next=then)
+    if tiles == math.ceil(Fraction(case["m"], case["tile_n"])) * math.ceil(Fraction(case["n"], case["tile_m"])):
+        why = f"the rows were cut by {case['tile_n']}, and the columns by {case['tile_m']}"
+        return Wrong("the sides of the tile were swapped", why=why, next="m goes with tile_m, and n with tile_n")
     if tiles == (math.floor(rows) + 1) * (math.floor(columns) + 1):
         what, then = "a matrix that fits exactly got an extra row of tiles", "try m = tile_m by hand"
         return Wrong(what, why="one was added even where nothing is left over", next=then)
@@ -93,6 +111,9 @@ def _waste_mistake(case: Any, got: Any, right: float) -> Wrong:
     if right < 1 and close(wasted, right / (1 - right), rtol=1e-6, atol=1e-12):
         why = "it was divided by the work that is needed"
         return Wrong("that is waste per useful element", why=why, next="divide by the work that is launched")
+    if got[2] and close(wasted, spare / (got[2] * case["tile_m"] * case["tile_n"]), rtol=1e-6, atol=1e-12):
+        why = "it was divided by the work of the ragged tiles alone"
+        return Wrong("that is the waste of the ragged tiles", why=why, next="divide by the work of all tiles")
     return Wrong(
         "the wasted share is wrong",
         why="every launched tile computes tile_m × tile_n elements; only m × n of all of them are wanted",
@@ -108,6 +129,8 @@ def _ragged_mistake(case: Any, ragged: Any, want: Any) -> Wrong:
     rows, columns = math.ceil(case["m"] / case["tile_m"]), math.ceil(case["n"] / case["tile_n"])
     if right and below and ragged == rows + columns:
         what, why = "the tile in the corner was counted twice", "it hangs over two edges, and it is one tile"
+    elif ragged == (1 if right and below else 0):
+        what, why = "only a tile over both edges was counted", "one that hangs over one edge alone is ragged too"
     else:
         what, why = "the number of ragged tiles is wrong", f"{_say(ragged)} came back for {_say(want[0])} tiles"
     return Wrong(what, why=why, next="draw the grid: which tiles hold fewer than tile_m × tile_n wanted elements?")
@@ -150,6 +173,33 @@ def _fullness_mistake(case: Any, efficiency: Any, want: Any) -> Wrong:
     )
 
 
+_ENOUGH = 3  # widths that fit another criterion by luck are rarer than that
+
+
+def _one_everywhere(case: Any, width: int) -> bool:
+    return width == 1
+
+
+def _first_with_full_tiles(case: Any, width: int) -> bool:
+    return width == case["tile_n"] <= case["bound"]
+
+
+def _first_of_its_tiles(case: Any, width: int) -> bool:
+    """The narrowest width that has as many tiles, and so the same waves; all of them are equal for who counts waves."""
+    return width % case["tile_n"] == 1
+
+
+_OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
+    (
+        _one_everywhere,
+        "the narrowest matrix came back: the fewest waves were looked for, or the smallest share",
+        "few waves may hold little, and the largest share is asked for",
+    ),
+    (_first_with_full_tiles, "only the waste of the tiles was looked at, not the waves", "both count"),
+    (_first_of_its_tiles, "only the waves were looked at, not what the tiles waste", "both count"),
+)
+
+
 def _judge_width(case: Any, width: Any, right: Any) -> None:
     if type(width) is not int or not 1 <= width <= case["bound"]:
         raise Wrong(
@@ -167,8 +217,10 @@ def _width_mistake(case: Any, width: int, right: int) -> Wrong:
         what, why = "the widest matrix is not the best filled one", "the bound itself came back"
     elif width == case["bound"] // case["tile_n"] * case["tile_n"]:
         what, why = "the tiles are full, but the waves are not", "the widest whole number of tiles came back"
-    elif right == case["bound"]:
+    elif right == case["bound"] and width == right - 1:
         what, why = "another width fills the machine better", f"{width} came back; range(1, bound) leaves the bound out"
+    elif right == case["bound"]:
+        what, why = "another width fills the machine better", f"{width} came back; the bound itself is a width as well"
     else:
         what, why = "another width fills the machine better", f"{width} came back"
     return Wrong(what, why=why, next="compare, for each width, the wanted elements with what its waves could compute")

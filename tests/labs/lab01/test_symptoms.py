@@ -1,0 +1,71 @@
+"""What lab01's exercises say of a mistake that the answers to all cases show."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("picked", "told"),
+    [
+        (lambda bound, tile_n: 1, "the narrowest matrix came back: the fewest waves were looked for"),
+        (lambda bound, tile_n: min(tile_n, bound), "only the waste of the tiles was looked at, not the waves"),
+        (lambda bound, tile_n: bound // tile_n * tile_n + 1, "only the waves were looked at, not what the tiles waste"),
+    ],
+)
+def test_widths_that_another_criterion_picks_are_told(judged, picked, told):
+    def best_width(m, *, bound, tile_m, tile_n, sm_count):
+        return picked(bound - tile_n if bound > 2 * tile_n else bound, tile_n)
+
+    assert told in judged("wave_quantization", best_width=best_width).what
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda row, dtype: max(n for unit in row.values() for n in unit.values()), "another dtype was taken"),
+        (lambda row, dtype: min([n for unit in row.values() if (n := unit.get(dtype))] or [0]), "the slower unit"),
+    ],
+)
+def test_rates_that_another_number_of_the_row_gives_are_told(judged, change, told):
+    def peak(row, dtype, *, sm_count, clock_mhz):
+        return 2 * sm_count * clock_mhz * 1e6 * change(row, dtype)
+
+    assert told in judged("peak_from_clock", peak_flop_per_s=peak).what
+
+
+def test_a_peak_that_follows_no_machine_is_told(judged):
+    def one_machine(row, dtype, *, sm_count, clock_mhz):
+        return 2 * 108 * 1410 * 1e6 * max(unit.get(dtype, 0) for unit in row.values())
+
+    assert "sm_count and clock_mhz were not used" == judged("peak_from_clock", peak_flop_per_s=one_machine).what
+
+
+def test_an_exception_for_a_missing_dtype_is_told(judged, solution):
+    def refuses(row, dtype, **machine):
+        if not any(dtype in unit for unit in row.values()):
+            raise ValueError(dtype)
+        return solution["peak_flop_per_s"](row, dtype, **machine)
+
+    assert "ValueError was raised where 0.0 is asked for" == judged("peak_from_clock", peak_flop_per_s=refuses).what
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda m, n, tm, tn, r: (r[0], r[1], int(m % tm > 0 and n % tn > 0)),
+            "only a tile over both edges was counted",
+        ),
+        (lambda m, n, tm, tn, r: (-(-m // tn) * -(-n // tm), *r[1:]), "the sides of the tile were swapped"),
+        (
+            lambda m, n, tm, tn, r: (r[0], (r[0] * tm * tn - m * n) / (r[2] * tm * tn) if r[2] else 0.0, r[2]),
+            "that is the waste of the ragged tiles",
+        ),
+    ],
+)
+def test_tiles_are_told_what_was_counted(judged, solution, change, told):
+    def report(m, n, *, tile_m, tile_n):
+        return change(m, n, tile_m, tile_n, solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n))
+
+    assert told == judged("tile_quantization", tile_report=report).what
