@@ -34,6 +34,7 @@ except ModuleNotFoundError as error:
 # %% parameters
 ranks = 8
 blocks = 48
+real_processes = False
 
 # %% given
 from edl_labs.plots import style
@@ -582,6 +583,405 @@ check("who_hangs")
 # %% [markdown]
 # The two habits that keep you from ever needing it: no collective inside an `if` that can differ between ranks, and the
 # same order of groups everywhere.
+
+# %% [markdown]
+# ## 5. Sharded: gather, use, let go
+#
+# In data parallel training every rank holds the same 16 bytes for each parameter: weights, gradients, and Adam's two
+# averages. *Sharded* (deck [002]'s ZeRO; in PyTorch, FSDP), a rank keeps a `P`-th of each and gathers a layer's weights
+# when it is that layer's turn. 7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
+#
+# The price: weights are gathered twice in a step, forward and backward, instead of never, and gradients are reduced and
+# scattered, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded step,
+# compared to the all-reduce of plain data parallel training?
+
+# %% given
+from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.virtual.cluster import ShardedLayers
+
+# %%
+predict("times_the_bytes", "A sharded step sends, times as much")
+
+# %%
+with revealed("times_the_bytes") as truth:
+    sent = {}
+    for stage in (0, 3):
+        calls = zero_calls(
+            stage, 7.5e9, ranks=64, state=StateBytes(weights=2, gradients=2)
+        )
+        sent[stage] = sum(call.sent_bytes(64) for call in calls)
+        held = 7.5e9 * zero_bytes_per_parameter(stage, ranks=64)
+        told = f"{byte_count(held)} held, {byte_count(sent[stage])} sent"
+        print(f"modelled, stage {stage}: {told}")
+    truth(sent[3] / sent[0])
+
+# %% [markdown]
+# Half as much again, and compute must not wait for it. Write `sharded_step(layers)`, one rank's step. `layers` is a
+# `ShardedLayers`: `layers.count` of them, numbered from 0, and
+#
+# | call | does |
+# |---|---|
+# | `layers.all_gather(i)` | starts to gather layer i's weights, and gives back a work; memory is taken at once |
+# | `layers.forward(i)`, `layers.backward(i)` | a pass; it reads the gathered weights; backward makes gradients |
+# | `layers.free(i)` | gives the gathered weights back |
+# | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and gives back a work |
+# | `layers.update(i)` | updates the shard from the sum, and gives the layer's whole gradients back |
+#
+# `work.wait()` makes what comes after it wait, and nothing else does. A collective runs *beside* the passes, and starts
+# when everything that was issued before it is done; collectives run one after the other. Memory is counted in the order
+# of your calls. It has room for two layers' weights and two layers' gradients at once, and not for three of either. At
+# most 5 % more time than the best step will do.
+
+
+# %% solve="sharded_step"
+def sharded_step(layers):
+    """A training step of one rank."""
+    ### BEGIN SOLUTION
+    last = layers.count - 1
+    gathering = layers.all_gather(0)
+    for i in range(layers.count):
+        gathering.wait()
+        if i < last:
+            gathering = layers.all_gather(i + 1)
+        layers.forward(i)
+        if i < last:
+            layers.free(i)
+    reducing = None
+    for i in reversed(range(layers.count)):
+        if i < last:
+            gathering.wait()
+        if i:
+            gathering = layers.all_gather(i - 1)
+        layers.backward(i)
+        layers.free(i)
+        if reducing:
+            reducing.wait()
+            layers.update(i + 1)
+        reducing = layers.reduce_scatter(i)
+    reducing.wait()
+    layers.update(0)
+    ### END SOLUTION
+
+
+# %% check="sharded_step"
+check("sharded_step")
+
+# %%
+with once_written("sharded_step"):
+    sizes = {"elements": [50_000_000] * 6, "forward_s": [2e-3] * 6}
+    node = VirtualCluster(ClusterMachine.of("8xH100").replace(ranks=4))
+    shown = node.run(
+        lambda dist: sharded_step(ShardedLayers(dist, **sizes, backward_s=[4e-3] * 6))
+    )
+    print(f"modelled: {shown}")
+    print(f"the passes alone: {seconds(max(shown.compute_s))}")
+    figure, axes = style.subplots(figsize=(9, 4))
+    axes = shown.timeline.plot(axes)
+
+# %% [markdown]
+# All but the first gather and the last sum hide behind passes. That is what `fully_shard` does for you; what it cannot
+# do is to make layers large enough: a gather that takes longer than its pass is waited for, however early it begins.
+
+# %% [markdown]
+# ## 6. One block on two GPUs
+#
+# Where a single layer is too large, or must be faster, its matrices are cut (*tensor parallelism*). In `f(x A) B` the
+# nonlinearity wants whole sums: so `A` is cut by **columns**, each rank applies `f` to its own channels, and `B` is cut
+# by the same **rows**. Every rank then has a part of every sum of the output, and one all-reduce adds them up. In
+# attention, heads take the part of the channels.
+#
+# **Predict:** a block (attention and MLP) of width 4096 works on 2048 tokens in bf16, on 8 GPUs of one node. How many
+# bytes does each all-reduce add up? And how many are there in the whole block, forward and backward together?
+
+# %% given
+from edl_labs.roofline.network import tensor_calls
+
+# %%
+predict("summed", "Each all-reduce adds up", unit="MB")
+predict("sums", "All-reduces of a block, forward and backward")
+
+# %%
+with revealed("summed", "sums") as truth:
+    calls = tensor_calls(2048, hidden=4096, blocks=1, ranks=8)[0]
+
+    def sum_of_a_block(dist):
+        dist.all_reduce(dist.tensor(2048 * 4096, dtype="bf16"))
+
+    for nodes in (1, 2):
+        added = VirtualCluster(ClusterMachine.of("8xH100", nodes=nodes)).run(
+            sum_of_a_block
+        )
+        took = seconds(added.makespan_s)
+        print(f"modelled, {8 * nodes} GPUs in {nodes} node(s): {took}")
+    truth(summed=calls.message_bytes, sums=calls.times)
+
+# %% given
+from math import sqrt
+
+import torch
+
+from torch.nn.functional import gelu
+
+
+def whole_block(block, x):
+    """What one GPU computes: attention over tokens (rows of x), or an MLP."""
+    if block["kind"] == "mlp":
+        return (
+            gelu(x @ block["up"] + block["up_bias"]) @ block["down"]
+            + block["down_bias"]
+        )
+    return heads_of(block, x) @ block["out"] + block["out_bias"]
+
+
+def heads_of(block, x):
+    """The outputs of all heads of a block (or of a part of it), side by side."""
+    query, key, value = (
+        (x @ block[name]).unflatten(1, (block["heads"], -1)).transpose(0, 1)
+        for name in ("query", "key", "value")
+    )
+    scores = query @ key.transpose(1, 2) / sqrt(query.shape[2])
+    return (scores.softmax(2) @ value).transpose(0, 1).flatten(1)
+
+
+# %% [markdown]
+# The cell above computes a whole block; use `heads_of` for a rank's own heads. Write
+#
+# * `shards(block, rank, ranks)` → a dict with the block's names and a rank's part of each; sizes need not divide by
+#   `ranks`, and parts differ by one column (or head) at most. A head is never cut;
+# * `forward(shard, x, comm)` → the block's whole output, on every rank. `comm.all_reduce(tensor)` gives the sum over
+#   the ranks as a new tensor. *Autograd does not see it*: so write the two `torch.autograd.Function`s that Megatron
+#   calls f and g. Their backward passes are what makes the gradients right, with **one** all-reduce forward and **one**
+#   backward.
+
+
+# %% solve="split_a_block"
+def shards(block, rank, ranks):
+    """A rank's part of every weight."""
+
+    ### BEGIN SOLUTION
+    def cut(count):
+        return slice(rank * count // ranks, (rank + 1) * count // ranks)
+
+    if block["kind"] == "mlp":
+        mine = cut(block["up"].shape[1])
+        return block | {
+            "up": block["up"][:, mine],
+            "up_bias": block["up_bias"][mine],
+            "down": block["down"][mine],
+        }
+    mine, size = cut(block["heads"]), block["query"].shape[1] // block["heads"]
+    channels = slice(mine.start * size, mine.stop * size)
+    return block | {
+        "heads": mine.stop - mine.start,
+        **{name: block[name][:, channels] for name in ("query", "key", "value")},
+        "out": block["out"][channels],
+    }
+    ### END SOLUTION
+
+
+class ToRanks(torch.autograd.Function):
+    """Where x enters the ranks' parts."""
+
+    @staticmethod
+    def forward(ctx, x, comm):
+        ### BEGIN SOLUTION
+        ctx.comm = comm
+        return x.view_as(x)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ### BEGIN SOLUTION
+        return ctx.comm.all_reduce(gradient), None
+        ### END SOLUTION
+
+
+class FromRanks(torch.autograd.Function):
+    """Where the parts of the output come together."""
+
+    @staticmethod
+    def forward(ctx, part, comm):
+        ### BEGIN SOLUTION
+        return comm.all_reduce(part)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ### BEGIN SOLUTION
+        return gradient, None
+        ### END SOLUTION
+
+
+def forward(shard, x, comm):
+    """The output of the whole block, from a rank's part of it."""
+    ### BEGIN SOLUTION
+    x = ToRanks.apply(x, comm)
+    if shard["kind"] == "mlp":
+        part = gelu(x @ shard["up"] + shard["up_bias"]) @ shard["down"]
+        return FromRanks.apply(part, comm) + shard["down_bias"]
+    part = heads_of(shard, x) @ shard["out"]
+    return FromRanks.apply(part, comm) + shard["out_bias"]
+    ### END SOLUTION
+
+
+# %% check="split_a_block"
+check("split_a_block")
+
+# %% [markdown]
+# Four sums a block, and none of them can hide: the next layer needs the whole sum. That is why a block is split within
+# a node alone, where links are fast; between nodes, micro-batches travel instead.
+
+# %% [markdown]
+# ## 7. A pipeline, and what 1F1B is for
+#
+# Deck [002] puts layers 0 to 2 on one GPU and layers 3 to 5 on the next. A batch that goes through as a whole keeps one
+# GPU busy at a time; cut into `m` micro-batches, they follow each other, and the stages idle only while the pipeline
+# fills and drains: the **bubble**, `(p - 1)/(m + p - 1)` of the step with `p` stages. GPipe runs all forward passes,
+# then all backward passes. **1F1B** goes back as soon as a gradient is there: after a few forward passes to warm up,
+# one forward, one backward.
+#
+# **Predict:** 4 stages, 16 micro-batches. Public tutorials say that 1F1B cuts the bubble. Measured on the cluster, what
+# share of the step does a stage idle with GPipe, and with 1F1B? And how many micro-batches does the first stage hold?
+
+# %% given
+from edl_labs.virtual.cluster import PipelineStage
+
+# %%
+predict("gpipe_bubble", "With GPipe a stage idles", unit="%")
+predict("1f1b_bubble", "With 1F1B a stage idles", unit="%")
+predict("in_flight", "With 1F1B the first stage holds, in micro-batches")
+
+# %% [markdown]
+# Write three functions. `order(schedule, stage, stages, micro)` → what a stage does, in its order: a list of
+# `("forward", i)` and `("backward", i)`, each micro-batch `i` once forward and once back. `schedule` is `"gpipe"` or
+# `"1f1b"`. In 1F1B no stage holds more micro-batches than are needed to keep it busy.
+#
+# `run_stage(stage, schedule)` does it on one rank. A `PipelineStage` has the numbers `stage` (which one it is),
+# `stages` and `micro`, and these calls; the first stage receives no input, the last one no gradient:
+#
+# | call | does |
+# |---|---|
+# | `stage.forward(i)`, `stage.backward(i)` | a pass; from one to the other, `i` is held |
+# | `stage.recv_forward(i)`, `stage.recv_backward(i)` | wait for the input, for the gradient |
+# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and go on when it *has been received* |
+# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and go on |
+#
+# `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage idles in a
+# step, messages not counted. A third `schedule`, `"interleaved"`, gives each stage `chunks` separate pieces of the
+# layers, each of which takes one `chunks`-th of the time; `chunks` is 1 in the others.
+
+
+# %% solve="pipeline"
+def order(schedule, stage, stages, micro):
+    """What a stage does, in its order: ("forward", i) and ("backward", i)."""
+    ### BEGIN SOLUTION
+    warm_up = micro if schedule == "gpipe" else min(micro, stages - 1 - stage)
+    passes = [("forward", i) for i in range(warm_up)]
+    for i in range(micro - warm_up):
+        passes += [("forward", warm_up + i), ("backward", i)]
+    return passes + [("backward", i) for i in range(micro - warm_up, micro)]
+    ### END SOLUTION
+
+
+def run_stage(stage, schedule):
+    """Does a step on one rank."""
+    ### BEGIN SOLUTION
+    is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
+    for kind, i in order(schedule, stage.stage, stage.stages, stage.micro):
+        if kind == "forward":
+            if not is_first:
+                stage.recv_forward(i)
+            stage.forward(i)
+            if not is_last:
+                stage.isend_forward(i)
+        else:
+            if not is_last:
+                stage.recv_backward(i)
+            stage.backward(i)
+            if not is_first:
+                stage.isend_backward(i)
+    ### END SOLUTION
+
+
+def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
+    """The seconds that each stage idles in a step."""
+    ### BEGIN SOLUTION
+    return (stages - 1) * (forward_s + backward_s) / chunks
+    ### END SOLUTION
+
+
+# %% check="pipeline"
+check("pipeline")
+
+# %%
+with (
+    once_written("pipeline"),
+    revealed("gpipe_bubble", "1f1b_bubble", "in_flight") as truth,
+):
+    sizes = {"micro": 16, "elements": 1_000_000, "kept": 25_000_000}
+    stages, passes = VirtualCluster.of("8xH100").machine.replace(ranks=4), {}
+    bubbles = {}
+    for schedule in ("gpipe", "1f1b"):
+        passes[schedule] = VirtualCluster(stages).run(
+            lambda dist, name=schedule: run_stage(
+                PipelineStage(dist, **sizes, forward_s=4e-3, backward_s=8e-3), name
+            )
+        )
+        done = passes[schedule]
+        bubbles[schedule] = 1 - max(done.compute_s) / done.makespan_s
+        held = byte_count(done.peak_bytes[0])
+        print(
+            f"modelled, {schedule}: {seconds(done.makespan_s)}, "
+            f"idle {bubbles[schedule]:.1%}, {held} on the first stage"
+        )
+    held = round(passes["1f1b"].peak_bytes[0] / (4 * sizes["kept"]))
+    truth(
+        **{f"{name}_bubble": share for name, share in bubbles.items()},
+        in_flight=held,
+    )
+    figure, (above, below) = style.subplots(2, 1, figsize=(9, 5))
+    above = passes["gpipe"].timeline.plot(above)
+    below = passes["1f1b"].timeline.plot(below)
+
+# %% [markdown]
+# The bubble is 3/19 in both, and would be 3/7, 42.9 %, with 4 micro-batches: only *more micro-batches* or *interleaved*
+# layers shrink it. What 1F1B changes is the memory: 4 micro-batches instead of 16, however many there are. And that is
+# how it helps after all: with memory for 16, one can afford more of them.
+
+# %% [markdown]
+# ## 8. The same program on real processes
+#
+# A program that was recorded can also run: `backend="gloo"` starts one process of `torch.distributed` for each rank, on
+# this machine, plays the program there, and compares what every tensor holds in the end with the replay. On a machine
+# with several GPUs, `backend="nccl"` does the same. It takes half a minute, so what you see is a recording unless you
+# set `real_processes = True` at the top. Nothing of it counts for your points.
+
+# %%
+with once_written("ring"):
+
+    def on_two_processes(dist):
+        all_reduce(dist, dist.tensor(1001, name="gradients"))
+
+    pair = VirtualCluster.flat(2)
+    if real_processes:
+        real = pair.run(on_two_processes, backend="gloo", ranks=2).real
+        told = f"{real.ranks} processes, {real.elements} elements as replayed"
+        print(f"measured here: {told}")
+    else:
+        pair.run(on_two_processes).require_finished()
+        print("recorded on a CPU: 2 processes, 2002 elements as replayed")
+
+# %% [markdown]
+# All 2002 elements are what the replay said. The *time* is no measurement of anything: two processes on one CPU have no
+# link between them, and starting them takes the seconds. Right is checked there, fast is modelled here.
+
+# %% [markdown] explain="explain"
+# **Explain (read by your instructor).** A transformer of 30 billion parameters is to be trained in bf16 with Adam on
+# four nodes of eight GPUs with 80 GB each. A GPU reaches 400 TFLOP/s; links carry 450 GB/s within a node, and 50 GB/s
+# for each GPU between nodes. (a) How many bytes do weights, gradients and Adam need, and which ways of spreading them
+# make them fit? (b) Choose one for a step of one million tokens, and one for 64 000 tokens: with numbers of what is
+# computed and what is sent, what hides and what does not? (c) Somebody proposes four pipeline stages with eight
+# micro-batches, "in 1F1B, which shrinks the bubble". What is right about that, and what would you do instead?
 
 # %% [markdown]
 # ## Where you are

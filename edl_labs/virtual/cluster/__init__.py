@@ -9,9 +9,11 @@ from edl_labs.virtual.cluster.cluster_machine import ClusterMachine, Faults, Lin
 from edl_labs.virtual.cluster.cluster_races import ClusterRace
 from edl_labs.virtual.cluster.cluster_timeline import ClusterSpan, ClusterTimeline
 from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
+from edl_labs.virtual.cluster.pipeline_stage import PipelineStage
 from edl_labs.virtual.cluster.rank import ClusterGroup, Rank, Work
 from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
 from edl_labs.virtual.cluster.real_processes import RealRun
+from edl_labs.virtual.cluster.sharded_layers import ShardedLayers
 
 __all__ = [
     "ClusterEvent",
@@ -31,9 +33,11 @@ __all__ = [
     "Hang",
     "LinkLevel",
     "LinkUse",
+    "PipelineStage",
     "Rank",
     "RankTensor",
     "RealRun",
+    "ShardedLayers",
     "VirtualCluster",
     "Work",
     "replay_cluster",

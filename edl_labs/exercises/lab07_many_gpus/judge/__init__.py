@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab07_many_gpus.judge import drawn_buckets, drawn_hangs, drawn_prices, drawn_ring_sums
+from edl_labs.exercises.lab07_many_gpus.judge import (
+    drawn_blocks_in_parts,
+    drawn_buckets,
+    drawn_hangs,
+    drawn_pipelines,
+    drawn_prices,
+    drawn_ring_sums,
+    drawn_sharded_layers,
+)
 
-__all__ = ["drawn_buckets", "drawn_hangs", "drawn_prices", "drawn_ring_sums"]
+__all__ = [
+    "drawn_blocks_in_parts",
+    "drawn_buckets",
+    "drawn_hangs",
+    "drawn_pipelines",
+    "drawn_prices",
+    "drawn_ring_sums",
+    "drawn_sharded_layers",
+]

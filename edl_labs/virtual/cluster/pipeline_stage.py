@@ -1,0 +1,112 @@
+"""A stage of a pipeline on one rank: micro-batches that go forward and back through layers which lie on several GPUs.
+
+The calls have the names that Megatron gives to its messages between stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edl_labs.virtual.cluster.rank import Rank, Work
+from edl_labs.virtual.cluster.rank_device import RankTensor
+from edl_labs.virtual.errors import VirtualClusterError
+
+
+class PipelineStage:
+    """The layers of stage `dist.rank`, for a step of `micro` micro-batches.
+
+    A message between stages has `elements`; from its forward to its backward pass a micro-batch keeps `kept` elements
+    here. What is sent is given back when it has been received.
+    """
+
+    def __init__(
+        self, dist: Rank, *, micro: int, elements: int, kept: int, forward_s: float, backward_s: float
+    ) -> None:
+        self.stage, self.stages, self.micro = dist.rank, dist.world_size, micro
+        self._dist, self._elements, self._kept = dist, elements, kept
+        self._forward_s, self._backward_s = forward_s, backward_s
+        self._inputs: dict[int, RankTensor] = {}
+        self._activations: dict[int, RankTensor] = {}
+        self._outputs: dict[int, RankTensor] = {}
+        self._output_gradients: dict[int, RankTensor] = {}
+        self._input_gradients: dict[int, RankTensor] = {}
+        self._sending: dict[int, Work] = {}
+        self._returning: list[tuple[Work, RankTensor]] = []
+
+    def recv_forward(self, i: int) -> None:
+        """Wait for micro-batch `i` from the stage before."""
+        self._inputs[i] = self._dist.empty(self._elements, name=f"input {i}")
+        self._dist.recv(self._inputs[i], self.stage - 1, name=f"forward {i}")
+
+    def forward(self, i: int) -> None:
+        """The forward pass of micro-batch `i` through this stage's layers."""
+        reads = [self._needed(self._inputs, i, "forward", "recv_forward")] if self.stage else []
+        self._activations[i] = self._dist.empty(self._kept, name=f"activations {i}")
+        writes = [self._activations[i]]
+        if self.stage < self.stages - 1:
+            self._outputs[i] = self._dist.empty(self._elements, name=f"output {i}")
+            writes.append(self._outputs[i])
+        name = f"forward {i} of stage {self.stage}"
+        self._dist.launch(name, duration_s=self._forward_s, reads=reads, writes=writes)
+
+    def send_forward(self, i: int) -> None:
+        """Send micro-batch `i` to the next stage, and wait until it has been received."""
+        self._dist.send(self._needed(self._outputs, i, "send_forward", "forward"), self.stage + 1, name=f"forward {i}")
+
+    def isend_forward(self, i: int) -> None:
+        """Start to send micro-batch `i` to the next stage, and go on."""
+        output = self._needed(self._outputs, i, "isend_forward", "forward")
+        self._sending[i] = self._dist.isend(output, self.stage + 1, name=f"forward {i}")
+
+    def recv_backward(self, i: int) -> None:
+        """Wait for the gradient of micro-batch `i` from the next stage."""
+        self._output_gradients[i] = self._dist.empty(self._elements, name=f"output gradient {i}")
+        self._dist.recv(self._output_gradients[i], self.stage + 1, name=f"backward {i}")
+
+    def backward(self, i: int) -> None:
+        """The backward pass of micro-batch `i`; what its forward pass kept is given back."""
+        reads = [self._needed(self._activations, i, "backward", "forward")]
+        if self.stage < self.stages - 1:
+            reads.append(self._needed(self._output_gradients, i, "backward", "recv_backward"))
+        writes = []
+        if self.stage:
+            writes = [self._dist.empty(self._elements, name=f"input gradient {i}")]
+            self._input_gradients[i] = writes[0]
+        name = f"backward {i} of stage {self.stage}"
+        self._dist.launch(name, duration_s=self._backward_s, reads=reads, writes=writes)
+        if i in self._sending:
+            self._sending.pop(i).wait()
+        for held in (self._inputs, self._activations, self._outputs, self._output_gradients):
+            if i in held:
+                self._dist.free(held.pop(i))
+
+    def send_backward(self, i: int) -> None:
+        """Send the gradient of micro-batch `i` to the stage before, and wait until it has been received."""
+        gradient = self._needed(self._input_gradients, i, "send_backward", "backward")
+        self._dist.send(gradient, self.stage - 1, name=f"backward {i}")
+        self._dist.free(self._input_gradients.pop(i))
+
+    def isend_backward(self, i: int) -> None:
+        """Start to send the gradient of micro-batch `i` to the stage before, and go on."""
+        gradient = self._needed(self._input_gradients, i, "isend_backward", "backward")
+        for work, sent in self._returning:
+            work.wait()
+            self._dist.free(sent)
+        work = self._dist.isend(gradient, self.stage - 1, name=f"backward {i}")
+        self._returning = [(work, self._input_gradients.pop(i))]
+
+    def _needed(self, held: dict[int, RankTensor], i: int, call: str, before: str) -> RankTensor:
+        if i in held:
+            return held[i]
+        raise VirtualClusterError(
+            f"stage {self.stage} cannot do {call}({i}) yet",
+            why=f"there was no {before}({i}), or it has been used up; it has {_listed(held)}",
+            next=f"call {before}({i}) first",
+        )
+
+
+def _listed(held: Iterable[int]) -> str:
+    return ", ".join(map(str, held)) or "none"
+
+
+__all__ = ["PipelineStage"]
