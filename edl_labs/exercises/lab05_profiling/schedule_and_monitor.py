@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -63,6 +64,24 @@ class UtilisationLies:
         if not close(got[1], want[1], rtol=1e-6):
             raise _sm_symptom(case, got, want)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What was done to both shares, or another formula for one of them, that all answers follow."""
+        if any(len(one) != 2 for one in got):
+            return None
+        if _follow(got, [[right[1], right[0]] for right in want], want):
+            why = "both shares are right, in the wrong order"
+            return Wrong(
+                "the two shares came back swapped", why=why, next="return the utilisation, then the SMs' share"
+            )
+        if _follow(got, [[100 * share for share in right] for right in want], want):
+            return Wrong("per cent came back", why="both are right, times 100", next="return shares, from 0 to 1")
+        for place, formula, sentences in _OTHER_SHARES:
+            expected = [[formula(case, right)] for case, right in zip(cases, want, strict=True)]
+            if _follow([[one[place]] for one in got], expected, [[right[place]] for right in want]):
+                what, why, then = sentences
+                return Wrong(what, why=why, next=then)
+        return None
+
     def show(self, case: Any) -> str:
         lines = [
             f"  {seconds(k['start_s'])} to {seconds(k['end_s'])}: {k['blocks']} blocks" for k in case["kernels"][:8]
@@ -70,6 +89,136 @@ class UtilisationLies:
         more = len(case["kernels"]) - 8
         head = f"{case['sm_count']} SMs, a window of {seconds(case['window_s'])}"
         return "\n".join([head, *lines, *([f"  and {more} more"] if more > 0 else [])])
+
+
+def _follow(got: list[Any], expected: list[list[float]], want: list[Any]) -> bool:
+    """Whether all answers are the expected ones, and these are not right anyway."""
+
+    def same(ours: list[Any], theirs: list[Any]) -> bool:
+        pairs = [both for one, other in zip(ours, theirs, strict=True) for both in zip(one, other, strict=True)]
+        return all(close(one, other, rtol=1e-6) for one, other in pairs)
+
+    return same(got, expected) and not same(expected, want)
+
+
+def _length_s(kernel: Any) -> float:
+    return float(kernel["end_s"] - kernel["start_s"])
+
+
+def _first_to_last(case: Any, want: Any) -> float:
+    starts_s, ends_s = zip(*((kernel["start_s"], kernel["end_s"]) for kernel in case["kernels"]), strict=True)
+    return float((max(ends_s) - min(starts_s)) / case["window_s"])
+
+
+def _in_order_of_list(case: Any, want: Any) -> float:
+    busy_s = until_s = 0.0
+    for kernel in case["kernels"]:
+        busy_s += max(0.0, kernel["end_s"] - max(kernel["start_s"], until_s))
+        until_s = max(until_s, kernel["end_s"])
+    return float(busy_s / case["window_s"])
+
+
+def _ended_by_a_kernel_inside(case: Any, want: Any) -> float:
+    busy_s = until_s = 0.0
+    for kernel in sorted(case["kernels"], key=lambda kernel: kernel["start_s"]):
+        busy_s += max(0.0, kernel["end_s"] - max(kernel["start_s"], until_s))
+        until_s = kernel["end_s"]
+    return float(busy_s / case["window_s"])
+
+
+def _without_waves(case: Any, want: Any) -> float:
+    sm_s = sum(_length_s(kernel) * kernel["blocks"] for kernel in case["kernels"])
+    return float(sm_s / (case["sm_count"] * case["window_s"]))
+
+
+def _rounded_waves(case: Any, want: Any) -> float:
+    waves = [max(1, round(kernel["blocks"] / case["sm_count"])) for kernel in case["kernels"]]
+    sm_s = sum(_length_s(kernel) * kernel["blocks"] / n for kernel, n in zip(case["kernels"], waves, strict=True))
+    return float(sm_s / (case["sm_count"] * case["window_s"]))
+
+
+def _places(blocks: int, sm_count: int) -> int:
+    return -(-blocks // sm_count) * sm_count
+
+
+def _plain_mean(case: Any, want: Any) -> float:
+    shares = [kernel["blocks"] / _places(kernel["blocks"], case["sm_count"]) for kernel in case["kernels"]]
+    return float(sum(shares) / len(shares))
+
+
+def _plain_mean_while_busy(case: Any, want: Any) -> float:
+    return _plain_mean(case, want) * float(want[0])
+
+
+def _blocks_together(case: Any, want: Any) -> float:
+    blocks = sum(kernel["blocks"] for kernel in case["kernels"])
+    return float(blocks / _places(blocks, case["sm_count"]) * want[0])
+
+
+_MEAN = (
+    "a short kernel weighs as much as a long one",
+    "the plain mean of the kernels' own shares came back",
+    "weigh each kernel's share with its length: SM-seconds",
+)
+# What is computed in place of the utilisation (0) or of the SMs' share (1), from the case and the right answer.
+_OTHER_SHARES: tuple[tuple[int, Callable[[Any, Any], float], tuple[str, str, str]], ...] = (
+    (
+        0,
+        _first_to_last,
+        (
+            "the pauses between kernels were counted as busy",
+            "all the time from the first start to the last end was taken",
+            "between two kernels nothing may run: add up only time in which a kernel runs",
+        ),
+    ),
+    (
+        0,
+        _in_order_of_list,
+        (
+            "the kernels were taken in the order of the list",
+            "the list is in no order; one that starts earlier may stand later in it",
+            "go through the kernels by their start",
+        ),
+    ),
+    (
+        0,
+        _ended_by_a_kernel_inside,
+        (
+            "a short kernel inside a longer one ended the busy stretch",
+            "the end of the kernel that started last was kept, though an earlier one still ran",
+            "until when is the device busy, if the kernel before ends later than this one?",
+        ),
+    ),
+    (
+        1,
+        _without_waves,
+        (
+            "more SMs were counted as working than the device has",
+            "each block counted as an SM for the whole length of its kernel",
+            "a kernel with more blocks than SMs runs in waves: how many of its blocks run at once?",
+        ),
+    ),
+    (
+        1,
+        _rounded_waves,
+        (
+            "the number of waves was rounded to the nearest",
+            "blocks that are left over need a wave of their own, however few they are",
+            "round the number of waves up",
+        ),
+    ),
+    (1, _plain_mean, _MEAN),
+    (1, _plain_mean_while_busy, _MEAN),
+    (
+        1,
+        _blocks_together,
+        (
+            "the blocks of all kernels were put together into common waves",
+            "each kernel runs in waves of its own, and its last one has empty places of its own",
+            "count waves for each kernel, and weigh it with its length",
+        ),
+    ),
+)
 
 
 def _schedule_symptom(case: Any, step: int, said: str, want: list[str]) -> Wrong:

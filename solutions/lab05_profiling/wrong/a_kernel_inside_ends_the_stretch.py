@@ -1,5 +1,5 @@
 # exercise: utilisation_lies
-# told: the utilisation is not
+# told: a short kernel inside a longer one ended the busy stretch
 
 
 def utilisation(kernels, *, sm_count, window_s):

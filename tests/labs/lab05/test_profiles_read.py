@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import ceil
+from statistics import fmean
 
 import pytest
 
@@ -150,3 +152,42 @@ def test_no_share_of_drawn_timelines_is_above_one(solution, exercises):
 
         assert working <= said + 1e-12
         assert said <= 1 + 1e-12
+
+
+def in_list_order(kernels, window_s):
+    free_s, busy_s = 0.0, 0.0
+    for kernel in kernels:
+        if kernel["end_s"] > free_s:
+            busy_s, free_s = busy_s + kernel["end_s"] - max(free_s, kernel["start_s"]), kernel["end_s"]
+    return busy_s / window_s
+
+
+def mean_share(kernels, sm_count):
+    return fmean(k["blocks"] / (sm_count * ceil(k["blocks"] / sm_count)) for k in kernels)
+
+
+OTHER_SHARES = {
+    "swapped": lambda said, working, **_: (working, said),
+    "per cent": lambda said, working, **_: (100 * said, 100 * working),
+    "pauses": lambda said, working, kernels, window_s, **_: (
+        (max(k["end_s"] for k in kernels) - min(k["start_s"] for k in kernels)) / window_s,
+        working,
+    ),
+    "order of the list": lambda said, working, kernels, window_s, **_: (in_list_order(kernels, window_s), working),
+    "more SMs": lambda said, working, kernels, sm_count, window_s: (
+        said,
+        sum((k["end_s"] - k["start_s"]) / window_s * k["blocks"] / sm_count for k in kernels),
+    ),
+    "short kernel weighs": lambda said, working, kernels, sm_count, **_: (said, mean_share(kernels, sm_count)),
+}
+
+
+@pytest.mark.parametrize("named", OTHER_SHARES)
+def test_another_share_of_all_timelines_is_named(named, solution, judged):
+    def utilisation(kernels, *, sm_count, window_s):
+        said, working = solution["utilisation"](kernels, sm_count=sm_count, window_s=window_s)
+        return OTHER_SHARES[named](said, working, kernels=kernels, sm_count=sm_count, window_s=window_s)
+
+    outcome = judged("utilisation_lies", utilisation=utilisation)
+
+    assert named in outcome.what
