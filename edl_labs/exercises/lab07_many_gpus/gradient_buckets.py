@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from operator import index
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -64,7 +65,8 @@ class Buckets:
     form: ClassVar[Any] = {"groups": "", "programs": ""}
 
     def probe(self, student: Any, case: Any) -> Any:
-        groups = [list(one) for one in student.plan_buckets([{**layer} for layer in case["layers"]], {**case["link"]})]
+        planned = student.plan_buckets([{**layer} for layer in case["layers"]], {**case["link"]})
+        groups = [[index(number) for number in one] for one in planned]
 
         def program(dist: Any) -> None:
             student.run_step(dist, ModelOnRank(dist, case), [list(one) for one in groups])
