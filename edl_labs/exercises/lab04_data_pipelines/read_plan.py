@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -25,15 +27,25 @@ class ReadPlan:
 
     def probe(self, student: Any, case: Any) -> Any:
         wanted = [tuple(part) for part in case["wanted"]]
-        return student.read_plan(wanted, seek_s=case["seek_s"], byte_per_s=case["byte_per_s"])
+        plan = student.read_plan(wanted, seek_s=case["seek_s"], byte_per_s=case["byte_per_s"])
+        return {str(key): 0 for key in plan} if isinstance(plan, dict) else plan
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        _refuse_lengths(case, got)
         _refuse_impossible(case, got)
         _refuse_gaps(case, got)
         best = want if isinstance(want, dict) else figures(run_plan(case, want))
         mine = figures(run_plan(case, got))
         if mine["time_s"] > (1 + TOLERANCE) * best["time_s"]:
             raise _slow_plan(case, got, mine=mine, best=best)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The rule by which samples were joined in every case; a single plan may fit several."""
+        joined = [sorted(tuple(read) for read in plan) for plan in got]
+        for what, then, rule in _RULES:
+            if all(plan == _by_rule(case, rule) for case, plan in zip(cases, joined, strict=True)):
+                return Wrong(what, why="every one of your plans is what that gives", next=then)
+        return None
 
     def yours(self, case: Any, got: Any) -> str:
         """The first reads of the plan."""
@@ -104,11 +116,107 @@ def _refuse_gaps(case: Any, plan: Any) -> None:
         if not any(low <= start and stop <= high for low, high in covered.get(shard, []))
     ]
     if missing:
+        where, then = _which_missing(case, plan, missing)
         raise Wrong(
-            "wanted samples were never read",
+            f"wanted samples were never read{where}",
             why=f"{len(missing)} of {len(case['wanted'])}, the first of them {missing[0]}",
-            next="every byte of every wanted sample lies in one of the reads",
+            next=then,
         )
+
+
+def _which_missing(case: Any, plan: Any, missing: list[tuple[int, int, int]]) -> tuple[str, str]:
+    """Which samples were never read, where that can be said, and what to look at."""
+    unread = sorted({shard for shard, *_ in missing} - {read[0] for read in plan})
+    if plan and len(unread) > 1 and all(shard in unread for shard, *_ in missing):
+        return (
+            f": all those of shards {', '.join(map(str, unread))}",
+            "no read goes on into another shard: a new one begins where the shard changes",
+        )
+    last = sorted(tuple(part) for part in case["wanted"])[-len(missing) :]
+    if plan and sorted(missing) == last and len({shard for shard, *_ in missing}) == 1:
+        return ": the last ones on the disk", "is the last read in your list too, when no sample comes any more?"
+    return "", "every byte of every wanted sample lies in one of the reads"
+
+
+def _refuse_lengths(case: Any, plan: Any) -> None:
+    """A plan that is impossible as it stands, and whole if its third numbers are lengths."""
+    try:
+        _refuse_impossible(case, plan)
+        _refuse_gaps(case, plan)
+    except Wrong:
+        if any(len(read) != 3 for read in plan):
+            return
+        meant = [[shard, start, start + length] for shard, start, length in plan]
+        try:
+            _refuse_impossible(case, meant)
+            _refuse_gaps(case, meant)
+        except Wrong:
+            return
+        shard, start, length = plan[0]
+        raise Wrong(
+            "a read's third number is its length; asked is where it stops",
+            why=f"({shard}, {start}, {length}) reads up to {length}; with {start + length} there, and so on, every "
+            "wanted sample is read",
+            next="give (shard, start, stop), as the wanted samples are given",
+        ) from None
+
+
+# Of a read so far, where it starts, where its last sample does, and where it stops; of the next sample, its start and
+# stop; and of the disk, how many bytes it reads in the time of a seek: are the two joined?
+_Rule = Callable[[int, int, int, int, int, float], bool]
+_SEEK = "how many bytes does the disk read in the time of one seek? A gap that is shorter is cheaper to read"
+_GAP = "a gap begins where the sample before it stops, and ends where the next one starts"
+_RULES: tuple[tuple[str, str, _Rule], ...] = (
+    (
+        "no gap was read through: only samples that touch were joined",
+        _SEEK,
+        lambda first, last, end, start, stop, worth: start <= end,
+    ),
+    (
+        "large gaps were read through and small ones jumped",
+        _SEEK,
+        lambda first, last, end, start, stop, worth: start - end >= worth,
+    ),
+    (
+        "the gap was taken from where the read before it starts",
+        _GAP,
+        lambda first, last, end, start, stop, worth: start - first <= worth,
+    ),
+    (
+        "the gap was taken from where the sample before it starts",
+        _GAP,
+        lambda first, last, end, start, stop, worth: start - last <= worth,
+    ),
+    (
+        "the gap was taken up to where the sample behind it stops",
+        _GAP,
+        lambda first, last, end, start, stop, worth: stop - end <= worth,
+    ),
+    (
+        "a gap was compared with the sample behind it, and not with a seek of this disk",
+        _SEEK,
+        lambda first, last, end, start, stop, worth: start - end <= stop - start,
+    ),
+    (
+        "a gap was compared with the sample before it, and not with a seek of this disk",
+        _SEEK,
+        lambda first, last, end, start, stop, worth: start - end <= end - last,
+    ),
+)
+
+
+def _by_rule(case: Any, rule: _Rule) -> list[tuple[int, int, int]]:
+    """The plan of somebody who joins neighbours by this rule, in the order of the disk."""
+    worth = case["seek_s"] * case["byte_per_s"]
+    reads: list[list[int]] = []
+    last = 0
+    for shard, start, stop in sorted(map(tuple, case["wanted"])):
+        if reads and reads[-1][0] == shard and rule(reads[-1][1], last, reads[-1][2], start, stop, worth):
+            reads[-1][2] = max(reads[-1][2], stop)
+        else:
+            reads.append([shard, start, stop])
+        last = start
+    return [(shard, start, stop) for shard, start, stop in reads]
 
 
 def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, Any]) -> Wrong:
@@ -142,6 +250,12 @@ def _known_plan(case: Any, plan: Any) -> tuple[str, str] | None:
     inside = {shard: [start for at, start, _ in reads if at == shard] for shard, _, _ in reads}
     if any(starts != sorted(starts) for starts in inside.values()):
         return "the plan does not read in the order of the disk", "in which order do the bytes of a shard lie there?"
+    turns = sum(one[0] != other[0] for one, other in itertools.pairwise(reads))
+    if turns >= len(inside):
+        return (
+            "the reads go back and forth between the shards",
+            "each change of shard is a seek: in which order do the bytes lie on the disk?",
+        )
     if len(reads) == len(set(wanted)):
         return "every sample is a read of its own", "when is a gap cheaper to read than to jump?"
     if len(reads) == len(inside):

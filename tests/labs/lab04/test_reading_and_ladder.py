@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from edl_labs.exercises.lab04_data_pipelines import stages_and_workers as ladders
+from edl_labs.exercises.lab04_data_pipelines import predict_workers as ladders
 from edl_labs.exercises.lab04_data_pipelines import storage_format as formats
 from edl_labs.exercises.lab04_data_pipelines.judge.drawn_loaders import simulated
 from edl_labs.exercises.lab04_data_pipelines.read_plan import figures, run_plan

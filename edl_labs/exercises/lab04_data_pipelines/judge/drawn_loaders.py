@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab04_data_pipelines.stages_and_workers import PAGE
+from edl_labs.exercises.lab04_data_pipelines.stage_ladder import PAGE
 from edl_labs.exercises.lab04_data_pipelines.threaded_prefetcher import (
     CLOSED_ELSEWHERE,
     ERROR_AHEAD,

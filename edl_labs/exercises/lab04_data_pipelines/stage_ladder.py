@@ -1,0 +1,210 @@
+"""stage_ladder: what each stage of a pipeline costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual import Disk, LoaderMachine, ReplayError, VirtualWorkers, WorkersReplay, replay_workers
+
+PAGE = 4096  # bytes: Linux's page
+TOLERANCE = 0.03  # promised in the lab's text
+_DICT = "a dict, and no list"  # what stands for one in evidence
+_READINGS = 400  # all pairs of them are compared: 80,000
+
+
+@exercise("stage_ladder", timeout_s=90)
+class StageLadder:
+    """What each stage of a pipeline costs alone and with all before it, from cold, by readings of a clock.
+
+    `student.stage_ladder(vw, stages, samples=)` gives `(name, alone_s, cumulative_s)` for each stage, cold.
+    """
+
+    form: ClassVar[Any] = {"rungs": [["", 0.0, 0.0]], "program": ""}
+    loose = True
+
+    def probe(self, student: Any, case: Any) -> Any:
+        vw = VirtualWorkers(_machine(case))
+        stages = stages_of(vw, case)
+        rungs = student.stage_ladder(vw, stages, samples=case["samples"])
+        if isinstance(rungs, dict):
+            return {"rungs": [[_DICT, 0.0, 0.0]], "program": "[]"}
+        try:
+            # A text enum is the text that it stands for: str() would give the enum's own name.
+            plain = [
+                [str.__str__(name) if isinstance(name, str) else str(name), float(alone_s), float(cumulative_s)]
+                for name, alone_s, cumulative_s in rungs
+            ]
+        except (TypeError, ValueError):
+            # No list of triples: judged as a ladder without rungs.
+            plain = []
+        return {"rungs": plain, "program": json.dumps(vw.program, separators=(",", ":"))}
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """A stage that was called for a sample that there is not: reading is all that raises this."""
+        if error != "VirtualWorkersError":
+            return None
+        return Wrong(
+            "a stage was called with a sample that does not exist",
+            why=f"there are {case['samples']} samples, 0 to {case['samples'] - 1}; what lies behind the last one is no "
+            "part of the file, and cannot be read",
+            next="count the samples from 0",
+        )
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        rungs = got["rungs"]
+        if rungs and rungs[0][0] == _DICT:
+            raise Wrong(
+                "a dict came back; a ladder is a list",
+                why="each rung is three things: the stage's name and its two times",
+                next="return a list of (name, alone_s, cumulative_s), in the order of the stages",
+            )
+        run = _replayed(case, got.get("program"))
+        names = [stage["name"] for stage in case["stages"]]
+        if [rung[0] for rung in rungs] != names:
+            raise Wrong(
+                "a ladder has one rung for each stage, in order",
+                why=f"the stages are {', '.join(names)}",
+                next="(name, alone_s, cumulative_s) for each",
+            )
+        if not any(reading.op == "now" for reading in run.readings):
+            raise Wrong(
+                "the machine's own clock was never read",
+                why="time.perf_counter() and the like tell the time of this computer; the stages run on a modelled one",
+                next="read the clock of `vw`, which was given, before and after a run",
+            )
+        _refuse_other_columns(rungs, want["rungs"])
+        before = [0.0, *(right[2] for right in want["rungs"])]
+        for rung, right, without in zip(rungs, want["rungs"], before, strict=False):
+            if close(rung[2], without, rtol=TOLERANCE) and not close(rung[2], right[2], rtol=TOLERANCE):
+                raise Wrong(
+                    "a stage was left out of the run that ends with it",
+                    why=f"cumulative, {rung[0]} came out as what stands before it: {seconds(rung[2])} a sample",
+                    next="with the stages counted from 0, which of them does stages[:k] hold?",
+                )
+            for which, mine, good in (("alone", rung[1], right[1]), ("cumulative", rung[2], right[2])):
+                if not close(mine, good, rtol=TOLERANCE):
+                    raise _wrong_rung(case, rung, which=which, mine=mine, right=right)
+        _refuse_unmeasured(case, rungs, run)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The ladder."""
+        rows = [
+            f"{name}: alone {1e3 * own:.4g} ms, cumulative {1e3 * all_s:.4g} ms" for name, own, all_s in got["rungs"]
+        ]
+        return "; ".join(rows)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The ladder, without the program that measured it."""
+        return {"rungs": want["rungs"]}
+
+    def show(self, case: Any) -> str:
+        rows = [f"  {stage['name']}: {_told(stage)}" for stage in case["stages"]]
+        return "\n".join([f"{case['samples']} samples, a seek takes {seconds(case['seek_s'])}", *rows])
+
+
+def _refuse_other_columns(rungs: Any, right: Any) -> None:
+    """The two columns of a ladder changed places, or the second one was divided once more."""
+    if len(right) < 2 or _alike(rungs, right):
+        return
+    if _alike([(name, all_s, own_s) for name, own_s, all_s in rungs], right):
+        raise Wrong(
+            "alone and cumulative are the wrong way round",
+            why=f"of {rungs[1][0]}, the time with all stages before it came first",
+            next="return (name, alone_s, cumulative_s)",
+        )
+    if _alike([(name, own_s, all_s * place) for place, (name, own_s, all_s) in enumerate(rungs, 1)], right):
+        raise Wrong(
+            "cumulative was divided by the number of stages too",
+            why=f"{rungs[1][0]}, the second stage, has a half of what is right: {seconds(rungs[1][2])} a sample",
+            next="cumulative is a sample's time in all of these stages together: divide by the samples alone",
+        )
+
+
+def _alike(rungs: Any, right: Any) -> bool:
+    return all(
+        close(mine, good, rtol=TOLERANCE)
+        for (_, *times_s), (_, *good_s) in zip(rungs, right, strict=True)
+        for mine, good in zip(times_s, good_s, strict=True)
+    )
+
+
+def _told(stage: Any) -> str:
+    if stage["kind"] == "read":
+        return f"read, {byte_count(stage['bytes'])} a sample"
+    return f"cpu, {seconds(min(stage['cpu_s']), digits=2)} to {seconds(max(stage['cpu_s']), digits=2)} a sample"
+
+
+def _machine(case: Any) -> LoaderMachine:
+    return LoaderMachine(
+        disks=(Disk("disk", seek_s=case["seek_s"], read_byte_per_s=case["byte_per_s"]),),
+        cache_bytes=1 << 40,
+        memory_byte_per_s=10e9,
+        open_s=case["open_s"],
+        clock_resolution_s=1e-5,
+        clock_read_cost_s=1e-6,
+    )
+
+
+def stages_of(vw: VirtualWorkers, case: Any) -> list[tuple[str, Callable[[int], None]]]:
+    """The stages of a case as functions of a sample's number, on `vw`."""
+    files: dict[int, Any] = {}
+
+    def stage(spec: Any, place: int) -> Callable[[int], None]:
+        if spec["kind"] == "cpu":
+            return lambda sample: vw.work(spec["name"], spec["cpu_s"][sample])
+        file = files[place] = vw.file(spec["bytes"] * case["samples"], name=spec["name"])
+        return lambda sample: vw.read(file, offset=sample * spec["bytes"], nbytes=spec["bytes"])
+
+    return [(spec["name"], stage(spec, place)) for place, spec in enumerate(case["stages"])]
+
+
+def _replayed(case: Any, text: Any) -> WorkersReplay:
+    try:
+        return replay_workers(json.loads(text), _machine(case))
+    except (ReplayError, TypeError, ValueError, RecursionError) as error:
+        raise Wrong(
+            "the recorded program is not what this machine would have done",
+            why=str(getattr(error, "what", "it is not a program"))[:200],
+            next="use the machine through its own calls, and leave its record alone",
+        ) from None
+
+
+def _wrong_rung(case: Any, rung: Any, *, which: str, mine: float, right: Any) -> Wrong:
+    good = right[1] if which == "alone" else right[2]
+    why = f"{which}, {rung[0]} takes {1e3 * good:.4g} ms a sample; yours is {1e3 * mine:.4g} ms"
+    if close(mine, good * case["samples"], rtol=TOLERANCE):
+        return Wrong("that is the time of all samples", why=why, next="seconds per sample: divide")
+    if which == "alone" and close(mine, right[2], rtol=TOLERANCE):
+        return Wrong("a stage alone was measured with those before it", why=why, next="run that stage only")
+    stage = next(stage for stage in case["stages"] if stage["name"] == rung[0])
+    if mine < good and stage["kind"] == "read" and (which == "alone" or stage is case["stages"][0]):
+        return Wrong(
+            "a warm figure is given for a cold one",
+            why=why,
+            next="an earlier run left the data in the page cache; what empties it?",
+        )
+    if mine < good and which == "cumulative":
+        return Wrong(
+            "the stages together take longer than that",
+            why=why,
+            next="start each run cold, and run the stages sample by sample: two of them may share a disk",
+        )
+    return Wrong("a rung of the ladder is wrong", why=why, next="between two readings: all samples, once, from cold")
+
+
+def _refuse_unmeasured(case: Any, rungs: Any, run: WorkersReplay) -> None:
+    readings = [reading.value for reading in run.readings if reading.op == "now"][:_READINGS]
+    spans = sorted(later - earlier for i, earlier in enumerate(readings) for later in readings[i + 1 :])
+    for name, *times_s in rungs:
+        for time_s in times_s:
+            if not any(close(span, time_s * case["samples"], rtol=1e-6, atol=1e-9) for span in spans):
+                raise Wrong(
+                    "a figure does not lie between any two readings of the clock",
+                    why=f"{name}: {seconds(time_s)} a sample; no two readings are {case['samples']} times that apart",
+                    next="one pair of readings around all samples, their difference divided by the samples",
+                )
