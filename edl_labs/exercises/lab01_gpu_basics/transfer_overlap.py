@@ -146,16 +146,55 @@ def _serial(case: Any) -> str:
     return replayed(written(gpu.program), gpu.machine).contents(result.index)[0].origin
 
 
+def _slow_calls(run: Replay, parts: int) -> tuple[str, str, str] | None:
+    """Calls that hold the host up once a part, so that the next part is issued late."""
+    copies = [entry for entry in run.program if entry["op"] == "copy"]
+    blocking = [entry for entry in copies if not entry["non_blocking"]]
+    if len(blocking) >= parts > 1:
+        ways = {_role(run, entry) for entry in blocking}
+        which = f"each {ways.pop()} is" if len(ways) == 1 else "the copies are"
+        return f"{which} a blocking copy", "the host waits for its end before it issues anything else", _NON_BLOCKING
+    last = max(at for at, entry in enumerate(run.program) if entry["op"] in ("copy", "launch"))
+    waits = sum(entry["op"] in ("synchronize", "sync_stream", "sync_event") for entry in run.program[:last])
+    if parts > 1 and waits >= parts - 1:
+        why = f"{counted(waits, 'synchronisation')} before the last part has been issued, with {counted(parts, 'part')}"
+        return "the host waits for the device after every part", why, "wait once, after the last part has been issued"
+    return None
+
+
+_TWO_STREAMS = (
+    "two streams cannot keep three engines at work: copy in, kernel and copy out each want a part of their own"
+)
+_PARTS = "a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends"
+_NON_BLOCKING = "copy with non_blocking=True, and let streams or events keep the order"
+
+
 def _race(run: Replay, race: Race) -> Wrong:
     first, second = run.program[race.first], run.program[race.second]
     what = _RACES.get(
         (_role(run, first), _role(run, second)), "two operations touch the same bytes, and nothing orders them"
     )
-    return Wrong(
-        what,
-        why=f"{race}",
-        next="work of one part belongs in one stream, or an event must join two; the host must wait before it reads",
-    )
+    return Wrong(what, why=f"{race}", next=_order(run, race))
+
+
+def _order(run: Replay, race: Race) -> str:
+    """What would bring the two operations of a race into order, from what the program has between them."""
+    first, second = run.program[race.first], run.program[race.second]
+    if second["op"] == "host_work" and second.get("writes"):
+        return "the host writes these bytes after their copy was issued: load the input first"
+    if first.get("stream") == second.get("stream") or "stream" not in first or "stream" not in second:
+        return _JOIN
+    waits = [e["event"] for e in run.program[: race.second] if e["op"] == "wait"]
+    early = [e for e in run.program[: race.first] if e["op"] == "record" and e["stream"] == first["stream"]]
+    late = [e for e in run.program[race.first : race.second] if e["op"] == "record" and e["stream"] == first["stream"]]
+    if not late and any(e["event"] in waits for e in early):
+        return "the event was recorded before this operation was issued, so it says nothing of it: record it afterwards"
+    if any(e["event"] in waits for e in late):
+        return f"the event was waited for, but not in the stream in which the {_role(run, second)} runs"
+    return _JOIN
+
+
+_JOIN = "work of one part belongs in one stream, or an event must join two; the host must wait before it reads"
 
 
 _RACES = {
@@ -194,14 +233,19 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
             why=f"with {counted(parts, 'part')} the host is busy issuing calls for nearly all of the time: {slower}",
             next="a part costs the host three calls: how many parts can it issue while the slowest engine works?",
         )
+    known = _slow_calls(run, parts)
+    if known is not None:
+        what, why, then = known
+        raise Wrong(what, why=f"{why}: {slower}", next=then)
     if line.hidden_copy_fraction < 0.05:
         raise Wrong(
             "nothing overlaps",
             why=f"while a copy runs, no kernel does: {slower}",
             next="cut the data into parts, give neighbouring parts different streams, and let copies be non-blocking",
         )
+    used = {entry["stream"] for entry in run.program if entry["op"] in ("copy", "launch")}
     raise Wrong(
         "right and overlapped, but slower than it could be",
-        why=f"with {counted(parts, 'part')}, {slower}",
-        next="a part more costs the host three calls; a part fewer leaves engines idle for longer at both ends",
+        why=f"with {counted(parts, 'part')} in {counted(len(used), 'stream')}, {slower}",
+        next=_TWO_STREAMS if parts > len(used) == 2 else _PARTS,
     )

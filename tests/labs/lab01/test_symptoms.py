@@ -69,3 +69,64 @@ def test_tiles_are_told_what_was_counted(judged, solution, change, told):
         return change(m, n, tile_m, tile_n, solution["tile_report"](m, n, tile_m=tile_m, tile_n=tile_n))
 
     assert told == judged("tile_quantization", tile_report=report).what
+
+
+def overlapped(*, streams: int = 3, blocking: bool = False, waits: bool = False, early: bool = False, loads_last=False):
+    """Four parts, each copied in, computed and copied out in a stream of its own, in turn."""
+
+    def run(gpu, nbytes, *, load, kernel):
+        source, result = (gpu.host_empty(nbytes, pin_memory=True) for _ in range(2))
+        inside, chunk = gpu.empty(nbytes), -(-nbytes // 12)
+        if not loads_last:
+            load(gpu, source)
+        used = [gpu.Stream() for _ in range(streams)]
+        copies = gpu.Stream()
+        for number, start in enumerate(range(0, nbytes, chunk)):
+            part = slice(start, min(start + chunk, nbytes))
+            event = gpu.Event()
+            with gpu.stream(copies if early else used[number % streams]):
+                if early:
+                    event.record()
+                gpu.copy(inside[part], source[part], non_blocking=not blocking)
+            if early:
+                used[number % streams].wait_event(event)
+            with gpu.stream(used[number % streams]):
+                kernel(gpu, inside[part], inside[part])
+                gpu.copy(result[part], inside[part], non_blocking=True)
+            if waits:
+                gpu.synchronize()
+        if loads_last:
+            load(gpu, source)
+        gpu.synchronize()
+        return result
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"blocking": True}, "each copy in is a blocking copy"),
+        ({"waits": True}, "the host waits for the device after every part"),
+    ],
+)
+def test_schedules_are_told_what_holds_them_up(judged, wrong, told):
+    assert told == judged("transfer_overlap", run_overlapped=overlapped(**wrong)).what
+
+
+def test_two_streams_are_told_that_there_are_three_engines(judged):
+    outcome = judged("transfer_overlap", run_overlapped=overlapped(streams=2))
+
+    assert "right and overlapped, but slower than it could be" == outcome.what
+    assert "two streams cannot keep three engines at work" in outcome.next
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"early": True}, "the event was recorded before this operation was issued"),
+        ({"loads_last": True}, "load the input first"),
+    ],
+)
+def test_races_are_told_what_would_order_them(judged, wrong, told):
+    assert told in judged("transfer_overlap", run_overlapped=overlapped(**wrong)).next
