@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -21,7 +23,7 @@ class AlignedShapes:
         if case["ask"] == "alignment":
             return {"alignment": student.alignment(list(case["shape"]), case["bits"]), "padded": []}
         padded = student.best_padding(list(case["shape"]), case["bits"], rates=dict(case["rates"]))
-        return {"alignment": "", "padded": list(padded)}
+        return {"alignment": "", "padded": list(padded) if _is_some(padded) else [padded]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if case["ask"] == "alignment":
@@ -29,6 +31,9 @@ class AlignedShapes:
                 raise _wrong_alignment(case, got["alignment"], want["alignment"])
             return
         shape, padded = case["shape"], got["padded"]
+        if len(padded) == 1:
+            why = f"{str(padded[0])[:60]} came back, of type {type(padded[0]).__name__}"
+            raise Wrong("one value came back where three sides belong", why=why, next="return m, k, n, not their time")
         if len(padded) != 3 or any(type(side) is not int for side in padded):
             why = f"{str(padded)[:60]} came back"
             raise Wrong("a padded product has three whole sides", why=why, next="return m, k, n")
@@ -37,10 +42,62 @@ class AlignedShapes:
         if padded != want["padded"]:
             raise _wrong_padding(case, padded, want["padded"])
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The rules in _RULES that give every alignment that came back."""
+        rows = [(case, mine["alignment"]) for case, mine in zip(cases, got, strict=True) if case["ask"] == "alignment"]
+        wrong = [
+            (case, mine["alignment"])
+            for case, mine, right in zip(cases, got, want, strict=True)
+            if mine["alignment"] != right["alignment"]
+        ]
+        for rule, what, then in _RULES:
+            if wrong and all(mine == rule(case["shape"], case["bits"]) for case, mine in rows):
+                case, mine = wrong[0]
+                why = f"{mine!r} came back for m, k, n = {case['shape']} in {case['dtype']}"
+                return Wrong(what, why=why, next=then)
+        return None
+
     def show(self, case: Any) -> str:
         """The product, and the rates where padding is asked for."""
         text = f"{case['dtype']} ({case['bits']} bits), m, k, n = {case['shape']}"
         return text + (f", FLOP/s {case['rates']}" if case["ask"] == "padding" else "")
+
+
+def _is_some(padded: Any) -> bool:
+    return hasattr(padded, "__iter__") and not isinstance(padded, str)
+
+
+def _strictest(multiples: dict[str, int], obeys: Callable[[int], bool]) -> str:
+    return next((rule for rule, multiple in multiples.items() if obeys(multiple)), "none")
+
+
+def _as_bits(shape: list[int], bits: int) -> str:
+    return _strictest({"128 B": 128, "16 B": 16}, lambda size: all(side * bits % size == 0 for side in shape))
+
+
+def _of_all_elements(shape: list[int], bits: int) -> str:
+    multiples = {"128 B": 1024 // bits, "16 B": 128 // bits}
+    return _strictest(multiples, lambda multiple: math.prod(shape) % multiple == 0)
+
+
+def _never_the_widest(shape: list[int], bits: int) -> str:
+    return _strictest({"16 B": 128 // bits}, lambda multiple: all(side % multiple == 0 for side in shape))
+
+
+# Each is (the answer that a mistake gives, what is wrong, what to do).
+_RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
+    (_as_bits, "bits were compared with bytes", "a side of `bits`-bit elements has how many bytes?"),
+    (
+        _of_all_elements,
+        "a side breaks the rule: that another side obeys it, or the product of all, is not enough",
+        "m, k and n have to obey the rule one by one",
+    ),
+    (
+        _never_the_widest,
+        "'128 B' never came back",
+        "what obeys 128 B obeys 16 B too: which of them do you ask first?",
+    ),
+]
 
 
 def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
@@ -53,9 +110,20 @@ def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:
     return Wrong("a side breaks the rule", why=why, next="all three sides count, and the element's size")
 
 
+def _obeyed(case: Any, was: int, now: int) -> bool:
+    """Whether a side was padded by just one step of a rule that it obeyed before."""
+    return any(was % step == 0 and now - was == step for step in (128 // case["bits"], 1024 // case["bits"]))
+
+
 def _wrong_padding(case: Any, mine: list[int], right: list[int]) -> Wrong:
     shape, per_wide = case["shape"], 1024 // case["bits"]
     why = f"{shape} became {mine} in {case['dtype']}"
+    late = [f"{was} to {now}" for was, now in zip(shape, mine, strict=True) if now > was and _obeyed(case, was, now)]
+    if late and mine != right:
+        why += f": {late[0]}, which obeyed that rule as it was"
+        return Wrong(
+            "a side was padded that obeyed the rule already", why=why, next="round up to a multiple, not past it"
+        )
     if mine == shape:
         return Wrong("leaving it as it is takes longer", why=why, next="try every rule, and compare work / rate")
     if all(side % per_wide == 0 for side in mine):

@@ -25,6 +25,10 @@ class EncodeDecode:
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         fmt = case["format"]
+        if _other_bias(fmt, got["decoded"], want["decoded"]):
+            usual = 2 ** (fmt["exponent_bits"] - 1) - 1
+            why = f"{fmt['name']} has a bias of {fmt['bias']}, and every number came back as with {usual}"
+            raise Wrong("the bias of the format was not used", why=why, next='take fmt["bias"], in both functions')
         for code, mine, right in zip(case["codes"], got["decoded"], want["decoded"], strict=True):
             if not _same(mine, right):
                 why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, and {mine!r} came back"
@@ -78,6 +82,15 @@ def _same(mine: Any, right: float) -> bool:
     )
 
 
+def _other_bias(fmt: dict[str, Any], got: list[Any], want: list[Any]) -> bool:
+    """Whether every number is the one that the same bits have with the bias that IEEE formats have."""
+    shift = fmt["bias"] - 2 ** (fmt["exponent_bits"] - 1) + 1
+    pairs = [(mine, right) for mine, right in zip(got, want, strict=True) if right and math.isfinite(right)]
+    return bool(shift and pairs) and all(
+        type(mine) in (int, float) and mine == math.ldexp(right, shift) for mine, right in pairs
+    )
+
+
 def _is_negative(number: float) -> bool:
     return math.copysign(1, number) < 0
 
@@ -107,6 +120,8 @@ def _decode_mistake(code: int, fmt: dict[str, Any], mine: Any, right: float) -> 
         return "the sign of a zero was lost: 0.0 and -0.0 have codes of their own"
     if mine == -right:
         return "the sign of a code was read the wrong way"
+    if field == 0 and 2 * mine == right:
+        return "a subnormal came back half as large: its exponent is that of exponent field 1, without the leading 1"
     if field == 0:
         return "a subnormal was read like a normal number"
     if mine and right and math.frexp(mine / right)[0] == 0.5:
@@ -118,6 +133,12 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
     width = fmt["exponent_bits"] + fmt["mantissa_bits"]
     if type(mine) is int and mine == right ^ (1 << width):
         return "the sign of a value was lost or turned"
+    if fmt["rounding"] == "zero" and kind in ("edge", "large") and type(mine) is int and mine == right + 1:
+        return "toward zero, a finite value beyond the range stops at the largest number, and yours became infinity"
+    if kind == "exact" and type(mine) is int and _half_significand(mine, right, fmt):
+        return "the fraction of math.frexp was read as 1 to 2, and it is 0.5 to 1"
+    if type(mine) is int and mine == right - (1 << fmt["mantissa_bits"]) and right % (1 << fmt["mantissa_bits"]) == 0:
+        return "a value was rounded up to the next power of two, and its exponent stayed: the carry was lost"
     if fmt["rounding"] == "zero" and kind not in ("exact", "infinity", "NaN", "zero"):
         return "a value was not cut off toward zero"
     if type(mine) is int and kind == "near" and mine == right - 1:
@@ -125,6 +146,15 @@ def _encode_mistake(kind: str, mine: Any, right: int, fmt: dict[str, Any]) -> st
     if type(mine) is int and kind in ("tie", "subnormal", "edge") and abs(mine - right) == 1 and right % 2 == 0:
         return "a tie went to its odd neighbour"
     return _ENCODE_WHAT[kind]
+
+
+def _half_significand(mine: int, right: int, fmt: dict[str, Any]) -> bool:
+    """Whether the exponent is one more, and the significand half: of a normal number with room above it."""
+    m = fmt["mantissa_bits"]
+    leading = 1 << m
+    field = right >> m & ((1 << fmt["exponent_bits"]) - 1)
+    halved = right + leading - (leading + right % leading + 1) // 2
+    return field > 0 and right % leading > 1 and mine in (halved, halved - 1, halved + 1)
 
 
 def _encode_next(kind: str, fmt: dict[str, Any]) -> str:
@@ -151,7 +181,10 @@ _ENCODE_WHAT = {
 _ENCODE_NEXT = {
     "exact": "decode what came back, and compare",
     "tie": "exactly half way: the neighbour whose last bit is 0",
-    "near": "divide by the distance between neighbours at this exponent, round, and put it back",
+    "near": (
+        "divide by the distance between neighbours at this exponent, round that to a whole number, and put it back; "
+        "int() cuts off, and round(x, m) keeps m decimal digits, not m bits"
+    ),
     "subnormal": "below the smallest normal number the distance between neighbours no longer shrinks",
     "flush": "exactly half of the smallest number is a tie between 0 and 1 step",
     "edge": "round as if the exponents went on; only then ask whether the result still is a number of the format",

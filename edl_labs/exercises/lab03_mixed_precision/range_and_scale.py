@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -22,10 +23,24 @@ class WhereItBreaks:
         return student.where_it_breaks(dict(case))
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        if _other_bias(case, got, want):
+            usual = 2 ** (case["exponent_bits"] - 1) - 1
+            why = f"{case['name']} has a bias of {case['bias']}; both ends came back as with {usual}"
+            raise Wrong("the bias of the format was not used", why=why, next='take fmt["bias"]')
         for end in _ENDS:
-            if not close(got[end], want[end], rtol=1e-15):
+            if got[end] != want[end]:
                 mistake = _END_MISTAKES[end](case, got[end], want[end])
                 raise Wrong(mistake, why=f"{case['name']}: {end} came back as {got[end]!r}", next=_END_NEXT[end])
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """One format's number for all formats, and nothing else wrong."""
+        same = {answer["rounded"] for answer in got}
+        if len(same) > 1 or not all(got[i][end] == want[i][end] for i in range(len(got)) for end in _ENDS[:-1]):
+            return None
+        (number,) = same
+        whose = [case["name"] for case, right in zip(cases, want, strict=True) if right["rounded"] == number]
+        why = f"rounded came back as {number!r} for every format" + (f", and is that of {whose[0]}" if whose else "")
+        return Wrong("one number was given for all formats", why=why, next="try with your encode, which is given fmt")
 
 
 @exercise("static_scale", uses=("where_it_breaks",), digits=17)
@@ -57,6 +72,22 @@ class StaticScale:
         if not close(got["scale"], want["scale"], rtol=1e-12):
             raise _scale_mistake(got["scale"], want["scale"])
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The mistakes in _SHARES and _upper_edge that give every answer that came back."""
+        if _upper_edge_left_out(cases, got, want):
+            why = "in each case where a scale came back and none is right, the lower edge of the uppermost bin fits"
+            then = "the values of a bin reach up to twice its lower edge: do those fit too?"
+            return Wrong("the overflow was looked for at the lower edge of the uppermost bin", why=why, next=then)
+        rows = [row for row in zip(cases, got, want, strict=True) if not row[1]["refused"] and not row[2]["refused"]]
+        for lost, what, then in _SHARES:
+            if all(close(mine["scale"], _smallest(case, lost), rtol=1e-12) for case, mine, _ in rows) and any(
+                mine["scale"] != right["scale"] for _, mine, right in rows
+            ):
+                case, mine, right = next(row for row in rows if row[1]["scale"] != row[2]["scale"])
+                why = f"{case['format']['name']}: {mine['scale']:g} came back, and {right['scale']:g} is right"
+                return Wrong(what, why=why, next=then)
+        return None
+
     def show(self, case: Any) -> str:
         """The histogram's filled bins, as rows."""
         rows = zip(case["exponents"], case["counts"], strict=True)
@@ -64,11 +95,87 @@ class StaticScale:
         return f"format {case['format']['name']}\nvalues in each bin from 2^k to 2^(k+1): {filled}"
 
 
+_Bins = list[tuple[int, int]]
+
+
+def _smallest(case: Any, lost: Callable[[Any, _Bins, int], float]) -> float:
+    """The smallest power of two with which less than 1 % is `lost`, as a mistake counts that."""
+    bins = [(e, n) for e, n in zip(case["exponents"], case["counts"], strict=True) if n]
+    low, high = -400, 400
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if lost(case["format"], bins, middle) < 0.01 else (middle, high)
+    return 2.0**high
+
+
+def _most_in_a_bin(fmt: Any, bins: _Bins, power: int) -> float:
+    total = sum(n for _, n in bins)
+    return max((n for e, n in bins if e + power <= -fmt["bias"] - fmt["mantissa_bits"]), default=0) / total
+
+
+def _magnitude(fmt: Any, bins: _Bins, power: int) -> float:
+    last = -fmt["bias"] - fmt["mantissa_bits"]
+    return sum(n * 2.0**e for e, n in bins if e + power <= last) / sum(n * 2.0**e for e, n in bins)
+
+
+def _not_normal(fmt: Any, bins: _Bins, power: int) -> float:
+    return sum(n for e, n in bins if e + power < 1 - fmt["bias"]) / sum(n for _, n in bins)
+
+
+# Each is (the share that a mistake takes for lost, what is wrong, what to do).
+_SHARES: list[tuple[Callable[[Any, _Bins, int], float], str, str]] = [
+    (
+        _most_in_a_bin,
+        "each bin was allowed to lose 1 % by itself",
+        "what all bins lose counts together",
+    ),
+    (
+        _magnitude,
+        "values were weighed with their size",
+        "1 % of the values is meant: a small gradient counts as much as a large one",
+    ),
+    (
+        _not_normal,
+        "subnormals were counted as flushed",
+        "they have fewer bits, and are not 0: which is the largest value that becomes 0?",
+    ),
+]
+
+
+def _upper_edge_left_out(cases: list[Any], got: list[Any], want: list[Any]) -> bool:
+    """Whether all answers are right but those where the uppermost bin ends above the format, and begins in it."""
+    odd = []
+    for case, mine, right in zip(cases, got, want, strict=True):
+        if right["refused"] and not mine["refused"]:
+            odd.append((case, mine["scale"]))
+        elif mine != right:
+            return False
+    refused = sum(answer["refused"] for answer in got)
+    return bool(odd and refused) and all(_begins_within(case, scale) for case, scale in odd)
+
+
+def _begins_within(case: Any, scale: Any) -> bool:
+    if type(scale) not in (int, float):
+        return False
+    fmt = case["format"]
+    last = 2 ** fmt["exponent_bits"] - (2 if fmt["has_inf"] else 1) - fmt["bias"]  # exponent of the largest number
+    uppermost = max(e for e, n in zip(case["exponents"], case["counts"], strict=True) if n)
+    return bool(scale * 2.0**uppermost <= 2.0**last)
+
+
+def _other_bias(fmt: Any, got: Any, want: Any) -> bool:
+    """Whether both ends are those that the format would have with the bias that IEEE formats have."""
+    shift = fmt["bias"] - 2 ** (fmt["exponent_bits"] - 1) + 1
+    return bool(shift) and all(got[end] == want[end] * 2.0**shift for end in ("flushed", "largest"))
+
+
 def _flushed(fmt: Any, mine: Any, right: float) -> str:
     if close(mine, 2 * right):
         return "the smallest number of the format was taken for one that flushes"
     if close(mine, right * 2 ** fmt["mantissa_bits"]) or close(mine, 2 * right * 2 ** fmt["mantissa_bits"]):
         return "the subnormals were forgotten"
+    if mine < right and close(mine, right):
+        return "the tie between 0 and the smallest number was sent up, and 0 is its even neighbour"
     return "that is not the largest value that becomes 0"
 
 
@@ -84,13 +191,16 @@ def _overflows(fmt: Any, mine: Any, right: float) -> str:
     if right + 1 == mine:
         return "a tie at the end of the range was sent down, and its even neighbour is above"
     if mine < right:
-        return "a value that is rounded back to the largest number was called an overflow"
+        what = "a value that is rounded back to the largest number was called an overflow"
+        return what + ": neighbours are further apart there than at 1"
     return "a smaller whole number overflows already"
 
 
 def _rounded(fmt: Any, mine: Any, right: float) -> str:
     if mine == right - 1:
         return "a power of two is never rounded"
+    if mine == (right - 1) // 2 + 1:
+        return "the leading 1 was not counted: a whole number has m + 1 bits"
     return "that is not the first whole number that is rounded"
 
 

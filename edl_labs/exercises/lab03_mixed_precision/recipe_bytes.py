@@ -27,14 +27,78 @@ class BytesPerParameter:
             raise Wrong(_mistake(case, got[0], want[0]), why=why, next=_next(case))
         if not close(got[1], want[1], rtol=1e-9):
             why = f"resident {got[0]:g} is right, and a peak of {got[1]:g} came back for {_words(case)}"
-            then = "a copy that autocast makes lives only while the forward and backward pass need it"
-            if case["zero_stage"] and case["gpus"] > 1:
-                then = "what comes and goes is never split: each GPU has all of it while it lasts"
-            raise Wrong("the peak is wrong", why=why, next=then)
+            what, then = _peak_mistake(case, got, want)
+            raise Wrong(what, why=why, next=then)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """One part of all recipes that have it was left out, and nothing else is wrong."""
+        rows = [(case, right[0] - mine[0]) for case, mine, right in zip(cases, got, want, strict=True)]
+        for left_out, what, then in _LEFT_OUT:
+            if all(close(missing, left_out(case), rtol=1e-9, atol=1e-9) for case, missing in rows):
+                shown, missing = next((case, missing) for case, missing in rows if missing)
+                return Wrong(what, why=f"{missing:g} bytes are missing for {_words(shown)}, and so on", next=then)
+        return None
 
     def show(self, case: Any) -> str:
         """The recipe in words."""
         return _words(case)
+
+
+def _split(case: Any, stage: int) -> float:
+    """Among how many GPUs ZeRO splits what it splits from `stage` on."""
+    return float(case["gpus"]) if case["zero_stage"] >= stage else 1.0
+
+
+def _short_weights(case: Any) -> float:
+    return 2 / _split(case, 3) if case["precision"].startswith("deck") else 0.0
+
+
+def _gradients_on_the_host(case: Any) -> float:
+    each = 2 if case["precision"] in ("deck 000", "bf16") else 4
+    return each * case["trained"] / _split(case, 2) if case["offload"] else 0.0
+
+
+def _one_short_state(case: Any) -> float:
+    if "8 bit" not in case["optimizer"] or case["offload"]:
+        return 0.0
+    return float(case["trained"]) / _split(case, 1)
+
+
+# Each is (bytes that a mistake leaves out, what is wrong, what to do).
+_LEFT_OUT = [
+    (
+        _short_weights,
+        "the 2 bytes of the weights were left out where there is a master copy",
+        "the master copy is kept beside the short weights; count both",
+    ),
+    (
+        _gradients_on_the_host,
+        "gradients were offloaded too",
+        "optimizer states and master weights go to the host; weights and gradients stay",
+    ),
+    (
+        _one_short_state,
+        "8-bit Adam was given one byte for both of its states",
+        "it keeps as many states as Adam, of one byte each",
+    ),
+]
+
+
+def _peak_mistake(case: Any, got: Any, want: Any) -> tuple[str, str]:
+    if got[1] < got[0]:
+        return (
+            "the peak is less than what is there all the time",
+            "the peak is all that is there at the fullest moment: what stays, and what comes and goes",
+        )
+    passing = want[1] - want[0]
+    if passing and case["trained"] < 1 and close(got[1] - got[0], passing * case["trained"], rtol=1e-9):
+        return (
+            "only the trained weights were copied for the peak",
+            "autocast copies every weight that a pass uses, trained or not",
+        )
+    if case["zero_stage"] and case["gpus"] > 1:
+        return "the peak is wrong", "what comes and goes is never split: each GPU has all of it while it lasts"
+    return "the peak is wrong", "a copy that autocast makes lives only while the forward and backward pass need it"
 
 
 def _words(case: Any) -> str:
@@ -51,12 +115,16 @@ def _mistake(case: Any, mine: float, right: float) -> str:
         return "every parameter costs something"
     if not float(right).is_integer() and mine in (math.floor(right), math.ceil(right)):
         return "the bytes were rounded: shares of a byte count"
+    if case["gpus"] > 1 and close(mine, right * case["gpus"]):
+        return f"that is what all {case['gpus']} GPUs hold together; asked is what one of them holds"
     if case["trained"] < 1 and mine > right:
         return "weights that are not trained need no gradients, states or master copy"
     if case["trained"] < 1 and mine < right:
         return "weights that are not trained are there all the same"
     if case["offload"] and mine > right:
         return "what is offloaded was still counted on the GPU"
+    if case["offload"] and mine < right:
+        return "something that stays on the GPU was left out"
     if case["zero_stage"] and mine > right:
         return f"ZeRO stage {case['zero_stage']} splits more than that"
     if case["zero_stage"] and mine < right:

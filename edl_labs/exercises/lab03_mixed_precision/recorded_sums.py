@@ -100,6 +100,17 @@ class Number:
         # 0 - x, of numbers of the tape alone.
         return (self - self) - self if _zero(other) else self.tape.record(_SUBTRACT, self, other)
 
+    def __mul__(self, other: object) -> Number:
+        raise TypeError("these numbers know + and - alone; the values may all differ, so each of them enters the sum")
+
+    __rmul__ = __truediv__ = __rtruediv__ = __mul__
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a number of the short format has no {name!r}; a float would be the wider accumulator that is not there: "
+            "add the numbers themselves, with + and -"
+        )
+
     def __float__(self) -> float:
         return self.value
 
@@ -159,6 +170,10 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     if mine < 2 * max(case["values"]):
         return Wrong("most values are missing from the sum", why=why, next="does every value enter it once?")
     unused = len(case["values"]) - _entered(case, got)
+    if unused > 0.1 * len(case["values"]):
+        why = f"{counted(unused, 'value')} of {len(case['values'])} in no addition that leads to the result"
+        then = "do your parts share out all values? What lies between [:mid] and [mid + 1:]?"
+        return Wrong("part of the values never enter the sum", why=why, next=then)
     if unused:
         why = f"{counted(unused, 'value')} of {len(case['values'])} in no addition that leads to the result; {why}"
         then = "what becomes of the last value where the number of values is odd?"
@@ -168,24 +183,53 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
         then = (
             "what happens to a small number that is added to a large one? Keep the partial sums small, or what is lost"
         )
+        why = f"each sum is added to the next value at once, {longest} times in a row; {why}"
         return Wrong("the running sum grew until it swallowed what was added", why=why, next=then)
     if len(got["operations"]) < 1.5 * len(case["values"]):
         then = "how long may a run of additions be before its sum is much larger than the next value?"
         return Wrong("the partial sums still grow too large", why=why, next=then)
+    if not _differences(case, got, got["result"]):
+        then = "is it 0 again, or another value, when the next value is added?"
+        return Wrong("what is lost is worked out, and never given back", why=why, next=then)
+    if _losses_apart(case, got):
+        then = "give each loss back to the next value, while it is still of its size"
+        return Wrong("the losses are summed up by themselves, and that sum swallows them too", why=why, next=then)
     then = "what was lost is (new − old) − added; which sign does it have when you take it off the next value?"
     return Wrong("what is lost is not given back", why=why, next=then)
 
 
 def _entered(case: Any, got: Any) -> int:
     """How many of the values have a part in the result."""
+    return sum(index < len(case["values"]) for index in _parts(case, got, got["result"]))
+
+
+def _parts(case: Any, got: Any, result: int) -> set[int]:
+    """The numbers, values and results, from which one was made, and itself."""
     first = len(case["values"])
-    needed, open_ends = {got["result"]}, [got["result"]]
+    needed, open_ends = {result}, [result]
     while open_ends:
         index = open_ends.pop()
         sides = {got["left"][index - first], got["right"][index - first]} - needed if index >= first else set()
         needed |= sides
         open_ends += sides
-    return sum(index < first for index in needed)
+    return needed
+
+
+def _differences(case: Any, got: Any, result: int) -> int:
+    """How many subtractions have a part in a number."""
+    first = len(case["values"])
+    operations = (got["operations"][index - first] for index in _parts(case, got, result) if index >= first)
+    return sum(operation == _SUBTRACT for operation in operations)
+
+
+def _losses_apart(case: Any, got: Any) -> bool:
+    """Whether a plain running sum and one of the losses of all values meet in the last operation alone."""
+    last = got["result"] - len(case["values"])
+    if last < 0:
+        return False
+    sides = (got["left"][last], got["right"][last])
+    counts = sorted(_differences(case, got, side) for side in sides)
+    return counts[0] == 0 and counts[1] > len(case["values"])
 
 
 def _longest_chain(case: Any, got: Any) -> int:
