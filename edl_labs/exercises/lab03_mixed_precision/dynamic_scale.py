@@ -10,6 +10,7 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 
 _LEARNING_RATE = 0.25  # a power of two: weights stay exact
+_UPDATED = "update() came in between: it has to forget that gradients were unscaled, in every case; here it came after"
 _LARGEST_FP32 = 2.0**128  # from here on fp32 has only infinity
 
 
@@ -29,7 +30,11 @@ class DynamicScale:
         groups = [{"params": [idle, parameters[0]]}, {"params": parameters[1:]}]
         optimizer = torch.optim.SGD(groups, lr=_LEARNING_RATE)
         through = getattr(torch, case["through"])
-        return [_step(scaler, optimizer, parameters, step, through=through) for step in case["steps"]]
+        done: list[dict[str, Any]] = []
+        for step in case["steps"]:
+            earlier = done[-1] if done else None
+            done.append(_step(scaler, optimizer, parameters, step, earlier=earlier, through=through))
+        return done
 
     def stand_in(self) -> dict[str, Any]:
         """What takes a wrong scaler's place in what builds on it: torch's own, which anybody has."""
@@ -47,6 +52,8 @@ class DynamicScale:
                 what, then = problem
                 if mine["skipped"] is not right["skipped"] and _bad_value(step) == "NaN":
                     then = "NaN is not infinite, so isinf says False; torch.isfinite(grad).all() sees both"
+                elif not mine["skipped"] and right["skipped"] and _only_nan_is_seen(case, got, want):
+                    then = "steps with NaN were skipped and those with infinity were not: isnan does not see infinity"
                 raise Wrong(what, why=_told(number, step, mine, right, case), next=then)
             clean = 0 if right["skipped"] or right["after"] > right["before"] else clean + 1
 
@@ -60,8 +67,26 @@ class DynamicScale:
         return ""
 
 
-def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, Any], *, through: Any) -> dict[str, Any]:
-    """One training step with the script's gradients, as plain data."""
+def _only_nan_is_seen(case: Any, got: Any, want: Any) -> bool:
+    """Whether each step with NaN was skipped, and none of those that have infinity alone."""
+    rows = [
+        (_bad_value(step), mine["skipped"])
+        for step, mine, right in zip(case["steps"], got, want, strict=True)
+        if right["skipped"]
+    ]
+    return ("NaN", True) in rows and all(skipped is (bad == "NaN") for bad, skipped in rows if bad)
+
+
+def _step(
+    scaler: Any,
+    optimizer: Any,
+    parameters: list[Any],
+    step: dict[str, Any],
+    *,
+    earlier: dict[str, Any] | None,
+    through: Any,
+) -> dict[str, Any]:
+    """One training step with the script's gradients, as plain data; `earlier` is the step before, if there was one."""
     import torch
 
     for one in parameters:
@@ -73,7 +98,7 @@ def _step(scaler: Any, optimizer: Any, parameters: list[Any], step: dict[str, An
     seen, refused, in_place = [], False, True
     if step["unscale"]:
         before = [one.grad.detach() for one in parameters]
-        scaler.unscale_(optimizer)
+        _unscale_once(scaler, optimizer, earlier)
         in_place = all(one.grad.data_ptr() == own.data_ptr() for one, own in zip(parameters, before, strict=True))
         seen = [value for one in parameters for value in one.grad.tolist()]
     if step["unscale"] == "twice":
@@ -106,6 +131,18 @@ def _scaled_loss(scaler: Any) -> tuple[float, float]:
         scaled.backward()
     number = scaled.detach() if isinstance(scaled, torch.Tensor) else scaled
     return float(number), 0.0 if loss.grad is None else float(loss.grad)
+
+
+def _unscale_once(scaler: Any, optimizer: Any, earlier: dict[str, Any] | None) -> None:
+    """The first unscale_ since update(): a scaler that refuses it as a second one is told what it did not forget."""
+    try:
+        scaler.unscale_(optimizer)
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        if earlier and "unscale" in str(error):
+            error.args = (f"{error} ({_UPDATED} {'an overflow' if earlier['skipped'] else 'a step'})",)
+        raise
 
 
 def _refuses(scaler: Any, optimizer: Any) -> bool:

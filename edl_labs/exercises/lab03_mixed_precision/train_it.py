@@ -17,6 +17,8 @@ _NOISE = 0.7  # of the targets, so that the loss stays well above zero and a rat
 _INPUTS, _HIDDEN, _OUTPUTS, _BATCH = 6, 16, 4, 32  # small: a training takes a fraction of a second
 _UPDATE = "u"
 _NOTED = {"step": "s", "update": _UPDATE}
+# Calls of model, optimizer and backward(), and the end of scaler.step().
+_LOSS, _BACKWARD, _ZEROED, _STEPPED, _DONE = "l", "b", "z", "o", "d"
 _NO_LOSSES: dict[str, Any] = {"returned": "list", "losses": [], "seen": [], "calls": ""}
 _ALLOWED = 1.02  # promised in the lab's text
 
@@ -45,6 +47,7 @@ class TrainIt:
         own = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
         scaler = _Watched(own)
         model, optimizer = _model(case, short=True)
+        model.calls = optimizer.calls = scaler.calls
         with torch_threads(1):
             kind, losses = _trained(student.train_in_half, model, _batches(case), optimizer, scaler, case)
         return {
@@ -67,6 +70,8 @@ class TrainIt:
             loss = _loss(case, got["weights"])
         why = f"loss {loss:.4g} after training; fp32 reaches {light:.4g} from {start:.4g}"
         left_out = _left_out(case, got)
+        if loss != loss or loss > _ALLOWED * light:
+            _refuse_known(got, loss, start, why, left_out)
         if not math.isfinite(loss):
             then = left_out or "a step with infinite gradients was taken"
             raise Wrong("the weights are no longer numbers", why=why, next=then)
@@ -76,7 +81,7 @@ class TrainIt:
         if loss > _ALLOWED * light:
             then = left_out or "zero the gradients, use every batch once"
             raise Wrong("the network is more than 2 % behind fp32", why=why, next=then)
-        if got["calls"].startswith(_UPDATE):
+        if "".join(call for call in got["calls"] if call in _NOTED.values()).startswith(_UPDATE):
             why = "the scale may change while the gradients still carry the old one, and what was found is forgotten"
             raise Wrong("update() is called before step()", why=why, next="first step, then update, in every batch")
         if not want["scale"] / 4 <= got["scale"] <= want["scale"] * 4:
@@ -103,7 +108,15 @@ class _Watched:
         found = getattr(self.scaler, name)
         if name in _NOTED:
             self.calls.append(_NOTED[name])
-        return found
+        return self._ended(found) if name == "step" else found
+
+    def _ended(self, step: Any) -> Any:
+        def stepped(*arguments: Any, **named: Any) -> Any:
+            result = step(*arguments, **named)
+            self.calls.append(_DONE)
+            return result
+
+        return stepped
 
 
 def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> tuple[str, list[float]]:
@@ -145,6 +158,23 @@ def _left_out(case: Any, got: Any) -> str:
     return ""
 
 
+def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) -> None:
+    """Wrong for what the order of the calls and the size of the loss tell of a network that did not learn."""
+    calls, step = got["calls"], _NOTED["step"]
+    if _DONE + _STEPPED in calls:
+        then = "scaler.step(optimizer) calls it, unless gradients overflowed"
+        raise Wrong("optimizer.step() is called beside scaler.step()", why=why, next=then)
+    if loss == start and calls.count(_BACKWARD + _ZEROED + step) == _STEPS:
+        then = "zero_grad() comes before backward(), or after the step"
+        raise Wrong("gradients are zeroed between backward() and the step", why=why, next=then)
+    if loss == start and not left_out and _BACKWARD in calls and _STEPPED in calls:
+        then = "call backward() on scaler.scale(loss) as it is: what is small before backward() is 0 in fp16 behind it"
+        raise Wrong("the network did not learn: its loss was not scaled, or divided again", why=why, next=then)
+    if math.isfinite(loss) and loss > 1e3 * start:
+        then = "train what model.loss gives, its loss_weight included, and let scaler.step() divide by the scale"
+        raise Wrong("steps are far too large: gradients lack the loss_weight, or keep the scale", why=why, next=then)
+
+
 def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     """What is wrong with the returned losses, why, and what to look at; None when they are right."""
     then = "append loss.item() / model.loss_weight for every batch, and return the list"
@@ -184,6 +214,7 @@ def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
             self.loss_weight = case["loss_weight"]
             self.seen: list[float] = []
             self.zeroed = 0
+            self.calls: list[str] = []
             self.first, self.last = torch.nn.Linear(_INPUTS, _HIDDEN), torch.nn.Linear(_HIDDEN, _OUTPUTS)
 
         def forward(self, x: Any) -> Any:
@@ -191,18 +222,28 @@ def _model(case: Any, *, short: bool) -> tuple[Any, Any]:
 
         def loss(self, x: Any, y: Any) -> Any:
             plain = (self(x) - y).square().mean()
+            if plain.requires_grad:
+                plain.register_hook(lambda _: self.calls.append(_BACKWARD))
             self.seen.append(float(plain.detach()))
+            self.calls.append(_LOSS)
             return self.loss_weight * plain
 
         def zero_grad(self, set_to_none: bool = True) -> None:
             self.zeroed += 1
+            self.calls.append(_ZEROED)
             super().zero_grad(set_to_none)
 
     class Optimizer(torch.optim.SGD):
         zeroed = 0
+        calls: ClassVar[list[str]] = []
+
+        def step(self, closure: Any = None) -> Any:
+            self.calls.append(_STEPPED)
+            return super().step(closure)
 
         def zero_grad(self, set_to_none: bool = True) -> None:
             self.zeroed += 1
+            self.calls.append(_ZEROED)
             super().zero_grad(set_to_none)
 
     model = Network()

@@ -1,6 +1,5 @@
 # exercise: train_it
 # told: the network did not learn
-# like: trains_without_scaling.py
 
 
 def train_in_half(model, batches, optimizer, scaler):

@@ -1,0 +1,61 @@
+"""What lab03's train_it and dynamic_scale say of a call that is in the wrong place."""
+
+from __future__ import annotations
+
+import pytest
+
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab03_mixed_precision.train_it import _STEPS, _refuse_known
+
+START = 2.0
+
+
+def told(batch: str, *, loss: float = START, left_out: str = "") -> str:
+    """What is said of `_STEPS` batches with these calls; nothing when none of the mistakes is known by them."""
+    try:
+        _refuse_known({"calls": batch * _STEPS}, loss, START, "why", left_out)
+    except Wrong as wrong:
+        return wrong.what
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("batch", "loss", "what"),
+    [
+        ("lzbsodou", float("nan"), "optimizer.step() is called beside scaler.step()"),
+        ("lbzsodu", START, "gradients are zeroed between backward() and the step"),
+        ("lzbsodu", START, "the network did not learn: its loss was not scaled, or divided again"),
+        ("lzbsodu", 1e12, "steps are far too large: gradients lack the loss_weight, or keep the scale"),
+    ],
+)
+def test_the_calls_and_the_loss_name_the_mistake(batch, loss, what):
+    assert what == told(batch, loss=loss)
+
+
+def test_what_has_another_reason_is_left_to_it():
+    assert "" == told("lzbsodu", left_out="the scale never changed")
+    assert "" == told("lzsodu"), "backward() was never called"
+    assert "" == told("lzbsdu"), "no step was taken"
+    assert "" == told("lzbsodu", loss=1.5), "it learned something"
+
+
+def test_zeroing_between_the_loss_and_backward_is_no_mistake():
+    assert "not scaled" in told("lzbsodu")
+    assert "zeroed" not in told("lzbsodu")
+
+
+@pytest.mark.slow
+def test_a_scaler_whose_step_unscales_again_hears_nothing_of_update(judged, solution):
+    class Twice(solution["LossScaler"]):
+        def step(self, optimizer):
+            self.unscale_(optimizer)
+            super().step(optimizer)
+
+    class NeverForgets(solution["LossScaler"]):
+        def update(self):
+            unscaled = self.is_unscaled
+            super().update()
+            self.is_unscaled = unscaled
+
+    assert "update() came in between" not in judged("dynamic_scale", LossScaler=Twice).what
+    assert "update() came in between" in judged("dynamic_scale", LossScaler=NeverForgets).what
