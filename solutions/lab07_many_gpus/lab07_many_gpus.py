@@ -984,6 +984,75 @@ with once_written("ring"):
 # micro-batches, "in 1F1B, which shrinks the bubble". What is right about that, and what would you do instead?
 
 # %% [markdown]
+# ## Practice: fit a link
+#
+# What follows is optional and gives no points. α and the rate of a link come from a table of measured messages: time
+# over size, from 8 B to 256 MiB, each with 2 % of noise. Write
+#
+# * `fit(sizes, took_s)` → `(alpha_s, byte_per_s, half_bytes)`: α within 10 %, the rate within 5 %, and the size at
+#   which a message gets half of the rate;
+# * `bus_rate(ranks, size, took_s)`: what nccl-tests calls the *bus bandwidth* of an all-reduce: the bytes that a link
+#   must carry in a ring, over the time. It can be compared with the link's own rate, whatever the number of ranks.
+
+
+# %% solve="fit_a_link"
+def fit(sizes, took_s):
+    """Alpha in seconds, bytes per second, and the bytes that get half of it."""
+    ### BEGIN SOLUTION
+    rows = [(1 / took, size / took) for size, took in zip(sizes, took_s, strict=True)]
+    xx, xy = sum(x * x for x, _ in rows), sum(x * y for x, y in rows)
+    yy, sx = sum(y * y for _, y in rows), sum(x for x, _ in rows)
+    sy = sum(y for _, y in rows)
+    below = xx * yy - xy * xy
+    alpha_s, byte_s = (sx * yy - sy * xy) / below, (sy * xx - sx * xy) / below
+    return alpha_s, 1 / byte_s, alpha_s / byte_s
+    ### END SOLUTION
+
+
+def bus_rate(ranks, size, took_s):
+    """Bytes per second that a link carries in a ring all-reduce."""
+    ### BEGIN SOLUTION
+    return 2 * (ranks - 1) / ranks * size / took_s
+    ### END SOLUTION
+
+
+# %% check="fit_a_link"
+check("fit_a_link")
+
+# %% [markdown]
+# ## Practice: accumulate, and send once
+#
+# With gradient accumulation on several ranks, `DistributedDataParallel` sends after every micro-batch unless it is told
+# not to: inside `with ddp.no_sync():` gradients stay where they are. Whether it sends is decided in the *forward* pass.
+# What it sends is divided by the number of ranks: it gives the mean.
+#
+# Write `train(ddp, batches, window)`, which every rank runs: one step for each window of micro-batches, the rest at the
+# end too, one all-reduce for each step. `ddp(batch)` gives the **sum** of the losses of this rank's tokens; it can be
+# multiplied, divided and sent `backward()`. `ddp.zero_grad()`, `ddp.step()` and `ddp.world_size` are there. A batch has
+# `tokens`, this rank's, and `tokens_everywhere`, those of all ranks. In each step every token of the window, on any
+# rank, must weigh the same: one over their number.
+
+
+# %% solve="no_sync"
+def train(ddp, batches, window):
+    """One step for each window, each with one all-reduce."""
+    ### BEGIN SOLUTION
+    for start in range(0, len(batches), window):
+        part = batches[start : start + window]
+        weight = ddp.world_size / sum(batch["tokens_everywhere"] for batch in part)
+        ddp.zero_grad()
+        with ddp.no_sync():
+            for batch in part[:-1]:
+                (ddp(batch) * weight).backward()
+        (ddp(part[-1]) * weight).backward()
+        ddp.step()
+    ### END SOLUTION
+
+
+# %% check="no_sync"
+check("no_sync")
+
+# %% [markdown]
 # ## Where you are
 
 # %%

@@ -5,17 +5,11 @@ from __future__ import annotations
 from edl_labs.exercises.lab07_many_gpus.collective_prices import PickCollective
 from edl_labs.exercises.lab07_many_gpus.gradient_buckets import Buckets
 from edl_labs.exercises.lab07_many_gpus.hanging_ranks import WhoHangs
+from edl_labs.exercises.lab07_many_gpus.measured_links import FitALink
 from edl_labs.exercises.lab07_many_gpus.pipelines import Pipeline
 from edl_labs.exercises.lab07_many_gpus.ring_sums import Ring
 from edl_labs.exercises.lab07_many_gpus.sharded_steps import ShardedStep
+from edl_labs.exercises.lab07_many_gpus.silent_micro_batches import NoSync
 from edl_labs.exercises.lab07_many_gpus.split_blocks import SplitABlock
 
-EXERCISES = (
-    Ring,
-    PickCollective,
-    Buckets,
-    WhoHangs,
-    ShardedStep,
-    SplitABlock,
-    Pipeline,
-)
+EXERCISES = (Ring, PickCollective, Buckets, WhoHangs, ShardedStep, SplitABlock, Pipeline, FitALink, NoSync)

@@ -95,3 +95,49 @@ def test_each_reason_to_hang_is_asked_for_equally_often(exercises, solution, see
 
     assert Counter(dict.fromkeys(ANSWERS, 4)) == Counter(answer for answer, _ in found)
     assert len({rank for _, rank in found}) > 3
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_fits_find_the_link_that_the_table_was_drawn_from(exercises, solution, seed):
+    for case in exercises["fit_a_link"].draw_cases(seed):
+        alpha_s, rate, half_bytes = solution["fit"](case["sizes"], case["took_s"])
+        off = [took / (alpha_s + size / rate) for size, took in zip(case["sizes"], case["took_s"], strict=True)]
+
+        assert max(abs(one - 1) for one in off) < 0.05  # 2 % of noise, and what it does to the fit
+        assert half_bytes == pytest.approx(alpha_s * rate)
+
+
+def test_a_rate_that_is_no_number_is_wrong(judged):
+    nothing = float("nan")
+
+    assert judged("fit_a_link", fit=lambda sizes, took_s: (nothing, nothing, nothing)).points == 0
+    assert judged("fit_a_link", bus_rate=lambda ranks, size, took_s: nothing).points == 0
+
+
+def test_windows_of_every_kind_accumulate(exercises):
+    cases = exercises["no_sync"].draw_cases(1)
+    left = [len(case["tokens"][0]) % case["window"] for case in cases]
+
+    assert 0 in left
+    assert any(0 < rest < case["window"] for rest, case in zip(left, cases, strict=True))
+    assert any(case["window"] == 1 for case in cases)
+    assert any(case["window"] > len(case["tokens"][0]) for case in cases)
+
+
+def test_scaling_inside_and_out_is_the_same(judged):
+    """The factor may stand on either side of the loss, and dividing twice is dividing by the product."""
+
+    def train(ddp, batches, window):
+        for start in range(0, len(batches), window):
+            part = batches[start : start + window]
+            total = sum(batch["tokens_everywhere"] for batch in part)
+            for at, batch in enumerate(part):
+                if at + 1 < len(part):
+                    with ddp.no_sync():
+                        (ddp.world_size * ddp(batch) / total).backward()
+                else:
+                    (ddp(batch) / (total / ddp.world_size)).backward()
+            ddp.step()
+            ddp.zero_grad()
+
+    assert judged("no_sync", train=train).points == 1

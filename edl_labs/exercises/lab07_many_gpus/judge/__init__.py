@@ -6,18 +6,22 @@ from edl_labs.exercises.lab07_many_gpus.judge import (
     drawn_blocks_in_parts,
     drawn_buckets,
     drawn_hangs,
+    drawn_links,
     drawn_pipelines,
     drawn_prices,
     drawn_ring_sums,
     drawn_sharded_layers,
+    drawn_token_counts,
 )
 
 __all__ = [
     "drawn_blocks_in_parts",
     "drawn_buckets",
     "drawn_hangs",
+    "drawn_links",
     "drawn_pipelines",
     "drawn_prices",
     "drawn_ring_sums",
     "drawn_sharded_layers",
+    "drawn_token_counts",
 ]

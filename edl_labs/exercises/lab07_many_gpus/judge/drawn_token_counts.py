@@ -1,0 +1,16 @@
+"""The cases of no_sync: ranks with unequal tokens, and windows with something left over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+
+
+@draws("no_sync")
+def token_counts(rng: Any) -> list[Any]:
+    shapes = ((2, 10, 4), (3, 6, 3), (4, 7, 3), (2, 5, 1), (2, 3, 5))
+    return [
+        {"window": window, "tokens": [[int(n) for n in rng.integers(10, 500, size=count)] for _ in range(ranks)]}
+        for ranks, count, window in shapes
+    ]

@@ -1,0 +1,77 @@
+"""fit_a_link: alpha and rate of a link from a noisy table of messages, and the rate that nccl-tests would print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, seconds
+
+_ALPHA_WITHIN, _RATE_WITHIN = 0.10, 0.05  # several times what 2 % of noise does to a fit, promised in the text
+
+
+@exercise("fit_a_link")
+class FitALink:
+    """What a message costs before its first byte, and the rate, from sizes and times; a bus bandwidth.
+
+    `fit(sizes, took_s)` gives (alpha_s, byte_per_s, half_bytes), `bus_rate(ranks, size, took_s)` bytes per second.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        alpha_s, rate, half = student.fit([*case["sizes"]], [*case["took_s"]])
+        bus = student.bus_rate(case["ranks"], case["sizes"][-1], case["took_s"][-1])
+        return {"alpha_s": alpha_s, "byte_per_s": rate, "half_bytes": half, "bus_byte_per_s": bus}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        rate, right = got["byte_per_s"], want["byte_per_s"]
+        if close(rate, 8 * right, rtol=_RATE_WITHIN):
+            raise Wrong("the rate is in bits", why=f"{rate:.4g}", next="bytes per second")
+        if not close(rate, right, rtol=_RATE_WITHIN):
+            raise _rate_symptom(case, rate, right)
+        alpha_s = got["alpha_s"]
+        if not close(alpha_s, want["alpha_s"], rtol=_ALPHA_WITHIN):
+            raise _alpha_symptom(case, alpha_s)
+        if not close(got["half_bytes"], alpha_s * rate, rtol=1e-3):
+            why = f"{got['half_bytes']:.4g} B, with {seconds(alpha_s)} and {rate:.4g} B/s"
+            then = "at that size alpha takes as long as the bytes"
+            raise Wrong("half of the rate is reached at another size", why=why, next=then)
+        _judge_bus(case, got["bus_byte_per_s"], want["bus_byte_per_s"])
+
+    def show(self, case: Any) -> str:
+        """The table, in short."""
+        rows = [f"{byte_count(size)} {seconds(took)}" for size, took in zip(case["sizes"], case["took_s"], strict=True)]
+        return f"{case['ranks']} ranks; {', '.join(rows)}"
+
+
+def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
+    why = f"{rate:.4g} B/s"
+    if close(rate, case["sizes"][-1] / case["took_s"][-1]):
+        then = "its time still has alpha in it: what do two large messages differ by?"
+        return Wrong("the largest message's size over its time is not yet the rate", why=why, next=then)
+    then = "the more bytes a message has, the more it says of the rate"
+    return Wrong("the rate is another one", why=why, next=then)
+
+
+def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
+    if alpha_s == 0:
+        then = "a line through the origin says that an empty message costs nothing"
+        return Wrong("alpha is zero", why="0 s", next=then)
+    why = f"{alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
+    if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):
+        return Wrong("alpha is in microseconds", why=why, next="seconds")
+    then = "noise is some per cent of each time: a plain least-squares fit sees the largest messages alone"
+    return Wrong("small messages have no say in this fit", why=why, next=then)
+
+
+def _judge_bus(case: Any, bus: float, right: float) -> None:
+    if close(bus, right):
+        return
+    plain = case["sizes"][-1] / case["took_s"][-1]
+    why = f"{bus:.4g} B/s for {byte_count(case['sizes'][-1])} in {seconds(case['took_s'][-1])}, {case['ranks']} ranks"
+    if close(bus, plain):
+        then = "in an all-reduce each rank sends more than its buffer: how much?"
+        raise Wrong("that is the rate of the algorithm, not of the bus", why=why, next=then)
+    if close(bus, right / 2):
+        raise Wrong("an all-reduce goes round twice", why=why, next="there, adding up, and back")
+    raise Wrong("the bus carries another number of bytes", why=why, next="2(P - 1) chunks of a P-th each")

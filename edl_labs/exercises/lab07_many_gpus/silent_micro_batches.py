@@ -1,0 +1,198 @@
+"""no_sync: accumulation on several ranks, with one all-reduce a window and each token weighing the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_CALLS: dict[str, list[type]] = {"forward": [int], "backward": [int, float]}
+_CALLS |= {name: [] for name in ("enter", "exit", "zero_grad", "step")}
+
+
+class RecordedLoss:
+    """The sum of a micro-batch's token losses on this rank; it can be scaled and sent backward."""
+
+    def __init__(self, log: list[Any], number: int, factor: float = 1.0) -> None:
+        self._log, self._number, self._factor = log, number, factor
+
+    def __mul__(self, factor: float) -> RecordedLoss:
+        return RecordedLoss(self._log, self._number, self._factor * factor)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> RecordedLoss:
+        return RecordedLoss(self._log, self._number, self._factor / divisor)
+
+    def backward(self) -> None:
+        """Add this loss's gradients to what is there."""
+        self._log.append(["backward", self._number, float(self._factor)])
+
+
+class RecordedDDP:
+    """A rank's model in DistributedDataParallel, and its optimizer: it notes what is called."""
+
+    def __init__(self, world_size: int) -> None:
+        self.world_size, self.log = world_size, list[Any]()
+
+    def __call__(self, batch: Any) -> RecordedLoss:
+        self.log.append(["forward", batch["number"]])
+        return RecordedLoss(self.log, batch["number"])
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """What runs forward in here sends nothing when it runs backward."""
+        self.log.append(["enter"])
+        try:
+            yield
+        finally:
+            self.log.append(["exit"])
+
+    def zero_grad(self) -> None:
+        """Clear the gradients."""
+        self.log.append(["zero_grad"])
+
+    def step(self) -> None:
+        """Update the weights."""
+        self.log.append(["step"])
+
+
+@exercise("no_sync")
+class NoSync:
+    """A training loop with micro-batches on several ranks: when gradients are sent, and what each token weighs.
+
+    `train(ddp, batches, window)` is called on every rank. The evidence is what each rank called.
+    """
+
+    form: ClassVar[Any] = {"logs": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        logs = []
+        for tokens in case["tokens"]:
+            ddp = RecordedDDP(len(case["tokens"]))
+            everywhere = [sum(column) for column in zip(*case["tokens"], strict=True)]
+            pairs = enumerate(zip(tokens, everywhere, strict=True))
+            batches = [{"number": at, "tokens": own, "tokens_everywhere": every} for at, (own, every) in pairs]
+            student.train(ddp, batches, case["window"])
+            logs.append(ddp.log)
+        return {"logs": json.dumps(logs)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """How often the weights are updated: the calls would be the answer."""
+        return {"steps": want["logs"].count("step")}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        logs = _read(got["logs"])
+        count, window = len(case["tokens"][0]), case["window"]
+        if len({json.dumps([one[:2] for one in log]) for log in logs}) > 1 or len(logs) != len(case["tokens"]):
+            raise Wrong("ranks make different calls", why="one of them would wait for ever", next="no `if` on tokens")
+        _judge_calls(logs[0], count, window)
+        done = 0
+        for found in _steps(logs):
+            part = range(done, min(done + window, count))
+            done += window
+            _judge_step(case, found, part)
+
+    def show(self, case: Any) -> str:
+        """The ranks, the window and the tokens."""
+        rows = [f"  rank {rank}: {', '.join(map(str, tokens))} tokens" for rank, tokens in enumerate(case["tokens"])]
+        return "\n".join([f"windows of {case['window']} micro-batches", *rows])
+
+
+def _read(text: Any) -> list[Any]:
+    try:
+        logs = json.loads(text)
+        good = all(_is_call(one) for log in logs for one in log)
+    except (TypeError, ValueError, RecursionError, IndexError, KeyError):
+        good = False
+    if not good or not logs:
+        raise Wrong("the record is none of this model", why="it cannot be read", next="use ddp through its own calls")
+    return logs
+
+
+def _is_call(one: Any) -> bool:
+    wanted = _CALLS.get(one[0] if type(one[0]) is str else "")
+    return wanted is not None and [type(value) for value in one[1:]] == wanted
+
+
+def _judge_calls(log: Any, count: int, window: int) -> None:
+    """Every micro-batch once, a step for each window, one all-reduce before each step."""
+    for kind in ("forward", "backward"):
+        numbers = [one[1] for one in log if one[0] == kind]
+        if numbers != list(range(count)):
+            why = f"{kind} of {str(numbers)[:60]}, of {count} micro-batches"
+            raise Wrong(
+                "not every micro-batch is used once and in order", why=why, next="each one forward and backward"
+            )
+    steps = sum(one[0] == "step" for one in log)
+    if steps != -(-count // window):
+        why = f"{steps} steps for {count} micro-batches in windows of {window}"
+        raise Wrong("a window has no step of its own", why=why, next="what is left over at the end is a window too")
+    sent = _sent(log)
+    why = f"{len(sent)} all-reduces for {steps} steps"
+    ends = [min(at + window, count) - 1 for at in range(0, count, window)]
+    if sent == ends:
+        return
+    inside, silent_backward = 0, False
+    for one in log:
+        inside += (one[0] == "enter") - (one[0] == "exit")
+        silent_backward = silent_backward or (one[0] == "backward" and inside > 0 and one[1] in sent)
+    if silent_backward:
+        raise Wrong("DDP decides in the forward pass whether it sends", why=why, next="both passes belong inside")
+    if len(sent) > steps:
+        raise Wrong(
+            "micro-batches send that need not", why=why, next="gradients are needed everywhere before a step only"
+        )
+    then = "the last micro-batch of each window runs outside of no_sync()"
+    raise Wrong("ranks step with gradients of their own", why=f"{why}; their weights drift apart", next=then)
+
+
+def _sent(log: Any) -> list[int]:
+    """The micro-batches whose backward pass ends in an all-reduce."""
+    inside, sent = 0, []
+    for one in log:
+        inside += (one[0] == "enter") - (one[0] == "exit")
+        if one[0] == "forward" and not inside:
+            sent.append(one[1])
+    return sent
+
+
+def _steps(logs: list[Any]) -> Iterator[dict[tuple[int, int], float]]:
+    """What each step's gradient consists of: the weight of (rank, micro-batch), the mean over ranks taken."""
+    held: dict[tuple[int, int], float] = {}
+    for at, one in enumerate(logs[0]):
+        if one[0] == "zero_grad":
+            held = {}
+        elif one[0] == "backward":
+            for rank, log in enumerate(logs):
+                held[rank, one[1]] = held.get((rank, one[1]), 0.0) + log[at][2] / len(logs)
+        elif one[0] == "step":
+            yield dict(held)
+
+
+def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> None:
+    tokens, ranks = case["tokens"], range(len(case["tokens"]))
+    if any(number not in part for _, number in found):
+        raise Wrong(
+            "gradients of another window are still there", why=f"in the step of {list(part)}", next="zero_grad()"
+        )
+    total = sum(tokens[rank][number] for rank in ranks for number in part)
+    shares = [found.get((rank, number), 0.0) * total for rank in ranks for number in part]
+    if all(close(share, 1.0) for share in shares):
+        return
+    why = f"a token weighs {min(shares):.4g} to {max(shares):.4g} times what it should, in the step of {list(part)}"
+    if all(close(share, 1 / len(tokens)) for share in shares):
+        then = "DDP's all-reduce gives the mean over ranks, and a sum is wanted"
+        raise Wrong("the number of ranks divides twice", why=why, next=then)
+    if close(min(shares), max(shares)):
+        raise Wrong("gradients are divided by something else", why=why, next="by all tokens of the window")
+    rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
+    if all(close(min(row), max(row)) for row in rows):
+        raise Wrong(
+            "each rank divides by its own tokens", why=why, next="by the tokens of all ranks: tokens_everywhere"
+        )
+    raise Wrong("tokens of short micro-batches weigh more", why=why, next="one divisor for the whole window")
