@@ -182,7 +182,8 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _tries_all_nodes_alone,
         "only all nodes of the cluster were tried",
         "every plan has one node or all of them; the most that are efficient enough may lie between",
-        "try each number of nodes, for each kind of scaling",
+        "find the most nodes for each kind of scaling, weak only as far as largest_batch allows; the kind that reaches "
+        "further wins, not the more efficient one",
     ),
     (
         _divides_weak,
@@ -200,7 +201,8 @@ _COMMON: tuple[tuple[Callable[[_Plans, _Plans], bool], str, str, str], ...] = (
         _is_long_everywhere,
         "a step of many nodes is too short in this plan, with both kinds of scaling",
         "too many nodes came back wherever the plan is wrong",
-        "step_s divides the batch by the nodes itself, and not all sending is hidden: give it batch and buckets",
+        "step_s divides the batch by the nodes itself, and not all sending is hidden: give it the job's buckets and "
+        "the batch of all nodes, batch for strong scaling and batch × P for weak",
     ),
 )
 
