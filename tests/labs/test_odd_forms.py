@@ -84,6 +84,8 @@ def lazy(value: Any) -> Any:
 
 def oddly(asked: Any, form: Callable[[Any], Any]) -> Any:
     """A function, or a class with all its public methods, that gives its answers in that form."""
+    if isinstance(asked, type) and issubclass(asked, torch.autograd.Function):
+        return asked  # torch calls its methods, and says what they may give
     if not isinstance(asked, type):
         return lambda *given, **options: form(asked(*given, **options))
     public = [name for name, value in vars(asked).items() if callable(value) and not name.startswith("_")]
