@@ -32,6 +32,12 @@ class BugHunt:
     def probe(self, student: Any, case: Any) -> Any:
         try:
             return _run(getattr(student, case["loop"]), case)
+        except AssertionError as error:
+            if "No inf checks were recorded" in str(error):
+                error.args = (
+                    f"{error} (update() belongs to a step: once after each scaler.step(), never without one)",
+                )
+            raise
         except NotImplementedError:
             # One loop after another may be mended; only when none is, there is nothing to judge.
             if not any(_is_written(student, loop, case) for loop in LOOPS if loop != case["loop"]):
@@ -44,6 +50,12 @@ class BugHunt:
                 f"{case['loop']} is not written yet",
                 why="it still raises NotImplementedError",
                 next="copy the faulty loop and mend one thing",
+            )
+        if case["loop"] != "train_static" and not all(map(math.isfinite, got["weights"])):
+            raise Wrong(
+                f"{case['loop']} takes the steps of batches that overflowed",
+                why="its weights are no longer numbers",
+                next="only scaler.step(optimizer) skips them; who else steps?",
             )
         _COMPARED[case["loop"]](case, got, want)
 
@@ -159,6 +171,9 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
 
 
 def _logged(case: Any, got: Any, want: Any) -> None:
+    if len(got["values"]) == 1 < len(want["values"]) and not _weights_agree(got, want):
+        why = f"1 norm came back for {len(want['values'])} batches, and the weights are not those of all batches"
+        raise Wrong("train_logged ends after one batch", why=why, next="does `return` stand inside the loop?")
     if not _weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
@@ -171,6 +186,11 @@ def _logged(case: Any, got: Any, want: Any) -> None:
     if len(got["values"]) != len(want["values"]):
         why = f"{len(got['values'])} came back for {len(want['values'])} batches"
         raise Wrong("train_logged does not return one norm for each batch", why=why, next="append it in every batch")
+    if _norms_added(got["values"], want["values"]):
+        mine, right = next(pair for pair in zip(got["values"], want["values"], strict=True) if math.isfinite(pair[1]))
+        why = f"{mine:.4g} came back instead of {right:.4g}"
+        then = "the norm of all gradients is the root of the sum of all squares"
+        raise Wrong("train_logged adds up the norms of single weights", why=why, next=then)
     for mine, right in zip(got["values"], want["values"], strict=True):
         if math.isfinite(right) and not close(mine, right, rtol=1e-3):
             why = f"{mine:.4g} came back instead of {right:.4g}"
@@ -179,6 +199,13 @@ def _logged(case: Any, got: Any, want: Any) -> None:
                 raise Wrong("train_logged takes the norm while the gradients are still scaled", why=why, next=then)
             raise Wrong("train_logged returns norms of other gradients", why=why, next="norms of the unscaled ones")
     _scale(got, want, "train_logged")
+
+
+def _norms_added(got: list[float], want: list[float]) -> bool:
+    """Whether each norm is 1 to √2 times the right one, as the sum of two parts' norms is, and not always as many."""
+    ratios = [mine / right for mine, right in zip(got, want, strict=True) if math.isfinite(right) and right]
+    within = all(1 - 1e-3 <= ratio <= math.sqrt(2) + 1e-3 for ratio in ratios)
+    return bool(ratios) and within and max(ratios) > 1.01 and max(ratios) - min(ratios) > 1e-3
 
 
 def _accumulated(case: Any, got: Any, want: Any) -> None:
