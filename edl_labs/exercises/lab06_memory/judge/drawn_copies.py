@@ -11,6 +11,8 @@ _MIB = 1 << 20  # sizes that are easily read
 _DRAWN = (
     *((0.1, 0.5), (20.0, 0.8), (20.0, 0.65), (1.5, 0.8), (1.5, 0.65)),
     *((4.0, 0.5), (0.5, 0.6), (0.1, 0.7), (1.0, 1.0)),
+    # Where a few copies are enough, and only those that come back early are free.
+    *((1.0, 0.9), (1.5, 0.9)),
 )
 
 
