@@ -101,6 +101,9 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
     if all(got == tuple(_SWAPPED.get(one, "") for one in want) for _, got, want in answers):
         why = "every + is a -, and every - a +"
         return Wrong("plus was taken for more seconds and more bytes", why=why, next="+ is better: fewer of them")
+    if _is_table(answers):
+        why = "each method has the same signs in every job"
+        return Wrong("a table of methods was read, not the job", why=why, next="work out seconds and bytes of this job")
     wrong = [
         (case["method"], at, got[at], want[at]) for case, got, want in answers for at in (0, 1) if got[at] != want[at]
     ]
@@ -114,9 +117,6 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
     if offloads == {("0", "-"), ("-", "0")}:
         why = "where little is kept, copies cost nothing in your answers; where much is kept, they cost time"
         return Wrong("the share that is kept was copied, not the rest", why=why, next="what waits on the host?")
-    if _is_table(answers):
-        why = "each method has the same signs in every job"
-        return Wrong("a table of methods was read, not the job", why=why, next="work out seconds and bytes of this job")
     return None
 
 

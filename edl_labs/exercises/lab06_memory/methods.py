@@ -13,7 +13,7 @@ from edl_labs.units import byte_count, seconds
 
 METHODS = ("split", "accumulate", "checkpoint", "checkpoint and grow", "offload", "empty_cache")
 SIGNS = ("+", "0", "-")
-# Of the drawn jobs, six of twenty-three have the same pair of signs.
+# Of the drawn jobs, six of twenty-five have the same pair of signs.
 _COMMONEST = 0.27
 
 

@@ -22,7 +22,12 @@ def jobs(rng: Any) -> list[Any]:
         *(_case(rng, "empty_cache", flush=0.4), _case(rng, "empty_cache", flush=0.1)),
         _case(rng, "empty_cache", flush=0.001),
         # What tells half-right rules from right ones: a batch that grows over the ridge, copies of one pass alone.
-        *(_case(rng, "checkpoint and grow", fill=0.6), _case(rng, "offload", link=0.6)),
+        *(
+            _case(rng, "checkpoint and grow", fill=0.7),
+            _case(rng, "checkpoint and grow", fill=0.78),
+            _case(rng, "offload", link=0.6),
+        ),
+        _case(rng, "accumulate", update=0.3),
         *(_case(rng, "offload", link=0.4, kept=0.75), _case(rng, "checkpoint", kept=0.998)),
     ]
     return [made[i] for i in rng.permutation(len(made))]
@@ -38,6 +43,7 @@ def _case(
     link: float = 2.0,
     flush: float = 0.1,
     kept: float = 0.0,
+    update: float = 0.004,
 ) -> dict[str, Any]:
     """A job whose passes take `fill` times the least time, an all-reduce of `reduce` forward passes, and so on.
 
@@ -56,7 +62,7 @@ def _case(
         "example_s": example_s,
         "least_s": round(batch * example_s / fill, 9),
         "reduce_s": round(reduce * forward_s, 6),
-        "update_s": round(0.004 * forward_s, 9),
+        "update_s": round(update * forward_s, 9),
         "fixed_bytes": fixed,
         "example_bytes": example,
         "memory_bytes": fixed + int(room * activations),
