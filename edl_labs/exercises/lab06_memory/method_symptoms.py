@@ -107,6 +107,10 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
     wrong = [
         (case["method"], at, got[at], want[at]) for case, got, want in answers for at in (0, 1) if got[at] != want[at]
     ]
+    if _no_reduces(answers):
+        why = "the speed of every job with an all-reduce is wrong, and of no other"
+        then = "seconds an example: what is done once a step is shared by all of them"
+        return Wrong("fewer all-reduces were not counted", why=why, next=then)
     if {right for *_, right in wrong} == {"0"} and len({method for method, *_ in wrong}) > 1:
         why = "only signs that should be 0 are wrong, of several methods"
         return Wrong("differences of up to 1 % were counted", why=why, next="at most 1 % more or less is 0")
@@ -118,6 +122,12 @@ def sign_habit(answers: list[Answer]) -> Wrong | None:
         why = "where little is kept, copies cost nothing in your answers; where much is kept, they cost time"
         return Wrong("the share that is kept was copied, not the rest", why=why, next="what waits on the host?")
     return None
+
+
+def _no_reduces(answers: list[Answer]) -> bool:
+    reduces = [case["job"]["reduce_s"] > 0 for case, *_ in answers]
+    slips = [got[0] != want[0] for _, got, want in answers]
+    return any(reduces) and slips == reduces and all(got[1] == want[1] for _, got, want in answers)
 
 
 def _is_table(answers: list[Answer]) -> bool:

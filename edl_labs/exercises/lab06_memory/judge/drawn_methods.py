@@ -7,6 +7,7 @@ from typing import Any
 from edl_labs.checks import draws
 
 _MIB = 1 << 20  # sizes that are easily read
+_PLAIN_STEP = 3.004  # forward passes: a backward pass takes two, an update 0.004
 
 
 @draws("method_table")
@@ -21,6 +22,10 @@ def jobs(rng: Any) -> list[Any]:
         *(_case(rng, "offload", link=3.0), _case(rng, "offload", link=1.5), _case(rng, "offload", link=0.2)),
         *(_case(rng, "empty_cache", flush=0.4), _case(rng, "empty_cache", flush=0.1)),
         _case(rng, "empty_cache", flush=0.001),
+        # 0.95 % more time is the same, 1.05 % fewer bytes are not.
+        *(_case(rng, "empty_cache", flush=0.0095 * _PLAIN_STEP), _case(rng, "checkpoint", saved=0.0105)),
+        # A network so slow that a second forward pass is no matter, and a third one would be.
+        _case(rng, "checkpoint", reduce=120.0),
         # What tells half-right rules from right ones: a batch that grows over the ridge, copies of one pass alone.
         *(
             _case(rng, "checkpoint and grow", fill=0.7),
@@ -44,11 +49,13 @@ def _case(
     flush: float = 0.1,
     kept: float = 0.0,
     update: float = 0.004,
+    saved: float = 0.0,
 ) -> dict[str, Any]:
     """A job whose passes take `fill` times the least time, an all-reduce of `reduce` forward passes, and so on.
 
     `room` is what the activations of the batch may grow to, `link` how much faster than a forward pass the whole of
-    them could be copied. Nothing comes near the 1 % that is still "the same".
+    them could be copied, `saved` the share of all bytes that is let go of. But for two jobs nothing comes near the 1 %
+    that is still "the same".
     """
     batch, parts = 16 * int(rng.integers(1, 9)), int(rng.choice([2, 4, 8]))
     example_s = round(float(rng.uniform(0.5, 2.0)) * 1e-3, 6)
@@ -56,6 +63,8 @@ def _case(
     activations = batch * (example := int(rng.integers(20, 200)) * _MIB)
     fixed = int(activations * float(rng.uniform(0.2, 1.5))) // _MIB * _MIB
     kept = kept or float(rng.choice([0.125, 0.25]))
+    if saved:
+        kept = round(1 - saved * (1 + fixed / activations), 6)
     job = {
         "batch": batch,
         "parts": 4 if fill == 8.0 else parts,
