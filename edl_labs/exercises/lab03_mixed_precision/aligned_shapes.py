@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,18 @@ class AlignedShapes:
             raise _wrong_padding(case, padded, want["padded"])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The rules in _RULES that give every alignment that came back."""
+        """The rules in _RULES and the works in _WORKS that give everything that came back."""
+        padded = [
+            (case, mine["padded"], right["padded"])
+            for case, mine, right in zip(cases, got, want, strict=True)
+            if case["ask"] == "padding"
+        ]
+        for work, what, then in _WORKS:
+            wrong_ones = [one for one in padded if one[1] != one[2]]
+            if wrong_ones and all(_is_least(work, case, mine) for case, mine, _ in padded):
+                case, mine, right = wrong_ones[0]
+                why = f"{case['shape']} became {mine} in {case['dtype']}, and {right} takes less time"
+                return Wrong(what, why=why, next=then)
         rows = [(case, mine["alignment"]) for case, mine in zip(cases, got, strict=True) if case["ask"] == "alignment"]
         wrong = [
             (case, mine["alignment"])
@@ -98,6 +110,40 @@ _RULES: list[tuple[Callable[[list[int], int], str], str, str]] = [
         "what obeys 128 B obeys 16 B too: which of them do you ask first?",
     ),
 ]
+
+
+# Each is (what a mistake takes for the work of a product, what is wrong, what to do).
+_WORKS: list[tuple[Callable[[list[int]], float], str, str]] = [
+    (
+        lambda sides: sides[0] * sides[2],
+        "k was padded as if that were no work",
+        "each of the m·n results is a sum of k products: the work is m·k·n",
+    ),
+    (
+        sum,
+        "the sides were added up, where they make the work by multiplication",
+        "each of the m·n results is a sum of k products: the work is m·k·n",
+    ),
+    (
+        lambda sides: sides[0] * sides[1] + sides[1] * sides[2] + sides[0] * sides[2],
+        "elements that are read and written were taken for the work",
+        "the rates are operations a second: of a product there are m·k·n, twice",
+    ),
+]
+
+
+def _is_least(work: Callable[[list[int]], float], case: Any, padded: list[Any]) -> bool:
+    """Whether no padding takes less time than this one, with that work."""
+    if len(padded) != 3 or any(type(side) is not int for side in padded):
+        return False
+
+    def time_s(sides: Any) -> float:
+        obeyed = _strictest(multiples, lambda multiple: all(side % multiple == 0 for side in sides))
+        return work(list(sides)) / float(case["rates"][obeyed])
+
+    multiples = {"128 B": 1024 // case["bits"], "16 B": 128 // case["bits"]}
+    choices = ([-(-side // multiple) * multiple for multiple in (1, *multiples.values())] for side in case["shape"])
+    return close(time_s(padded), min(map(time_s, itertools.product(*choices))))
 
 
 def _wrong_alignment(case: Any, mine: str, right: str) -> Wrong:

@@ -9,6 +9,8 @@ from edl_labs.errors import Wrong
 
 _OTHER_NAMES = ("fp16", "half", "bf16", "fp32", "float", "fp64", "double")
 _IN_THE_TABLE = ("linear", "layer_norm", "batch_norm", "gelu", "relu", "softmax")
+_IN_THE_TEXT = ("sum", "mean", "exp", "mse_loss", "cross_entropy")
+_OF_EACH_KIND = ("add", "scaled_dot_product_attention")  # where two dtypes meet, and a name that is easily shortened
 # What "it keeps its first input's dtype", "it is always float32" and the like get right, at most.
 CHANCE = 0.7
 
@@ -27,8 +29,8 @@ class AutocastDtype:
         return str(answer).removeprefix("torch.") if type(answer).__name__ == "dtype" else answer
 
     def is_public(self, case: Any) -> bool:
-        """What the lab's own table shows: goldens with every operator would be the table that is asked for."""
-        return case["op"] in _IN_THE_TABLE
+        """What the lab's table and text show, and two more: goldens with every operator would be what is asked for."""
+        return case["op"] in (*_IN_THE_TABLE, *_IN_THE_TEXT, *_OF_EACH_KIND)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got != want:
@@ -61,10 +63,18 @@ def _mistake(case: Any, got: str) -> str:
 def _next(case: Any, got: str) -> str:
     if got not in ("float16", "bfloat16", "float32", "float64"):
         return "write it as 'float32', 'float16', 'bfloat16' or 'float64'"
-    if case["op"] in ("layer_norm", "softmax", "sum", "exp"):
+    if "float64" in case["inputs"]:
+        return "float64 is never cast, whatever the operator, and beside it the other one is widened"
+    if case["op"] in ("sum", "mean", "exp"):
+        return "the text says for each device type which of sum, exp and mean are float32, and which come as they are"
+    if case["op"] in ("mse_loss", "cross_entropy"):
+        return "losses are float32 on both device types"
+    if case["op"] in ("layer_norm", "softmax"):
         return "is this operator on the list of this device type? The two lists differ"
     if len(set(case["inputs"])) > 1:
-        return "when nothing is cast, two dtypes meet as they do without autocast"
+        return "when nothing is cast, two dtypes meet as they do without autocast: the wider one wins"
+    if case["op"] == "scaled_dot_product_attention":
+        return "it is one of the short ones, on both device types; does your list have it under this very name?"
     if case["op"] in _IN_THE_TABLE:
         return "look the operator up in the table above, on this device, with a short and with a float32 input"
     if case["device_type"] == "cuda":

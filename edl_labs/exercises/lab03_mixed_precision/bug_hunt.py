@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
@@ -11,6 +12,7 @@ from edl_labs.errors import Wrong
 
 LOOPS = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
 EACH = 2  # cases of each loop, both of which must be right
+_EVERY = 2  # batches of a step of train_accumulated
 FEATURES = 3  # the least that makes a gradient a vector to clip, and still fits on a line
 SOUND = 2.0**22  # from here on a gradient of 1e-12 has six bits and more above fp16's smallest step
 _HALF_STEP = 2.0**-25  # of fp16's subnormals
@@ -102,7 +104,7 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
         # As plain data, so that a generator runs before the weights are read; nothing returned is no norms.
         values = [] if returned is None else plain_copy(returned)
     elif case["loop"] == "train_accumulated":
-        loop(model, batches, optimizer, scaler, every=2)
+        loop(model, batches, optimizer, scaler, every=_EVERY)
         values = []
     else:
         scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
@@ -166,6 +168,9 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
             then = "clip_grad_norm_ must see the true gradients; step() unscales them unless unscale_ has"
             what = "train_clipped still clips gradients that are scaled, or unscales them twice"
             raise Wrong(what, why=why, next=then)
+        if _weights_agree({"weights": _trained(case, _each_clipped)}, got):
+            then = "clip_grad_norm_ scales the whole gradient down; clip_grad_value_ cuts off single values"
+            raise Wrong("train_clipped clips every single value, and not the norm", why=why, next=then)
         raise Wrong("train_clipped does not clip the true gradients to max_norm", why=why, next="unscale, clip, step")
     _scale(got, want, "train_clipped")
 
@@ -209,12 +214,55 @@ def _norms_added(got: list[float], want: list[float]) -> bool:
 
 
 def _accumulated(case: Any, got: Any, want: Any) -> None:
+    for rule, what, then in _WINDOWS:
+        if _weights_agree({"weights": _trained(case, rule, every=_EVERY)}, got) and not _weights_agree(got, want):
+            raise Wrong(f"train_accumulated {what}", why="that gives the weights that came out", next=then)
     _scale(got, want, "train_accumulated")
     if not _weights_agree(got, want):
         why = "the scale is right and the weights are not"
         raise Wrong(
             "train_accumulated learns something else", why=why, next="one step for two batches, one update a step"
         )
+
+
+def _trained(case: Any, step_of: Callable[[Any, list[Any]], Any], *, every: int = 1) -> list[float]:
+    """The weights after training whose steps go down `step_of(case, gradients)`, of the batches since the last one.
+
+    The gradient of a batch that overflows is None, and so is the step of a window that is skipped.
+    """
+    import numpy
+
+    weights, window = numpy.array(case["weights"], dtype=float), []
+    for number, batch in enumerate(case["batches"], 1):
+        x, y = numpy.array(batch["x"]), numpy.array(batch["y"]).ravel()
+        overflows = batch["x"][0][0] in (OVERFLOWING, OVERFLOWING_SCALED)
+        window.append(None if overflows else 2 / len(y) * x.T @ (x @ weights - y))
+        if number % every == 0:
+            step = step_of(case, window)
+            weights, window = weights if step is None else weights - case["lr"] * step, []
+    return [float(weight) for weight in weights]
+
+
+def _each_clipped(case: Any, window: list[Any]) -> Any:
+    return None if window[0] is None else window[0].clip(-case["max_norm"], case["max_norm"])
+
+
+# Each is (the step of a mistake, what is wrong, what to do).
+_WINDOWS: list[tuple[Callable[[Any, list[Any]], Any], str, str]] = [
+    *(
+        (
+            lambda case, window, divisor=divisor: None if window[-1] is None else window[-1] / divisor,
+            "takes each step with the gradients of one batch alone",
+            "backward() adds to what is there: zero the gradients only after a step",
+        )
+        for divisor in (1, _EVERY)
+    ),
+    (
+        lambda case, window: None if any(one is None for one in window) else sum(window),
+        "adds up the losses of a step's batches, and their mean is asked for",
+        "divide each loss by `every`",
+    ),
+]
 
 
 def _scheduled(case: Any, got: Any, want: Any) -> None:

@@ -1,6 +1,5 @@
 # exercise: autocast_dtype
 # told: does not come out in
-# like: everything_short.py
 
 _right_dtype = autocast_dtype
 

@@ -1,5 +1,5 @@
 # exercise: encode_decode
-# told: a value was cut off toward zero, and this format rounds to the nearest
+# told: a value was cut off toward zero, or rounded to decimal digits, and this format rounds to the nearest
 from functools import wraps
 
 

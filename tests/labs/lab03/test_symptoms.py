@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab03_mixed_precision.aligned_shapes import AlignedShapes, _strictest
 from edl_labs.exercises.lab03_mixed_precision.train_it import _STEPS, _refuse_known
 
 START = 2.0
@@ -59,3 +62,40 @@ def test_a_scaler_whose_step_unscales_again_hears_nothing_of_update(judged, solu
 
     assert "update() came in between" not in judged("dynamic_scale", LossScaler=Twice).what
     assert "update() came in between" in judged("dynamic_scale", LossScaler=NeverForgets).what
+
+
+def _padded(rule, case):
+    multiples = {"128 B": 1024 // case["bits"], "16 B": 128 // case["bits"]}
+    choices = itertools.product(*([-(-side // m) * m for m in (1, *multiples.values())] for side in case["shape"]))
+
+    def time_s(sides):
+        obeyed = _strictest(multiples, lambda multiple: all(side % multiple == 0 for side in sides))
+        return rule(*sides) / case["rates"][obeyed]
+
+    return list(min(choices, key=time_s))
+
+
+@pytest.mark.parametrize(
+    ("work", "what"),
+    [
+        (lambda m, k, n: m * n, "k was padded as if that were no work"),
+        (lambda m, k, n: m + k + n, "the sides were added up"),
+        (lambda m, k, n: m * k + k * n + m * n, "elements that are read and written"),
+        (lambda m, k, n: m * k * n, None),
+    ],
+)
+def test_another_work_is_known_by_all_its_paddings(exercises, work, what):
+    cases = [case for case in exercises["aligned_shapes"].draw_cases(7) if case["ask"] == "padding"]
+    got = [{"alignment": "", "padded": _padded(work, case)} for case in cases]
+    want = [{"alignment": "", "padded": _padded(lambda m, k, n: m * k * n, case)} for case in cases]
+
+    told = AlignedShapes().throughout(cases, got, want)
+
+    assert told is None if what is None else told.what.startswith(what)
+
+
+def test_no_batch_before_the_first_step_overflows(exercises):
+    """With weights of 0 its gradient would be finite, and every training right beside it."""
+    for seed in range(3):
+        for case in exercises["bug_hunt"].draw_cases(seed):
+            assert all(abs(value) < 1e6 for batch in case["batches"][:2] for row in batch["x"] for value in row)
