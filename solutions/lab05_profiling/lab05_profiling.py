@@ -955,9 +955,10 @@ with revealed("no_items") as truth:
 # comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
 # returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
 #
-# Write `without(step, cause)` → the step with one cause removed, and `most_to_gain(step, machine)` → `(best,
-# speedups)`: the cause with the largest speed-up, and `{cause: speed-up}` for all five. `step_s(step, machine)` gives
-# the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`. How to remove a cause:
+# Write `without(step, cause)` → a new step with one cause removed (the one that it is given stays as it is), and
+# `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them where several are
+# equal), and `{cause: speed-up}` for all five. `step_s(step, machine)` gives the seconds of a step in the steady state;
+# a step is a list of dicts as in `EXAMPLES`. How to remove a cause:
 #
 # | cause | stands for | in the step |
 # |---|---|---|
@@ -967,9 +968,9 @@ with revealed("no_items") as truth:
 # | `"data"` | one cached batch | `load` goes |
 # | `"copy"` | pinned memory | each `copy` has `pinned` True |
 #
-# Launches are in a row when there is nothing between them, or only `python`. They become **one** launch that lasts as
-# long as all together, and the `python` between them goes. **Python before the first or behind the last launch of
-# such a row stays**, also at the ends of the step: nobody captures it.
+# Launches are in a row when there is nothing between them, or only `python`. A row becomes **one** launch that lasts as
+# long as all of its launches together, and the `python` between them goes. **All other Python stays where it is**:
+# before the first launch of a row, behind its last one, and at both ends of the step. Nobody captures it.
 
 
 # %% solve="most_to_gain"

@@ -1,5 +1,5 @@
 # exercise: most_to_gain
-# told: gains less than that
+# told: the step that was given is changed
 
 
 def without(step, cause):

@@ -1,5 +1,5 @@
 # exercise: most_to_gain
-# told: gains less than that
+# told: worked out from shares
 
 
 def most_to_gain(step, machine):

@@ -64,7 +64,7 @@ def steps(rng: Any) -> list[Any]:
     for pattern, mixed in steps:
         machine = draw_machine(rng)
         cases.append({"step": draw_step(rng, pattern, machine, mixed=mixed), "machine": machine})
-    for draw in (draw_surprise, draw_two_waits):
+    for draw in (draw_surprise, draw_two_waits, draw_python_around):
         machine = draw_machine(rng)
         cases.append({"step": draw(rng, machine), "machine": machine})
     return [cases[i] for i in rng.permutation(len(cases))]
@@ -172,6 +172,13 @@ def draw_two_waits(rng: Any, machine: dict[str, Any]) -> Step:
     draw = Draw(rng, machine)
     long_wait = draw.kernels(3, 9, 12) + draw.sync() + draw.kernels(2, 2, 4)
     return long_wait + draw.item() + draw.python(12, 18) + draw.kernels(3, 2, 4) + draw.item() + draw.python(3, 5)
+
+
+def draw_python_around(rng: Any, machine: dict[str, Any]) -> Step:
+    """A step of short kernels with Python before, between and behind the launches of each row."""
+    draw = Draw(rng, machine)
+    first = draw.python(2, 4) + draw.kernels(3, 0.2, 0.5, gap=(0.4, 1.2)) + draw.python(3, 5) + draw.item()
+    return first + draw.python(2, 4) + draw.kernels(3, 0.2, 0.5, gap=(0.4, 1.2)) + draw.python(3, 5)
 
 
 def _gpu(draw: Draw, mixed: bool) -> Step:

@@ -1,0 +1,284 @@
+"""What most_to_gain was told that is not a speed-up, or of which other step: found by running that step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from edl_labs.checks import close
+from edl_labs.errors import Wrong
+from edl_labs.virtual import VirtualMachine
+from edl_labs.virtual.loop import step_s
+
+Step = list[dict[str, Any]]
+Gains = dict[str, float]
+
+_ONE_TIME = 1e-6  # a simulated time is what it is; goldens keep nine digits of the right ones
+_MAKES = {"launch": {"kernels", "launch"}, "copy": {"copy"}, "item": {"synchronisation"}, "sync": {"synchronisation"}}
+
+
+def known_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The one slip that gives the speed-ups of all cases; None where none does."""
+    steps = [(case["step"], VirtualMachine(**case["machine"])) for case in cases]
+    mine, rights = ([dict(map(tuple, one["gains"])) for one in side] for side in (got, want))
+    causes = list(rights[0])
+    wrong = [c for c in causes if any(not _same(a[c], b[c]) for a, b in zip(mine, rights, strict=True))]
+    if not wrong:
+        return None
+    times_s = [step_s(*one) for one in steps]
+    return (
+        _another_number(mine, rights, times_s)
+        or ("kernels" in wrong and _from_shares(mine, steps, times_s))
+        or _the_step_changed(got, wrong)
+        or _first(_another_step(cause, mine, steps, times_s) for cause in wrong)
+    )
+
+
+def _same(said: Any, right: float, *, rtol: float = 1e-4) -> bool:
+    return close(said, right, rtol=rtol)
+
+
+def _first(found: Iterable[Wrong | None]) -> Wrong | None:
+    return next((one for one in found if one is not None), None)
+
+
+def _another_number(mine: list[Gains], rights: list[Gains], times_s: list[float]) -> Wrong | None:
+    """Another measure of the gain than the speed-up, which gives every number of every case."""
+    told = [
+        (said[cause], right[cause], now_s)
+        for said, right, now_s in zip(mine, rights, times_s, strict=True)
+        for cause in right
+    ]
+    for what, number in _NUMBERS:
+        if all(
+            close(said, number(right, now_s), rtol=1e-4, atol=1e-5 * number(2, now_s)) for said, right, now_s in told
+        ):
+            then = "divide the seconds of the step as it is by those of the step without the cause"
+            return Wrong(what, why=f"all {len(told)} numbers are right but for that; 1.0 means no gain", next=then)
+    return None
+
+
+# Each with the number for a speed-up and the seconds of the step as it is.
+_NUMBERS: tuple[tuple[str, Callable[[float, float], float]], ...] = (
+    ("the seconds that are saved came back, not speed-ups", lambda gain, now_s: now_s * (1 - 1 / gain)),
+    ("the seconds without the cause came back, not speed-ups", lambda gain, now_s: now_s / gain),
+    ("the share of the time that is saved came back, not a speed-up", lambda gain, now_s: 1 - 1 / gain),
+    ("the saved time in percent came back, not a speed-up", lambda gain, now_s: 100 * (1 - 1 / gain)),
+    ("a speed-up is turned upside down", lambda gain, now_s: 1 / gain),
+    ("1 was taken off each speed-up", lambda gain, now_s: gain - 1),
+    ("the speed-ups are percentages", lambda gain, now_s: 100 * gain),
+    ("the speed-ups are percentages, with 100 taken off", lambda gain, now_s: 100 * (gain - 1)),
+)
+
+
+def _from_shares(mine: list[Gains], steps: list[tuple[Step, VirtualMachine]], times_s: list[float]) -> Wrong | None:
+    """Whether the kernels' share of the step, or half of it, gives what removing them is said to gain."""
+    shares = [_kernels_s(step) / now_s for (step, _), now_s in zip(steps, times_s, strict=True)]
+    for part, formula in ((1.0, "1 / (1 - share)"), (0.5, "1 / (1 - share / 2)")):
+        bounds = [(said["kernels"], 1 - part * share) for said, share in zip(mine, shares, strict=True)]
+        if all(left < 0.01 or close(said, 1 / left, rtol=1e-3) for said, left in bounds):
+            return Wrong(
+                "the speed-ups were worked out from shares, and the step was not run without the cause",
+                why=f"{formula} is what came back for the kernels in every case; a share or a sum is an upper bound",
+                next="what is removed was partly hidden, and uncovers what comes next: step_s of a changed step tells",
+            )
+    return None
+
+
+def _kernels_s(step: Step) -> float:
+    return sum(float(one["duration_s"]) for one in step if one["op"] == "launch")
+
+
+def _the_step_changed(got: list[Any], wrong: list[str]) -> Wrong | None:
+    """Whether the step that was given is another one afterwards, and causes suffer that did not change it."""
+    changed = sorted({op for one in got for op in one["changed"]})
+    made = set().union(*(_MAKES.get(op, {"data"}) for op in changed))
+    if not changed or len(set(wrong) - made) < 2:
+        return None
+    return Wrong(
+        "the step that was given is changed, so that other causes are removed from a step that is not the first one",
+        why=f"after the call not every {' and '.join(changed)} is as before; wrong are {', '.join(wrong)}",
+        next="leave the step and its dicts as they are: new dicts, {**operation, ...}, in a new list for each cause",
+    )
+
+
+def _another_step(
+    cause: str, mine: list[Gains], steps: list[tuple[Step, VirtualMachine]], times_s: list[float]
+) -> Wrong | None:
+    """The wrong way to remove a cause that gives what came back for it in every case."""
+    for what, then, removed in _REMOVALS[cause]:
+        if all(
+            _gives(removed(step), machine, now_s, said[cause])
+            for said, (step, machine), now_s in zip(mine, steps, times_s, strict=True)
+        ):
+            why = f"in all {len(steps)} cases the speed-up of {cause!r} that came back is what that gives"
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _gives(step: Step, machine: VirtualMachine, now_s: float, said: Any) -> bool:
+    after_s = step_s(step, machine)
+    return after_s > 0 and close(said, now_s / after_s, rtol=_ONE_TIME)
+
+
+def _without(*gone: str) -> Callable[[Step], Step]:
+    return lambda step: [one for one in step if one["op"] not in gone]
+
+
+def _times(factor: float, *of: str) -> Callable[[Step], Step]:
+    def scaled(step: Step) -> Step:
+        return [
+            {**one, "duration_s": factor * one["duration_s"]} if one["op"] in of and "duration_s" in one else one
+            for one in step
+        ]
+
+    return scaled
+
+
+def _copies(**fields: Any) -> Callable[[Step], Step]:
+    return lambda step: [{**one, **fields} if one["op"] == "copy" else one for one in step]
+
+
+def _rows(pattern: str, put: Callable[[Step], Step]) -> Callable[[Step], Step]:
+    """The removal that puts something in the place of each row; the pattern has L for launches, P for Python."""
+
+    def removed(step: Step) -> Step:
+        letters = "".join({"launch": "L", "python": "P"}.get(one["op"], ".") for one in step)
+        kept, reached = [], 0
+        for row in re.finditer(pattern, letters):
+            kept += [*step[reached : row.start()], *put(step[row.start() : row.end()])]
+            reached = row.end()
+        return [*kept, *step[reached:]]
+
+    return removed
+
+
+def _one(
+    lasts: Callable[[list[float]], float], *, before: bool = False, behind: bool = False
+) -> Callable[[Step], Step]:
+    """A row as one launch, with the row's Python before or behind it where that stays."""
+
+    def put(row: Step) -> Step:
+        launches = [one for one in row if one["op"] == "launch"]
+        python = [one for one in row if one["op"] == "python"]
+        joined = {**launches[0], "duration_s": lasts([one["duration_s"] for one in launches])}
+        return [*(python if before else ()), joined, *(python if behind else ())]
+
+    return put
+
+
+def _one_for_the_step(*gone: str, last: bool = False) -> Callable[[Step], Step]:
+    """All launches of a step as one, where the first or the last of them stands; `gone` is Python that goes."""
+
+    def removed(step: Step) -> Step:
+        found = [number for number, one in enumerate(step) if one["op"] == "launch"]
+        if not found:
+            return step
+        place = found[-1] if last else found[0]
+        lost = set(found) - {place}
+        for number in range(found[0], found[-1]):
+            follows = next((one["op"] for one in step[number:] if one["op"] != "python"), "")
+            if step[number]["op"] == "python" and ("all" in gone or ("next" in gone and follows == "launch")):
+                lost.add(number)
+        joined = {**step[place], "duration_s": _kernels_s(step)}
+        return [joined if n == place else one for n, one in enumerate(step) if n not in lost]
+
+    return removed
+
+
+_ROW = "L(?:P*L)+"
+_TOGETHER = "launches in a row become one launch that lasts as long as all of them together"
+_APART = "a row ends at whatever is no launch and no python: an item, a sync, a copy or a load stays where it is"
+_ENDS = "only the python between two launches of a row goes; before the first and behind the last it stays"
+_HALVED = "kernels: each launch's duration_s is halved; all other operations stay as they are"
+_NO_WAITS = "synchronisation: item and sync both go; all other operations stay as they are"
+_NO_LOADS = "data: load goes; all other operations stay as they are"
+_PINNED = 'copy: each copy stays, on its stream, with "pinned": True; all other operations stay as they are'
+Removal = tuple[str, str, Callable[[Step], Step]]
+_REMOVALS: dict[str, tuple[Removal, ...]] = {
+    "kernels": (
+        ("not only kernels were halved: loads and Python were too", _HALVED, _times(0.5, "launch", "load", "python")),
+        ("not only kernels were halved: loads were too", _HALVED, _times(0.5, "launch", "load")),
+        ("not only kernels were halved: Python was too", _HALVED, _times(0.5, "launch", "python")),
+        ("the launches were removed, kernels and all, where they take half their time", _HALVED, _without("launch")),
+        ("the kernels take no time at all, where they take half of it", _HALVED, _times(0.0, "launch")),
+        ("the kernels were not halved: nothing was changed", _HALVED, _without()),
+        ("the kernels take twice their time, not half of it", _HALVED, _times(2.0, "launch")),
+        ("the kernels take a quarter of their time, not half: they were halved twice", _HALVED, _times(0.25, "launch")),
+    ),
+    "launch": (
+        ("the kernels went with their launches", _TOGETHER, _without("launch")),
+        ("the kernels went with their launches, and Python with them", _TOGETHER, _without("launch", "python")),
+        ("the joined launch lasts as long as its longest kernel", _TOGETHER, _rows(_ROW, _one(max))),
+        ("the joined launch lasts as long as its first kernel alone", _TOGETHER, _rows(_ROW, _one(lambda s: s[0]))),
+        ("the joined launch lasts as long as its last kernel alone", _TOGETHER, _rows(_ROW, _one(lambda s: s[-1]))),
+        ("the Python between the launches that become one was kept", _ENDS, _rows(_ROW, _one(sum, before=True))),
+        ("the Python between the launches that become one was kept", _ENDS, _rows(_ROW, _one(sum, behind=True))),
+        ("only launches that touch were joined, not those with Python between them", _ENDS, _rows("LL+", _one(sum))),
+        (
+            "launches with Python between them were joined, those that touch were not",
+            _ENDS,
+            _rows("L(?:P+L)+", _one(sum)),
+        ),
+        ("all Python of the step was removed", _ENDS, lambda step: _rows("LL+", _one(sum))(_without("python")(step))),
+        ("Python was removed and no launch was joined", _TOGETHER, _without("python")),
+        (
+            "the Python between launches was removed, and they were not joined",
+            _TOGETHER,
+            _rows(_ROW, _without("python")),
+        ),
+        ("Python before the first launch of a row was removed too", _ENDS, _rows("P*L(?:P*L)*", _one(sum))),
+        ("Python behind the last launch of a row was removed too", _ENDS, _rows("L(?:P*L)*P*", _one(sum))),
+        ("Python before and behind a row was removed too", _ENDS, _rows("P*L(?:P*L)*P*", _one(sum))),
+        ("the Python at the end of the step was lost", _ENDS, lambda step: _rows(_ROW, _one(sum))(_no_tail(step))),
+        *(
+            ("all launches of the step became one, with items, syncs and copies between them", _APART, one)
+            for one in (
+                _one_for_the_step("next"),
+                _one_for_the_step("next", last=True),
+                _one_for_the_step("all"),
+                _one_for_the_step("all", last=True),
+                _one_for_the_step(),
+                _one_for_the_step(last=True),
+            )
+        ),
+        ("nothing was joined: the step stayed as it is", _TOGETHER, _without()),
+    ),
+    "synchronisation": (
+        ("item went and sync stayed", _NO_WAITS, _without("item")),
+        ("sync went and item stayed", _NO_WAITS, _without("sync")),
+        ("the Python went with the waits", _NO_WAITS, _without("item", "sync", "python")),
+        ("the copies went with the waits", _NO_WAITS, _without("item", "sync", "copy")),
+        (
+            "the copies were pinned when the waits went",
+            _NO_WAITS,
+            lambda step: _copies(pinned=True)(_without("item", "sync")(step)),
+        ),
+        ("no wait was removed: the step stayed as it is", _NO_WAITS, _without()),
+    ),
+    "data": (
+        ("the copies went with the loads", _NO_LOADS, _without("load", "copy")),
+        ("the Python went with the loads", _NO_LOADS, _without("load", "python")),
+        ("loads were halved, not removed", _NO_LOADS, _times(0.5, "load")),
+        ("copies were removed, not loads", _NO_LOADS, _without("copy")),
+        ("no load was removed: the step stayed as it is", _NO_LOADS, _without()),
+    ),
+    "copy": (
+        ("the copies were removed, where their memory is pinned", _PINNED, _without("copy")),
+        ("pageable copies were removed, where their memory is pinned", _PINNED, lambda step: _only_pinned(step)),
+        ("the copies went to a stream of their own", _PINNED, _copies(pinned=True, stream=1)),
+        ("the copies went to stream 0", _PINNED, _copies(pinned=True, stream=0)),
+        ("the copies lost their pinned memory", _PINNED, _copies(pinned=False)),
+        ("no copy was pinned: the step stayed as it is", _PINNED, _without()),
+    ),
+}
+
+
+def _no_tail(step: Step) -> Step:
+    last = max((n for n, one in enumerate(step) if one["op"] != "python"), default=-1)
+    return step[: last + 1]
+
+
+def _only_pinned(step: Step) -> Step:
+    return [one for one in step if one["op"] != "copy" or one["pinned"]]
