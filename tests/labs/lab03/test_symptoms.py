@@ -91,7 +91,7 @@ def test_another_work_is_known_by_all_its_paddings(exercises, work, what):
 
     told = AlignedShapes().throughout(cases, got, want)
 
-    assert told is None if what is None else told.what.startswith(what)
+    assert told is None if what is None else what in told.what
 
 
 def test_no_batch_before_the_first_step_overflows(exercises):
