@@ -902,8 +902,8 @@ predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.value
 # the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
 # it costs.
 #
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`; if your
-# `name_the_pattern` is not right, the reference takes its place when this one is graded.)
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. While
+# `name_the_pattern` is not passed yet, `check` says so here too; in grading, a right `charges` takes its place.)
 
 
 # %% solve="blame"

@@ -9,6 +9,13 @@ from edl_labs.checks.evidence_form import answer_text
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.wrong_removals import known_slip
+from edl_labs.exercises.lab05_profiling.wrongly_blamed import (
+    RAN_DRY,
+    TO_THE_WAIT,
+    by_place,
+    idle_s,
+    known_criterion,
+)
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
 
@@ -66,25 +73,35 @@ class BlamedLine:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        return student.blame([dict(span) for span in case["spans"]], case["pattern"])
+        line = student.blame([dict(span) for span in case["spans"]], case["pattern"])
+        return {"line": line, "charges": _charged(student, case["spans"])}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        if got == want:
+        line, right = got["line"], want["line"]
+        if line == right:
             return
-        mine = [span for span in case["spans"] if span["line"] == got]
-        if not mine:
+        if all(span["line"] != line for span in case["spans"]):
             raise Wrong(
-                f"{got[:40]!r} is no line of this timeline",
+                f"{line[:40]!r} is no line of this timeline",
                 why="each span has the line of the script it comes from",
                 next='return a span\'s "line"',
             )
-        pattern = case["pattern"]
-        what = f"another line costs this step more by {_WAY[pattern]}"
-        if got == _longest(case["spans"], pattern):
-            what = "the longest is not the guilty one"
+        pattern, costs = case["pattern"], by_place(want)
+        of_each = ", ".join(f"{one} {seconds(costs.get((pattern, one), 0.0))}" for one in (line, right))
+        ran_dry = pattern == "synchronisation" and (pattern, line) not in costs and line in idle_s(case["spans"])
         raise Wrong(
-            what, why=_BLAME[pattern], next="charge each stretch of the window to one line, then add up by line"
+            RAN_DRY if ran_dry else f"another line costs this step more by {_WAY[pattern]}",
+            why=f"by {pattern!r} the lines are charged: {of_each}; {_BLAME[pattern]}",
+            next=TO_THE_WAIT if ran_dry else "charge each stretch of the window to one line, then add up by line",
         )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another criterion than the charges of the pattern, which picks every line that came back."""
+        return known_criterion(cases, got, want)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The line."""
+        return answer_text(got["line"])
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that guessing among a pattern's lines can bring."""
@@ -181,18 +198,13 @@ def _judge_charges(mine: dict[tuple[str, str], float], rights: dict[tuple[str, s
     raise Wrong("a line is charged with something else", why=why, next="go through the three rules, one span at a time")
 
 
-def _longest(spans: Any, pattern: str) -> str:
-    """The line with the single longest span of the kind that the pattern's name suggests."""
-    kinds = {"gpu": "kernel", "launch": "call", "synchronisation": "wait", "data": "load", "copy": "copy"}
-    mine = [span for span in spans if span["kind"] == kinds[pattern]]
-    if pattern == "launch":
-        spent = {line: sum(_s(s) for s in mine if s["line"] == line) for line in {s["line"] for s in mine}}
-        return max(spent, key=spent.__getitem__, default="")
-    return max(mine, key=_s, default={"line": ""})["line"]
-
-
-def _s(span: Any) -> float:
-    return float(span["end_s"] - span["start_s"])
+def _charged(student: Any, spans: Any) -> list[list[Any]]:
+    """The charges by pattern and line in the student's order; empty where that function gives something else."""
+    try:
+        charged = student.charges([dict(span) for span in spans])
+        return [[str(pattern), str(line), float(charged[pattern, line])] for pattern, line in charged]
+    except Exception:  # they only explain a line, and blame may do without them
+        return []
 
 
 def _shown(spans: Any) -> str:

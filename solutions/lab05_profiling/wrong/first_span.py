@@ -1,5 +1,5 @@
 # exercise: blame
-# told: another line costs this step more by
+# told: the line of the first span came back
 
 
 def blame(spans, pattern):

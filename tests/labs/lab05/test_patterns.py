@@ -16,7 +16,8 @@ from edl_labs.exercises.lab05_profiling.judge.drawn_steps import (
     draw_step,
     draw_surprise,
 )
-from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS, _longest
+from edl_labs.exercises.lab05_profiling.step_patterns import PATTERNS
+from edl_labs.exercises.lab05_profiling.wrongly_blamed import longest_line
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.loop import step_s, step_spans
 
@@ -69,7 +70,7 @@ def test_the_guilty_line_is_clear_and_never_the_longest(pattern, solution):
             2
         )
 
-        assert lines[0][0] != _longest(spans, pattern)
+        assert lines[0][0] != longest_line(spans, pattern)
         assert len(lines) == 1 or lines[0][1] > MARGIN * lines[1][1]
 
 

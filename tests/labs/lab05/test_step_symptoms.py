@@ -119,3 +119,79 @@ def test_a_changed_step_is_told_where_other_causes_suffer(exercises, solution, c
     got = collect(exercises["most_to_gain"], {"most_to_gain": most_to_gain}, cases[:3])
 
     assert judge(exercises["most_to_gain"], cases[:3], got, want[:3], points=1).what.startswith(told)
+
+
+@pytest.fixture(scope="module")
+def blamed(exercises):
+    """`blamed(picks)`: the outcome where `picks(charges, case, right)` gives the line of each public case."""
+    cases, want = facts("lab05_profiling").golden("blame")
+
+    def blamed(picks):
+        got = []
+        for case, right in zip(cases, want, strict=True):
+            charges = {(pattern, line): spent_s for pattern, line, spent_s in right["charges"]}
+            got.append({"value": {**right, "line": picks(charges, case, right["line"])}})
+        return judge(exercises["blame"], cases, got, want, points=1)
+
+    return blamed
+
+
+def of_the_pattern(charges, pattern):
+    return {line: spent_s for (of, line), spent_s in charges.items() if of == pattern}
+
+
+def most_of_all(charges, pattern):
+    spent = {}
+    for (_, line), spent_s in charges.items():
+        spent[line] = spent.get(line, 0.0) + spent_s
+    return max(spent, key=spent.get)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "told"),
+    [
+        (lambda c, p: min(of_the_pattern(c, p), key=of_the_pattern(c, p).get), "the line that is charged least came"),
+        (lambda c, p: max(of_the_pattern(c, p)), "the last line in the order of the text came back"),
+        (lambda c, p: list(of_the_pattern(c, p))[-1], "the last line that charges has for the pattern came back"),
+        (most_of_all, "the pattern did not decide"),
+    ],
+)
+def test_lines_that_another_criterion_picks_are_told(blamed, criterion, told):
+    assert blamed(lambda charges, case, right: criterion(charges, case["pattern"])).what.startswith(told)
+
+
+def test_the_longest_wait_is_told_where_the_waits_alone_are_wrong(blamed):
+    def picks(charges, case, right):
+        waits = [span for span in case["spans"] if span["kind"] == "wait"]
+        longest = max(waits, key=lambda span: span["end_s"] - span["start_s"], default={})
+        return longest["line"] if case["pattern"] == "synchronisation" else right
+
+    outcome = blamed(picks)
+
+    assert "the longest is not the guilty one" in outcome.what
+    assert "both cases of 'synchronisation'" in outcome.why
+
+
+def test_one_other_line_is_told_what_it_is_charged_with(blamed):
+    asked = []
+
+    def picks(charges, case, right):
+        asked.append(case["pattern"])
+        of = of_the_pattern(charges, case["pattern"])
+        return min(of, key=of.get) if asked[-1] == "gpu" and asked.count("gpu") == 1 else right
+
+    outcome = blamed(picks)
+
+    assert outcome.what == "another line costs this step more by its kernels"
+    assert "by 'gpu' the lines are charged: " in outcome.why
+
+
+def test_who_ran_in_the_gap_of_a_wait_is_told_of_the_wait(blamed):
+    def picks(charges, case, right):
+        if case["pattern"] != "synchronisation":
+            return right
+        end_s = max(s["end_s"] for s in case["spans"] if s["line"] == right and s["kind"] == "wait")
+        later = (s for s in case["spans"] if s["kind"] == "python" and abs(s["start_s"] - end_s) < 1e-9)
+        return next(later)["line"]
+
+    assert blamed(picks).what.startswith("the line that ran while the device was idle was blamed")

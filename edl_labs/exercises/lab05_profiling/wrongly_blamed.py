@@ -1,0 +1,204 @@
+"""By which other criterion a line was blamed: one that picks the lines of all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+PATTERNS = ("gpu", "launch", "synchronisation", "data", "copy")
+Charges = dict[tuple[str, str], float]
+Picks = Callable[[Any, str, Charges, Any], set[str]]  # spans, pattern, right charges, own charges: who fits
+
+_SOME_S = 1e-12  # lines that are charged with nothing may be in a dict, or not
+_ENOUGH = 2  # wrong lines that a criterion picks, beside all that it picks rightly
+
+
+def known_criterion(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The other criterion that picks every line that came back; None where there is none."""
+    answers = [
+        (case["spans"], case["pattern"], by_place(right), _in_order(ours), ours["line"], right["line"])
+        for case, ours, right in zip(cases, got, want, strict=True)
+    ]
+    for asked in (PATTERNS, *((one,) for one in PATTERNS)):
+        known = _CRITERIA if len(asked) > 1 else _HIDDEN_ONES
+        found = [(what, then) for what, then, picks in known if _explains(picks, asked, answers)]
+        said = list(dict.fromkeys(what for what, _ in found))
+        if said:
+            where = "all cases" if len(asked) > 1 else f"both cases of {asked[0]!r}, the only ones that are wrong"
+            return Wrong(", or ".join(said[:2]), why=f"that picks your lines in {where}", next=found[0][1])
+    return None
+
+
+def by_place(evidence: Any) -> Charges:
+    """Seconds by pattern and line."""
+    return {(pattern, line): spent_s for pattern, line, spent_s in evidence["charges"]}
+
+
+def _explains(picks: Picks, asked: Iterable[str], answers: list[tuple[Any, str, Charges, Any, str, str]]) -> bool:
+    """Whether a criterion picks what came back for the patterns asked, where something is wrong and nowhere else."""
+    wrong = 0
+    for spans, pattern, charges, own, line, right in answers:
+        if pattern not in asked:
+            if line != right:
+                return False
+            continue
+        if line not in picks(spans, pattern, charges, own):
+            return False
+        wrong += line != right
+    return wrong >= _ENOUGH
+
+
+def _in_order(evidence: Any) -> Any:
+    return [(pattern, line) for pattern, line, _ in evidence["charges"]]
+
+
+def _most(spent: dict[str, float]) -> set[str]:
+    """The lines that have most, but for what rounding does; none of an empty dict."""
+    return {line for line, one in spent.items() if one >= max(spent.values()) - 1e-12}
+
+
+def _sums(items: Iterable[tuple[str, float]]) -> dict[str, float]:
+    sums: dict[str, float] = {}
+    for name, spent in items:
+        sums[name] = sums.get(name, 0.0) + spent
+    return sums
+
+
+def _of(charges: Charges, pattern: str) -> dict[str, float]:
+    return {line: spent_s for (one, line), spent_s in charges.items() if pattern == one}
+
+
+def _least(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    return _most({line: -spent_s for line, spent_s in _of(charges, pattern).items()})
+
+
+def _of_all_patterns(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    return _most(_sums((line, spent_s) for (_, line), spent_s in charges.items()))
+
+
+def _largest_charge(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    return {line for (_, line), spent_s in charges.items() if spent_s == max(charges.values())}
+
+
+def _largest_pattern(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    largest = _most(_sums((of, spent_s) for (of, _), spent_s in charges.items()))
+    return set().union(*(_most(_of(charges, of)) for of in largest))
+
+
+def _last_name(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    return {max(_of(charges, pattern))}
+
+
+def _first_name(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    return {min(_of(charges, pattern))}
+
+
+def _first_charged(spans: Any, pattern: str, charges: Charges, own: Any, *, least_s: float = 0.0) -> set[str]:
+    """The first line that the student's charges have for the pattern, of those with so many seconds."""
+    return set([line for of, line in own if pattern == of and charges.get((of, line), 0.0) >= least_s][:1])
+
+
+def _last_charged(spans: Any, pattern: str, charges: Charges, own: Any, *, least_s: float = 0.0) -> set[str]:
+    return _first_charged(spans, pattern, charges, own[::-1], least_s=least_s)
+
+
+_KINDS = {"gpu": ("kernel",), "launch": ("call", "python"), "synchronisation": ("wait",), "data": ("load",)}
+
+
+def _spans_of(spans: Any, pattern: str, *, python: bool = True) -> Any:
+    kinds = _KINDS.get(pattern, (pattern,))
+    return [span for span in spans if span["kind"] in kinds and (python or span["kind"] != "python")]
+
+
+def _length_s(span: Any) -> float:
+    return float(span["end_s"] - span["start_s"])
+
+
+def longest_line(spans: Any, pattern: str) -> str:
+    """The line with the single longest span of the kind that the pattern's name suggests; of calls, with the most."""
+    kind = {"launch": "call"}.get(pattern, _KINDS.get(pattern, (pattern,))[0])
+    mine = [span for span in spans if span["kind"] == kind]
+    if pattern == "launch":
+        return min(_lengths(spans, pattern, {}, [], python=False), default="")
+    return str(max(mine, key=_length_s, default={"line": ""})["line"])
+
+
+def _longest(spans: Any, pattern: str, charges: Charges, own: Any, *, python: bool = True) -> set[str]:
+    mine = _spans_of(spans, pattern, python=python)
+    return {max(mine, key=_length_s)["line"]} if mine else set()
+
+
+def _lengths(spans: Any, pattern: str, charges: Charges, own: Any, *, python: bool = True) -> set[str]:
+    return _most(_sums((one["line"], _length_s(one)) for one in _spans_of(spans, pattern, python=python)))
+
+
+def _most_often(spans: Any, pattern: str, charges: Charges, own: Any) -> set[str]:
+    """Of the lines that the pattern charges, the one with the most spans of any kind."""
+    return _most(_sums((one["line"], 1.0) for one in spans if one["line"] in _of(charges, pattern)))
+
+
+def _most_of_a_kind(spans: Any, pattern: str, charges: Charges, own: Any, *, python: bool = True) -> set[str]:
+    return _most(_sums((one["line"], 1.0) for one in _spans_of(spans, pattern, python=python)))
+
+
+def _in_the_gaps(spans: Any, pattern: str, charges: Charges, own: Any, *, loads: bool = False) -> set[str]:
+    return _most(idle_s(spans, loads=loads))
+
+
+def idle_s(spans: Any, *, loads: bool = False) -> dict[str, float]:
+    """By line, the seconds of its Python and calls (and loads) while the device is idle, whatever let it run dry."""
+    device = sorted((span["start_s"], span["end_s"]) for span in spans if span["row"] != "host")
+    end_s, stops = max(span["end_s"] for span in spans), [0.0]
+    for _, stop in device:
+        stops.append(max(stops[-1], stop))
+    idle = [(was, begins) for was, (begins, _) in zip(stops, [*device, (end_s, end_s)], strict=True) if begins > was]
+    kinds = ("call", "python", "load") if loads else ("call", "python")
+    mine = [span for span in spans if span["row"] == "host" and span["kind"] in kinds]
+    return _sums(
+        (span["line"], min(span["end_s"], end) - max(span["start_s"], start))
+        for span in mine
+        for start, end in idle
+        if min(span["end_s"], end) > max(span["start_s"], start)
+    )
+
+
+def _first_span(spans: Any, pattern: str, charges: Charges, own: Any, *, device: bool = False) -> set[str]:
+    mine = [span for span in spans if span["row"] != "host"] if device else spans
+    return {min(mine, key=lambda span: span["start_s"])["line"]}
+
+
+_ONE = "take the charges of the pattern that blame is given, and no others; then the line with the most seconds"
+_SECONDS = "compare the lines' seconds: max of a dict gives its largest key, unless it is told a `key=` to compare by"
+_MOVES = "a running maximum has to move along with its line: remember the largest seconds so far, too"
+_LAST = "the last line that charges has for the pattern came back, whatever it is charged with"
+_FIRST = "the first line that charges has for the pattern came back, whatever it is charged with"
+_DOWNWARDS = "sorted goes upwards: take the last of it, or max"
+_NOT_THE_NUMBER = "add up the seconds with which a line is charged; a line of many short spans may cost little"
+_HIDDEN = "what runs while the device works costs nothing: charge each stretch of the window to one line, then add up"
+_OTHERS = "the pattern did not decide: that line is charged most by all patterns together, or by the step's largest one"
+_LONGEST = "the longest is not the guilty one: the line of the pattern's longest span came back"
+_ADDED = "the lengths of a line's spans were added up, hidden or not"
+_COUNTED = "spans were counted, not seconds: that line has the most of them"
+RAN_DRY = "the line that ran while the device was idle was blamed, not what had let it run dry"
+TO_THE_WAIT = "where a wait ended as the gap began, the gap's calls and Python are charged to the line of that wait"
+_HIDDEN_ONES: tuple[tuple[str, str, Picks], ...] = (
+    *((_LONGEST, _HIDDEN, partial(_longest, python=python)) for python in (True, False)),
+    (_LONGEST, _HIDDEN, lambda spans, pattern, charges, own: {longest_line(spans, pattern)}),
+    *((_ADDED, _HIDDEN, partial(_lengths, python=python)) for python in (True, False)),
+    *((RAN_DRY, TO_THE_WAIT, partial(_in_the_gaps, loads=loads)) for loads in (True, False)),
+)
+_CRITERIA: tuple[tuple[str, str, Picks], ...] = (
+    ("the line that is charged least came back, not the one that is charged most", _DOWNWARDS, _least),
+    ("the last line in the order of the text came back, whatever it is charged with", _SECONDS, _last_name),
+    ("the first line in the order of the text came back, whatever it is charged with", _SECONDS, _first_name),
+    *((_LAST, _MOVES, partial(_last_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
+    *((_FIRST, _SECONDS, partial(_first_charged, least_s=least_s)) for least_s in (0.0, _SOME_S)),
+    *((_OTHERS, _ONE, picks) for picks in (_of_all_patterns, _largest_charge, _largest_pattern)),
+    *_HIDDEN_ONES,
+    (_COUNTED, _NOT_THE_NUMBER, _most_often),
+    *((_COUNTED, _NOT_THE_NUMBER, partial(_most_of_a_kind, python=python)) for python in (True, False)),
+    *(("the line of the first span came back", _HIDDEN, partial(_first_span, device=one)) for one in (True, False)),
+)
