@@ -1053,6 +1053,94 @@ def train(ddp, batches, window):
 check("no_sync")
 
 # %% [markdown]
+# ## Practice: what each stage of ZeRO holds and sends
+#
+# Stage 0 is plain data parallel training. Each stage shards one part more: stage 1 the optimizer's state, stage 2
+# gradients too, stage 3 weights too. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for Adam, how many
+# bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage that sends more than
+# stage 0, with one micro-batch?
+
+# %%
+predict("stage_2_holds", "For each parameter stage 2 holds", unit="B")
+predict(
+    "sends_more", "The first to send more is", choices=("stage 1", "stage 2", "stage 3")
+)
+
+# %% [markdown]
+# Write, for a `stage` of 0 to 3 on `ranks` GPUs,
+#
+# * `held_bytes(stage, ranks, recipe)`: the bytes of state on a GPU between two passes, with its gradients there;
+# * `sent_bytes(stage, ranks, recipe)`: the bytes that a GPU sends in a step.
+#
+# | of a recipe | is |
+# |---|---|
+# | `layers` | the parameters of each layer |
+# | `frozen` | so many of the first layers are not trained: they have weights alone, and no backward pass |
+# | `weights`, `gradients`, `optimizer` | bytes a parameter |
+# | `micro_batches` | in a step: each goes forward and backward, then comes one update |
+#
+# Each layer is cut by itself: a *shard* is its parameters over `ranks`, rounded up, on every GPU. What is not sharded
+# is whole, and needs no padding. Collectives go round in rings, layer by layer: an all_gather or a reduce_scatter sends
+# `ranks - 1` shards, an all_reduce twice that. Whole gradients are added up over the micro-batches where they are;
+# sharded ones have to be summed over the ranks after each. Sharded weights are gathered for a pass and let go after it,
+# and each GPU updates what its optimizer's state is for. Nothing is sent that nobody needs.
+
+
+# %% solve="zero"
+def held_bytes(stage, ranks, recipe):
+    """The bytes of state on a GPU."""
+    ### BEGIN SOLUTION
+    trained = recipe["layers"][recipe["frozen"] :]
+
+    def held(layers, sharded):
+        return sum(-(-count // ranks) if sharded else count for count in layers)
+
+    return (
+        recipe["weights"] * held(recipe["layers"], stage >= 3)
+        + recipe["gradients"] * held(trained, stage >= 2)
+        + recipe["optimizer"] * held(trained, stage >= 1)
+    )
+    ### END SOLUTION
+
+
+def sent_bytes(stage, ranks, recipe):
+    """The bytes that a GPU sends in a step."""
+    ### BEGIN SOLUTION
+    shards = [-(-count // ranks) for count in recipe["layers"]]
+    frozen, times = sum(shards[: recipe["frozen"]]), recipe["micro_batches"]
+    trained = sum(shards[recipe["frozen"] :])
+    gradients = trained * (2, 1, times, times)[stage]
+    weights = (0, trained, trained, times * (frozen + 2 * trained))[stage]
+    sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
+    return (ranks - 1) * sent_shards
+    ### END SOLUTION
+
+
+# %% check="zero"
+check("zero")
+
+# %% [markdown]
+# The model of section 5 again, 7.5 billion parameters on 64 GPUs, from your own functions:
+
+# %%
+with once_written("zero"), revealed("stage_2_holds", "sends_more") as truth:
+    recipe = {"layers": [10**6], "frozen": 0, "micro_batches": 1}
+    recipe |= {"weights": 2, "gradients": 2, "optimizer": 12}
+    goes = [sent_bytes(stage, 8, recipe) for stage in range(4)]
+    first = next(stage for stage in range(4) if goes[stage] > goes[0])
+    truth(stage_2_holds=held_bytes(2, 8, recipe) / 10**6, sends_more=f"stage {first}")
+    recipe["layers"] = [75 * 10**6] * 100
+    for stage in range(4):
+        held = byte_count(held_bytes(stage, 64, recipe))
+        goes = byte_count(sent_bytes(stage, 64, recipe))
+        print(f"modelled, stage {stage}: {held} held, {goes} sent")
+
+# %% [markdown]
+# Stage 1 holds a quarter, stage 2 a seventh, and neither sends more: an all_reduce is a reduce_scatter and an
+# all_gather, and what changes is what is gathered. That is so with one micro-batch: stage 2 pays for each of them.
+
+
+# %% [markdown]
 # ## Where you are
 
 # %%

