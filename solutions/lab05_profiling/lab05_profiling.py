@@ -128,9 +128,10 @@ with revealed("six_rows", "one_counted") as truth:
 #   Rows of different threads have nothing to do with each other, even when they overlap. Add up what rows of one name
 #   have.
 # * `ran_on(entry, cpu_flop_per_s=...)` → `"cpu"` or `"gpu"`. An entry has `flop` (0.0 where nobody knows), `cpu_s`
-#   and `cuda_s` (above 0 in every entry). Two tests, in this order. An operator that did its work within `cuda_s`
-#   **faster than the CPU's peak** did not do it there. Otherwise the columns decide: two readings of one wall clock
-#   agree within 5 % of `cpu_s`; a launch on the host and a kernel on the device have nothing to do with each other.
+#   and `cuda_s` (above 0 in every entry). Two tests, in this order. Does `flop` within `cuda_s` need **more than the
+#   CPU's peak**? Then the CPU cannot have done it: `"gpu"`. Otherwise the columns decide. Two readings of one wall
+#   clock differ by at most 5 % of `cpu_s`, up or down: `"cpu"`. Where they differ by more, one is of a launch on the
+#   host and the other of a kernel on the device: `"gpu"`.
 
 
 # %% solve="self_times"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
 from edl_labs.units import seconds
 
 # Cases of so few samples are shown whole.
@@ -22,7 +24,8 @@ class SelfTimes:
     def probe(self, student: Any, case: Any) -> Any:
         times = student.self_times([dict(row) for row in case["rows"]])
         ran = [student.ran_on(dict(entry), cpu_flop_per_s=case["cpu_flop_per_s"]) for entry in case["entries"]]
-        return {"self": sorted([name, times[name]] for name in times), "ran": ran}
+        times = sorted([name, times[name]] for name in times)
+        return {"self": times, "ran": ran, "tried": tried(student, case["rows"])}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         mine, rights = dict(map(tuple, got["self"])), dict(map(tuple, want["self"]))
@@ -33,7 +36,7 @@ class SelfTimes:
                 why="every name that occurs has one row",
                 next="add up what all rows of one name have",
             )
-        wrong = [name for name, right in rights.items() if not close(mine[name], right, rtol=1e-6, atol=1e-12)]
+        wrong = _wrong_names(got, want)
         if wrong:
             raise _self_time_symptom(case, mine, rights, name=wrong[0])
         for entry, said, right in zip(case["entries"], got["ran"], want["ran"], strict=False):
@@ -43,6 +46,16 @@ class SelfTimes:
             raise Wrong(
                 "ran_on has one answer for each operator", why="there is one question for each", next="return it"
             )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The difficulty of the rows that was not met, or the rule that was followed for ran_on, in all cases."""
+        if any(_wrong_names(mine, right) for mine, right in zip(got, want, strict=True)):
+            return known_difficulty(cases, got, want)
+        return known_rule(cases, got, want)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """Both answers."""
+        return answer_text({"self_times": dict(map(tuple, got["self"])), "ran_on": got["ran"]})
 
     def show(self, case: Any) -> str:
         rows = sorted(case["rows"], key=lambda row: (row["thread"], row["start_s"], -row["end_s"]))
@@ -106,6 +119,11 @@ class ReadASampler:
         return "\n".join([f"{head}:", *(f"  {mark:<5}{stack}" for mark, stack in zip(marks, stacks, strict=True))])
 
 
+def _wrong_names(got: Any, want: Any) -> list[str]:
+    mine = dict(map(tuple, got["self"]))
+    return [name for name, right in want["self"] if not close(mine.get(name), right, rtol=1e-6, atol=1e-12)]
+
+
 def _totals(case: Any) -> dict[str, float]:
     totals: dict[str, float] = {}
     for row in case["rows"]:
@@ -123,7 +141,8 @@ def _self_time_symptom(case: Any, mine: Any, rights: Any, *, name: str) -> Wrong
         worst = min((n for n in mine if type(mine[n]) in (int, float)), key=mine.__getitem__)
         return Wrong(
             f"the self time of {worst} is negative",
-            why=f"time was taken off it that is not directly inside it: {', or '.join(_taken_off(case))}",
+            why="a later row of its name took the place of an earlier one, or time was taken off it that is not "
+            f"directly inside it: {', or '.join(_taken_off(case))}",
             next="take off the rows of its own thread that lie directly inside it, not all that are inside",
         )
     if close(said, _totals(case)[name], rtol=1e-6):

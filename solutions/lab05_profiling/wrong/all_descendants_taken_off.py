@@ -1,5 +1,5 @@
 # exercise: self_times
-# told: is negative
+# told: the rows inside callees were taken off too
 
 
 def self_times(rows):

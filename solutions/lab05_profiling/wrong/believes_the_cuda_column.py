@@ -1,5 +1,5 @@
 # exercise: self_times
-# told: an operator that never left the CPU was put on the GPU
+# told: every operator was put on the GPU
 
 
 def ran_on(entry, *, cpu_flop_per_s):

@@ -1,5 +1,5 @@
 # exercise: self_times
-# told: an operator that ran on the GPU was put on the CPU
+# told: the columns alone decided
 
 
 def ran_on(entry, *, cpu_flop_per_s):

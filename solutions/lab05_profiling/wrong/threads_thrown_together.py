@@ -1,5 +1,5 @@
 # exercise: self_times
-# told: the self times do not add up
+# told: rows of another thread were taken to lie inside
 
 
 def self_times(rows):

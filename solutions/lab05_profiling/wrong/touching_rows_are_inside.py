@@ -1,5 +1,5 @@
 # exercise: self_times
-# told: is negative
+# told: a row that begins just where another one ends
 
 
 def self_times(rows):

@@ -12,7 +12,11 @@ _CHAIN = ("aten::conv2d", "aten::convolution", "aten::_convolution")
 _NAMES = ("aten::linear", "aten::addmm", "aten::copy_", "aten::relu", "aten::to", "aten::_to_copy", "aten::add")
 
 
-_EDGES = ("just cpu", "just gpu", "below the peak", "above the peak", "at the peak")  # where a rule decides
+# Where a rule decides; by cpu_s, "below by cuda_s" is above the peak, and the other way round.
+_EDGES = (
+    *("just cpu", "just gpu", "below the peak", "above the peak", "at the peak"),
+    *("below by cuda_s", "above by cuda_s", "slow gpu"),
+)
 _THREADS = ("main", "backward")
 
 
@@ -103,6 +107,13 @@ def _entry(rng: Any, kind: str, cpu_flop_per_s: float) -> dict[str, Any]:
         return {"flop": cpu_flop_per_s * 2.0**-14, "cpu_s": 2.0**-14, "cuda_s": 2.0**-14}
     elif kind in ("below the peak", "above the peak"):
         cpu_s = cuda_s = flop / cpu_flop_per_s * (1.05 if kind == "below the peak" else 0.95)
+    elif kind in ("below by cuda_s", "above by cuda_s"):
+        cuda_s = flop / cpu_flop_per_s * (1.015 if kind == "below by cuda_s" else 0.985)
+        cpu_s = flop / cpu_flop_per_s * (0.985 if kind == "below by cuda_s" else 1.015)
+    elif kind == "slow gpu":
+        # Its kernel is slower than the CPU's peak: the columns alone say where it ran.
+        cuda_s = flop / cpu_flop_per_s * 1.5
+        cpu_s = 0.5 * cuda_s
     elif kind == "small gpu":
         flop, cpu_s = 0.0, launch_s
         cuda_s = launch_s * float(rng.uniform(0.05, 0.4))

@@ -1,0 +1,204 @@
+"""Why self times or devices are wrong: the same rows without one of their difficulties, and other rules for devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.checks import close
+from edl_labs.errors import Wrong
+
+Rows = list[dict[str, Any]]
+
+_APART_S = 1e-10  # a tenth of the nanosecond in which rows are given
+
+
+def easier(rows: Rows) -> dict[str, Rows]:
+    """The rows without one difficulty each; who has right answers for those alone has not met it."""
+    depths = [_depth(row, rows) for row in rows]
+    far_s = 1.0 + max(row["end_s"] for row in rows)
+    places = {thread: place for place, thread in enumerate(sorted({row["thread"] for row in rows}))}
+    pairs = list(zip(rows, depths, strict=True))
+    return {
+        "threads": [_moved(row, far_s * places[row["thread"]], far_s * places[row["thread"]]) for row in rows],
+        "touching": [_moved(row, 0.0, -_APART_S * (depth + 1)) for row, depth in pairs],
+        "together": [_moved(row, _APART_S * depth, 0.0) for row, depth in pairs],
+        "order": sorted(rows, key=lambda row: (row["thread"], row["start_s"], -row["end_s"])),
+        "recursion": [{**row, "name": f"{row['name']}, {depth} deep"} for row, depth in pairs],
+        "names": [{**row, "name": f"{row['name']} {number}"} for number, row in enumerate(rows)],
+    }
+
+
+def tried(student: Any, rows: Rows) -> dict[str, list[list[Any]]]:
+    """What self_times gives for easier rows; nothing where it gives no dict of numbers."""
+    answers = {}
+    for difficulty, others in easier(rows).items():
+        try:
+            found = student.self_times([dict(row) for row in others])
+            answers[difficulty] = sorted([str(name), float(found[name])] for name in found)
+        except Exception:  # it only explains what is wrong with the rows as they are
+            answers[difficulty] = []
+    return answers
+
+
+def _depth(row: dict[str, Any], rows: Rows) -> int:
+    """In how many rows of its thread a row lies."""
+    same = (one for one in rows if one is not row and one["thread"] == row["thread"])
+    return sum(one["start_s"] <= row["start_s"] and row["end_s"] <= one["end_s"] for one in same)
+
+
+def _moved(row: dict[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
+    return {**row, "start_s": row["start_s"] + start_s, "end_s": row["end_s"] + end_s}
+
+
+def known_difficulty(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """What keeps self times from being right in all cases: the one difficulty without which they are."""
+    if all(_alike(mine["self"], right["self"]) for mine, right in zip(got, want, strict=True)):
+        return None
+    if all(_alike(mine["self"], _all_inside_off(case["rows"])) for case, mine in zip(cases, got, strict=True)):
+        return Wrong(
+            "the rows inside callees were taken off too",
+            why="each row has lost the time of all rows that lie in it, grandchildren as well, in all cases",
+            next="take off the rows directly inside alone: what lies deeper is in their time already",
+        )
+    for difficulty, what, why, then in _DIFFICULTIES:
+        if all(_alike(m["tried"][difficulty], r["tried"][difficulty]) for m, r in zip(got, want, strict=True)):
+            return Wrong(what, why=f"{why}, your self times are right in all cases", next=then)
+    return None
+
+
+def _alike(mine: Any, rights: Any) -> bool:
+    """Whether two lists of names and seconds say the same; far from 0, clocks have fewer digits."""
+    return len(mine) == len(rights) and all(
+        one[0] == other[0] and close(one[1], other[1], rtol=1e-6, atol=1e-11)
+        for one, other in zip(mine, sorted(rights), strict=True)
+    )
+
+
+def _all_inside_off(rows: Rows) -> list[list[Any]]:
+    """By name, what is left of its rows without all rows of their threads that lie in them."""
+    left: dict[str, float] = {}
+    for row in rows:
+        same = (one for one in rows if one is not row and one["thread"] == row["thread"])
+        inside = (one for one in same if row["start_s"] <= one["start_s"] and one["end_s"] <= row["end_s"])
+        left[row["name"]] = left.get(row["name"], 0.0) + _lasts_s(row) - sum(map(_lasts_s, inside))
+    return sorted([name, spent_s] for name, spent_s in left.items())
+
+
+def _lasts_s(row: dict[str, Any]) -> float:
+    return float(row["end_s"] - row["start_s"])
+
+
+_DIFFICULTIES = (
+    (
+        "threads",
+        "rows of another thread were taken to lie inside",
+        "where the threads run one after the other",
+        "a row lies inside rows of its own thread alone: keep what is open for each thread",
+    ),
+    (
+        "touching",
+        "a row that begins just where another one ends was taken to lie inside that one",
+        "with a gap where rows touch",
+        "what ends at a moment is over for a row that begins at that moment: compare with <=, not <",
+    ),
+    (
+        "together",
+        "of rows that begin together, the shorter one was taken to be the caller",
+        "where no two rows begin together",
+        "the longer one is the caller: sort by start, and by end downwards where starts are equal",
+    ),
+    (
+        "order",
+        "the rows were taken in the order of the list, which is any order",
+        "with the same rows sorted by their start",
+        "sort them first, by start, longer ones first",
+    ),
+    (
+        "recursion",
+        "an operator that calls itself has too much or too little",
+        "where no row has the name of a row around it",
+        "a row inside one of the same name is taken off like any other; both count for that name",
+    ),
+    (
+        "names",
+        "the rows of one name were not added up",
+        "with a name of its own for each row",
+        "a row is added to what its name has already: a later one does not take its place",
+    ),
+)
+
+
+def known_rule(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The other rule for ran_on that gives every answer of all cases."""
+    asked = [
+        (entry, case["cpu_flop_per_s"], said, right)
+        for case, mine, rights in zip(cases, got, want, strict=True)
+        for entry, said, right in zip(case["entries"], mine["ran"], rights["ran"], strict=True)
+    ]
+    wrong = sum(said != right for *_, said, right in asked)
+    for what, then, rule in _RULES if wrong else ():
+        if all(said == ("cpu" if rule(entry, peak) else "gpu") for entry, peak, said, _ in asked):
+            why = f"all {len(asked)} answers follow that rule, of which {wrong} are wrong"
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _fast(entry: Any, peak: float, seconds: str = "cuda_s") -> bool:
+    """Whether the work is too much for the CPU in that time."""
+    return bool(entry["flop"] > peak * entry[seconds])
+
+
+def _apart(entry: Any) -> float:
+    """How far the columns are apart, in parts of cpu_s: below 0 where cuda_s is the smaller one."""
+    return float(entry["cuda_s"] / entry["cpu_s"] - 1)
+
+
+_TWO = "two tests, in this order: faster than the peak within cuda_s is the GPU's; else the columns decide"
+_EITHER = "two readings of one clock differ by at most 5 % of cpu_s, up or down: abs(cuda_s - cpu_s)"
+_RULES: tuple[tuple[str, str, Callable[[Any, float], bool]], ...] = (
+    ("the columns alone decided; the CPU's peak was not asked, or too late", _TWO, lambda e, p: abs(_apart(e)) <= 0.05),
+    ("the CPU's peak alone decided; the columns were not compared", _TWO, lambda e, p: not _fast(e, p)),
+    ("every operator was put on the GPU", "a CUDA column alone proves nothing: " + _TWO, lambda e, p: False),
+    ("every operator was put on the CPU", _TWO, lambda e, p: True),
+    (
+        "every cuda_s below cpu_s passed for a reading of the same clock",
+        _EITHER,
+        lambda e, p: not _fast(e, p) and _apart(e) <= 0.05,
+    ),
+    (
+        "every cuda_s above cpu_s passed for a reading of the same clock",
+        _EITHER,
+        lambda e, p: not _fast(e, p) and _apart(e) >= -0.05,
+    ),
+    (
+        "the work was compared with the CPU's peak within cpu_s",
+        "would the CPU have been that fast within cuda_s? That is the time in which the work is said to be done",
+        lambda e, p: not _fast(e, p, "cpu_s") and abs(_apart(e)) <= 0.05,
+    ),
+    (
+        "an operator whose FLOP nobody knows was put on the CPU without a look at its columns",
+        "0 FLOP are faster than no peak: then the columns decide",
+        lambda e, p: not e["flop"] or (not _fast(e, p) and abs(_apart(e)) <= 0.05),
+    ),
+    (
+        "an operator whose FLOP nobody knows was put on the GPU without a look at its columns",
+        "0 FLOP are faster than no peak: then the columns decide",
+        lambda e, p: bool(e["flop"]) and not _fast(e, p) and abs(_apart(e)) <= 0.05,
+    ),
+    (
+        "only columns that are equal, or nearly so, passed for readings of one clock",
+        _EITHER,
+        lambda e, p: not _fast(e, p) and abs(_apart(e)) <= 1e-6,
+    ),
+    (
+        "the comparison with the peak is the wrong way round",
+        _TWO,
+        lambda e, p: _fast(e, p) and abs(_apart(e)) <= 0.05,
+    ),
+    (
+        "the two devices are exchanged",
+        _TWO,
+        lambda e, p: _fast(e, p) or abs(_apart(e)) > 0.05,
+    ),
+)
