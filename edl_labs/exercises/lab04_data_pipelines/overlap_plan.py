@@ -125,24 +125,67 @@ def _judge_memory(run: Replay, case: Any) -> None:
 
 def _judge_data(run: Replay, case: Any) -> None:
     try:
-        races, pieces = run.races, run.contents(1)
+        races, _ = run.races, run.contents(1)
     except ReplayError as error:
         raise Wrong(error.what, why=error.why, next="copy whole batches") from None
+    slip = _buffer_slip(run, case)
+    if slip and (races or not _is_right(run, case)):
+        raise slip
     if races:
         roles = frozenset(_role(run.program[index]) for index in (races[0].first, races[0].second))
         raise Wrong(
             _RACES.get(roles, "two operations touch the same bytes, and nothing orders them"),
             why=f"{_in_words(run.program, races[0].first)} and {_in_words(run.program, races[0].second)} use the same "
             "bytes, and no event, stream or wait of the host puts one before the other",
-            next="record an event behind the one, and let a stream or the host wait for it before the other",
+            next=_missing_order(run.program, races[0].first, races[0].second),
         )
-    right = _serial(case)
-    if [(piece.start, piece.stop, piece.origin) for piece in pieces] != right:
+    if not _is_right(run, case):
         raise Wrong(
             "a step worked on a batch other than its own",
             why="what step(buffer, i) reads is not what load(buffer, i) put on its way",
             next="follow one batch through its buffers",
         )
+
+
+def _is_right(run: Replay, case: Any) -> bool:
+    return [(piece.start, piece.stop, piece.origin) for piece in run.contents(1)] == _serial(case)
+
+
+def _buffer_slip(run: Replay, case: Any) -> Wrong | None:
+    """Copies the wrong way, steps beside the device, or one buffer for all batches, if the program has them."""
+    where = {entry["buffer"]: entry["where"] for entry in run.program if entry["op"] == "alloc"}
+    # The last copy is the check's own.
+    copies = [entry for entry in run.program if entry["op"] == "copy"][:-1]
+    read = [part[0] for entry in run.program if entry["op"] == "launch" for part in entry.get("reads", ())]
+    if any(where[entry["src"][0]] == DEVICE != where[entry["dst"][0]] for entry in copies):
+        why, then = "what was loaded on the host never gets there", "gpu.copy(destination, source): source comes last"
+        return Wrong("batches are copied from the device to the host", why=why, next=then)
+    if any(where[buffer] != DEVICE for buffer in read):
+        why = "its first argument is a buffer of the host, which the next batch is loaded into"
+        return Wrong("step works on the host's buffer", why=why, next="give it the buffer that was copied to")
+    made = sum(entry["op"] == "alloc" and entry["where"] == DEVICE for entry in run.program) - 1
+    if len(set(read)) == 1 < min(case["slots"], made):
+        why = f"{made} were made there, and each batch is copied into the same one, which a step still reads"
+        return Wrong("one buffer of the device is used for all batches", why=why, next="take the slot's, on both sides")
+    return None
+
+
+def _missing_order(program: Any, first: int, second: int) -> str:
+    """What would bring two operations into order, from the event that was recorded behind the first."""
+    behind = []
+    for entry in program[first + 1 : second]:
+        if entry["op"] in ("copy", "launch", "host_work"):
+            break
+        if entry["op"] == "record":
+            behind.append(entry)
+    awaited = {entry["event"] for entry in program[first + 1 : second] if entry["op"] in ("wait", "sync_event")}
+    foreign = [entry for entry in behind if entry["stream"] != program[first].get("stream")]
+    if foreign and len(foreign) == len(behind) and awaited & {entry["event"] for entry in foreign}:
+        return (
+            f"the event behind {_in_words(program, first)} was recorded in another stream than that one is in, and "
+            "says nothing of its end: record it inside the same `with gpu.stream(...)`"
+        )
+    return "record an event behind the one, and let a stream or the host wait for it before the other"
 
 
 _RACES = {
@@ -199,8 +242,51 @@ def _judge_time(run: Replay, case: Any) -> None:
             why=f"nothing is loaded meanwhile: {slower}",
             next="copies with non_blocking=True, no synchronize in the loop: what must the host wait for, and when?",
         )
+    slip = _buffer_slip(run, case) or _needless_order(run.program, case, slower)
+    if slip:
+        raise slip
     raise Wrong(
         "right, but slower than it could be",
         why=slower,
         next="loading, copying and stepping can all go on at once: which wait is too early or too long?",
     )
+
+
+def _needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
+    """Steps and copies that take turns, by their stream or by an event that a copy need not wait for."""
+    # The last copy is the check's own.
+    copies = [index for index, entry in enumerate(program) if entry["op"] == "copy"][:-1]
+    steps = [index for index, entry in enumerate(program) if entry["op"] == "launch"]
+    if len({program[index]["stream"] for index in (*copies, *steps)}) == 1:
+        then = "what is in one stream goes on one after the other: give copies and steps a stream each"
+        return Wrong("steps and copies share a stream, and take turns", why=slower, next=then)
+    if len(copies) != len(steps):
+        return None
+    late = [(number, _awaited_step(program, index)) for number, index in enumerate(copies)]
+    odd = [(number, step) for number, step in late if step is not None and step > number - case["slots"]]
+    if len(odd) > len(copies) / 2:
+        number, step = odd[-1]
+        why = f"copying batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
+        then = f"with {case['slots']} slots its buffer was last used by batch {number - case['slots']}"
+        return Wrong("copies wait for steps that use other buffers", why=why, next=then)
+    return None
+
+
+def _awaited_step(program: Any, copy: int) -> int | None:
+    """The last step that the waits right before a copy, in its stream, are for."""
+    begun = max((i for i in range(copy) if program[i]["op"] in ("copy", "launch", "host_work")), default=-1)
+    # The wait may also stand before the batch is loaded.
+    if begun >= 0 and program[begun]["op"] == "host_work":
+        begun = max((i for i in range(begun) if program[i]["op"] in ("copy", "launch", "host_work")), default=-1)
+    found = None
+    for at in range(begun + 1, copy):
+        entry = program[at]
+        if entry["op"] == "wait" and entry["stream"] == program[copy]["stream"]:
+            records = [i for i in range(at) if program[i]["op"] == "record" and program[i]["event"] == entry["event"]]
+            if records:
+                stream, before = program[records[-1]]["stream"], program[: records[-1]]
+                ran = [i for i, one in enumerate(before) if one["op"] == "launch" and one["stream"] == stream]
+                if ran:
+                    step = sum(one["op"] == "launch" for one in program[: ran[-1]])
+                    found = step if found is None else max(found, step)
+    return found

@@ -27,7 +27,55 @@ def test_one_stream_for_all_is_ordered_but_slower(judged):
             step(inside, batch)
         gpu.synchronize()
 
-    assert "right, but slower than it could be" == judged("overlap_plan", feed=one_stream).what
+    assert "steps and copies share a stream, and take turns" == judged("overlap_plan", feed=one_stream).what
+
+
+def feeding(*, to=lambda slot, slots: slot, copied_in=None, done_in=None, waits_for=0, swapped=False, on_host=False):
+    """A schedule with a slip: another buffer, an event in another stream, a wait for another step, a swapped copy."""
+
+    def feed(gpu, batches, *, nbytes, slots, load, step):
+        host = [gpu.host_empty(nbytes, pin_memory=True) for _ in range(slots)]
+        inside = [gpu.empty(nbytes) for _ in range(slots)]
+        copied, done = ([gpu.Event() for _ in range(slots)] for _ in range(2))
+        streams = {"copies": gpu.Stream(), "steps": gpu.Stream(), "default": gpu.default_stream()}
+        for batch in range(batches):
+            slot = batch % slots
+            target = inside[to(slot, slots)]
+            if batch >= slots:
+                copied[slot].synchronize()
+                streams["copies"].wait_event(done[(slot + waits_for) % slots])
+            load(host[slot], batch)
+            pair = (host[slot], target) if swapped else (target, host[slot])
+            gpu.copy(*pair, non_blocking=True, stream=streams["copies"])
+            copied[slot].record(streams[copied_in or "copies"])
+            streams["steps"].wait_event(copied[slot])
+            with gpu.stream(streams["steps"]):
+                step(host[slot] if on_host else target, batch)
+            done[slot].record(streams[done_in or "steps"])
+        gpu.synchronize()
+
+    return feed
+
+
+@pytest.mark.parametrize(
+    ("slip", "told"),
+    [
+        ({"to": lambda slot, slots: 0}, "one buffer of the device is used for all batches"),
+        ({"copied_in": "default"}, "the event behind copying batch 0 was recorded in another stream"),
+        ({"done_in": "copies"}, "the event behind the step of batch 0 was recorded in another stream"),
+        ({"waits_for": -1}, "copies wait for steps that use other buffers"),
+        ({"swapped": True}, "batches are copied from the device to the host"),
+        ({"on_host": True}, "step works on the host's buffer"),
+    ],
+)
+def test_a_slip_of_a_schedule_is_named_by_the_program(judged, slip, told):
+    outcome = judged("overlap_plan", feed=feeding(**slip))
+
+    assert told in f"{outcome.what} {outcome.next}"
+
+
+def test_without_a_slip_the_schedule_passes(judged):
+    assert "passed" == judged("overlap_plan", feed=feeding()).state
 
 
 def test_waiting_on_the_host_for_the_step_before_the_last_passes_where_two_slots_are_enough(judged):
