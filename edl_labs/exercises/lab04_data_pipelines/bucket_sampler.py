@@ -15,7 +15,7 @@ from edl_labs.units import percent
 WASTE_SHARE = 1 / 2  # this and the next two: promised in the lab's text
 MOST_MATES = 0.4  # see above
 MOST_ALIKE = 0.6  # see above
-_SINGLE = ("untold", "once_more", "resumed", "other", "later")  # epochs that a probe gives one by one
+_SINGLE = ("untold", "once_more", "resumed", "other", "other_next", "later")  # epochs that a probe gives one by one
 _SCRIPTS_SEED = 20_011  # of a script around the sampler; any that no sampler is likely to take
 
 
@@ -35,13 +35,15 @@ class BucketSampler:
         _seed_all()
         with _withheld(bucket_batches):
             sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
+            other, other_next = drawn(seed + 1, 0, 1)
             return {
                 "length": len(sampler),
-                "untold": [list(batch) for batch in sampler],
-                "once_more": [list(batch) for batch in sampler],
+                "untold": _batches(sampler),
+                "once_more": _batches(sampler),
                 "epochs": drawn(seed, 0, 1, 0),
                 "resumed": _as_elsewhere(drawn, seed, 1)[0],
-                "other": drawn(seed + 1, 0)[0],
+                "other": other,
+                "other_next": other_next,
                 "later": drawn(seed, 2)[0],
                 "others_draw": _drawn_by_others(),
             }
@@ -83,7 +85,16 @@ class BucketSampler:
 
 def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
     sampler.set_epoch(epoch)
-    return [list(batch) for batch in sampler]
+    return _batches(sampler)
+
+
+def _batches(sampler: Any) -> list[list[int]]:
+    batches = list(sampler)
+    for batch in batches:
+        if not hasattr(batch, "__iter__"):
+            kind = type(batch).__name__
+            raise TypeError(f"iterating gave {str(batch)[:20]}, of type {kind}: each batch is a list of indices")
+    return [list(batch) for batch in batches]
 
 
 def _as_elsewhere(work: Callable[..., Any], *arguments: Any) -> Any:
@@ -167,6 +178,9 @@ def neighbours_alike(lengths: list[int], batches: list[list[int]]) -> float:
 def _refuse_no_permutation(case: Any, batches: Any) -> None:
     flat = [index for batch in batches for index in batch]
     count, size = len(case["lengths"]), case["batch_size"]
+    if sorted(map(str, flat)) == sorted(map(str, case["lengths"])):
+        why = f"the first batch is {str(batches[0])[:60]}"
+        raise Wrong("the batches hold lengths, not indices", why=why, next="give the place of a sample in `lengths`")
     if sorted(flat) != list(range(count)):
         twice = len(flat) - len(set(flat))
         raise Wrong(
@@ -198,6 +212,12 @@ def _refuse_wrong_seeds(got: Any) -> None:
             next="make a new generator from seed and epoch for every epoch, and use no other randomness; hash() of a "
             "text is another number in each process",
         )
+    if got["once_more"] == second != got["untold"]:
+        raise Wrong(
+            "iterating moved on to the next epoch",
+            why="iterating twice gave epoch 0 and then epoch 1, and nobody had called set_epoch()",
+            next="only set_epoch() changes the epoch",
+        )
     if got["once_more"] != got["untold"]:
         raise Wrong(
             "iterating again gave another order",
@@ -219,6 +239,12 @@ def _refuse_wrong_seeds(got: Any) -> None:
             "epochs come again",
             why="epoch 2 has the batches of one before",
             next="the epoch's number is part of the seed, not only whether it is the first, or odd",
+        )
+    if first == got["other"] and second != got["other_next"]:
+        raise Wrong(
+            "in epoch 0 the seed changes nothing",
+            why="two seeds gave the same epoch 0, and different epochs 1",
+            next="0 times a seed is 0 for every seed: draw from both, joined to one text",
         )
     if first == got["other"]:
         raise Wrong(
@@ -256,12 +282,14 @@ def _refuse_waste(case: Any, batches: Any) -> None:
     random = waste(lengths, [order[i : i + size] for i in range(0, len(order), size)])
     mine = waste(lengths, batches)
     if mine > WASTE_SHARE * random:
-        raise Wrong(
-            "too much padding",
-            why=f"{percent(mine, digits=2)} of all positions, where random batches have {percent(random, digits=2)}: "
-            "half of that is allowed",
-            next="who shares a batch should have nearly the same length: what must be sorted, and how much of it?",
-        )
+        why = f"{percent(mine, digits=2)} of all positions, where random batches have {percent(random, digits=2)}: "
+        then = "who shares a batch should have nearly the same length: what must be sorted, and how much of it?"
+        if mine > 0.9 * random:
+            then = (
+                "either nothing is sorted by length, or each batch only inside itself, or what was sorted is shuffled "
+                "again before it is cut: sort pools of many batches, cut them, and shuffle whole batches"
+            )
+        raise Wrong("too much padding", why=why + "half of that is allowed", next=then)
 
 
 def _refuse_order(case: Any, batches: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -42,11 +44,99 @@ class DecodeOnce:
                 next="it need not come first: it must be able to change places with all before it that stay",
             )
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The one rule in _rules that gives every answer."""
+        answers = [set(places) for places in got]
+        if answers == [set(places) for places in want]:
+            return None
+        if all(
+            mine == set(range(len(case))) - set(right) for case, mine, right in zip(cases, answers, want, strict=True)
+        ):
+            why = "in every case the places that came back are those that have to stay"
+            return Wrong("the transforms that stay were returned", why=why, next="return the others")
+        lost = sorted(_lost(cases, answers))
+        if lost:
+            why = "by your answers " + ", and ".join(f"no {mover} passes a {other}" for mover, other in lost)
+            then = (
+                "a pair that may change places may do so whichever comes first: does your rule have it in both orders?"
+            )
+            return Wrong("a transform stays that may change places with those before it", why=why, next=then)
+        fitting = {
+            rule[0]: rule[1:]
+            for rule in _rules()
+            if all(_moved(case, *rule[3:]) == mine for case, mine in zip(cases, answers, strict=True))
+        }
+        if len(fitting) != 1:
+            return None
+        ((what, (why, then, *_)),) = fitting.items()
+        return Wrong(what, why=why, next=then)
+
     def show(self, case: Any) -> str:
         return "\n".join(
             f"{place}. {step['name']} ({step['kind']}{', random' if step['random'] else ''})"
             for place, step in enumerate(case)
         )
+
+
+# Pairs that change places whatever the transforms are: pixels that only move or disappear keep their values, and
+# statistics of the whole image do not care where a pixel is.
+_FREE = (("point", "move"), ("point", "cut"), ("whole", "move"))
+_KINDS = {
+    "point": "a change of each pixel by itself (point)",
+    "move": "a change of places (move)",
+    "cut": "a window (cut)",
+    "mix": "a mix of neighbours (mix)",
+    "whole": "a change by the whole image (whole)",
+}
+
+
+def _moved(case: Any, passes: set[tuple[str, str]], nearest: bool) -> set[int]:
+    """What moves offline where (a, b) in `passes` lets an a pass a b before it that stays, or the nearest one alone."""
+    staying: list[str] = []
+    moved = set()
+    for place, step in enumerate(case):
+        blockers = staying[-1:] if nearest else staying
+        if step["random"] or any((step["kind"], other) not in passes for other in blockers):
+            staying.append(step["kind"])
+        else:
+            moved.add(place)
+    return moved
+
+
+def _rules() -> Iterator[tuple[str, str, str, set[tuple[str, str]], bool]]:
+    """What is wrong, why, what to do, and the wrong rule as `_moved` takes it."""
+    free = {pair for one in _FREE for pair in (one, one[::-1])}
+    why = "your answers are those of a transform that passes the one before it that stays, and not all of them"
+    yield (
+        "only the nearest transform that stays was asked",
+        why,
+        "it has to pass every one before it that stays",
+        free,
+        True,
+    )
+    for one, other in itertools.combinations_with_replacement(_KINDS, 2):
+        if (one, other) not in free and (one, other) != ("move", "cut"):  # of which `_should_stay` says more
+            yield (
+                f"{_KINDS[one]} and {_KINDS[other]} were exchanged",
+                f"a {one} before a {other} gives another image than behind it, for most functions",
+                "only pairs that give the same image for every function of their kind may change places",
+                free | {(one, other), (other, one)},
+                False,
+            )
+
+
+def _lost(cases: list[Any], answers: list[set[int]]) -> set[tuple[str, str]]:
+    """The (a, b) of which the answers let no a pass a b, though it may; nothing where other rules fit as well."""
+    free = {pair for one in _FREE for pair in (one, one[::-1])}
+    if all(_moved(case, set(), False) == mine for case, mine in zip(cases, answers, strict=True)):
+        return set()  # nothing passes anything: that is no matter of pairs
+    lost = [
+        set(left_out)
+        for count in range(1, len(free) + 1)
+        for left_out in itertools.combinations(sorted(free), count)
+        if all(_moved(case, free - {*left_out}, False) == mine for case, mine in zip(cases, answers, strict=True))
+    ]
+    return set.intersection(*lost) if lost else set()
 
 
 def _should_stay(case: Any, place: int, want: Any) -> Wrong:
@@ -57,9 +147,7 @@ def _should_stay(case: Any, place: int, want: Any) -> Wrong:
             why=f"{step['name']!r} (place {place}) would look the same in every epoch",
             next="what is drawn anew for each sample stays in the loader",
         )
-    # Pairs that change places whatever the transforms are: pixels that only move or disappear keep their values, and
-    # statistics of the whole image do not care where a pixel is.
-    free = [{"point", "move"}, {"point", "cut"}, {"whole", "move"}]
+    free = [{*pair} for pair in _FREE]
     before = [case[i] for i in range(place) if i not in want]
     blocker = next(other for other in before if {step["kind"], other["kind"]} not in free)
     if {step["kind"], blocker["kind"]} == {"move", "cut"}:

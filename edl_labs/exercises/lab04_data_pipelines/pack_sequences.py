@@ -27,16 +27,20 @@ class PackSequences:
         """What evidence looks like."""
         import torch
 
-        return {"rows": [[0]], "program": "", "refused": "", "mask": torch.zeros(1, 1, dtype=torch.bool)}
+        return {"rows": [[0]], "program": "", "refused": "", "changed": False} | {
+            "mask": torch.zeros(1, 1, dtype=torch.bool)
+        }
 
     def probe(self, student: Any, case: Any) -> Any:
         mask = student.packed_mask(list(case["mask_lengths"]), case["mask_capacity"])
-        tree = BinTree(case["capacity"], bins=len(case["lengths"]))
+        tree, lengths = BinTree(case["capacity"], bins=len(case["lengths"])), list(case["lengths"])
         try:
-            rows = student.pack_sequences(list(case["lengths"]), tree)
+            rows = student.pack_sequences(lengths, tree)
         except ValueError as error:
-            return {"rows": [[0]], "program": "[]", "refused": str(error), "mask": mask}
-        return {"rows": [list(row) for row in rows], "program": _text(tree), "refused": "", "mask": mask}
+            return {"rows": [[0]], "program": "[]", "refused": str(error), "changed": False, "mask": mask}
+        changed = lengths != case["lengths"]
+        made = [list(row) for row in rows]
+        return {"rows": made, "program": _text(tree), "refused": "", "changed": changed, "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         self._judge_first_fit(case, got)
@@ -55,7 +59,16 @@ class PackSequences:
                 "sequences that fit were refused", why=got["refused"][:200], next="only what is longer than a row"
             )
         run = _replayed(case, got["program"])
-        _judge_rows(case, got["rows"], run)
+        try:
+            _judge_rows(case, got["rows"], run)
+        except Wrong:
+            if not got["changed"]:
+                raise
+            raise Wrong(
+                "the list that was given was sorted itself",
+                why="after that an index is a place in another order than the caller's",
+                next="sort the indices by length: sorted(range(len(lengths)), key=…), and leave `lengths` as it is",
+            ) from None
         _judge_packing(case, run)
 
     def public(self, case: Any, want: Any) -> Any:
@@ -139,6 +152,9 @@ def _judge_refusal(case: Any, refused: str) -> None:
 
 
 def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
+    if sorted(str(i) for row in rows for i in row) == sorted(map(str, case["lengths"])):
+        why = f"the first row is {str(rows[0])[:60]}"
+        raise Wrong("the rows hold lengths, not indices", why=why, next="give the place of a sequence in `lengths`")
     if sorted(i for row in rows for i in row) != list(range(len(case["lengths"]))):
         raise Wrong(
             "not every sequence is packed exactly once", why="an index is missing or comes twice", next="count them"
@@ -159,12 +175,32 @@ def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
         )
 
 
+def _never_exactly_full(case: Any) -> list[list[int]]:
+    """First fit, decreasing, that asks for more room than a sequence has tokens."""
+    rows: list[list[int]] = []
+    rooms: list[int] = []
+    for length in sorted(case["lengths"], reverse=True):
+        row = next((row for row, room in enumerate(rooms) if room > length), len(rows))
+        if row == len(rows):
+            rows.append([])
+            rooms.append(case["capacity"])
+        rows[row].append(length)
+        rooms[row] -= length
+    return rows
+
+
 def _judge_packing(case: Any, run: PackedBins) -> None:
     if run.unsorted is not None:
         raise Wrong(
             "a long sequence came after a shorter one",
             why=f"put {run.unsorted} is longer than the one before it",
             next="decreasing: the longest first",
+        )
+    if run.skipped is not None and [list(row) for row in run.bins] == _never_exactly_full(case):
+        raise Wrong(
+            "a row with exactly the room was passed over",
+            why=f"put {run.skipped} would have filled an earlier row to its last token",
+            next="room that is as large as the sequence is enough",
         )
     if run.skipped is not None:
         raise Wrong(

@@ -11,6 +11,16 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab04_data_pipelines.prefetcher_symptoms import (
+    CLOSED_ELSEWHERE,
+    ERROR_AHEAD,
+    FALSE_ITEMS,
+    items_taken,
+    judge_bound,
+    judge_error,
+    judge_hang,
+    judge_items,
+)
 from edl_labs.units import counted
 
 # Long enough for any machine, and only ever waited out by what is wrong; shorter for what was waited out before.
@@ -24,8 +34,6 @@ _KNOWN = (ValueError, OSError, KeyError, StopAsyncIteration, EOFError, RuntimeEr
 ERRORS: dict[str, type[Exception]] = {error.__name__: error for error in _KNOWN}
 # An exception that no list of known ones holds: its type is made anew for each source.
 OWN = "BadRecord"
-# Kinds of cases in which more happens than that some items are taken and close() is called.
-FALSE_ITEMS, ERROR_AHEAD, CLOSED_ELSEWHERE = "false items", "error ahead", "closed elsewhere"
 _OURS = "consumer of the check"
 
 
@@ -41,27 +49,47 @@ class Prefetcher:
         source = _Source(case)
         try:
             make = student.Prefetcher
-            return _bounded(
-                lambda: _seen(make(source.items(), depth=case["depth"]), source, case, before), source, who=id(make)
-            )
+            return _bounded(lambda: _seen(make, source, case, before), source, before, who=id(make))
         finally:
             source.let_go.set()
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        _judge_hang(case, got)
-        _judge_items(case, got, want)
-        _judge_error(case, got, want)
-        _judge_bound(case, got)
+        judge_hang(case, got)
+        judge_items(case, got, want)
+        judge_error(case, got, want)
+        judge_bound(case, got)
         if got["threads_left"]:
             raise Wrong(
                 "a thread goes on after close()",
-                why=f"{_items(got['taken'])} taken, then close() was called; a new thread was alive when it returned",
+                why=f"{items_taken(got['taken'])} taken, then close() was called; a new thread was alive when it "
+                "returned",
                 next="a thread that waits at a full queue must be told to stop, and close() waits until it did",
             )
         if case["take"] < 0 and not got["source_closed"]:
             raise Wrong(
                 "the source was left open", why="it ended, and its finally never ran", next="iterate it to its end"
             )
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The items that came; of one that hangs the message says what is known."""
+        return "" if got["hangs"] else f"{items_taken(got['taken'])} taken: {str(got['items'])[:200]}"
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What only an endless source shows: all of it is drawn before the first item comes."""
+        for case, one in zip(cases, got, strict=True):
+            if (
+                case["count"] < 0
+                and one["hangs"]
+                and one["made"]
+                and not one["taken"]
+                and one["given"] > 100 * case["depth"]
+            ):
+                return Wrong(
+                    "the whole source is drawn before the first item is handed on",
+                    why=f"of an endless source more than {100 * case['depth']} items were drawn, and none came",
+                    next="put each item as soon as it is drawn: list(source) and the like wait for the source's end",
+                )
+        return None
 
     def show(self, case: Any) -> str:
         end = f", then raises {case['error']}" if case["error"] else ""
@@ -83,10 +111,10 @@ class _Source:
     """What the thread draws from: it notes how far it got, and ends when the check lets go."""
 
     def __init__(self, case: Any) -> None:
-        self.case, self.given, self.closed, self.closing = case, 0, False, False
+        self.case, self.given, self.taken, self.closed, self.closing = case, 0, 0, False, False
         self.raised: Exception | None = None
         self.let_go, self.drawing, self.ended = threading.Event(), threading.Event(), threading.Event()
-        self.asked_again = False
+        self.asked_again = self.made = False
 
     def items(self) -> Iterator[int | None]:
         try:
@@ -113,7 +141,7 @@ def _error_type(name: str) -> type[Exception]:
     return ERRORS.get(name) or type(name, (Exception,), {})
 
 
-def _bounded(work: Any, source: _Source, *, who: int) -> Any:
+def _bounded(work: Any, source: _Source, before: set[Any], *, who: int) -> Any:
     """What `work()` gives, run where it can be left behind: a consumer that hangs is an answer too."""
     box: list[Any] = []
 
@@ -128,10 +156,12 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
     thread.join(_AGAIN_S if who in _HUNG else _LIMIT_S)
     if not box:
         _HUNG.add(who)
-        return {"items": [], "error": "", "message": "", "same": True, "taken": 0, "given": source.given} | {
-            "threads_left": 0,
+        return {"items": [], "error": "", "message": "", "same": True, "given": source.given} | {
+            "taken": source.taken,
+            "threads_left": _left(before, within_s=0.0),
             "source_closed": False,
             "hangs": True,
+            "made": source.made,
             "closing": source.closing,
         }
     kind, value = box[0]
@@ -140,7 +170,9 @@ def _bounded(work: Any, source: _Source, *, who: int) -> Any:
     return value
 
 
-def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
+def _seen(make: Any, source: _Source, case: Any, before: set[Any]) -> Any:
+    prefetcher = make(source.items(), depth=case["depth"])
+    source.made = True
     items: list[Any] = []
     came: Exception | None = None
     if case["kind"] == ERROR_AHEAD:
@@ -150,6 +182,7 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     try:
         while len(items) != case["take"]:
             items.append(next(iterator))
+            source.taken += 1
             if len(items) > 10_000:
                 break
     except StopIteration:
@@ -162,8 +195,13 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         _go_on_while_closed(iterator, prefetcher, source)
     given = _settled(source) if not case["slow"] else _slowly(source)
     source.closing = True
-    prefetcher.close()
-    prefetcher.close()
+    try:
+        prefetcher.close()
+        prefetcher.close()
+    except RuntimeError as error:
+        if "before it is started" in str(error):
+            error.args = (f"{error}: it has to begin with the prefetcher, before anybody iterates",)
+        raise
     return {
         "items": items,
         "error": type(came).__name__ if came else "",
@@ -174,6 +212,7 @@ def _seen(prefetcher: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         "threads_left": _left(before),
         "source_closed": source.closed,
         "hangs": False,
+        "made": True,
         "closing": False,
     }
 
@@ -242,104 +281,3 @@ def _left(before: set[Any], *, within_s: float = _GONE_S) -> int:
     while (left := set(threading.enumerate()) - before - own) and time.monotonic() < deadline:
         time.sleep(0.005)
     return len(left)
-
-
-def _judge_hang(case: Any, got: Any) -> None:
-    if got["hangs"] and got["closing"]:
-        raise Wrong(
-            "close() never returned: the thread waits at a full queue",
-            why="close() waits for a thread that waits in put(), and nobody takes anything any more",
-            next="put with a timeout, and look between two attempts whether close() was called",
-        )
-    if got["hangs"] and case["count"] and not got["given"]:
-        raise Wrong(
-            "the source was never asked for anything",
-            why="the consumer waits for ever, and nobody drew even the first item",
-            next="is the thread started, and does it iterate over the source?",
-        )
-    if got["hangs"] and case["kind"] == CLOSED_ELSEWHERE and got["given"] == case["slow"]:
-        raise Wrong(
-            "a consumer that waits is not let go by close()",
-            why="it waited for an item when another thread called close(), and for seconds after that",
-            next="get with a timeout, and look between two attempts whether close() was called",
-        )
-    if got["hangs"]:
-        raise Wrong(
-            "the consumer waits for ever",
-            why=f"nothing came for seconds; the source gave {got['given']}, and close() had not been called yet",
-            next="how does the consumer learn that the source has ended, or failed? Was an item, or the end, dropped?",
-        )
-
-
-def _judge_items(case: Any, got: Any, want: Any) -> None:
-    if got["items"] == want["items"]:
-        return
-    if sorted(map(str, got["items"])) == sorted(map(str, want["items"])):
-        raise Wrong(
-            "the order changed", why=f"first {got['items'][:5]}", next="first in, first out: one thread, one queue"
-        )
-    if len(got["items"]) < len(want["items"]) and case["kind"] == FALSE_ITEMS:
-        raise Wrong(
-            "items that are false were lost",
-            why=f"{len(got['items'])} of {len(want['items'])} came; 0 and None are items like any others",
-            next="tell the end from an item by something else than the item's value",
-        )
-    if len(got["items"]) < len(want["items"]) and got["same"] and got["error"]:
-        raise Wrong(
-            "the exception overtook items",
-            why=f"{len(got['items'])} of {len(want['items'])} came before it; the rest was waiting in the queue",
-            next="what the source gave before it failed comes first: where does the exception wait for its turn?",
-        )
-    if len(got["items"]) < len(want["items"]):
-        told = "items were lost before the error" if case["error"] else "items were lost"
-        raise Wrong(
-            told,
-            why=f"{len(got['items'])} of {len(want['items'])} came",
-            next="what is in the queue when the source ends comes first, and then the end",
-        )
-    raise Wrong("the items changed", why=f"first {got['items'][:5]}", next="hand on what the source gives, and no more")
-
-
-def _items(count: int) -> str:
-    return "1 item was" if count == 1 else f"{count} items were"
-
-
-def _judge_error(case: Any, got: Any, want: Any) -> None:
-    if got["error"] == want["error"] and got["message"] == want["message"]:
-        if got["same"]:
-            return
-        raise Wrong(
-            "a copy of the exception reached the consumer",
-            why=f"another object than the {want['error']} that the source raised: what else was known of it is lost",
-            next="hand over the exception itself, and raise that",
-        )
-    if not got["error"]:
-        raise Wrong(
-            "the source's exception was swallowed",
-            why=f"it raised {want['error']}, and the consumer saw an ordinary end: an epoch on half of the data",
-            next="catch it in the thread, hand it over behind the items, and raise it in the consumer",
-        )
-    raise Wrong(
-        "another exception reached the consumer",
-        why=f"{got['error']}({got['message']!r}) instead of {want['error']}({want['message']!r})",
-        next="raise the very exception that the source raised",
-    )
-
-
-def _judge_bound(case: Any, got: Any) -> None:
-    ahead, depth = got["given"] - got["taken"], case["depth"]
-    if case["take"] < 0:
-        return
-    # One more than the queue holds may be in the thread's hands.
-    if ahead > depth + 1:
-        raise Wrong(
-            "the queue has no bound",
-            why=f"the consumer took {got['taken']}, the source gave {got['given']}; depth is {depth}",
-            next="a thread that is depth items ahead waits until one is taken",
-        )
-    if ahead < (1 if case["slow"] else depth) and (case["count"] < 0 or got["given"] < case["count"]):
-        raise Wrong(
-            "nothing is fetched ahead",
-            why=f"the consumer took {got['taken']} and paused; the source gave {got['given']}, depth is {depth}",
-            next="the thread goes on by itself, from the start, until depth items wait",
-        )
