@@ -1112,8 +1112,8 @@ predict("all_mended", "Without them, the run is faster", unit="times")
 #
 # | call | |
 # |---|---|
-# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data never change, and all fit into memory |
-# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device |
+# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data of a number never change |
+# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device; all batches fit into its memory |
 # | `job.to_channels_last()` | converts the weights' layout; without it each layer converts its data, every time |
 # | `job.forward(batch)`, `job.backward(loss)` | as always |
 # | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |

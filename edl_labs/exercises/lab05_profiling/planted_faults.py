@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab05_profiling.changed_losses import batch_is_lacking, cause_of_change, trained
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.virtual import Replay, VirtualGPU, VirtualMachine
 from edl_labs.virtual.training import JobPlan, Loss, TrainingJob
@@ -21,14 +22,17 @@ class Planted:
     `train(job)` gives the losses; one case for each of MENDS and draw, and a mend counts when both draws have it.
     """
 
-    form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": ""}
+    form: ClassVar[Any] = {"losses": [0.0], "unread": 0, "program": "", "lacked": -1}
 
     def probe(self, student: Any, case: Any) -> Any:
         job = job_of(case)
-        losses = list(student.train(job))
+        losses, lacked = trained(student.train, job)
+        if losses is None or type(losses) in (int, float):
+            return {"losses": losses, "unread": 0, "program": "", "lacked": -1}  # told by its kind
+        losses = list(losses)
         unread = sum(isinstance(loss, Loss) for loss in losses)
         numbers = [0.0 if isinstance(loss, Loss) else loss for loss in losses]
-        return {"losses": numbers, "unread": unread, "program": written(job.gpu.program)}
+        return {"losses": numbers, "unread": unread, "program": written(job.gpu.program), "lacked": lacked}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         plan = plan_of(case)
@@ -38,7 +42,9 @@ class Planted:
                 why=f"{got['unread']} of {len(got['losses'])} are objects of forward, where numbers are asked for",
                 next="call job.item on each loss, after the loop",
             )
-        _judge_losses(got["losses"], want["losses"])
+        if got["lacked"] >= 0:
+            raise batch_is_lacking(got["lacked"], replayed(got["program"], machine_of(case)).program, plan)
+        _judge_losses(got, want["losses"], case)
         run = replayed(got["program"], machine_of(case))
         _judge_work(run, plan)
         _CHECKS[case["mend"]](run, plan)
@@ -76,20 +82,23 @@ def plan_of(case: Any) -> JobPlan:
     return JobPlan(**{**case["plan"], "order": tuple(case["plan"]["order"])})
 
 
-def _judge_losses(got: list[Any], want: list[Any]) -> None:
-    if len(got) != len(want):
+def _judge_losses(got: Any, want: list[Any], case: Any) -> None:
+    losses = got["losses"]
+    if len(losses) != len(want):
         raise Wrong(
-            f"{len(want)} steps have {len(want)} losses, not {len(got)}",
+            f"{len(want)} steps have {len(want)} losses, not {len(losses)}",
             why="the loss curve must stay what it was",
             next="return one loss for each step of job.order",
         )
-    for step, (said, right) in enumerate(zip(got, want, strict=True)):
+    for step, (said, right) in enumerate(zip(losses, want, strict=True)):
         if not close(said, right, rtol=1e-6):
-            raise Wrong(
-                f"the loss curve changed at step {step}",
-                why=f"it was {right:.6g}, now it is {said!r}; a mend must not change results",
-                next="which batch does this step take, and which steps of the optimizer came before it?",
+            program = replayed(got["program"], machine_of(case)).program
+            why, then = cause_of_change(program, plan_of(case), step) or (
+                "a mend must not change results",
+                "which batch does this step take, and which steps of the optimizer came before it?",
             )
+            why = f"it was {right:.6g}, now it is {said:.6g}; {why}"
+            raise Wrong(f"the loss curve changed at step {step}", why=why, next=then)
 
 
 def _judge_work(run: Replay, plan: JobPlan) -> None:
@@ -267,8 +276,9 @@ def _reading(run: Replay, plan: JobPlan) -> None:
     if reads > plan.batches:
         raise Wrong(
             "batches are read and decoded more often than there are batches",
-            why=f"{reads} reads of {plan.batches} different batches, each of which keeps the host for long",
-            next="a batch that was read once does not change; where could it stay?",
+            why=f"{reads} reads in {len(plan.order)} steps, of {plan.batches} different batches: what is read is not "
+            "kept, or under a key that does not come again, such as the step",
+            next="a batch that was read once does not change: keep it under its own number, which comes again",
         )
 
 

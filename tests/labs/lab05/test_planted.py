@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.checks import judge
+from edl_labs.checks.evidence import collect
+from edl_labs.checks.lab_facts import facts
 from edl_labs.exercises.lab05_profiling.planted_faults import MENDS
 from tests.sampling import few
 
@@ -162,3 +165,65 @@ def test_losses_left_on_the_device_are_told_which_call_reads_them(judged):
         return losses
 
     assert "job.item" in judged("planted", train=unread).next
+
+
+@pytest.fixture
+def told(exercises, solution):
+    """`told(train)`: the outcome of the first public case alone."""
+    cases, want = (side[:1] for side in facts("lab05_profiling").golden("planted"))
+    planted = exercises["planted"]
+    return lambda train: judge(planted, cases, collect(planted, {**solution, "train": train}, cases), want, points=1)
+
+
+def mended(*, update="all", where="step", order=lambda job: job.order):
+    """The mended script with other updates, or other batches."""
+
+    def train(job):
+        job.to_channels_last()
+        losses = []
+        ready = {n: job.to_device(job.read(n, pin_memory=True), non_blocking=True) for n in sorted(set(job.order))}
+        for number in order(job):
+            losses.append(job.forward(ready[number]))
+            job.backward(losses[-1])
+            for name in job.parameters if where == "step" and update in ("both", "each") else ():
+                job.update(name)
+            if where == "step" and update in ("both", "all"):
+                job.update_all()
+        if where == "end":
+            job.update_all()
+        return [job.item(loss) for loss in losses]
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"update": "both"}, "each parameter is updated twice a step, by job.update_all() and by job.update(name)"),
+        ({"where": "end"}, "the weights are updated only after the last forward pass"),
+        ({"where": "never"}, "the weights are never updated"),
+        ({"order": lambda job: sorted(job.order)}, "and job.order has batch"),
+    ],
+)
+def test_changed_losses_are_told_what_the_program_did(told, options, why):
+    outcome = told(mended(**options))
+
+    assert outcome.what.startswith("the loss curve changed at step")
+    assert why in outcome.why
+
+
+def test_a_batch_that_was_never_read_is_told(told):
+    def one_short(job):
+        ready = {number: job.to_device(job.read(number)) for number in range(max(job.order))}
+        return [job.item(job.forward(ready[number])) for number in job.order]
+
+    def under_another_key(job):
+        ready = {f"batch {number}": job.to_device(job.read(number)) for number in set(job.order)}
+        return [job.item(job.forward(ready[number])) for number in job.order]
+
+    assert "which was never read" in told(one_short).what
+    assert "has been read" in told(under_another_key).why
+
+
+def test_one_number_for_all_losses_is_told_by_its_kind(told):
+    assert "losses: a number came" in told(lambda job: 0.5).what
