@@ -16,6 +16,7 @@ from edl_labs.exercises.lab05_profiling.wrongly_blamed import (
     idle_s,
     known_criterion,
 )
+from edl_labs.exercises.lab05_profiling.wrongly_charged import known_charge
 from edl_labs.units import seconds
 from edl_labs.virtual import VirtualMachine
 
@@ -49,13 +50,13 @@ class NameThePattern:
                 why=f"they are {', '.join(PATTERNS)}",
                 next="return one of them",
             )
-        mine, rights = _by_place(got["charges"]), _by_place(want["charges"])
         if name != right:
-            if mine == rights and name == max(rights, key=rights.__getitem__)[0]:
-                what = f"this step is not bound by {name!r}, which has the largest charge of a single line"
-                raise Wrong(what, why=_IF[name], next=_NEXT[name])
             raise Wrong(f"this step is not bound by {name!r}", why=_IF[name], next=_NEXT[name])
-        _judge_charges(mine, rights)
+        _judge_charges(_by_place(got["charges"]), _by_place(want["charges"]))
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What all wrong charges, or all wrong names, have in common."""
+        return known_charge(cases, got, want)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""

@@ -1,6 +1,5 @@
 # exercise: name_the_pattern
-# told: this step is not bound by
-# like: spans_added_up.py
+# told: the pattern of the largest single charge was named
 
 
 def name_the_pattern(spans):
