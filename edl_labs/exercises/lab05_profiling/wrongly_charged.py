@@ -138,7 +138,7 @@ def _is_whole(mine: Charges, spans: Any, pattern: str, kind: str) -> bool:
     for span in spans:
         if span["kind"] == kind and span["name"] != "copy":
             whole[span["line"]] += span["end_s"] - span["start_s"]
-    charged = {line: spent for (of, line), spent in mine.items() if of == pattern}
+    charged = {line: spent for (name, line), spent in mine.items() if name == pattern}
     return all(
         close(charged.get(line, 0.0), whole.get(line, 0.0), rtol=1e-4, atol=_NOTHING_S) for line in {*charged, *whole}
     )
