@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import beyond_chance, exercise
@@ -39,7 +41,18 @@ class Diagnose:
         )
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """Math and memory changed places everywhere, and nothing else is wrong."""
+        """Math and memory changed places everywhere, or one wrong count or intensity gives all answers."""
+        if got == want:
+            return None
+        rows = list(zip(cases, got, want, strict=True))
+        fitting = {what: then for is_latency, what, then in _COUNTS if all(_follows(is_latency, *row) for row in rows)}
+        if 0 < len(fitting) < 3:  # two may be alike on all cases: both are said
+            case, answer, right = next(row for row in rows if row[1] != row[2])
+            why = f"that gives all answers; {_size(case['layer'])} came out as {answer}, and is {right}"
+            return Wrong("; or ".join(fitting), why=why, next="; or ".join(fitting.values()))
+        if all(answer == _per_element(case, right) for case, answer, right in rows):
+            why = "FLOPs per element were compared with a ridge in FLOP/B, which gives all answers"
+            return Wrong("elements were counted, not bytes", why=why, next="an element has itemsize bytes")
         other = {"math": "memory", "memory": "math", "latency": "latency"}
         if not all(answer == other[right] for answer, right in zip(got, want, strict=True)):
             return None
@@ -60,6 +73,103 @@ class Diagnose:
         )
 
 
+def _sides(layer: Any) -> tuple[int, int, int] | None:
+    """Rows and columns of the result, and the inner size, of a matrix product."""
+    names = {"gemm": ("m", "n", "k"), "linear": ("batch", "outputs", "inputs")}.get(layer["kind"])
+    return (layer[names[0]], layer[names[1]], layer[names[2]]) if names else None
+
+
+def _size(layer: Any) -> str:
+    sides = _sides(layer)
+    if sides is None:
+        return f"{layer['kind']} of {layer.get('elements') or (layer['rows'], layer['features'])}"
+    return f"{layer['kind']} of m, n, k = {', '.join(map(str, sides))}"
+
+
+def _follows(is_latency: Callable[[Any, Any], bool | None], case: Any, got: str, want: str) -> bool:
+    """Whether an answer is the one of a wrong count of blocks, and else the right one."""
+    latency = is_latency(case["layer"], case["machine"])
+    if latency is None:
+        return got == want
+    return got == "latency" if latency else got != "latency" and want in (got, "latency")
+
+
+def _few(tiles: Callable[[int, int, int, int, int], int]) -> Callable[[Any, Any], bool | None]:
+    """Whether a product has fewer tiles than SMs, of m, n, k and a tile's two sides; None for other layers."""
+
+    def is_latency(layer: Any, machine: Any) -> bool | None:
+        sides = _sides(layer)
+        if sides is None:
+            return None
+        return tiles(*sides, machine["tile_m"], machine["tile_n"]) < int(machine["sms"])
+
+    return is_latency
+
+
+def _few_of_weights(layer: Any, machine: Any) -> bool | None:
+    if layer["kind"] != "linear":
+        return None
+    tall, wide = layer["inputs"] / machine["tile_m"], layer["outputs"] / machine["tile_n"]
+    return math.ceil(tall) * math.ceil(wide) < int(machine["sms"])
+
+
+def _rows_of_a_norm(layer: Any, machine: Any) -> bool | None:
+    return layer["rows"] < int(machine["sms"]) if "rows" in layer else None
+
+
+def _last_wave(layer: Any, machine: Any) -> bool | None:
+    sides = _sides(layer)
+    if sides is None:
+        return None
+    tiles = math.ceil(sides[0] / machine["tile_m"]) * math.ceil(sides[1] / machine["tile_n"])
+    return tiles % int(machine["sms"]) > 0
+
+
+def _per_element(case: Any, want: str) -> str:
+    sides = _sides(case["layer"])
+    if want == "latency" or sides is None:
+        return want
+    m, n, k = sides
+    ridge = case["machine"]["peak_flop_per_s"] / case["machine"]["bandwidth_byte_per_s"]
+    return "math" if 2 * m * n * k / (m * k + k * n + m * n) > ridge else "memory"
+
+
+_WHICH = "the result, m by n, is cut into tiles, and each of its tiles is a block"
+_OF_THE_WEIGHTS = ("the weights were cut into tiles, inputs by outputs", _WHICH)
+# Each is (whether a wrong count calls a layer's limit latency, what is wrong, what to do).
+_COUNTS: list[tuple[Callable[[Any, Any], bool | None], str, str]] = [
+    (
+        _few(lambda m, n, k, tile_m, tile_n: math.ceil(m * n / (tile_m * tile_n))),
+        "the area of the result was divided by that of a tile",
+        "tiles are whole along each side: round up twice, then multiply",
+    ),
+    (
+        _few(lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n)),
+        "tiles at the edge of the result were left out",
+        "a tile that is not full is a block too: round up",
+    ),
+    (_few_of_weights, *_OF_THE_WEIGHTS),
+    (
+        _few(lambda m, n, k, tile_m, tile_n: math.ceil(m / tile_m) * math.ceil(k / tile_n)),
+        "the first operand was cut into tiles, m by k",
+        _WHICH,
+    ),
+    (
+        _few(lambda m, n, k, tile_m, tile_n: math.ceil(m / tile_n) * math.ceil(n / tile_m)),
+        "the sides of a tile have changed places",
+        "a tile has tile_m rows and tile_n columns of the result",
+    ),
+    (
+        _rows_of_a_norm,
+        "a layer norm was given a block for each row",
+        "it has as many blocks as its elements, rows times features, need",
+    ),
+    (
+        _last_wave,
+        "a last wave that is not full was taken for latency",
+        "waves do not count here: one block for each SM is enough",
+    ),
+]
 _IF = {
     "latency": "it has at least one thread block for each SM",
     "math": "that needs a block for each SM, and an intensity above the ridge",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 
@@ -72,3 +74,26 @@ def test_a_square_layer_is_told(judged, solution):
         return solution["batch_at_ridge"](inputs, inputs, ridge=ridge, itemsize=itemsize)
 
     assert "a square layer was taken" == judged("minibatch_crossover", batch_at_ridge=square).what
+
+
+@pytest.mark.parametrize(
+    ("count", "what"),
+    [
+        (lambda m, n, k, tm, tn, sms: math.ceil(m * n / (tm * tn)) < sms, "the area of the result was divided"),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m / tn) * math.ceil(n / tm) < sms, "the sides of a tile"),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0, "a last wave"),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms, "this layer is not limited"),
+    ],
+)
+def test_another_count_of_tiles_is_named_where_it_gives_all_answers(judged, solution, count, what):
+    names = {"gemm": ("m", "n", "k"), "linear": ("batch", "outputs", "inputs")}
+
+    def diagnose(layer, machine):
+        right = solution["diagnose"](layer, {**machine, "sms": 0})
+        if layer["kind"] not in names:
+            return solution["diagnose"](layer, machine)
+        sides = [layer[name] for name in names[layer["kind"]]]
+        few = count(*sides, machine["tile_m"], machine["tile_n"], machine["sms"])
+        return "latency" if few else right
+
+    assert judged("diagnose", diagnose=diagnose).what.startswith(what)
