@@ -27,15 +27,16 @@ class FitALink:
         rate, right = got["byte_per_s"], want["byte_per_s"]
         if close(rate, 8 * right, rtol=_RATE_WITHIN):
             raise Wrong("the rate is in bits", why=f"{rate:.4g}", next="bytes per second")
+        if close(rate, want["alpha_s"], rtol=_ALPHA_WITHIN) and close(got["alpha_s"], right, rtol=_RATE_WITHIN):
+            why = f"({got['alpha_s']:.4g}, {rate:.4g}, ...) came back"
+            raise Wrong("alpha and the rate are swapped", why=why, next="return alpha_s, byte_per_s, half_bytes")
         if not close(rate, right, rtol=_RATE_WITHIN):
             raise _rate_symptom(case, rate, right)
         alpha_s = got["alpha_s"]
         if not close(alpha_s, want["alpha_s"], rtol=_ALPHA_WITHIN):
             raise _alpha_symptom(case, alpha_s)
         if not close(got["half_bytes"], alpha_s * rate, rtol=1e-3):
-            why = f"{got['half_bytes']:.4g} B, with {seconds(alpha_s)} and {rate:.4g} B/s"
-            then = "at that size alpha takes as long as the bytes"
-            raise Wrong("half of the rate is reached at another size", why=why, next=then)
+            raise _half_symptom(case, got["half_bytes"], alpha_s, rate)
         _judge_bus(case, got["bus_byte_per_s"], want["bus_byte_per_s"])
 
     def show(self, case: Any) -> str:
@@ -46,6 +47,12 @@ class FitALink:
 
 def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
     why = f"{rate:.4g} B/s"
+    sizes, took_s = case["sizes"], case["took_s"]
+    if rate and close(1 / rate, right, rtol=_RATE_WITHIN):
+        return Wrong("that is seconds per byte", why=why, next="the rate is one over the slope of time over size")
+    if close(rate, sum(size / took for size, took in zip(sizes, took_s, strict=True)) / len(sizes)):
+        then = "a small message's size over its time says alpha alone: take the slope among large ones"
+        return Wrong("that is the mean of all messages' rates", why=why, next=then)
     if close(rate, case["sizes"][-1] / case["took_s"][-1]):
         then = "its time still has alpha in it: what do two large messages differ by?"
         return Wrong("the largest message's size over its time is not yet the rate", why=why, next=then)
@@ -60,8 +67,36 @@ def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
     why = f"{alpha_s:.4g} s; the smallest message takes {seconds(case['took_s'][0])}"
     if close(alpha_s, 1e6 * case["took_s"][0], rtol=_ALPHA_WITHIN):
         return Wrong("alpha is in microseconds", why=why, next="seconds")
-    then = "noise is some per cent of each time: a plain least-squares fit sees the largest messages alone"
-    return Wrong("small messages have no say in this fit", why=why, next=then)
+    if close(alpha_s, sum(case["took_s"]) / len(case["took_s"])):
+        then = "large messages' times are nearly all bytes: what does a message of hardly any bytes take?"
+        return Wrong("that is the mean of all times", why=why, next=then)
+    if close(alpha_s, _plain_alpha_s(case["sizes"], case["took_s"]), rtol=1e-3):
+        then = "noise is some per cent of each time: a plain least-squares fit sees the largest messages alone"
+        return Wrong("small messages have no say in this fit", why=why, next=then)
+    then = "it is what is left where bytes take no time: what do the smallest messages take?"
+    return Wrong("alpha is another one", why=why, next=then)
+
+
+def _plain_alpha_s(sizes: list[float], took_s: list[float]) -> float:
+    """Where the least-squares line through all messages meets size zero, none weighing more than another."""
+    size, took = sum(sizes) / len(sizes), sum(took_s) / len(took_s)
+    slope = sum((n - size) * t for n, t in zip(sizes, took_s, strict=True)) / sum((n - size) ** 2 for n in sizes)
+    return took - slope * size
+
+
+def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:
+    why, then = (
+        f"{half:.4g} B, with {seconds(alpha_s)} and {rate:.4g} B/s",
+        "at alpha x rate, alpha takes as long as the bytes",
+    )
+    if close(half, alpha_s * rate / 2, rtol=1e-3):
+        why += "; with alpha x rate / 2 a message gets a third of the rate"
+    if close(half, max(case["sizes"]) / 2):
+        return Wrong("half of the largest size has nothing to do with half of the rate", why=why, next=then)
+    if half in case["sizes"]:
+        what = "a row of the table is not where half of the rate is reached: that lies between two rows"
+        return Wrong(what, why=why, next=f"compute it from your fit: {then}")
+    return Wrong("half of the rate is reached at another size", why=why, next=then)
 
 
 def _judge_bus(case: Any, bus: float, right: float) -> None:
@@ -74,4 +109,9 @@ def _judge_bus(case: Any, bus: float, right: float) -> None:
         raise Wrong("that is the rate of the algorithm, not of the bus", why=why, next=then)
     if close(bus, right / 2):
         raise Wrong("an all-reduce goes round twice", why=why, next="there, adding up, and back")
+    ranks = case["ranks"]
+    if close(bus, ranks * right):
+        raise Wrong("that is what all ranks' links carry together", why=why, next="one link's: 2(P - 1)/P of the size")
+    if close(bus, plain * ranks / (2 * (ranks - 1))):
+        raise Wrong("the size is divided by 2(P - 1)/P", why=why, next="a link carries more than the size: multiply")
     raise Wrong("the bus carries another number of bytes", why=why, next="2(P - 1) chunks of a P-th each")

@@ -49,7 +49,7 @@ class Pipeline:
         if case["schedule"] != "interleaved":
             run = replayed_programs(got["programs"], _machine(case))
             best = want if "makespan_s" in want else self.public(case, want)
-            _judge_waiting(run)
+            _judge_waiting(case, run)
             _judge_passes(case, run)
             _judge_order(case, run)
             _judge_memory(case, run, best["peak_bytes"])
@@ -71,22 +71,38 @@ def _machine(case: Any) -> ClusterMachine:
     return ClusterMachine.flat(case["stages"], alpha_s=5e-6, byte_per_s=50e9)
 
 
-def _judge_waiting(run: ClusterReplay) -> None:
+def _judge_waiting(case: Any, run: ClusterReplay) -> None:
     if run.hang is not None and sum(wait.call.startswith("send") for wait in run.hang.waits) > 1:
         then = "isend goes on, so that the stage comes to its own recv"
         raise Wrong("two stages send to each other, and neither receives", why=run.hang.what, next=then)
+    if run.hang is not None:
+        _judge_whole(case, run)
+        calls = {wait.rank: wait.call for wait in run.hang.waits}
+        crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
+        if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
+            what = "a stage waits for a gradient, and the next one for more inputs before it goes back"
+            then = "a stage warms up with as many forward passes as there are stages behind it: the last with none"
+            raise Wrong(what, why=run.hang.what, next=then)
     require_end(run)
+
+
+def _judge_whole(case: Any, run: ClusterReplay) -> None:
+    """Every micro-batch forward and back on every stage."""
+    for stage, program in enumerate(run.programs):
+        passes = {entry["name"] for entry in program if entry["op"] == "launch"}
+        wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
+        missing = sorted(wanted - passes)
+        if missing:
+            then = "every micro-batch goes forward once and back once, on every stage"
+            raise Wrong("the step is not whole", why=f"{missing[0]} never ran", next=then)
 
 
 def _judge_passes(case: Any, run: ClusterReplay) -> None:
     """Each pass once, on its stage, as long as it takes, and from what its neighbour has sent."""
+    _judge_whole(case, run)
     for stage, program in enumerate(run.programs):
         passes = {entry["name"]: entry for entry in program if entry["op"] == "launch"}
         wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
-        missing = sorted(wanted - set(passes))
-        if missing:
-            then = "every micro-batch goes forward once and back once, on every stage"
-            raise Wrong("the step is not whole", why=f"{missing[0]} never ran", next=then)
         if len(passes) > len(wanted) or sum(entry["op"] == "launch" for entry in program) > len(wanted):
             why = f"stage {stage} runs more than {len(wanted)} passes"
             raise Wrong("a pass runs more than once", why=why, next="once forward, once back")
@@ -143,6 +159,15 @@ def _in_flight(program: Any) -> int:
     return most
 
 
+def _is_warmed_up_too_long(case: Any, run: ClusterReplay) -> bool:
+    """Whether a stage has more forward passes before its first backward pass than there are stages from it on."""
+    for stage, program in enumerate(run.programs):
+        kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
+        if "backward" in kinds and kinds.index("backward") > min(case["micro"], case["stages"] - stage):
+            return True
+    return False
+
+
 def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
     for stage, (mine, right) in enumerate(zip(run.peak_bytes, best, strict=True)):
         if mine <= right:
@@ -181,6 +206,18 @@ def _idle_symptom(case: Any, said: float) -> Wrong:
     stages, micro, pair_s = case["stages"], case["micro"], case["forward_s"] + case["backward_s"]
     right_s = (stages - 1) * pair_s / case["chunks"]
     why = f"{case['schedule']} with {stages} stages and {micro} micro-batches; {said!r} s came back"
+    if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
+        return Wrong(
+            "the pipeline drains, too", why=why, next="p - 1 forward passes to fill, p - 1 backward ones to drain"
+        )
+    if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
+        then = "the step has the bubble in it: m + p - 1 passes forward and back, and not m"
+        return Wrong("the bubble's share is one of the whole step, and not of the work", why=why, next=then)
+    if math.isclose(said, right_s * stages, rel_tol=_SAME):
+        then = "p - 1 passes forward and back: neither all stages nor all micro-batches are added up"
+        if stages == micro:
+            return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
+        return Wrong("that is what all stages idle together", why=why, next=then)
     if case["schedule"] == "1f1b" and 0 <= said < right_s:
         then = "fill and drain are the same in both: what does 1F1B make smaller instead?"
         return Wrong("1F1B does not shrink the bubble", why=why, next=then)

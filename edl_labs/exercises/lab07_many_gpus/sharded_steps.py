@@ -42,7 +42,7 @@ class ShardedStep:
             _judge_passes(case, rank, program)
         _judge_races(run)
         _judge_contents(case, run)
-        if max(run.peak_bytes) > case["budget_bytes"]:
+        if max(run.peak_bytes) > case["budget_bytes"] or _is_third_held(run):
             raise _peak_symptom(case, run)
         best_s = want["makespan_s"] if "makespan_s" in want else self.public(case, want)["makespan_s"]
         if run.makespan_s > MOST_TIME * best_s:
@@ -147,6 +147,19 @@ def _held(program: Any, kind: str) -> tuple[int, int]:
     return most, freed
 
 
+def _is_third_held(run: ClusterReplay) -> bool:
+    """Whether three layers' weights, or three layers' gradients, are whole at once on a rank."""
+    kinds = ("whole weights", "whole gradients")
+    return any(_held(program, kind)[0] > 2 for program in run.programs for kind in kinds)
+
+
+def _freed_going_forward(program: Any) -> int:
+    """How many layers' weights are given back before the first backward pass."""
+    ops = [str(entry.get("name", "")).startswith("backward") and entry["op"] == "launch" for entry in program]
+    ahead = program[: ops.index(True)] if True in ops else program
+    return _held(ahead, "whole weights")[1]
+
+
 def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     program, count = run.programs[0], len(case["elements"])
     weights, freed = _held(program, "whole weights")
@@ -154,7 +167,8 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     calls = [f"{entry['op']} {entry.get('name', '')}" for entry in program]
     why = (
         f"{byte_count(max(run.peak_bytes))} at the peak, and {byte_count(case['budget_bytes'])} are there; up to "
-        f"{weights} of {count} layers are whole at once, and the gradients of {gradients}"
+        f"{weights} of {count} layers are whole at once, and the gradients of {gradients}; "
+        "there is room for two of each"
     )
     if not freed:
         return Wrong(
@@ -163,6 +177,9 @@ def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
     if weights == count and calls.index(f"all_gather weights {count - 1}") < calls.index("launch forward 0"):
         then = "gather a layer while the one before it runs"
         return Wrong("all layers are gathered before the first one runs", why=why, next=then)
+    if weights == count and _freed_going_forward(program) >= count - 1:
+        then = "free(i) after backward(i): nothing reads them any more"
+        return Wrong("weights stay after the backward pass", why=why, next=then)
     if weights == count:
         then = "free them after the forward pass, and gather them again for the backward pass"
         return Wrong("weights stay from the forward to the backward pass", why=why, next=then)

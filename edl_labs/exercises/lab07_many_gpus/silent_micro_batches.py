@@ -131,6 +131,11 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
     steps = sum(one[0] == "step" for one in log)
     if steps != -(-count // window):
         why = f"{steps} steps for {count} micro-batches in windows of {window}"
+        if not steps:
+            raise Wrong("the weights are never updated", why=why, next="ddp.step() after each window's last backward()")
+        if steps > -(-count // window):
+            then = "ddp.step() once a window, after the backward pass of its last micro-batch"
+            raise Wrong("there are more steps than windows", why=why, next=then)
         raise Wrong("a window has no step of its own", why=why, next="what is left over at the end is a window too")
     sent = _sent(log)
     why = f"{len(sent)} all-reduces for {steps} steps"
@@ -147,6 +152,10 @@ def _judge_calls(log: Any, count: int, window: int) -> None:
         raise Wrong(
             "micro-batches send that need not", why=why, next="gradients are needed everywhere before a step only"
         )
+    if sent == ends[:-1] and count % window:
+        why = f"{why}: the {count % window} micro-batches that are left over are not sent"
+        then = "the last window is shorter: its last micro-batch, too, runs outside of no_sync()"
+        raise Wrong("the step of the rest uses gradients of its own rank", why=why, next=then)
     then = "the last micro-batch of each window runs outside of no_sync()"
     raise Wrong("ranks step with gradients of their own", why=f"{why}; their weights drift apart", next=then)
 
@@ -188,6 +197,12 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
     if all(close(share, 1 / len(tokens)) for share in shares):
         then = "DDP's all-reduce gives the mean over ranks, and a sum is wanted"
         raise Wrong("the number of ranks divides twice", why=why, next=then)
+    if all(close(share, 1 / len(tokens) ** 2) for share in shares):
+        then = "the loss is divided by world_size, and so does DDP: multiply with it, so that the sum is left"
+        raise Wrong("gradients are divided by something else", why=why, next=then)
+    if _is_last_alone(found, part):
+        then = "zero_grad() once a window, before its first micro-batch"
+        raise Wrong("gradients are cleared within the window", why=f"{why}; its last alone is left", next=then)
     if close(min(shares), max(shares)):
         raise Wrong("gradients are divided by something else", why=why, next="by all tokens of the window")
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
@@ -196,3 +211,8 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
             "each rank divides by its own tokens", why=why, next="by the tokens of all ranks: tokens_everywhere"
         )
     raise Wrong("tokens of short micro-batches weigh more", why=why, next="one divisor for the whole window")
+
+
+def _is_last_alone(found: dict[tuple[int, int], float], part: range) -> bool:
+    """Whether of a window's micro-batches only the last one's gradients have come into the step."""
+    return len(part) > 1 and {number for _, number in found} == {part[-1]}
