@@ -1141,6 +1141,142 @@ with once_written("zero"), revealed("stage_2_holds", "sends_more") as truth:
 
 
 # %% [markdown]
+# ## Practice: place a training job
+#
+# Which of all this, for a given model on a given cluster? A *layout* says how many replicas (`dp`), how many GPUs share
+# a block (`tp`) and how many stages there are (`pp`); their product is the number of GPUs. `micro` sequences are in a
+# micro-batch, `micro_batches` in a step of each replica; `zero` is a stage, `recompute` a bool. Price a layout:
+#
+# * **Parameters** of a GPU, n: `blocks / pp * block_parameters / tp`.
+# * **State**: 16 B for each of n. Stage 1 shards 12 of them over `dp`, stage 3 all 16.
+# * **Activations**: t = `micro * sequence` tokens keep 34·t·`hidden` / `tp` B a block. With `recompute` it is
+#   2·t·`hidden` B a block, and once 34·t·`hidden` / `tp` for the block that runs. The first stage keeps those of all
+#   its blocks for `pp` micro-batches, or for all of them if there are fewer.
+# * **Computing** of a micro-batch: 6·n·t FLOP, 8 with `recompute`, at `flop_per_s`, or at I · `memory_byte_per_s` if
+#   that is less. I is the FLOP/B of a GPU's own product: t × `hidden` by `hidden` × w, in 2-byte types, with w = 4 ·
+#   `hidden` / `tp`; both are read once, and what comes out is written.
+# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B a block and micro-batch, 6 with `recompute`.
+# * **Hand-overs**, where there are stages: 2 messages of 2·t·`hidden` B a micro-batch.
+# * **A step**: computing, split blocks and hand-overs of a micro-batch fill a *slot*; a step has
+#   `micro_batches + pp - 1` of them.
+# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of
+#   2·n B for each micro-batch. They run beside the computing of one micro-batch (in stage 3: of all of them, without
+#   the bubble), and what they take longer than that is added to the step.
+#
+# Messages go in rings: in a group of P a gather or a reduce-scatter is P - 1 rounds of a P-th, an all-reduce twice as
+# many; a round takes α + bytes / rate. GPUs are numbered so that a group of `tp` are neighbours, `dp` spans `tp * dp`
+# GPUs and `pp` spans all. What spans no more than `gpus_per_node` uses the links `inside`, all else those `between`.
+#
+# Write `layout_bytes(job, layout)`, `layout_s(job, layout)` for a step, and `place(job)` → the layout that fits into
+# `memory_bytes` and trains the most *useful* sequences a second (97 % of the best will do). Sequences beyond
+# `useful_sequences` in a step make it no better: they are computed for nothing.
+
+# %% given
+from itertools import product
+
+
+def every_layout(job):
+    """All layouts that are asked for, as dicts."""
+    gpus = job["nodes"] * job["gpus_per_node"]
+    powers = [2**at for at in range(gpus.bit_length())]
+    names = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
+    for dp, tp in product(powers, powers):
+        if dp * tp <= gpus:
+            for rest in product((1, 4), (1, 4, 16), (0, 1, 3), (False, True)):
+                yield dict(zip(names, (dp, tp, gpus // dp // tp, *rest), strict=True))
+
+
+# %% [markdown]
+# **Predict:** 48 blocks of width 6144 (22 billion parameters) on two nodes of eight GPUs with 80 GB. How many GPUs
+# share a block in the best layout, if links between nodes have 25 GB/s? And if they had 400?
+
+# %%
+predict("tp_slow", "With 25 GB/s between nodes a block is shared by", unit="GPUs")
+predict("tp_fast", "With 400 GB/s between nodes a block is shared by", unit="GPUs")
+
+
+# %% solve="layout"
+def layout_bytes(job, layout):
+    """Bytes on the fullest GPU."""
+    ### BEGIN SOLUTION
+    dp, tp, pp = layout["dp"], layout["tp"], layout["pp"]
+    own = job["blocks"] / pp * job["block_parameters"] / tp
+    state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}
+    inputs = layout["micro"] * job["sequence"] * job["hidden"]
+    blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
+    kept = 34 * inputs / tp * blocks
+    if layout["recompute"]:
+        kept = 2 * inputs * blocks + 34 * inputs / tp
+    return state[layout["zero"]] + kept
+    ### END SOLUTION
+
+
+def layout_s(job, layout):
+    """Seconds of a step."""
+    ### BEGIN SOLUTION
+    dp, tp, pp = layout["dp"], layout["tp"], layout["pp"]
+    t, h, w = layout["micro"] * job["sequence"], job["hidden"], 4 * job["hidden"] / tp
+    own = job["blocks"] / pp * job["block_parameters"] / tp
+
+    def sent_s(span, rounds, size):
+        link = job["inside"] if span <= job["gpus_per_node"] else job["between"]
+        return rounds * (link["alpha_s"] + size / link["byte_per_s"])
+
+    reached = t * h * w / (t * h + h * w + t * w) * job["memory_byte_per_s"]
+    computing_s = 6 * own * t / min(job["flop_per_s"], reached)
+    sums = 4 * job["blocks"] / pp
+    if layout["recompute"]:
+        computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
+    slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
+    if pp > 1:
+        slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
+    times, beside = 2, 1
+    if layout["zero"] == 3:
+        times, beside = 3 * layout["micro_batches"], layout["micro_batches"]
+    data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
+    left_s = max(0.0, data_s - beside * computing_s)
+    return (layout["micro_batches"] + pp - 1) * slot_s + left_s
+    ### END SOLUTION
+
+
+def place(job):
+    """The layout that fits and trains the most useful sequences a second."""
+
+    ### BEGIN SOLUTION
+    def useful_per_s(layout):
+        count = layout["dp"] * layout["micro"] * layout["micro_batches"]
+        return min(count, job["useful_sequences"]) / layout_s(job, layout)
+
+    room = job["memory_bytes"]
+    fitting = [one for one in every_layout(job) if layout_bytes(job, one) <= room]
+    return max(fitting, key=useful_per_s)
+    ### END SOLUTION
+
+
+# %% check="layout"
+check("layout")
+
+# %%
+with once_written("layout"), revealed("tp_slow", "tp_fast") as truth:
+    placed = {"blocks": 48, "hidden": 6144, "block_parameters": 12 * 6144**2}
+    placed |= {"sequence": 2048, "useful_sequences": 64, "memory_bytes": 80e9}
+    placed |= {"nodes": 2, "gpus_per_node": 8, "flop_per_s": 400e12}
+    placed |= {"memory_byte_per_s": 2e12}
+    placed["inside"] = {"alpha_s": 3e-6, "byte_per_s": 450e9}
+    best = {}
+    for rate in (25e9, 400e9):
+        placed["between"] = {"alpha_s": 14e-6, "byte_per_s": rate}
+        best[rate] = place(placed)
+        print(f"modelled, {rate / 1e9:.0f} GB/s between nodes: {best[rate]}")
+        print(f"  {seconds(layout_s(placed, best[rate]))} a step")
+    truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
+
+# %% [markdown]
+# With slow links between nodes blocks are shared by GPUs of one node, and only gradients cross. With links as fast
+# outside as inside nothing is split: state is sharded over all 16, each product is whole, and its weights arrive while
+# the one before is computed. Neither is a rule: change `useful_sequences` or `memory_bytes`, and see.
+
+# %% [markdown]
 # ## Where you are
 
 # %%

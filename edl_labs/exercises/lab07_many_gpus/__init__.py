@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edl_labs.exercises.lab07_many_gpus.cluster_layouts import LayoutOfAJob
 from edl_labs.exercises.lab07_many_gpus.collective_prices import PickCollective
 from edl_labs.exercises.lab07_many_gpus.gradient_buckets import Buckets
 from edl_labs.exercises.lab07_many_gpus.hanging_ranks import WhoHangs
@@ -13,4 +14,16 @@ from edl_labs.exercises.lab07_many_gpus.silent_micro_batches import NoSync
 from edl_labs.exercises.lab07_many_gpus.split_blocks import SplitABlock
 from edl_labs.exercises.lab07_many_gpus.zero_stages import Zero
 
-EXERCISES = (Ring, PickCollective, Buckets, WhoHangs, ShardedStep, SplitABlock, Pipeline, FitALink, NoSync, Zero)
+EXERCISES = (
+    Ring,
+    PickCollective,
+    Buckets,
+    WhoHangs,
+    ShardedStep,
+    SplitABlock,
+    Pipeline,
+    FitALink,
+    NoSync,
+    Zero,
+    LayoutOfAJob,
+)

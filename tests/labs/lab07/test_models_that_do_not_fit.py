@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.exercises.lab07_many_gpus.cluster_layouts import every_layout, sequences
+from edl_labs.exercises.lab07_many_gpus.judge.drawn_layouts import job_bytes, job_s
 from edl_labs.exercises.lab07_many_gpus.ranks_in_turn import run_in_turn
 from edl_labs.roofline.network import StateBytes, bubble_fraction, zero_bytes_per_parameter, zero_calls
 from edl_labs.virtual.cluster import PipelineStage, ShardedLayers, VirtualCluster
@@ -106,3 +108,41 @@ def test_two_slips_of_zero_at_once_are_told_by_what_is_wrong_and_not_by_either(j
 
     assert 0 == outcome.points
     assert "a stage holds another number of bytes of its gradients" == outcome.what
+
+
+def test_layouts_are_priced_alike_by_the_judge_and_the_solution(solution):
+    job = {"blocks": 16, "hidden": 4096, "block_parameters": 2 * 10**8, "sequence": 1024, "useful_sequences": 40}
+    job |= {"nodes": 2, "gpus_per_node": 4, "flop_per_s": 150e12, "memory_byte_per_s": 9e11, "memory_bytes": 24e9}
+    job |= {"inside": {"alpha_s": 3e-6, "byte_per_s": 1e11}, "between": {"alpha_s": 14e-6, "byte_per_s": 6e9}}
+    every = list(every_layout(job))
+
+    assert every == list(solution["every_layout"](job))
+    for one in every[::5]:
+        assert job_bytes(job, one) == pytest.approx(solution["layout_bytes"](job, one))
+        assert job_s(job, one) == pytest.approx(solution["layout_s"](job, one))
+
+
+@pytest.mark.slow  # a draw prices a few dozen jobs with all their layouts
+def test_no_layout_is_the_best_of_all_jobs(exercises, solution):
+    placed = [solution["place"](job) for seed in (1, 2) for job in exercises["layout"].draw_cases(seed)]
+
+    assert all(len({one[name] for one in placed}) > 1 for name in ("dp", "tp", "pp", "micro", "zero", "recompute"))
+
+
+@pytest.mark.slow  # two draws, and all layouts priced for each
+def test_a_layout_within_three_per_cent_of_the_best_is_right_and_no_other(exercises, judged, solution):
+    """The dearest layout that is still good enough, and the one behind it."""
+
+    def ranked(job):
+        fits = [one for one in every_layout(job) if solution["layout_bytes"](job, one) <= job["memory_bytes"]]
+        rate = {
+            at: min(sequences(one), job["useful_sequences"]) / solution["layout_s"](job, one)
+            for at, one in enumerate(fits)
+        }
+        order = sorted(rate, key=rate.get, reverse=True)
+        good = [at for at in order if rate[at] >= 0.97 * rate[order[0]]]
+        return fits[good[-1]], fits[order[len(good)]]
+
+    assert 1 == judged("layout", place=lambda job: ranked(job)[0]).points
+    wrong = judged("layout", place=lambda job: ranked(job)[1])
+    assert (0, "another layout that fits trains faster") == (wrong.points, wrong.what)
