@@ -46,10 +46,14 @@ class Diagnose:
             return None
         rows = list(zip(cases, got, want, strict=True))
         fitting = {what: then for is_latency, what, then in _COUNTS if all(_follows(is_latency, *row) for row in rows)}
-        if 0 < len(fitting) < 3:  # two may be alike on all cases: both are said
+        if fitting:
             case, answer, right = next(row for row in rows if row[1] != row[2])
+            what, then = next(iter(fitting.items()))
+            if len(fitting) > 1:  # whatever counts too few, or asks for more of them
+                what = "every matrix product is taken to have too few blocks"
+                then = f"{'; '.join(fitting.values())}; and one block for each SM is enough"
             why = f"that gives all answers; {_size(case['layer'])} came out as {answer}, and is {right}"
-            return Wrong("; or ".join(fitting), why=why, next="; or ".join(fitting.values()))
+            return Wrong(what, why=why, next=then)
         if all(answer == _per_element(case, right) for case, answer, right in rows):
             why = "FLOPs per element were compared with a ridge in FLOP/B, which gives all answers"
             return Wrong("elements were counted, not bytes", why=why, next="an element has itemsize bytes")

@@ -82,7 +82,7 @@ def test_a_square_layer_is_told(judged, solution):
         (lambda m, n, k, tm, tn, sms: math.ceil(m * n / (tm * tn)) < sms, "the area of the result was divided"),
         (lambda m, n, k, tm, tn, sms: math.ceil(m / tn) * math.ceil(n / tm) < sms, "the sides of a tile"),
         (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) % sms > 0, "a last wave"),
-        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms, "this layer is not limited"),
+        (lambda m, n, k, tm, tn, sms: math.ceil(m / tm) * math.ceil(n / tn) < 4 * sms, "every matrix product is taken"),
     ],
 )
 def test_another_count_of_tiles_is_named_where_it_gives_all_answers(judged, solution, count, what):
