@@ -127,6 +127,13 @@ class MinibatchCrossover:
             "width": student.width_limit(**machine),
         }
 
+    def raised(self, case: Any, kind: str) -> Wrong | None:
+        """A division at the width limit itself."""
+        if kind != "ZeroDivisionError":
+            return None
+        why, then = "at the width limit the batch grows beyond all bounds", "give math.inf there, and below"
+        return Wrong("no batch is large enough at the width limit, and yours divides by zero", why=why, next=then)
+
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if not _same(got["batch"], want["batch"]):
             raise _batch_mistake(case, got["batch"], want["batch"])
