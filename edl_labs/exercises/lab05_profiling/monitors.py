@@ -47,6 +47,18 @@ class ReadTheMonitors:
         if got[1] != want[1]:
             raise _tool_symptom(case, said=got[1], resource=want[0])
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another column of nvidia-smi than the load, by which all answers say that the GPUs are busy, or not."""
+        rows = [row for row in zip(cases, got, want, strict=True) if row[2][0] != "memory"]
+        by_memory = [(mine[0] == "gpu") == _is_full(case, "memory_percent") for case, mine, _ in rows]
+        if all(by_memory) and any(mine[0] != right[0] for _, mine, right in rows):
+            case = next(case for case, mine, right in rows if mine[0] != right[0])
+            load = ", ".join(f"{share:.0f}" for share in _means(case)["gpus"])
+            why = f"in every case your answer follows memory_percent; the load of the GPUs here is {load} %"
+            then = "utilisation_percent says how busy a GPU is, memory_percent how full its memory"
+            return Wrong("the memory of the GPUs was taken for their load", why=why, next=then)
+        return None
+
     def show(self, case: Any) -> str:
         seen = _means(case)
         disk, link = case["machine"]["disk_byte_per_s"], case["machine"]["link_bit_per_s"]
@@ -86,6 +98,11 @@ def _means(case: Any) -> dict[str, Any]:
         "disk": 100 * mean(lambda s: s["iotop"]["byte_per_s"]) / machine["disk_byte_per_s"],
         "network": 800 * mean(lambda s: s["nettop"]["byte_per_s"]) / machine["link_bit_per_s"],
     }
+
+
+def _is_full(case: Any, column: str) -> bool:
+    gpus = zip(*(one["nvidia-smi"] for one in case["snapshots"]), strict=True)
+    return min(sum(one[column] for one in gpu) / len(gpu) for gpu in gpus) >= FULL_PERCENT
 
 
 def _busy(core: Any) -> int:
@@ -136,6 +153,17 @@ def _order_symptom(case: Any, seen: dict[str, Any], *, said: str, right: str) ->
             "the GPUs are busy all the time and something else was named",
             why="what is full beside a device that never waits does not set the pace",
             next="ask about swapping first, then about the GPUs, and only then about what feeds them",
+        )
+    user = [
+        sum(one["htop"][core]["user_percent"] for one in case["snapshots"]) / len(case["snapshots"])
+        for core in range(len(seen["cores"]))
+    ]
+    if right == "one core" and said == "none" and max(user) < FULL_PERCENT:
+        return Wrong(
+            "the time in the system is missing",
+            why=f"one core does {max(seen['cores']):.0f} % with user and system together, and no core has "
+            f"{FULL_PERCENT} % in user alone",
+            next="both keep a core busy: add them up for each core, then look at each by itself",
         )
     if right == "one core" and said == "none":
         return Wrong(

@@ -8,6 +8,7 @@ from edl_labs.checks import close, exercise
 from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab05_profiling.misread_rows import known_difficulty, known_rule, tried
+from edl_labs.exercises.lab05_profiling.misread_samples import known_reading
 from edl_labs.units import seconds
 
 # Cases of so few samples are shown whole.
@@ -79,6 +80,8 @@ class ReadASampler:
         samples = [{**sample, "stack": list(sample["stack"])} for sample in case["samples"]]
         table = student.sampler_table(samples, rate_hz=case["rate_hz"], window=case["window"])
         rows = table["rows"]
+        if not isinstance(rows, dict):
+            raise TypeError(f'"rows" is of type {type(rows).__name__}: it has to be a dict, with a row for each frame')
         columns = ("own", "total", "own_s", "total_s")
         listed = sorted([frame, *(rows[frame][column] for column in columns)] for frame in rows)
         return {"active": table["active"], "gil": table["gil"], "rows": listed}
@@ -105,6 +108,10 @@ class ReadASampler:
                     why="the header counts over all samples of the run, idle ones among them",
                     next="divide by the number of samples",
                 )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What the rows of all cases have in common."""
+        return known_reading(cases, got, want)
 
     def show(self, case: Any) -> str:
         idle = sum(sample["idle"] for sample in case["samples"])

@@ -7,9 +7,8 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab05_profiling.wrong_cycles import STATES, known_layout
 from edl_labs.units import seconds
-
-STATES = ("none", "warmup", "record", "record and save")
 
 
 @exercise("schedule_states")
@@ -36,6 +35,10 @@ class ScheduleStates:
                 raise Wrong("repeat=0 was taken for no cycle at all", why=why, next="what does 0 stand for?")
             if said != right:
                 raise _schedule_symptom(case, step, str(said), want)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The other rule by which all cycles were laid out."""
+        return known_layout(cases, got, want)
 
     def show(self, case: Any) -> str:
         return ", ".join(f"{name}={value}" for name, value in case.items())

@@ -1,0 +1,121 @@
+"""read_a_sampler: what all rows that came back have in common, where a table was read or counted another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.checks import close
+from edl_labs.errors import Wrong
+
+Rows = dict[str, list[float]]  # own, total, own_s, total_s of each frame
+
+
+def known_reading(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake in _READINGS that all rows show; None where there is none, or the rows are right."""
+    mine, rights = ([{row[0]: row[1:] for row in one["rows"]} for one in side] for side in (got, want))
+    if any(type(value) not in (int, float) for rows in mine for row in rows.values() for value in row):
+        return None
+    if all(_agree(*pair) for pair in zip(mine, rights, strict=True)):
+        return None
+    for fits, what, why, then in _READINGS:
+        if all(fits(*one) for one in zip(cases, mine, rights, strict=True)):
+            return Wrong(what, why=f"{why}; all rows show it", next=then)
+    return None
+
+
+def _agree(mine: Rows, other: Rows) -> bool:
+    return set(mine) == set(other) and all(
+        close(value, right, rtol=1e-6, atol=1e-12)
+        for frame, row in other.items()
+        for value, right in zip(mine[frame], row, strict=True)
+    )
+
+
+def _of_the_window(case: Any, mine: Rows, right: Rows) -> bool:
+    tick_s = case["window"] / case["rate_hz"]
+    short = {frame: [own, total, own * tick_s, total * tick_s] for frame, (own, total, _, _) in right.items()}
+    return _agree(mine, short) or _agree(mine, {frame: row for frame, row in short.items() if row[1]})
+
+
+def _rows_of_the_window(case: Any, mine: Rows, right: Rows) -> bool:
+    return _agree(mine, {frame: row for frame, row in right.items() if row[1]})
+
+
+def _without_own(case: Any, mine: Rows, right: Rows) -> bool:
+    return _agree(
+        mine, {f: [own, total - own, own_s, total_s - own_s] for f, (own, total, own_s, total_s) in right.items()}
+    )
+
+
+def _whole_run_over_the_window(case: Any, mine: Rows, right: Rows) -> bool:
+    ticks = case["rate_hz"] / case["window"]
+    return _agree(
+        mine, {f: [own_s * ticks, total_s * ticks, own_s, total_s] for f, (_, _, own_s, total_s) in right.items()}
+    )
+
+
+def _with_idle(case: Any, mine: Rows, right: Rows) -> bool:
+    """Each frame's total_s counts every sample that has it, also those in which the thread waited."""
+    frames = {frame for sample in case["samples"] for frame in sample["stack"]}
+    stacks = [sample["stack"] for sample in case["samples"]]
+    waits = any(sample["idle"] for sample in case["samples"])
+    return (
+        waits
+        and set(mine) == frames
+        and all(close(mine[f][3], sum(f in stack for stack in stacks) / case["rate_hz"], rtol=1e-6) for f in frames)
+    )
+
+
+def _twice(case: Any, mine: Rows, right: Rows) -> bool:
+    """Only frames that are on a stack twice are wrong, and have too much."""
+    again = {f for sample in case["samples"] for f in sample["stack"] if sample["stack"].count(f) > 1}
+    if set(mine) != set(right):
+        return False
+    off = {
+        f: [a - b for a, b in zip(mine[f], row, strict=True)]
+        for f, row in right.items()
+        if not _agree({f: mine[f]}, {f: row})
+    }
+    return set(off) <= again and all(by > -1e-9 for row in off.values() for by in row)
+
+
+# Each is (whether a case's rows fit, what is wrong, why, what to do).
+_READINGS: list[tuple[Callable[[Any, Rows, Rows], bool], str, str, str]] = [
+    (
+        _rows_of_the_window,
+        "frames that were seen only before the window have no row",
+        "own_s and total_s are of the whole run, so each frame of the run has a row",
+        "make rows from all active samples; in the window they may have shares of 0",
+    ),
+    (
+        _of_the_window,
+        "the seconds are of the window, too",
+        "own and total are shares of the window; own_s and total_s are seconds of the whole run",
+        "count own_s and total_s over all active samples",
+    ),
+    (
+        _without_own,
+        "a frame's own samples are missing in its total",
+        "a frame that runs itself is on the stack as well",
+        "total counts every sample that has the frame on its stack, also where it comes last",
+    ),
+    (
+        _whole_run_over_the_window,
+        "the shares count samples of the whole run",
+        "they are divided by the window, and may be above 1",
+        "window is a number of samples, not of seconds: the last `window` samples count for own and total",
+    ),
+    (
+        _with_idle,
+        "samples in which the thread only waited were counted in the rows",
+        "a row has the ticks of active samples; idle ones are in the denominator alone",
+        "leave idle samples out before you go through their stacks",
+    ),
+    (
+        _twice,
+        "a frame that is on a stack twice was counted twice",
+        "it calls itself, and was still there for one tick",
+        "a sample counts once for each different frame on its stack",
+    ),
+]
