@@ -1,5 +1,5 @@
 # exercise: read_a_sampler
-# told: has more total time than there was
+# told: a frame that is on a stack twice was counted twice
 
 
 def sampler_table(samples, *, rate_hz, window):
