@@ -54,7 +54,7 @@ class Timer:
     `t.lap("forward")` times a part, and laps nest: their names become paths, `step/forward`. `t.over(loader)` times how
     long each batch is waited for. `t["forward"]` holds the counts, sums and running mean of a lap. `sync=False`
     leaves out the waiting inside a region that you know to be synchronous; only after the first three laps of each
-    name it is looked whether the device was still at work. With `enabled=False` nothing is read and nothing waits.
+    name it is looked whether the device was still at work, and most looks count. With `enabled=False` nothing is read and nothing waits.
     One timer serves several threads and asyncio tasks: laps nest in what their own thread or task has open (a task's
     also in what was open where it was made), and laps of one path add up.
 
@@ -184,20 +184,25 @@ class Timer:
         with self._lock:
             lap = self._laps.setdefault(path, _Lap())
             lap.add(took_s, smooth=self._smooth)
-        if not drained and lap.looks < _LOOKS and not lap.undrained:
+        if not drained and lap.looks < _LOOKS:
             at_work = _still_working(self.clock, took_s)
             lap.looks += at_work is not None
-            lap.undrained = bool(at_work)
+            lap.at_work += bool(at_work)
 
 
 class _Lap:
-    __slots__ = ("count", "first_s", "kept", "last_s", "looks", "max_s", "mean_s", "min_s", "total_s", "undrained")
+    __slots__ = ("at_work", "count", "first_s", "kept", "last_s", "looks", "max_s", "mean_s", "min_s", "total_s")
 
     def __init__(self) -> None:
         self.count, self.total_s, self.first_s, self.last_s = 0, 0.0, math.nan, math.nan
         self.min_s, self.max_s, self.mean_s = math.inf, 0.0, math.nan
         self.kept: list[float] = []
-        self.undrained, self.looks = False, 0
+        self.at_work, self.looks = 0, 0
+
+    @property
+    def undrained(self) -> bool:
+        """Whether most looks found the device at work: one alone may have met a busy host."""
+        return 2 * self.at_work > self.looks
 
     def add(self, took_s: float, *, smooth: float) -> None:
         if not self.count:
