@@ -27,6 +27,8 @@ class ExerciseFacts:
     trusting: bool = False
     optional: bool = False
     """Practice: it gives no points."""
+    minutes: float = 0.0
+    """Of the lab's, with the reading before it; 0 where nobody has said."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def _read(path: Path, _changed: int) -> LabFacts:
             uses=tuple(e["uses"]),
             trusting=e["trusting"],
             optional=e.get("optional", False),
+            minutes=e.get("minutes", 0.0),
         )
         for e in data["exercises"]
     )

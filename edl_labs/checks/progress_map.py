@@ -123,10 +123,14 @@ def _so_far(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
 
 
 def _time_left(facts: LabFacts, graded: list[_Stop]) -> str:
-    """About how many of the lab's minutes are left: its exercises' shares of them, by points."""
-    open_points = sum(stop.known.points for stop in graded if not stop.is_done)
-    if not open_points or not facts.points:
+    """About how many of the lab's minutes are left: those of its open exercises, or their shares by points."""
+    left = sum(stop.known.minutes or _share(facts, stop.known.points) for stop in graded if not stop.is_done)
+    if not left:
         return ""
-    left = facts.minutes * open_points / facts.points
     rounded = max(_STEP_MIN, _STEP_MIN * round(left / _STEP_MIN))
     return f", about {min(rounded, facts.minutes)} of {facts.minutes} minutes left"
+
+
+def _share(facts: LabFacts, points: float) -> float:
+    """So many points' part of the lab's minutes."""
+    return facts.minutes * points / facts.points if facts.points else 0.0

@@ -14,7 +14,7 @@ from edl_labs.errors import SourceError
 DEVICES = ("any", "cuda")
 KINDS = ("code", "explain")
 _TOP = ("title", "minutes", "device", "data", "public_lines", "parameters", "exercise")
-_COMMON = ("name", "kind", "points", "hints")
+_COMMON = ("name", "kind", "points", "hints", "minutes")
 _CODE = ("library", "optional")
 _EXPLAIN = ("rubric", "model_answer")
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
@@ -46,6 +46,8 @@ class LabExercise:
     """Library functions that are an allowed answer, each with a sentence that says why."""
     optional: bool = False
     """Practice: it is checked, proved and shown as every other, and gives no points."""
+    minutes: float = 0.0
+    """Of the lab's, with the reading before it; those of all graded exercises make the lab's. 0 where none has them."""
     line: int = 1
 
     @property
@@ -169,7 +171,17 @@ class _Reader:
                 why = f"the first is at line {seen[one.name].line}"
                 raise self.error(f"there is a second exercise called {one.name}", "exercise", index, "name", why=why)
             seen[one.name] = one
+        self.shared_minutes([one for one in found if not one.optional])
         return tuple(found)
+
+    def shared_minutes(self, graded: list[LabExercise]) -> None:
+        """Refuse minutes of some exercises only, and minutes that do not make the lab's."""
+        total = sum(one.minutes for one in graded)
+        if not total or (all(one.minutes for one in graded) and total == self.minutes()):
+            return
+        why = f"the graded exercises have {total:g} minutes, and the lab has {self.minutes()}"
+        need = "give each graded exercise its minutes, with the reading before it, or none"
+        raise self.error("the exercises' minutes are not the lab's", "minutes", why=why, next=need)
 
     def exercise(self, table: dict[str, Any], index: int) -> LabExercise:
         at = ("exercise", index)
@@ -195,7 +207,11 @@ class _Reader:
             why = "an exercise has two or more, each saying more than the one before"
             raise self.error(f"{name} gives the same hint twice", *(*at, "hints"), why=why, next="write another one")
         explain = self.explain(table, name, points, *at) if kind == "explain" else self.allowed(table, name, *at)
-        return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], **explain)
+        minutes = table.get("minutes", 0)
+        if type(minutes) not in (int, float) or not 0 <= minutes < 1000:
+            need = "write minutes = 20, or leave it out"
+            raise self.error(f"{name}: minutes is not a number from 0", *(*at, "minutes"), next=need)
+        return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], minutes=minutes, **explain)
 
     def points(self, table: dict[str, Any], name: str, *at: str | int) -> float:
         """The points of an exercise; none where it is optional practice."""

@@ -50,6 +50,18 @@ REFUSALS = {
     "points that are nan": ("points = 2", "points = nan", 15, "doubled_time: points is not a number above 0"),
     "true points": ("points = 2", "points = true", 15, "doubled_time: points is not a number above 0"),
     "points as text": ("points = 2", 'points = "2"', 15, "doubled_time: points is not a number above 0"),
+    "minutes of an exercise as text": (
+        "points = 2",
+        'points = 2\nminutes = "20"',
+        16,
+        "doubled_time: minutes is not a number from 0",
+    ),
+    "minutes of some exercises": (
+        "points = 2",
+        "points = 2\nminutes = 30",
+        2,
+        "the exercises' minutes are not the lab's",
+    ),
     "one hint": ('  "Add the duration to itself.",\n', "", 16, "doubled_time has 1 hint"),
     "no hints": (HINTS, "", 13, "doubled_time has 0 hints"),
     "the same hint twice": (
