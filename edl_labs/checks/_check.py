@@ -71,14 +71,18 @@ def hint(name: str = "", number: int | None = None) -> Any:
 def case(name: str, number: int | None = None) -> Any:
     """The inputs of case `number` (from 1) of an exercise's public check, to try one's own code on.
 
-    Without a number: the first that was not right when it was last checked, else the first. Each call gives a new copy.
-    UsageError where the exercise has no such case.
+    Without a number: the first that was not right when it was last checked, else the first. Where a check makes tensors
+    from a few numbers, such as a seed, the tensors come. Each call gives a new copy. UsageError where the exercise has
+    no such case.
     """
-    cases, _ = lab_of(name, recent=latest_lab(), verb="case").golden(name)
+    known = lab_of(name, recent=latest_lab(), verb="case")
+    cases, _ = known.golden(name)
     chosen = number if number is not None else (failing_case(name) or 0) + 1
     if not isinstance(chosen, int) or not 1 <= chosen <= len(cases):
         raise UsageError(f"{name} has no case {chosen}", why=f"there are {len(cases)}", next=f'case("{name}", 1)')
-    return plain_data.plain_copy(cases[chosen - 1])
+    given = plain_data.plain_copy(cases[chosen - 1])
+    made = getattr(next(one for one in load_lab(known.lab) if one.name == name).spec, "inputs", None)
+    return given if made is None else made(given)
 
 
 def _outcome(name: str, names: dict[str, Any], printed: Printed, *, alone: bool = False) -> Outcome:

@@ -234,4 +234,5 @@ def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:
         "uses": list(registered.uses) if registered else [],
         "trusting": registered.trusting if registered else False,
         **({"optional": True} if one.optional else {}),
+        **({"minutes": one.minutes} if one.minutes else {}),
     }

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from edl_labs import Progress, case, check, hint
-from edl_labs.checks import _check, progress
+from edl_labs.checks import Outcome, _check, lab_facts, progress, progress_map
 from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
+from edl_labs.checks.lab_facts import ExerciseFacts
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.checks.score import MIME, Score
 from edl_labs.errors import UsageError, Wrong
@@ -232,6 +234,22 @@ def test_the_map_leads_to_each_exercise_and_tells_about_how_long_the_rest_takes(
     assert f", about {lab.facts.minutes} of {lab.facts.minutes} minutes left" in str(lab)
 
 
+def test_minutes_left_are_those_of_the_open_exercises_or_their_shares_by_points() -> None:
+    facts = replace(
+        lab_facts.facts(course.LAB),
+        minutes=100,
+        exercises=tuple(
+            ExerciseFacts(name, "code", points, ("a", "b"), minutes=minutes)
+            for name, points, minutes in (("one", 1.0, 70.0), ("two", 3.0, 30.0))
+        ),
+    )
+    plain = replace(facts, exercises=tuple(replace(one, minutes=0.0) for one in facts.exercises))
+    done = {"one": Outcome("one", course.LAB, "passed", 1.0, 1.0), "two": None}
+
+    assert ", about 30 of 100 minutes left" in progress_map.as_text(facts, done)
+    assert ", about 75 of 100 minutes left" in progress_map.as_text(plain, done)
+
+
 @pytest.mark.usefixtures("notebook")
 def test_a_map_that_a_page_shows_follows_later_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, str]] = []
@@ -392,6 +410,16 @@ def test_a_case_gives_its_inputs_as_values_the_failing_one_first() -> None:
     assert None is not case("double", 1)["x"]
     with pytest.raises(UsageError, match="double has no case 9"):
         case("double", 9)
+
+
+def test_a_case_gives_what_its_exercise_makes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the check gives tensors, made from a seed, a student can use the tensors and not the seed."""
+    (double,) = (one for one in load_lab(course.LAB) if one.name == "double")
+    monkeypatch.setattr(double.spec, "inputs", lambda given: [given["x"]] * 2, raising=False)
+
+    first, second = case("double", 1)
+
+    assert first == second
 
 
 @pytest.fixture
