@@ -19,6 +19,7 @@ from edl_labs.units import counted
 if TYPE_CHECKING:
     from edl_labs.course.grade.classrun import ClassProgress, ClassReport
     from edl_labs.course.grade.watch_page import WatchPage
+    from edl_labs.course.marks.class_report import ExerciseOverview
 
 _NAMES_SHOWN = 20  # about three lines of a terminal
 Assignment = Annotated[str, typer.Argument(help="The lab.")]
@@ -316,8 +317,15 @@ def report(
     if as_json:
         emit(found.to_json())
     else:
-        rows = [[e.name, f"{e.mean:.0%}", e.mistakes[0][0] if e.mistakes else ""] for e in found.exercises]
+        rows = [[e.name, _mean(e), e.mistakes[0][0] if e.mistakes else ""] for e in found.exercises]
         table(assignment, ["exercise", "mean", "most frequent mistake"], rows)
         alike_pairs = counted(len(found.pairs), "pair")
         circles = f", {counted(len(found.clusters), 'circle')} of three or more" if found.clusters else ""
         print(f"{counted(found.students, 'student')}, {alike_pairs} much alike{circles}, report in {path}")
+
+
+def _mean(exercise: ExerciseOverview) -> str:
+    """The mean share of the points; practice has none, and nothing is known where nobody's counts."""
+    if not exercise.max_points:
+        return "practice"
+    return f"{exercise.mean:.0%}" if exercise.shares else "–"

@@ -72,7 +72,7 @@ def without_grammars() -> Iterator[None]:
         sys.modules.pop(_GRAMMARS, None)
 
 
-LAB_NAME = re.compile(r"lab\d\d_[a-z0-9]+(_[a-z0-9]+)*")
+LAB_NAME = re.compile(r"lab\d\d[a-z]?_[a-z0-9]+(_[a-z0-9]+)*")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ASSIGNMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

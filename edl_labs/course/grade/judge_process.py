@@ -176,7 +176,10 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> Outcome:
+_READABLE = "return the numbers, lists or arrays that the text above the cell asks for"
+
+
+def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", then: str = _READABLE) -> Outcome:
     """The outcome of evidence that cannot be compared."""
     text = what or "the result could not be compared"
     return Outcome(
@@ -187,7 +190,7 @@ def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "") -> 
         points,
         what=text,
         why=why,
-        next="return the numbers, lists or arrays that the text above the cell asks for",
+        next=then,
         trusting=exercise.trusting,
     )
 

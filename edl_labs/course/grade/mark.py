@@ -20,7 +20,7 @@ from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
-from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
+from edl_labs.course.grade.probe_run import LATE, AtCheck, PlanRunner
 from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCalls, StandIns, stand_ins
 from edl_labs.course.grade.run_record import Mishap, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
@@ -214,7 +214,10 @@ class Examiner:
 
     def miss(self, exercise: Exercise, *, what: str, why: str) -> Outcome:
         """No points, and why."""
-        return unjudged(exercise, self.runner.assignment.points[exercise.name], what=what, why=why)
+        points = self.runner.assignment.points[exercise.name]
+        if what == LATE:
+            return unjudged(exercise, points, what=what, why=why, then="look for a loop that never ends")
+        return unjudged(exercise, points, what=what, why=why)
 
     def _request(self, exercise: Exercise, secret: SecretCases) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""

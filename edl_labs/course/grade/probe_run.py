@@ -290,8 +290,9 @@ class _Walk:
         return cell.probes or (cell.known.exercise if cell.known else "") or f"cell {index + 1}"
 
 
+LATE = "your code did not finish in time"
 _REFUSED = {
-    "deadline": "your code did not finish in time",
+    "deadline": LATE,
     "large answer": "the result is too large",
     "two answers": "the check was answered twice",
     "forged answer": "the check was answered by something other than the check",

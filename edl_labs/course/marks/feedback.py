@@ -177,8 +177,8 @@ class _Told:
 
     @property
     def rubric(self) -> Sequence[str]:
-        """What the points are for, once they are given."""
-        return self.all_of_rubric if self.state == "marked" else ()
+        """What the points are for, once a person has given them: who left the answer empty is not shown it."""
+        return self.all_of_rubric if self.state == "marked" and self.mark.by_hand else ()
 
     @property
     def state(self) -> str:

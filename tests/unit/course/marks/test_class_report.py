@@ -7,6 +7,7 @@ import json
 import pytest
 
 from edl_labs.checks.outcome_display import Hint
+from edl_labs.cli import instructors
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 from edl_labs.course.marks.class_report import ExerciseOverview, _facts, imports_exercises, shown_hints
 
@@ -53,3 +54,10 @@ def test_the_page_says_in_how_many_notebooks_hints_stand():
         ExerciseOverview("ring", 2.0, (1.0,), hints=(1, 2, 3))
     )
     assert "hint" not in _facts(ExerciseOverview("ring", 2.0, (1.0,)))
+
+
+@pytest.mark.parametrize(
+    ("points", "shares", "said"), [(2.0, (1.0, 0.5), "75%"), (2.0, (0.0,), "0%"), (2.0, (), "–"), (0.0, (), "practice")]
+)
+def test_the_table_says_no_mean_where_there_is_none(points: float, shares: tuple[float, ...], said: str) -> None:
+    assert said == instructors._mean(ExerciseOverview("one", points, shares))

@@ -28,7 +28,7 @@ DIES = {
     "fork bomb": ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "processes"),
     "many empty files": ("n = 0\nwhile True:\n    open(f'f{n}', 'w').close(); n += 1", "files"),
     "memory of many processes": (
-        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(b'x' * (200 << 20))\n"
+        "import os, time\nfor _ in range(6):\n    if os.fork() == 0:\n        x = bytearray(b'x') * (200 << 20)\n"
         "        time.sleep(100)\ntime.sleep(100)",
         "memory",
     ),
