@@ -16,12 +16,17 @@ if TYPE_CHECKING:
 # Colour is never the only sign: what shares a half of a row has another hatch.
 KINDS = {
     "kernel": (BLUE, "", "kernels"),
+    "backward": (PURPLE, "||", "backward passes"),
     "copy": (PURPLE, "..", "copies"),
     "collective": (ORANGE, "//", "collectives"),
     "send": (GREEN, "\\\\", "sends"),
     "recv": (RED, "xx", "receives"),
 }
-_ABOVE = ("kernel", "copy")
+_ABOVE = ("kernel", "backward", "copy")
+_PLACES = {
+    "send": (0.0, 0.5),
+    "recv": (0.5, 0.5),
+}  # from where in its half of a row, and how much of it: both may be on
 _HALF = 0.38  # of a row for each half: the rest is the gap to the next rank
 _PIXELS = 700  # a picture's width; nothing is drawn thinner than one
 _MOST_JOINED = 300  # more lines than anybody can follow, and slow to draw
@@ -34,8 +39,9 @@ def draw_cluster(
 ) -> Axes:
     """Draw what runs between `start_s` and `end_s` (the end, unless given): a row a rank, at most 64 of them.
 
-    Each row has compute and copies above, communication below. Grey lines join the ranks of a collective and the two of
-    a message, where it begins; a thin grey bar before it is the time that a rank waits there for the others.
+    Each row has compute and copies above, communication below: sends over receives. Grey lines join the ranks of a
+    collective and the two of a message, where it begins; a thin grey bar before it is the time that a rank waits there
+    for the others.
     """
     stop_s = max(timeline.makespan_s if end_s is None else end_s, start_s + 1e-12)
     ranks = min(timeline.ranks, _MOST_RANKS)
@@ -53,21 +59,28 @@ def draw_cluster(
     )
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     dress(axes)
-    _legend(axes, {span.kind for span in shown}, joined=any(span.joined is not None for span in shown))
+    _legend(axes, {_kind(span) for span in shown}, joined=any(span.joined is not None for span in shown))
     return axes
 
 
-def _top(span: ClusterSpan) -> float:
-    return span.rank - _HALF if span.kind in _ABOVE else span.rank
+def _kind(span: ClusterSpan) -> str:
+    """Its kind in KINDS: a kernel that is called `backward …` is a pass back."""
+    return "backward" if span.kind == "kernel" and span.name.startswith("backward") else span.kind
+
+
+def _extent(kind: str, rank: int) -> tuple[float, float]:
+    """The top and the height of a bar."""
+    begin, share = _PLACES.get(kind, (0.0, 1.0))
+    return (rank - _HALF if kind in _ABOVE else rank) + begin * _HALF, share * _HALF
 
 
 def _draw_bars(axes: Axes, shown: list[ClusterSpan], width_s: float) -> None:
-    rows: dict[tuple[str, float], list[tuple[float, float]]] = defaultdict(list)
+    rows: dict[tuple[str, int], list[tuple[float, float]]] = defaultdict(list)
     for span in shown:
-        rows[span.kind, _top(span)].append((span.start_s, max(span.end_s - span.start_s, width_s / _PIXELS)))
-    for (kind, top), bars in rows.items():
+        rows[_kind(span), span.rank].append((span.start_s, max(span.end_s - span.start_s, width_s / _PIXELS)))
+    for (kind, rank), bars in rows.items():
         colour, hatch, _ = KINDS[kind]
-        axes.broken_barh(bars, (top, _HALF), facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.6)
+        axes.broken_barh(bars, _extent(kind, rank), facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.6)
 
 
 def _draw_waits(axes: Axes, shown: list[ClusterSpan], start_s: float) -> None:
@@ -104,7 +117,8 @@ def _name(axes: Axes, shown: list[ClusterSpan], start_s: float, stop_s: float) -
         short = span.name.rpartition("(")[2].rstrip(")") if span.joined is not None else span.name
         text = next((one for one in (span.name, short) if len(one) < room), "")
         if text:
-            axes.text((low_s + high_s) / 2, _top(span) + _HALF / 2, text, **look)
+            top, height = _extent(_kind(span), span.rank)
+            axes.text((low_s + high_s) / 2, top + height / 2, text, **look)
 
 
 def _legend(axes: Axes, kinds: set[str], *, joined: bool) -> None:

@@ -16,6 +16,7 @@ _COLOURS = {
 }  # fmt: skip
 _HATCHES = dict(zip(_COLOURS, ("", "..", "//", "xx", "\\\\", "oo", "++"), strict=True))
 _IN_USE, _HOLE, _WAITING = BLUE, ORANGE, PURPLE
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _ROW_BYTES = 32 << 20  # a row of the map holds the largest segment of common steps' small tensors
 
 
@@ -45,8 +46,11 @@ def draw_tape(axes: Axes, replay: Any, *, title: str = "Memory of a step") -> Ax
     axes.step(list(last), list(last.values()), where="post", color=BLUE, label="bytes on the device")
     text = f"{byte_count(replay.peak_bytes)} at {replay.peak.operation}: {replay.peak_owner}"
     _point_out(axes, replay.peak.time_s, replay.peak_bytes, text)
-    axes.set(xlabel="time [s]", ylabel="bytes on the device", title=title, ylim=(0, max(1, replay.peak_bytes) * 1.25))
-    axes.set(xlim=(0, max(replay.makespan_s, *last) if replay.makespan_s else 1))
+    axes.set(ylabel="bytes on the device", title=title, ylim=(0, max(1, replay.peak_bytes) * 1.25))
+    end_s = max(replay.makespan_s, *last) if replay.makespan_s else 1.0
+    scale, unit = next(((size, name) for size, name in _TIMES if end_s >= size), _TIMES[-1])
+    axes.set(xlim=(0, end_s), xlabel=f"time [{unit}]")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value / scale:.6g}")
     return _finished(axes, legend=False)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, picture_html, png
 from edl_labs.units import percent, seconds
 
 if TYPE_CHECKING:
@@ -22,8 +21,7 @@ def as_html(diagnosis: Diagnosis) -> str:
         f"<h4>{escape(diagnosis.name)}: {escape(diagnosis.verdict)}</h4>",
         f"<p>{seconds(found.wall_s)} a step, over {len(found.steps)} steps; traced by {escape(found.origin)}. "
         f"What usually helps: {escape(diagnosis.advice[1])}.</p>",
-        f'<img alt="{escape(alternative(diagnosis))}" style="max-width:100%" src="data:image/png;base64,'
-        f'{b64encode(png(diagnosis.figure())).decode()}">',
+        picture_html(diagnosis.figure(), alternative(diagnosis)),
         _table(("cause", "share", "interval", "line to blame"), _share_rows(diagnosis)),
         _table(("without", "a step takes", "faster", "tried"), _gain_rows(diagnosis)),
     ]

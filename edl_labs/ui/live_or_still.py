@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import cache
+from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,3 +86,11 @@ def png(figure: Figure) -> bytes:
     FigureCanvasAgg(figure).print_png(buffer)
     plt.close(figure)
     return buffer.getvalue()
+
+
+def picture_html(figure: Figure, alternative: str = "") -> str:
+    """A figure as an image of HTML; `alternative` says what it shows, or the figure's own words. It is closed."""
+    from edl_labs.plots.style import alt_text
+
+    told, source = escape(alternative or alt_text(figure)), b64encode(png(figure)).decode()
+    return f'<img alt="{told}" style="max-width:100%" src="data:image/png;base64,{source}">'

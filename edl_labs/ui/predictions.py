@@ -15,9 +15,10 @@ typed lies beside the notebook, so that it is there after a restart, and as text
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -25,6 +26,7 @@ from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.outcome_display import prose_html
 from edl_labs.errors import UsageError
 from edl_labs.palette import GOOD, IDLE, NOTE
+from edl_labs.ui.live_or_still import picture_html
 from edl_labs.ui.number_entry import apart, example, number_text, typed_number
 
 _FILE = "predictions"
@@ -93,19 +95,36 @@ def predict(name: str, question: str, *, unit: str = "", choices: Sequence[str] 
 
 @contextmanager
 def revealed(*names: str) -> Iterator[Truth]:
-    """Holds back what the block prints until what `names` ask for was predicted, then shows it with the predictions.
+    """Holds back what the block prints and draws until what `names` ask for was predicted; then shows it beside them.
 
     The value of the block takes what turned out: `truth(0.003)`, or `truth(name=0.003)` where there are several;
-    numbers in SI units. A block that raises shows what it printed, and raises on.
+    numbers in SI units. A block that raises shows what it printed, and raises on. Figures of pyplot are held back in
+    notebooks alone; elsewhere nothing shows them by itself.
     """
     printed, truth = io.StringIO(), Truth(names)
+    before = _open_figures()
     try:
         with redirect_stdout(printed):
             yield truth
     except BaseException:
         print(printed.getvalue(), end="")
         raise
-    _show_answer(_Answer(names, dict(truth.values), printed.getvalue().rstrip()))
+    answer = _Answer(names, dict(truth.values), printed.getvalue().rstrip())
+    if answer.missing and is_notebook():
+        answer = replace(answer, pictures=_taken_pictures(before))
+    _show_answer(answer)
+
+
+def _open_figures() -> frozenset[int]:
+    """The numbers of pyplot's open figures; none where nothing has loaded pyplot."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return frozenset(pyplot.get_fignums()) if pyplot else frozenset()
+
+
+def _taken_pictures(before: frozenset[int]) -> tuple[str, ...]:
+    """The figures that were opened since `before`, as HTML, which may be hidden; pyplot lets them go."""
+    pyplot: Any = sys.modules.get("matplotlib.pyplot")
+    return tuple(f"<div>{picture_html(pyplot.figure(one))}</div>" for one in sorted(_open_figures() - before))
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,8 @@ class _Answer:
     names: tuple[str, ...]
     truths: dict[str, Any]
     printed: str
+    pictures: tuple[str, ...] = ()
+    """Figures that waited for the prediction, as HTML."""
 
     @property
     def missing(self) -> list[str]:
@@ -152,6 +173,7 @@ class _Answer:
         """All of it, or a place that says what to do first; what is hidden opens without a kernel too."""
         lines = "".join(f"<div>{prose_html(line)}</div>" for line in self.lines())
         printed = f'<pre style="margin:.2em 0">{escape(self.printed)}</pre>' if self.printed else ""
+        printed += "".join(self.pictures)
         if not self.missing:
             return f'<div {_BOX.format(GOOD)}><div role="status" style="font-weight:600">{lines}</div>{printed}</div>'
         first = f"<b>Predict first.</b> What came out is shown here as soon as the box above is filled: {_listed(self)}"

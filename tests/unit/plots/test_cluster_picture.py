@@ -36,7 +36,7 @@ def test_each_rank_has_a_row_and_each_kind_a_hatch_of_its_own(axes):
     assert ["rank 0", "rank 1", "rank 2"] == [label.get_text() for label in axes.get_yticklabels()]
     bars = [one for one in axes.collections if isinstance(one, PolyCollection)]
     shown = {(tuple(one.get_facecolor()[0]), one.get_hatch()) for one in bars}
-    assert 4 == len({hatch for _, hatch in shown if hatch}) + 1  # kernels have none, and are alone in their half
+    assert 5 == len({hatch for _, hatch in shown if hatch}) + 1  # kernels of no backward pass have none
     hatches = [hatch for _, hatch, _ in cluster_picture.KINDS.values()]
     assert len(hatches) == len(set(hatches))
 

@@ -80,6 +80,15 @@ def test_a_replayed_tape_names_the_operation_of_its_peak(axes: Any) -> None:
     assert "at forward(7): layer6" in texts(axes)
 
 
+@pytest.mark.parametrize(("pass_s", "unit", "end"), [(1.0, "s", "24"), (1e-3, "ms", "24"), (1e-6, "µs", "24")])
+def test_a_tape_has_the_unit_of_its_seconds(axes: Any, pass_s: float, unit: str, end: str) -> None:
+    tape = Tape.chain(8, activation_bytes=2 * MIB, output_bytes=MIB, forward_s=pass_s, backward_s=2 * pass_s)
+    segmented(tape, 1).replay().plot(axes)
+
+    assert f"time [{unit}]" == axes.get_xlabel()
+    assert end == axes.xaxis.get_major_formatter()(24 * pass_s)
+
+
 def test_the_u_curve_points_out_its_least(axes: Any) -> None:
     tape = Tape.chain(64, activation_bytes=2, output_bytes=1)
     held = {count: segmented(tape, count).replay().peak_bytes for count in (1, 4, 8, 16, 32)}

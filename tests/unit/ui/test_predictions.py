@@ -263,3 +263,56 @@ def test_numbers_read_back_and_distances_in_words() -> None:
     with pytest.raises(UsageError, match="too large"):
         typed_number("1e308 GB", "MB")
     assert ("right", "not so") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
+
+
+def drawn(page: Page) -> str:
+    """What a block shows that draws a figure."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    plt.close("all")  # an earlier test's
+    from edl_labs.plots import style
+
+    with revealed("pan") as truth:
+        print("three slices")
+        _, axes = style.subplots(figsize=(1, 1))
+        axes.plot([1, 2], label="slices")
+        truth(180.0)
+    return page.html
+
+
+def test_a_figure_waits_for_the_prediction_too(page: Page) -> None:
+    import matplotlib.pyplot as plt
+
+    predict("pan", "Three slices take at least", unit="min")
+    shown = drawn(page)
+
+    assert [] == plt.get_fignums(), "the notebook would show it when the cell has ended"
+    assert shown.index("<details>") < shown.index("<img") < shown.index("</details>")
+    assert "slices from 1 to 2" in shown
+
+    predict("pan", "Three slices take at least", unit="min", mine="3 min")
+    assert "<details>" not in page.html
+    assert "<img" in page.html
+
+
+def test_a_figure_after_the_prediction_is_the_notebooks(page: Page) -> None:
+    import matplotlib.pyplot as plt
+
+    predict("pan", "Three slices take at least", unit="min", mine="3 min")
+
+    assert "<img" not in drawn(page)
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+
+
+def test_without_a_page_a_figure_stays_where_it_is() -> None:
+    import matplotlib.pyplot as plt
+
+    predict("pan", "Three slices take at least", unit="min")
+    drawn(Page())
+
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
