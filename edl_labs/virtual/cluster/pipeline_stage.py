@@ -34,12 +34,15 @@ class PipelineStage:
         self._returning: list[tuple[Work, RankTensor]] = []
 
     def recv_forward(self, i: int) -> None:
-        """Wait for micro-batch `i` from the stage before."""
+        """Wait for micro-batch `i` from the stage before. VirtualClusterError: there is none."""
+        self._check(i, "recv_forward")
+        self._neighbour(self.stage - 1, f"recv_forward({i})")
         self._inputs[i] = self._dist.empty(self._elements, name=f"input {i}")
         self._dist.recv(self._inputs[i], self.stage - 1, name=f"forward {i}")
 
     def forward(self, i: int) -> None:
         """The forward pass of micro-batch `i` through this stage's layers."""
+        self._check(i, "forward")
         reads = [self._needed(self._inputs, i, "forward", "recv_forward")] if self.stage else []
         self._activations[i] = self._dist.empty(self._kept, name=f"activations {i}")
         writes = [self._activations[i]]
@@ -51,20 +54,27 @@ class PipelineStage:
 
     def send_forward(self, i: int) -> None:
         """Send micro-batch `i` to the next stage, and wait until it has been received."""
+        self._check(i, "send_forward")
+        self._neighbour(self.stage + 1, f"send_forward({i})", does="sends to")
         self._dist.send(self._needed(self._outputs, i, "send_forward", "forward"), self.stage + 1, name=f"forward {i}")
 
     def isend_forward(self, i: int) -> None:
         """Start to send micro-batch `i` to the next stage, and go on."""
+        self._check(i, "isend_forward")
+        self._neighbour(self.stage + 1, f"isend_forward({i})", does="sends to")
         output = self._needed(self._outputs, i, "isend_forward", "forward")
         self._sending[i] = self._dist.isend(output, self.stage + 1, name=f"forward {i}")
 
     def recv_backward(self, i: int) -> None:
-        """Wait for the gradient of micro-batch `i` from the next stage."""
+        """Wait for the gradient of micro-batch `i` from the next stage. VirtualClusterError: there is none."""
+        self._check(i, "recv_backward")
+        self._neighbour(self.stage + 1, f"recv_backward({i})")
         self._output_gradients[i] = self._dist.empty(self._elements, name=f"output gradient {i}")
         self._dist.recv(self._output_gradients[i], self.stage + 1, name=f"backward {i}")
 
     def backward(self, i: int) -> None:
         """The backward pass of micro-batch `i`; what its forward pass kept is given back."""
+        self._check(i, "backward")
         reads = [self._needed(self._activations, i, "backward", "forward")]
         if self.stage < self.stages - 1:
             reads.append(self._needed(self._output_gradients, i, "backward", "recv_backward"))
@@ -82,18 +92,44 @@ class PipelineStage:
 
     def send_backward(self, i: int) -> None:
         """Send the gradient of micro-batch `i` to the stage before, and wait until it has been received."""
+        self._check(i, "send_backward")
+        self._neighbour(self.stage - 1, f"send_backward({i})", does="sends to")
         gradient = self._needed(self._input_gradients, i, "send_backward", "backward")
         self._dist.send(gradient, self.stage - 1, name=f"backward {i}")
         self._dist.free(self._input_gradients.pop(i))
 
     def isend_backward(self, i: int) -> None:
         """Start to send the gradient of micro-batch `i` to the stage before, and go on."""
+        self._check(i, "isend_backward")
+        self._neighbour(self.stage - 1, f"isend_backward({i})", does="sends to")
         gradient = self._needed(self._input_gradients, i, "isend_backward", "backward")
         for work, sent in self._returning:
             work.wait()
             self._dist.free(sent)
         work = self._dist.isend(gradient, self.stage - 1, name=f"backward {i}")
         self._returning = [(work, self._input_gradients.pop(i))]
+
+    def _check(self, i: int, call: str) -> None:
+        if 0 <= i < self.micro:
+            return
+        raise VirtualClusterError(
+            f"there is no micro-batch {i}: {call}({i}) on stage {self.stage}",
+            why=f"the step has {self.micro}, from 0 to {self.micro - 1}",
+            next="no list goes beyond stage.micro: with few of them, a warm-up ends with the last one",
+        )
+
+    def _neighbour(self, stage: int, call: str, *, does: str = "receives from") -> None:
+        if 0 <= stage < self.stages:
+            return
+        which, made = ("first", "its inputs are the data") if stage < 0 else ("last", "its gradients begin at the loss")
+        if does == "sends to":
+            made = "nobody wants the data's gradients" if stage < 0 else "its output is what the loss reads"
+        then = f"call it on every stage but the {which}: if stage.stage {'> 0' if stage < 0 else '< stage.stages - 1'}"
+        raise VirtualClusterError(
+            f"stage {self.stage} {does} a stage that there is not: {call}",
+            why=f"it is the {which} of {self.stages} stages: {made}",
+            next=then,
+        )
 
     def _needed(self, held: dict[int, RankTensor], i: int, call: str, before: str) -> RankTensor:
         if i in held:

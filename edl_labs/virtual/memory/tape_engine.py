@@ -23,6 +23,8 @@ class LayerState:
     ready_ps: int = 0
     forward: bool = False
     backward: bool = False
+    let_go: str = ""
+    """The call that let go of what was held, for whoever misses it."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class TapeEngine:
         end = self._compute(start, layer.backward_s)
         self._change(end, -layer.gradient_bytes, f"gradient of {layer.name}")
         self._change(end, -layer.activation_bytes, layer.name)
-        state.held, state.backward = NOTHING, True
+        state.held, state.backward, state.let_go = NOTHING, True, f"backward({i})"
 
     def drop(self, i: int, keep_output: bool) -> None:
         """Let go of what is held of layer `i` on either side; with `keep_output`, of all but its output."""
@@ -105,7 +107,7 @@ class TapeEngine:
         if not state.on_host:
             left = self.tape.layers[i].output_bytes if keep_output else 0
             self._change(max(self.compute_ps, state.ready_ps), left - self._size(i), self._name(i))
-        state.held = OUTPUT if keep_output else NOTHING
+        state.held, state.let_go = OUTPUT if keep_output else NOTHING, f"drop({i})"
         state.on_host = state.on_host and keep_output
 
     def offload(self, i: int) -> None:
@@ -137,6 +139,7 @@ class TapeEngine:
         before, state = self._size(i), self.layers[i]
         start = self._start((i, *self.tape.inputs[i]))
         state.held = ACTIVATIONS if keep else OUTPUT
+        state.let_go = "" if keep else f"{verb}({i}, keep=False)"
         self._change(start, self._size(i) - before, self._name(i))
         state.ready_ps = self._compute(start, duration_s)
 
@@ -148,8 +151,13 @@ class TapeEngine:
         if state.held == NOTHING or (what == ACTIVATIONS and state.held == OUTPUT):
             owner = "its" if i == j else f"{name}'s"
             missing = f"{owner} {what} {'is' if what == OUTPUT else 'are'} not there"
-            again = f"recompute({j}) before it" if state.forward else f"forward({j}, keep=...) before it"
-            raise self._error(i, f"cannot run {verb}", missing, again)
+            if not state.forward:
+                raise self._error(i, f"cannot run {verb}", missing, f"forward({j}, keep=...) before it")
+            gone = f"{missing}: {state.let_go} let go of {'it' if what == OUTPUT else 'them'}"
+            then = f"leave that out until this has run, or call recompute({j}) before it"
+            if state.let_go.startswith("backward"):
+                then = f"{verb} of this layer comes before {state.let_go}"
+            raise self._error(i, f"cannot run {verb}", gone, then)
 
     def _start(self, read: tuple[int, ...]) -> int:
         ready = max(self.layers[j].ready_ps for j in read)

@@ -157,6 +157,22 @@ def test_a_hierarchy_keeps_most_bytes_inside_the_nodes() -> None:
     assert {(1, rank): 2 / 16 for rank in range(16)} == {key: sent for key, sent in plan.sent.items() if key[0] == 1}
 
 
+@pytest.mark.parametrize(("nodes", "each"), [(2, 8), (3, 4), (5, 3), pytest.param(64, 8, marks=pytest.mark.slow)])
+def test_two_levels_take_the_closed_form_of_both(nodes: int, each: int) -> None:
+    """Hierarchical: a ring inside on all bytes, one of the nodes on a rank's share. A flat ring: its slowest link."""
+    inside, between = LinkLevel("inside", each, 3e-6, 450e9), LinkLevel("between", nodes * each, 14e-6, 50e9)
+    machine = ClusterMachine(nodes * each, (inside, between))
+    nbytes, count = 4 * 12_345 * nodes * each, nodes * each
+    rings = [2 * (size - 1) * level.alpha_s for size, level in ((each, inside), (nodes, between))]
+    rings[0] += 2 * (each - 1) / each * nbytes / inside.byte_per_s
+    rings[1] += 2 * (nodes - 1) / nodes * nbytes / each / between.byte_per_s
+    flat_s = 2 * (count - 1) * (between.alpha_s + nbytes / count / between.byte_per_s)
+    for algorithm, expected in (("hierarchical", sum(rings)), ("ring", flat_s)):
+        run = VirtualCluster(machine).run(call, "all_reduce", algorithm, 12_345)
+
+        assert expected == pytest.approx(run.makespan_s, rel=1e-9), algorithm
+
+
 def test_ranks_that_share_a_port_share_its_rate() -> None:
     """Two nodes of four ranks, a port each: four messages out of a node take four times the bytes of one, one alpha."""
     levels = (LinkLevel("in", 4, 1e-6, 1e12), LinkLevel("out", 8, 1e-3, 1e6, ranks_per_port=4))
