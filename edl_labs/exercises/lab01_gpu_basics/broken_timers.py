@@ -6,6 +6,7 @@ from typing import Any
 
 from edl_labs.checks import beyond_chance, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab01_gpu_basics.timer_slips import known_timer_slip
 from edl_labs.units import counted, seconds
 
 FAULTS = (
@@ -42,6 +43,10 @@ class BrokenTimers:
             )
         if got != want:
             raise Wrong(f"this timer's fault is not {got!r}", why=_IF[got], next=_NEXT[got])
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The rule that gives all answers, if it is a known one."""
+        return known_timer_slip(cases, got, want)
 
     def is_public(self, case: Any) -> bool:
         """The plain reports: with as many as are asked, whoever names the most similar one would need no reason."""

@@ -1,4 +1,4 @@
-"""peak_from_clock, faster_than_light and petabyte: rates, bounds and units."""
+"""peak_from_clock and petabyte: rates and units."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ def _reads_no_machine(wrong: _Answers) -> bool:
     """Answers that follow the multiply-adds alone: what is left is the same for all machines."""
     rates = [answer / max(_counts(case)) for case, answer, right in wrong if right]
     machines = {(case["sm_count"], case["clock_mhz"]) for case, _, right in wrong if right}
-    return len(machines) > 1 and bool(rates) and all(close(rate, rates[0], rtol=1e-9) for rate in rates)
+    return (
+        len(machines) > 1 and bool(rates) and rates[0] > 0 and all(close(rate, rates[0], rtol=1e-9) for rate in rates)
+    )
 
 
 _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
@@ -114,44 +116,6 @@ _OTHER_RATES: tuple[tuple[Callable[[_Answers], bool], str, str, str], ...] = (
 )
 
 
-@exercise("faster_than_light")
-class FasterThanLight:
-    """Refuse a time that no machine can reach; otherwise say how close to the bound it came.
-
-    `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.
-    """
-
-    def probe(self, student: Any, case: Any) -> Any:
-        work = {name: value for name, value in case.items() if name != "time_s"}
-        try:
-            return {"refused": False, "fraction": student.fraction_of_light(case["time_s"], **work)}
-        except ValueError:
-            return {"refused": True, "fraction": 0.0}
-
-    def raised(self, case: Any, error: str) -> Wrong | None:
-        """An impossible time that was refused with something else."""
-        if error not in ("Exception", "RuntimeError", "AssertionError", "ArithmeticError", "OverflowError"):
-            return None
-        why = "whoever calls the function catches ValueError, and nothing else that may be a bug"
-        return Wrong(f"{error} was raised where ValueError is asked for", why=why, next="`raise ValueError(...)`")
-
-    def compare(self, case: Any, got: Any, want: Any) -> None:
-        if want["refused"] and not got["refused"]:
-            raise _let_through(case)
-        if got["refused"] and not want["refused"]:
-            raise _wrongly_refused(case)
-        if not close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12):
-            raise _wrong_fraction(case, got["fraction"], want["fraction"])
-
-    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """Another bound than the larger one, that all answers follow."""
-        for bound, what, why in _OTHER_BOUNDS:
-            expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]
-            if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
-                return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
-        return None
-
-
 @exercise("petabyte")
 class Petabyte:
     """How long an amount of data takes over a link, whatever units the two are written in.
@@ -163,6 +127,17 @@ class Petabyte:
         if case["efficiency"] is None:  # left to the function's own default
             return student.transfer_s(case["size"], case["rate"])
         return student.transfer_s(case["size"], case["rate"], efficiency=case["efficiency"])
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """A look-up of a unit that stands without a prefix; the first of these is a size in bits as well."""
+        bare = [text for text in (case["size"], case["rate"]) if text.split()[1] in _BARE_UNITS]
+        if error not in ("KeyError", "IndexError") or not bare:
+            return None
+        why = f"asked for {case['size']} over {case['rate']}: a unit may stand without a prefix"
+        if bare[0].endswith("bit"):
+            why = f"{why}, and a size may be in bits; your code misses one or the other"
+        then = "take 'bit' or 'B' off the end, and what is left is the prefix: FACTOR holds the empty one too"
+        return Wrong(f"your code raised {error} for a unit without a prefix", why=why, next=then)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if not close(got, want, rtol=1e-6):
@@ -180,6 +155,9 @@ class Petabyte:
             why = "k, M, G, T and P are powers of 1000; Ki, Mi, Gi, Ti and Pi are powers of 1024"
             return Wrong("a decimal prefix was read as a binary one", why=why, next="1 PB is how many bytes?")
         return None
+
+
+_BARE_UNITS = ("B", "bit", "B/s", "bit/s")
 
 
 def _peak_mistake(case: Any, ratio: float) -> tuple[str]:
@@ -207,71 +185,6 @@ def _peak_next(ratio: float, want: float) -> str:
     if ratio < 1e-5:
         return "inside, everything is SI: clocks in Hz, rates in FLOP/s"
     return "SMs × multiply-adds per clock of the faster unit × 2 × clock in Hz"
-
-
-def _let_through(case: Any) -> Wrong:
-    if case["time_s"] <= 0:
-        what = "a time of zero or less went through"
-    elif case["time_s"] > 0.99 * max(*_bounds_s(case)):
-        what = "a time just below the bound went through"
-    elif case["time_s"] < case["moved_bytes"] / case["bandwidth_byte_per_s"]:
-        what = "a time below the memory's bound went through"
-    else:
-        what = "a time below the arithmetic's bound went through"
-    return Wrong(
-        what,
-        why="no correct measurement of that much work can be so short",
-        next="raise ValueError when the time is below the larger of the two bounds",
-    )
-
-
-def _bounds_s(case: Any) -> tuple[float, float]:
-    """How long the bytes take alone, and the arithmetic."""
-    return case["moved_bytes"] / case["bandwidth_byte_per_s"], case["flop"] / case["peak_flop_per_s"]
-
-
-_OTHER_BOUNDS = (
-    (sum, "the two bounds were added", "your bound is their sum, and moving and computing go on at the same time"),
-    (min, "the smaller of the two bounds was taken", "a time must be long enough for the slower of the two"),
-)
-
-
-def _by_bound(time_s: float, bound_s: float) -> dict[str, Any]:
-    """What a function says that holds times against `bound_s`."""
-    refused = time_s <= 0 or time_s < bound_s
-    return {"refused": refused, "fraction": 0.0 if refused else bound_s / time_s}
-
-
-def _same_light(got: Any, want: Any) -> bool:
-    return got["refused"] == want["refused"] and close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12)
-
-
-def _wrongly_refused(case: Any) -> Wrong:
-    move_s, compute_s = _bounds_s(case)
-    if case["time_s"] == max(move_s, compute_s):
-        what, why = "a time exactly at the bound was refused", "light itself is possible, if rare"
-    elif case["time_s"] < move_s + compute_s:
-        what, why = "a possible time was refused", "moving and computing can go on at the same time"
-    else:
-        what, why = "a slow time was refused", "it is far above both bounds"
-    return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
-
-
-def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
-    move_s, compute_s = _bounds_s(case)
-    if right and close(fraction, 1 / right):
-        what, why = "that says how many times slower it was", "the fraction of the speed of light is at most 1"
-    elif close(fraction, 100 * right):
-        what, why = "that is a percentage", "a fraction is asked for"
-    elif close(fraction, (move_s + compute_s) / case["time_s"]):
-        what, why = "the two bounds were added", "moving and computing go on at the same time"
-    elif close(fraction, move_s / case["time_s"]):
-        what, why = "only the memory's bound was looked at", "here the arithmetic takes longer"
-    elif close(fraction, compute_s / case["time_s"]):
-        what, why = "only the arithmetic's bound was looked at", "here the memory takes longer"
-    else:
-        what, why = "the fraction is wrong", "it is the shortest possible time over the measured one"
-    return Wrong(what, why=why, next="put both bounds beside the time and compare")
 
 
 def _decimal_power(amount: str) -> int:

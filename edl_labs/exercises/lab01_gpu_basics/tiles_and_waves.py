@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 
 @exercise("tile_quantization")
@@ -41,9 +43,28 @@ class WaveQuantization:
     def probe(self, student: Any, case: Any) -> Any:
         if case["ask"] == "waves":
             return student.wave_report(case["tiles"], sm_count=case["sm_count"])
-        return student.best_width(
-            case["m"], bound=case["bound"], tile_m=case["tile_m"], tile_n=case["tile_n"], sm_count=case["sm_count"]
-        )
+        try:
+            return student.best_width(
+                case["m"], bound=case["bound"], tile_m=case["tile_m"], tile_n=case["tile_n"], sm_count=case["sm_count"]
+            )
+        except NotImplementedError:  # and wave_report has answered before: the cell is no stub any more
+            return _UNWRITTEN
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """A search among no widths at all."""
+        if (
+            case["ask"] == "waves"
+            or case["bound"] >= case["tile_n"]
+            or error not in ("ValueError", "UnboundLocalError")
+        ):
+            return None
+        why = f"{error} was raised for a bound of {case['bound']}, where a tile is {case['tile_n']} wide"
+        then = "every whole number from 1 on is allowed: the bound itself, and widths that are no multiple of tile_n"
+        return Wrong("no width was tried where the bound is less than a tile", why=why, next=then)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The answer, if there is one."""
+        return "" if got == _UNWRITTEN else answer_text(got)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if case["ask"] == "width":
@@ -70,6 +91,9 @@ class WaveQuantization:
                 why = f"it picks all {wrong} widths that are wrong"
                 return Wrong(what, why=why, next=f"{then}: wanted elements over what the waves could compute")
         return None
+
+
+_UNWRITTEN = -(2**31)  # no width, and no slip of the pen either
 
 
 def _three(got: Any, names: str) -> None:
@@ -201,6 +225,12 @@ _OTHER_WIDTHS: tuple[tuple[Callable[[Any, int], bool], str, str], ...] = (
 
 
 def _judge_width(case: Any, width: Any, right: Any) -> None:
+    if width == _UNWRITTEN:
+        raise Wrong(
+            "best_width still raises NotImplementedError",
+            why="wave_report gives answers; best_width, or a function that it calls, is not written yet",
+            next="write best_width in the same cell, run the cell, then check again",
+        )
     if type(width) is not int or not 1 <= width <= case["bound"]:
         raise Wrong(
             "the width is not a whole number from 1 to the bound",
@@ -215,6 +245,10 @@ def _judge_width(case: Any, width: Any, right: Any) -> None:
 def _width_mistake(case: Any, width: int, right: int) -> Wrong:
     if width == case["bound"]:
         what, why = "the widest matrix is not the best filled one", "the bound itself came back"
+    elif width % case["tile_n"] == 0 and right % case["tile_n"]:
+        tiles = counted(width // case["tile_n"], "whole tile")
+        what = "the tiles are full, but the waves are not"
+        why = f"{width} is {tiles}: only such widths were tried, or preferred; those between, and the bound, count too"
     elif width == case["bound"] // case["tile_n"] * case["tile_n"]:
         what, why = "the tiles are full, but the waves are not", "the widest whole number of tiles came back"
     elif right == case["bound"] and width == right - 1:

@@ -31,8 +31,9 @@ class TransferOverlap:
         result = student.run_overlapped(gpu, case["nbytes"], load=load, kernel=kernel_of(case))
         if not isinstance(result, Buffer):
             return {"result": _NO_BUFFER, "program": written(gpu.program)}
-        # Whoever called the function reads the result at once: is it there?
-        gpu.host_work(0.0, reads=result)
+        if result.where != DEVICE:
+            # Whoever called the function reads the result at once: is it there?
+            gpu.host_work(0.0, reads=result)
         return {"result": result.index, "program": written(gpu.program)}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -99,6 +100,9 @@ def _refuse_other_work(run: Replay, case: Any, result: int) -> None:
         if any(places[number] != DEVICE for number, _, _ in entry["reads"] + entry["writes"]):
             why = "it would fetch every byte over the link itself, at the link's speed"
             raise Wrong("the kernel was given host memory", why=why, next="copy the data to a device buffer first")
+    if places[result] == DEVICE:
+        why = f"buffer {result} lies in the device's memory, which the host cannot read"
+        raise Wrong("the device's buffer came back", why=why, next="return the host buffer that it was copied to")
     ends = [entry for entry in run.program if entry["op"] == "host_work"][-1:]
     if not ends or ends[0].get("reads") != [[result, 0, case["nbytes"]]]:
         why = f"a host buffer of {case['nbytes']:,} bytes is expected"
@@ -237,13 +241,19 @@ def _judge_time(run: Replay, *, best_s: float) -> None:
     if known is not None:
         what, why, then = known
         raise Wrong(what, why=f"{why}: {slower}", next=then)
-    if line.hidden_copy_fraction < 0.05:
-        raise Wrong(
-            "nothing overlaps",
-            why=f"while a copy runs, no kernel does: {slower}",
-            next="cut the data into parts, give neighbouring parts different streams, and let copies be non-blocking",
-        )
     used = {entry["stream"] for entry in run.program if entry["op"] in ("copy", "launch")}
+    if line.hidden_copy_fraction < 0.05:
+        why, then = f"while a copy runs, no kernel does: {slower}", "give neighbouring parts different streams"
+        if parts == 1:
+            why, then = (
+                f"all of it goes in one piece, and each step waits for the one before: {slower}",
+                "cut the data into parts",
+            )
+        elif len(used) == 1:
+            why = f"all {counted(parts, 'part')} go through one stream, where everything takes turns: {slower}"
+        else:
+            then += ", and let copies be non-blocking"
+        raise Wrong("nothing overlaps", why=why, next=then)
     raise Wrong(
         "right and overlapped, but slower than it could be",
         why=f"with {counted(parts, 'part')} in {counted(len(used), 'stream')}, {slower}",

@@ -1,6 +1,5 @@
 # exercise: broken_timers
 # told: this timer's fault is not
-# like: waits_of_the_check_too.py
 
 
 def name_fault(report):

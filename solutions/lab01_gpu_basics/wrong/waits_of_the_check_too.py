@@ -1,5 +1,5 @@
 # exercise: broken_timers
-# told: this timer's fault is not
+# told: waits after the last reading were counted as well
 
 
 def name_fault(report):

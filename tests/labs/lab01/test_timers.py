@@ -321,7 +321,7 @@ def test_six_of_seven_faults_earn_what_is_left_beyond_luck(judged, solution):
     outcome = judged("broken_timers", name_fault=blind)
 
     assert ("partly", pytest.approx(10 / 14, abs=1e-3)) == (outcome.state, outcome.points)
-    assert "this timer's fault is not 'no sync'" == outcome.what
+    assert "a wait for another stream was not seen" == outcome.what
 
 
 def test_a_name_that_is_none_of_the_seven_is_told(judged):

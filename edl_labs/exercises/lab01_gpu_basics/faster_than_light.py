@@ -1,0 +1,141 @@
+"""faster_than_light: a time is refused, in words, or is a fraction of the speed of light."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_KEPT_UNSAID = 0.75  # when to raise is the exercise, and what to say a part of it
+
+
+@exercise("faster_than_light")
+class FasterThanLight:
+    """Refuse a time that no machine can reach; otherwise say how close to the bound it came.
+
+    `student.fraction_of_light(time_s, ...)` raises ValueError for an impossible time, else gives a fraction.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        work = {name: value for name, value in case.items() if name != "time_s"}
+        try:
+            fraction = student.fraction_of_light(case["time_s"], **work)
+        except ValueError as error:
+            return {"refused": True, "is_explained": bool(str(error).strip()), "fraction": 0.0}
+        return {"refused": False, "is_explained": False, "fraction": fraction}
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """An impossible time that was refused with something else, or divided by."""
+        if error == "ZeroDivisionError" and case["time_s"] == 0 < max(_bounds_s(case)):
+            why = (
+                "ZeroDivisionError was raised where ValueError is asked for: time_s is a divisor before zero is refused"
+            )
+            then = "look at time_s first, and refuse zero and less; a negative time must not reach the division either"
+            return Wrong("a time of zero was divided by, and not refused", why=why, next=then)
+        if error not in ("Exception", "RuntimeError", "AssertionError", "ArithmeticError", "OverflowError"):
+            return None
+        why = "whoever calls the function catches ValueError, and nothing else that may be a bug"
+        return Wrong(f"{error} was raised where ValueError is asked for", why=why, next="`raise ValueError(...)`")
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if want["refused"] and not got["refused"]:
+            raise _let_through(case)
+        if got["refused"] and not want["refused"]:
+            raise _wrongly_refused(case)
+        if not close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12):
+            raise _wrong_fraction(case, got["fraction"], want["fraction"])
+        if want["refused"] and not got["is_explained"]:
+            why = "ValueError was raised without a word: whoever sees it must guess what is wrong, and with which time"
+            then = 'raise ValueError("…"), with a text that says what is impossible'
+            raise Wrong("the error has no message", why=why, next=then, keeps=_KEPT_UNSAID)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What came of the time, in words."""
+        if not got["refused"]:
+            return f"a fraction of {got['fraction']:.7g}"
+        return "ValueError" if got["is_explained"] else "ValueError, without a message"
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another bound than the larger one, that all answers follow."""
+        for bound, what, why in _OTHER_BOUNDS:
+            expected = [_by_bound(case["time_s"], bound(_bounds_s(case))) for case in cases]
+            if all(_same_light(one, other) for one, other in zip(got, expected, strict=True)):
+                return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
+        if all(_is_mean(case, *both) for case, *both in zip(cases, got, want, strict=True)):
+            why = "every fraction is halfway between that of the bandwidth and that of the peak"
+            then = "the slower of the two alone sets the bound: the other need not be near its own"
+            return Wrong("two fractions were averaged", why=why, next=then)
+        return None
+
+
+def _let_through(case: Any) -> Wrong:
+    if case["time_s"] <= 0:
+        what = "a time of zero or less went through"
+    elif case["time_s"] > 0.99 * max(*_bounds_s(case)):
+        what = "a time just below the bound went through"
+    elif case["time_s"] < case["moved_bytes"] / case["bandwidth_byte_per_s"]:
+        what = "a time below the memory's bound went through"
+    else:
+        what = "a time below the arithmetic's bound went through"
+    return Wrong(
+        what,
+        why="no correct measurement of that much work can be so short",
+        next="raise ValueError when the time is below the larger of the two bounds",
+    )
+
+
+def _bounds_s(case: Any) -> tuple[float, float]:
+    """How long the bytes take alone, and the arithmetic."""
+    return case["moved_bytes"] / case["bandwidth_byte_per_s"], case["flop"] / case["peak_flop_per_s"]
+
+
+_OTHER_BOUNDS = (
+    (sum, "the two bounds were added", "your bound is their sum, and moving and computing go on at the same time"),
+    (min, "the smaller of the two bounds was taken", "a time must be long enough for the slower of the two"),
+)
+
+
+def _by_bound(time_s: float, bound_s: float) -> dict[str, Any]:
+    """What a function says that holds times against `bound_s`."""
+    refused = time_s <= 0 or time_s < bound_s
+    return {"refused": refused, "fraction": 0.0 if refused else bound_s / time_s}
+
+
+def _same_light(got: Any, want: Any) -> bool:
+    return got["refused"] == want["refused"] and close(got["fraction"], want["fraction"], rtol=1e-6, atol=1e-12)
+
+
+def _is_mean(case: Any, got: Any, want: Any) -> bool:
+    """Whether what ought to be refused was, and the mean of the two bounds came back as if it were the bound."""
+    if got["refused"] or want["refused"]:
+        return bool(got["refused"] == want["refused"])
+    return close(got["fraction"], sum(_bounds_s(case)) / 2 / case["time_s"], rtol=1e-6, atol=1e-12)
+
+
+def _wrongly_refused(case: Any) -> Wrong:
+    move_s, compute_s = _bounds_s(case)
+    if case["time_s"] == max(move_s, compute_s):
+        what, why = "a time exactly at the bound was refused", "light itself is possible, if rare"
+    elif case["time_s"] < move_s + compute_s:
+        what, why = "a possible time was refused", "moving and computing can go on at the same time"
+    else:
+        what, why = "a slow time was refused", "it is far above both bounds"
+    return Wrong(what, why=why, next="which of the two bounds must a time not be below?")
+
+
+def _wrong_fraction(case: Any, fraction: Any, right: float) -> Wrong:
+    move_s, compute_s = _bounds_s(case)
+    if right and close(fraction, 1 / right):
+        what, why = "that says how many times slower it was", "the fraction of the speed of light is at most 1"
+    elif close(fraction, 100 * right):
+        what, why = "that is a percentage", "a fraction is asked for"
+    elif close(fraction, (move_s + compute_s) / case["time_s"]):
+        what, why = "the two bounds were added", "moving and computing go on at the same time"
+    elif close(fraction, move_s / case["time_s"]):
+        what, why = "only the memory's bound was looked at", "here the arithmetic takes longer"
+    elif close(fraction, compute_s / case["time_s"]):
+        what, why = "only the arithmetic's bound was looked at", "here the memory takes longer"
+    else:
+        what, why = "the fraction is wrong", "it is the shortest possible time over the measured one"
+    return Wrong(what, why=why, next="put both bounds beside the time and compare")

@@ -1,0 +1,145 @@
+"""Mistakes in broken_timers that are known by the answers to all reports: each rule must give every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import groupby, product
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+TOO_FAST, TOO_SLOW = ("no sync", "wrong stream", "cache-warm"), ("sync per call", "cold first call")
+_COARSE = "clock too coarse"
+_ENOUGH = 3  # answers that fit an order of spans by luck are fewer than that
+_PLAINLY_COLD = 2.0  # times the truth, in the run of one call: a plain report of a cold call says more
+
+_Row = tuple[Any, Any, Any]  # a report, the student's answer and the right one
+
+
+def known_timer_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake that gives every answer that came back; None where none does."""
+    rows = list(zip(cases, got, want, strict=True))
+    if all(mine == right for _, mine, right in rows):
+        return None
+    return next((Wrong(what, why=why, next=then) for fits, what, why, then in _SLIPS if fits(rows)), None)
+
+
+def _calls_instead(**others: tuple[str, ...]) -> Callable[[list[_Row]], bool]:
+    """Whether the faults named in `others` were always called one of those names, and all else is right."""
+    instead = {name.replace("_", " "): names for name, names in others.items()}
+
+    def fits(rows: list[_Row]) -> bool:
+        return all(mine in instead.get(right, (right,)) for _, mine, right in rows)
+
+    return fits
+
+
+def _checks_are_timed(rows: list[_Row]) -> bool:
+    """All that waited and is not coarse is a wrong stream, the sound reports too."""
+    known = {"no sync": ("no sync",), _COARSE: (_COARSE, "wrong stream")}
+    return all(mine in known.get(right, ("wrong stream",)) for _, mine, right in rows)
+
+
+def _counts_all_waits(rows: list[_Row]) -> bool:
+    return all(mine == (_COARSE if right == _COARSE else "sync per call") for _, mine, right in rows)
+
+
+def _one_name_a_side(rows: list[_Row]) -> bool:
+    """Three names, of which the longest run alone decides: one for little, one for much, and "none" between them."""
+    in_order = sorted(rows, key=lambda row: row[0]["seconds_per_call"][-1] / row[0]["true_seconds_per_call"])
+    names = [name for name, _ in groupby(mine for _, mine, _ in in_order)]
+    return len(names) == 3 and names[0] in TOO_FAST and names[1] == "none" and names[2] in TOO_SLOW
+
+
+def _any_fall_is_cold(rows: list[_Row]) -> bool:
+    """Cold wherever a single call takes longer than one of the longest run, and never sound."""
+    falls = [(mine, report["seconds_per_call"]) for report, mine, right in rows if (mine, right) != (_COARSE, _COARSE)]
+    if any(mine == "none" or (mine == "cold first call") != (said[0] > said[-1]) for mine, said in falls):
+        return False
+    return any(right == "none" for _, _, right in rows)
+
+
+def _cold_from_the_longest_run(rows: list[_Row]) -> bool:
+    """Every cold call was called sound, those too that the run of one call shows plainly."""
+    if not _calls_instead(cold_first_call=("none",))(rows):
+        return False
+    cold = [report for report, mine, right in rows if mine != right]
+    return any(one["seconds_per_call"][0] > _PLAINLY_COLD * one["true_seconds_per_call"] for one in cold)
+
+
+def _list_is_in_order(rows: list[_Row]) -> bool:
+    """The last of the list was taken for the last in time: of the readings, or of the kernels, or of both."""
+    if sum(mine != right for _, mine, right in rows) < _ENOUGH:
+        return False
+    ways = list(product((True, False), repeat=2))[:-1]
+    return any(all(_fits_the_list(*row, readings=one, kernels=other) for row in rows) for one, other in ways)
+
+
+def _fits_the_list(report: Any, mine: Any, right: Any, *, readings: bool, kernels: bool) -> bool:
+    """Whether an answer is right, or as wrong as it is for who takes `readings`, or `kernels`, as they are listed."""
+    if right == _COARSE:
+        return bool(mine == right)
+    read = [span["start_s"] for span in report["timeline"] if span["name"] == "read clock"]
+    ends = [span["end_s"] for span in report["timeline"] if (span["kind"], span["name"]) == ("kernel", "kernel")]
+    read_s = read[-1] if readings else max(read)
+    runs_on = (ends[-1] if kernels else max(ends)) > read_s
+    is_unready = right in TOO_FAST[:2]
+    if runs_on and is_unready and read_s == max(read):
+        return bool(mine == right)
+    if runs_on:
+        return mine in TOO_FAST[:2]
+    return mine not in TOO_FAST[:2] if is_unready else bool(mine == right)
+
+
+# Each is (whether all answers fit, what is wrong, why, what to do).
+_SLIPS: tuple[tuple[Callable[[list[_Row]], bool], str, str, str], ...] = (
+    (
+        _calls_instead(wrong_stream=("no sync",)),
+        "a wait for another stream was not seen",
+        "every 'wrong stream' was called 'no sync', and all else is right: the host did wait there before its last "
+        "reading, and timed kernels end after it",
+        "look for that wait, and not for two streams: the loader's copy runs beside the kernels in sound reports too, "
+        "and in a row that is no 'stream'",
+    ),
+    (
+        _checks_are_timed,
+        "kernels that are not timed were taken for timed ones",
+        "every timer that waited was called 'wrong stream', also where all timed kernels end before the last reading: "
+        "what runs after it there has the name 'check'",
+        "'check' and the loader's copy are in every timeline, whatever the fault: only 'kernel' is timed",
+    ),
+    (
+        _counts_all_waits,
+        "waits after the last reading were counted as well",
+        "'sync per call' came back for all reports but those of a coarse clock: in all, each timeline has as many "
+        "waits, and those after the last 'read clock' belong to the check of the results",
+        "look at the waits before that reading; one of those may still be for another stream: do kernels run on?",
+    ),
+    (
+        _list_is_in_order,
+        "the spans of a timeline come in no order",
+        "your answers are what comes of taking the last 'read clock' or 'kernel' of the list for the last in time",
+        "compare start_s and end_s of the spans, or sort them first",
+    ),
+    (
+        _cold_from_the_longest_run,
+        "a cold first call was looked for in the longest run, or not at all",
+        "every 'cold first call' was called 'none', and all else is right: the run of one call says plainly too much "
+        "there, and the longest run spreads what the first call cost over all of its calls",
+        "look at the shortest run, or at what was loaded between the two readings",
+    ),
+    (
+        _any_fall_is_cold,
+        "a sound timer's reports are never flat, nor exactly the truth",
+        "'cold first call' came back wherever a run of one call says more a call than the longest run, and 'none' "
+        "never: a launch and a wait, paid once a run, make short runs of sound timers longer too",
+        "allow for what is paid once, and ask whether a kernel was loaded between the readings",
+    ),
+    (
+        _one_name_a_side,
+        "whatever is too fast got one name, and whatever is too slow got another",
+        "three names came back, and which of them follows from what the longest run says; several faults make a "
+        "report too small, and several make it too large",
+        "the timeline (waits, loads, the kernels' ends) and the shorter runs tell those apart",
+    ),
+)
