@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import need, say, two_numbers
 
@@ -20,22 +21,31 @@ class FusedOrNot:
 
     def probe(self, student: Any, case: Any) -> Any:
         chain = [{**step, "reads": list(step["reads"])} for step in case["chain"]]
-        return student.intensities(chain, size_bytes=dict(case["size_bytes"]), keep=list(case["keep"]))
+        size = dict(case["size_bytes"])
+        answer = student.intensities(chain, size_bytes=size, keep=list(case["keep"]))
+        left = {name: _number(size.get(name)) for name in case["size_bytes"]}
+        return answer if left == case["size_bytes"] else {"answer": answer, "left": left}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The two intensities; what became of the sizes is said where it matters."""
+        return answer_text(_apart(got)[0])
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        got, left = _apart(got)
         two_numbers(got, "unfused, fused")
         same = [close(value, right, rtol=1e-6) for value, right in zip(got, want, strict=True)]
         if all(same):
             return
         if close(got[0], want[1]) and close(got[1], want[0]):
             raise Wrong("the two answers are swapped", why="unfused comes first", next="return unfused, fused")
-        common = _common_mistake(case, got, want)
+        common = (_sizes_changed(case, got, want, left) if left else None) or _common_mistake(case, got, want)
         if common is not None:
             raise common
         raise _unfused_mistake(case, got[0]) if not same[0] else _fused_mistake(case, got[1])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The fused chain reads what its first step needs, and nothing later: one case may fit other mistakes too."""
+        got = [_apart(answer)[0] for answer in got]
         if not all(close(answer[0], right[0]) for answer, right in zip(got, want, strict=True)):
             return None
         for case, answer in zip(cases, got, strict=True):
@@ -52,6 +62,35 @@ class FusedOrNot:
         steps = [f"  {s['op']}: {', '.join(s['reads'])} -> {s['writes']}  ({s['flop']} FLOP)" for s in case["chain"]]
         sizes = ", ".join(f"{name} {nbytes}" for name, nbytes in case["size_bytes"].items())
         return "\n".join([*steps, f"bytes: {sizes}", f"keep: {', '.join(case['keep'])}"])
+
+
+def _number(value: Any) -> Any:
+    """A size as it was found; 0 where there is none any more."""
+    return value if type(value) in (int, float) else 0
+
+
+def _apart(got: Any) -> tuple[Any, dict[str, Any]]:
+    """The answer, and the sizes that size_bytes had afterwards where the code has changed them."""
+    if isinstance(got, dict) and got.keys() == {"answer", "left"}:
+        return got["answer"], got["left"]
+    return got, {}
+
+
+def _sizes_changed(case: Any, got: Any, want: Any, left: dict[str, Any]) -> Wrong | None:
+    """An answer that differs from the right one by what the code itself took out of size_bytes."""
+    gone = {name: nbytes - left[name] for name, nbytes in case["size_bytes"].items()}
+    steps = [name for step in case["chain"] for name in set(step["reads"])]
+    results = [step["writes"] for step in case["chain"]]
+    ends = ({*steps} - {*results}) | {*case["keep"]}
+    missed = {"unfused": (steps, [*steps, *results]), "fused": (ends,)}
+    for which, value, right in zip(missed, got, want, strict=True):
+        less = [sum(gone[name] for name in names) for names in missed[which]]
+        if any(n and close(_moved(case, value), _moved(case, right) - n) for n in less):
+            names = ", ".join(name for name, nbytes in gone.items() if nbytes)
+            why = f"the {which} chain is counted without {names}, which your code has taken out of the dict by then"
+            then = "look sizes up without taking them out, or count on a copy: dict(size_bytes)"
+            return Wrong("size_bytes was used up: what is counted later misses sizes", why=why, next=then)
+    return None
 
 
 def _common_mistake(case: Any, got: Any, want: Any) -> Wrong | None:

@@ -6,10 +6,24 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.evidence_form import answer_text
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
 
 _CONTRACTIONS = ("gemm", "matvec", "linear", "conv")
+
+
+_NOT_WRITTEN = "work_of still raises NotImplementedError"
+_WINDOW = {"batch": 2, "channels": 3, "size": 8, "kernel": 2, "stride": 2, "padding": 0}
+_ONE_OF_EACH: list[dict[str, Any]] = [  # small ones, which tell a stub from a work_of that lacks some kinds
+    {"kind": "gemm", "m": 2, "n": 3, "k": 4, "itemsize": 4},
+    {"kind": "matvec", "m": 2, "n": 3, "itemsize": 4},
+    {"kind": "linear", "batch": 2, "inputs": 3, "outputs": 4, "itemsize": 4},
+    {"kind": "conv", **_WINDOW, "filters": 2, "itemsize": 4},
+    {"kind": "pool", **_WINDOW, "itemsize": 4},
+    {"kind": "relu", "elements": 8, "itemsize": 4},
+    {"kind": "layer_norm", "rows": 2, "features": 4, "itemsize": 4},
+]
 
 
 @exercise("intensity")
@@ -22,9 +36,21 @@ class Intensity:
     loose = True  # `two_numbers` names what is asked for
 
     def probe(self, student: Any, case: Any) -> Any:
-        return student.work_of(dict(case))
+        try:
+            return student.work_of(dict(case))
+        except NotImplementedError:
+            if not any(_is_written(student, op) for op in _ONE_OF_EACH):
+                raise  # the stub
+            return {_NOT_WRITTEN: case["kind"]}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What came back; an operation that raises says so above."""
+        return "" if got == {_NOT_WRITTEN: case["kind"]} else answer_text(got)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got == {_NOT_WRITTEN: case["kind"]}:
+            why = "the branch of this kind is not written yet; that of another kind is"
+            raise Wrong(f"{_NOT_WRITTEN} for a {case['kind']}", why=why, next="write it, or move it above the `raise`")
         if got is None:
             why = "it has no branch yet that returns something for this kind"
             raise Wrong(f"nothing came back for a {case['kind']}", why=why, next="write its branch, or its return")
@@ -48,6 +74,17 @@ class Intensity:
 
     def show(self, case: Any) -> str:
         return f"{case['kind']}: " + ", ".join(f"{name} {value}" for name, value in case.items() if name != "kind")
+
+
+def _is_written(student: Any, op: dict[str, Any]) -> bool:
+    """Whether there is code for an operation, right or wrong."""
+    try:
+        student.work_of(dict(op))
+    except NotImplementedError:
+        return False
+    except Exception:  # of code that somebody has written
+        return True
+    return True
 
 
 def left_over(case: Any) -> int:
@@ -159,6 +196,7 @@ _ELEMENTS = "elements were counted, not bytes"
 _WIDE = "weights were given the bytes of other elements"
 _ALL_NARROW = "every element was given the bytes of weights"
 _FOUR = "every element was given 4 bytes"
+_ONCE = "the elements of a {} were counted once: each is read, and one is written for it"
 _PADDING = "the padding was counted as input"
 _AN_EXAMPLE = "the weights were read again for each example"
 _AN_ELEMENT = "a weight and a bias were counted for each element"
@@ -168,8 +206,10 @@ _WINDOWS = "the input was read once for every place of the window"
 def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
     parts, size = _parts(case, total), case["itemsize"]
     elements = total + parts.get("weights", 0) * (1 / _narrow(case) - 1)
+    same = _ONCE.format(case["kind"])
     forgotten = [name for name, count in parts.items() if close(got, (total - count) * size, rtol=1e-9)]
     left_out = f"the {' or the '.join(forgotten)} {'were' if forgotten[-1:] == ['weights'] else 'was'} left out"
+    once = forgotten == ["input", "result"]
     padded = bool(case.get("padding")) and close(got, (total + _padding(case)) * size, rtol=1e-9)
     windows = any(close(got, (total + more) * size, rtol=1e-9) for more in _windows(case, total))
     of_weights = f"they have {case.get('weight_itemsize', size)} bytes here, other elements {size}"
@@ -184,7 +224,13 @@ def _byte_mistake(case: Any, got: float, *, total: float) -> Wrong:
         (weights_alone, _ALL_NARROW, of_weights, "which tensor is the weights?"),
         (close(got, elements * size, rtol=1e-9), _WIDE, of_weights, "is there a weight_itemsize?"),
         (size != 4 and close(got, 4 * elements, rtol=1e-9), _FOUR, f"it has {size} here", "use itemsize"),
-        (bool(forgotten), left_out, "all that is read and all that is written moves", "list each operand of the table"),
+        (once, same, "input and result have equally many elements", "add what is written to what is read"),
+        (
+            bool(forgotten) and not once,
+            left_out,
+            "all that is read and all that is written moves",
+            "list each operand of the table",
+        ),
         (padded, _PADDING, "it is not in memory, so nobody reads it", "the input is size × size, without its border"),
         (an_example, _AN_EXAMPLE, "a matrix product has all examples at once", "each operand moves once"),
         (an_element, _AN_ELEMENT, "one of each belongs to a feature, whatever the number of rows", "2 × features"),

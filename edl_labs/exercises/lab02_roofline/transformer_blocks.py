@@ -8,6 +8,9 @@ from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say, two_numbers
 
+_EXACT = 1e-9  # the count of a slip is whole: nearer to it than softmax or a norm brings an answer
+_Row = tuple[Any, Any, Any]  # a case, the answer to it, and what the reference says of it and of larger blocks
+
 
 @exercise("count_a_model")
 class CountAModel:
@@ -31,6 +34,11 @@ class CountAModel:
             raise _forward_mistake(case, answer[0], want)
         if not close(answer[1], right[1], rtol=0.01):
             raise _backward_mistake(case, answer, right)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Attention or frozen blocks are counted another way in all cases, and all else is right."""
+        rows = [(case, answer["asked"], right) for case, answer, right in zip(cases, got, want, strict=True)]
+        return _attention_of_kv_heads(rows) or _frozen_for_nothing(rows)
 
     def show(self, case: Any) -> str:
         return ", ".join(f"{name} {value}" for name, value in case.items())
@@ -90,6 +98,41 @@ def _forward_mistake(case: Any, got: float, reference: Any) -> Wrong:
         "the forward pass is wrong",
         why=f"it is {say(got / want)} times what it should be",
         next="eight products, or nine with a gate; write m, k and n beside each, and 2·m·k·n",
+    )
+
+
+def _attention_of_kv_heads(rows: list[_Row]) -> Wrong | None:
+    """Attention, or one product of it, has kv_heads heads in every forward pass."""
+    for products, which in ((2, "attention was"), (1, "one product of attention was")):
+        less = [
+            products / 2 * _terms(case, right)["the attention itself"] * (1 - case["kv_heads"] / case["heads"])
+            for case, _, right in rows
+        ]
+        if any(less) and all(
+            close(got[0], right["asked"][0] - missing, rtol=_EXACT)
+            for (_, got, right), missing in zip(rows, less, strict=True)
+        ):
+            why = (
+                "right where the two are equal; elsewhere the forward pass is what kv_heads heads of attention come to"
+            )
+            then = "kv_heads says how many heads of keys and values are kept; how many heads of queries meet them?"
+            return Wrong(f"{which} given kv_heads heads, and it has all of `heads`", why=why, next=then)
+    return None
+
+
+def _frozen_for_nothing(rows: list[_Row]) -> Wrong | None:
+    """All is right, but a frozen block has no backward pass."""
+    frozen = [got[1] for case, got, _ in rows if case["frozen"]]
+    others = [(got[1], right["asked"][1]) for case, got, right in rows if not case["frozen"]]
+    passes = [(got[0], right["asked"][0]) for _, got, right in rows]
+    if not frozen or not all(close(one, 0) for one in frozen):
+        return None
+    if not all(close(one, right, rtol=0.01) for one, right in (*others, *passes)):
+        return None
+    return Wrong(
+        "a frozen block was given no backward pass",
+        why="all else is right; a frozen weight needs no gradient, and the layers before the block still need theirs",
+        next="of the two products for each layer, which one goes on to the layer before it?",
     )
 
 

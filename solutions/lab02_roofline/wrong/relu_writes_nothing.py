@@ -1,5 +1,5 @@
 # exercise: intensity
-# told: the input or the result was left out
+# told: the elements of a relu were counted once
 from functools import wraps
 
 

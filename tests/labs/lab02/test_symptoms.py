@@ -97,3 +97,120 @@ def test_another_count_of_tiles_is_named_where_it_gives_all_answers(judged, solu
         return "latency" if few else right
 
     assert judged("diagnose", diagnose=diagnose).what.startswith(what)
+
+
+def _attention(count, shape):
+    """What attention comes to: it alone grows with the square of the tokens."""
+    one, two = (count({**shape, "tokens": times * shape["tokens"]})[0] for times in (1, 2))
+    return (two - 2 * one) / 2
+
+
+@pytest.mark.parametrize(
+    ("products", "told"),
+    [(2, "attention was given kv_heads heads"), (1, "one product of attention was given kv_heads heads")],
+)
+def test_attention_of_kv_heads_is_named_where_it_gives_all_answers(judged, solution, products, told):
+    count = solution["count_block"]
+
+    def fewer(shape, *, where=lambda shape: True):
+        missing = products / 2 * _attention(count, shape) * (1 - shape["kv_heads"] / shape["heads"])
+        forward, backward = count(shape)
+        return forward - missing * where(shape), backward - 2 * missing * where(shape)
+
+    assert judged("count_a_model", count_block=fewer).what.startswith(told)
+    gated = judged("count_a_model", count_block=lambda shape: fewer(shape, where=lambda shape: shape["gated"]))
+    assert "kv_heads" not in gated.what
+
+
+def test_a_frozen_block_without_a_backward_pass_is_named_where_all_else_is_right(judged, solution):
+    def skips(shape, *, others=1.0):
+        forward, backward = solution["count_block"](shape)
+        return forward, 0 if shape["frozen"] else others * backward
+
+    told = "a frozen block was given no backward pass"
+
+    assert told == judged("count_a_model", count_block=skips).what
+    assert told != judged("count_a_model", count_block=lambda shape: skips(shape, others=0.5)).what
+    assert told != judged("count_a_model", count_block=lambda shape: skips(shape, others=0)).what
+
+
+@pytest.mark.parametrize("none", [math.inf, None])
+def test_a_search_among_whole_batches_that_ends_is_told(judged, solution, none):
+    def tries(inputs, outputs, *, last=5000, **machine):
+        batch = solution["batch_at_ridge"](inputs, outputs, **machine)
+        return math.ceil(batch) if batch <= last else none
+
+    def gives_up_narrow_ones(inputs, outputs, **machine):
+        return none if inputs < outputs else tries(inputs, outputs, last=1e12, **machine)
+
+    told = "whole batches were tried, and the search gave up too early"
+
+    assert told == judged("minibatch_crossover", batch_at_ridge=tries).what
+    assert told != judged("minibatch_crossover", batch_at_ridge=gives_up_narrow_ones).what
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda batch: None if batch == math.inf else batch, "None came back where no batch is large enough"),
+        (lambda batch: None, "another kind of answer is asked for: batch: None came where a number belongs"),
+        (lambda batch: str(batch), "another kind of answer is asked for: batch: text came where a number belongs"),
+    ],
+)
+def test_none_in_place_of_infinity_is_told_what_is_asked_for(judged, solution, answer, told):
+    def changed(inputs, outputs, **machine):
+        return answer(solution["batch_at_ridge"](inputs, outputs, **machine))
+
+    assert told == judged("minibatch_crossover", batch_at_ridge=changed).what
+
+
+@pytest.mark.parametrize("kind", ["linear", "gemm", "conv", "layer_norm"])
+def test_a_kind_of_operation_that_still_raises_is_named(judged, solution, kind):
+    def lacks(op):
+        if op["kind"] == kind:
+            raise NotImplementedError
+        return solution["work_of"](op)
+
+    assert f"work_of still raises NotImplementedError for a {kind}" == judged("intensity", work_of=lacks).what
+
+
+def test_who_has_written_one_kind_alone_is_told_which_is_next(judged, solution):
+    def relu_alone(op):
+        if op["kind"] != "relu":
+            raise NotImplementedError
+        return op["elemets"]
+
+    def stub(op):
+        raise NotImplementedError
+
+    assert judged("intensity", work_of=relu_alone).what.endswith("raises NotImplementedError for a linear")
+    assert "not attempted" == judged("intensity", work_of=stub).state
+
+
+@pytest.mark.parametrize(("kind", "told"), [("relu", "counted once"), ("matvec", "bytes of a matvec are wrong")])
+def test_half_of_the_bytes_is_told_where_input_and_result_are_equal(judged, solution, kind, told):
+    def half(op):
+        flop, moved = solution["work_of"](op)
+        return flop, moved / 2 if op["kind"] == kind else moved
+
+    assert told in judged("intensity", work_of=half).what
+
+
+def test_sizes_that_the_code_takes_out_are_told_where_the_answer_misses_them(judged, solution):
+    def uses_up(chain, *, size_bytes, keep):
+        _, fused = solution["intensities"](chain, size_bytes=size_bytes, keep=keep)
+        size_bytes |= dict.fromkeys(chain[0]["reads"], 0)
+        return solution["intensities"](chain, size_bytes=size_bytes, keep=keep)[0], fused
+
+    def harmless(chain, *, size_bytes, keep):
+        answer = solution["intensities"](chain, size_bytes=size_bytes, keep=keep)
+        size_bytes.clear()
+        return answer
+
+    def another(*args, **kwargs):
+        unfused, fused = harmless(*args, **kwargs)
+        return 1.3 * unfused, fused
+
+    assert "size_bytes was used up" in judged("fused_or_not", intensities=uses_up).what
+    assert "passed" == judged("fused_or_not", intensities=harmless).state
+    assert "the unfused intensity is wrong" == judged("fused_or_not", intensities=another).what
