@@ -214,8 +214,7 @@ predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", u
 
 # %% solve="where_it_breaks"
 def where_it_breaks(fmt):
-    """The four numbers at which a format that rounds
-    to nearest begins to lose: see the table above."""
+    """A dict with flushed, largest, overflows and rounded: see the table."""
     ### BEGIN SOLUTION
     m = fmt["mantissa_bits"]
     after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (
@@ -481,8 +480,7 @@ UnderflowSlider(gradients, fmt="fp16")
 
 # %% solve="static_scale"
 def static_scale(exponents, counts, fmt):
-    """The smallest power of two that flushes less than 1 %
-    of the values; ValueError when it makes one overflow."""
+    """The smallest power of two that flushes less than 1 %, or ValueError."""
     ### BEGIN SOLUTION
     ends, power = where_it_breaks(fmt), -200
 

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.checks.plain_data import plain_copy
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab03_mixed_precision.loop_slips import (
+    EVERY,
+    GAMMA,
+    GROWTH_INTERVAL,
+    OVERFLOWING,
+    WINDOWS,
+    each_clipped,
+    moves_on_growth,
+    norms_added,
+    overflows,
+    times_too_large,
+    trained,
+    weights_agree,
+)
+from edl_labs.units import counted
 
 LOOPS = ("train_clipped", "train_logged", "train_accumulated", "train_scheduled", "train_static")
 EACH = 2  # cases of each loop, both of which must be right
-_EVERY = 2  # batches of a step of train_accumulated
 FEATURES = 3  # the least that makes a gradient a vector to clip, and still fits on a line
 SOUND = 2.0**22  # from here on a gradient of 1e-12 has six bits and more above fp16's smallest step
 _HALF_STEP = 2.0**-25  # of fp16's subnormals
 _OF_FP32 = 2.0**-22  # a few roundings of fp32, which has 24 bits
 _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
-OVERFLOWING = 1e25  # its square, and so the gradient, is beyond fp32 at every scale
-OVERFLOWING_SCALED = 1e18  # the loss is within fp32, and the scaled gradient beyond
 
 
 @exercise("bug_hunt")
@@ -61,6 +72,28 @@ class BugHunt:
             )
         _COMPARED[case["loop"]](case, got, want)
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The schedule that follows the growth of the scale, in all its cases, where no loop before it is wrong."""
+        rows = list(zip(cases, got, want, strict=True))
+        case = next(case for case, mine, right in rows if not self._is_right(case, mine, right))
+        if case["loop"] != "train_scheduled":
+            return None
+        scheduled = [row for row in rows if row[0]["loop"] == case["loop"]]
+        moves = [moves_on_growth(case, mine) for case, mine, _ in scheduled]
+        if moves[0] is None or None in moves:
+            return None
+        steps = sum(not overflows(batch) for batch in scheduled[0][0]["batches"])
+        why = f"it moved {counted(moves[0], 'time')} for {steps} steps that were taken"
+        then = "a step is taken as well when the scale stays as it is: what does only a skipped step do to it?"
+        return Wrong("train_scheduled moves the schedule only when the scale grew", why=why, next=then)
+
+    def _is_right(self, case: Any, got: Any, want: Any) -> bool:
+        try:
+            self.compare(case, got, want)
+        except Wrong:
+            return False
+        return True
+
     def combine(self, fractions: list[float]) -> float:
         """The share of loops that are right on all their cases."""
         loops = [fractions[i : i + EACH] for i in range(0, len(fractions), EACH)]
@@ -68,11 +101,10 @@ class BugHunt:
 
     def show(self, case: Any) -> str:
         """Which loop, on what."""
-        overflows = [
-            i for i, batch in enumerate(case["batches"]) if batch["x"][0][0] in (OVERFLOWING, OVERFLOWING_SCALED)
-        ]
-        more = f", batches {overflows} overflow" if overflows else ""
-        return f"{case['loop']}, {len(case['batches'])} batches{more}, scale {case['init_scale']:g}, lr {case['lr']:g}"
+        too_large = [i for i, batch in enumerate(case["batches"]) if overflows(batch)]
+        more = f", batches {too_large} overflow" if too_large else ""
+        more += f", scale {case['init_scale']:g}" if case["loop"] != "train_static" else ""  # it chooses its own
+        return f"{case['loop']}, {len(case['batches'])} batches{more}, lr {case['lr']:g}"
 
 
 def _is_written(student: Any, loop: str, case: Any) -> bool:
@@ -93,9 +125,11 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
     batches = [(torch.tensor(one["x"]), torch.tensor(one["y"])) for one in case["batches"]]
     optimizer = torch.optim.SGD(model.parameters(), lr=case["lr"])
     if case["loop"] == "train_static":
+        first: list[Any] = []  # gradients of the first step
+        optimizer.register_step_pre_hook(lambda *_: None if first else first.append(_gradients(model)))
         loop(model, batches, optimizer, rounded_gradients())
-        return _evidence(model, 0.0, [])
-    scaler = torch.amp.GradScaler("cpu", init_scale=case["init_scale"], growth_interval=3)
+        return _evidence(model, 0.0, first[0] if first else [])
+    scaler = torch.amp.GradScaler("cpu", init_scale=case["init_scale"], growth_interval=GROWTH_INTERVAL)
     if case["loop"] == "train_clipped":
         loop(model, batches, optimizer, scaler, max_norm=case["max_norm"])
         values: Any = []
@@ -104,10 +138,10 @@ def _run(loop: Any, case: Any) -> dict[str, Any]:
         # As plain data, so that a generator runs before the weights are read; nothing returned is no norms.
         values = [] if returned is None else plain_copy(returned)
     elif case["loop"] == "train_accumulated":
-        loop(model, batches, optimizer, scaler, every=_EVERY)
+        loop(model, batches, optimizer, scaler, every=EVERY)
         values = []
     else:
-        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=GAMMA)
         loop(model, batches, optimizer, scaler, scheduler)
         values = [optimizer.param_groups[0]["lr"]]
     return _evidence(model, float(scaler.get_scale()), values)
@@ -145,15 +179,14 @@ def rounded_gradients() -> Any:
     return RoundedGradients.apply
 
 
+def _gradients(model: Any) -> list[float]:
+    parts = [part for part in model.parameters() if part.grad is not None]
+    return [float(value) + 0.0 for part in parts for value in part.grad.detach().flatten()]  # no -0.0
+
+
 def _evidence(model: Any, scale: float, values: Any) -> dict[str, Any]:
     weights = [float(value) for part in model.parameters() for value in part.detach().flatten()]
     return {"unwritten": False, "weights": weights, "scale": scale, "values": values}
-
-
-def _weights_agree(got: Any, want: Any) -> bool:
-    size = max(map(abs, want["weights"]))
-    pairs = zip(got["weights"], want["weights"], strict=True)
-    return all(close(mine, right, rtol=2e-3, atol=1e-4 * size) for mine, right in pairs)
 
 
 def _moved(case: Any, evidence: Any) -> float:
@@ -161,14 +194,14 @@ def _moved(case: Any, evidence: Any) -> float:
 
 
 def _clipped(case: Any, got: Any, want: Any) -> None:
-    if not _weights_agree(got, want):
+    if not weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         if moved < right / 4:
             then = "clip_grad_norm_ must see the true gradients; step() unscales them unless unscale_ has"
             what = "train_clipped still clips gradients that are scaled, or unscales them twice"
             raise Wrong(what, why=why, next=then)
-        if _weights_agree({"weights": _trained(case, _each_clipped)}, got):
+        if weights_agree({"weights": trained(case, each_clipped)}, got):
             then = "clip_grad_norm_ scales the whole gradient down; clip_grad_value_ cuts off single values"
             raise Wrong("train_clipped clips every single value, and not the norm", why=why, next=then)
         raise Wrong("train_clipped does not clip the true gradients to max_norm", why=why, next="unscale, clip, step")
@@ -176,10 +209,10 @@ def _clipped(case: Any, got: Any, want: Any) -> None:
 
 
 def _logged(case: Any, got: Any, want: Any) -> None:
-    if len(got["values"]) == 1 < len(want["values"]) and not _weights_agree(got, want):
+    if len(got["values"]) == 1 < len(want["values"]) and not weights_agree(got, want):
         why = f"1 norm came back for {len(want['values'])} batches, and the weights are not those of all batches"
         raise Wrong("train_logged ends after one batch", why=why, next="does `return` stand inside the loop?")
-    if not _weights_agree(got, want):
+    if not weights_agree(got, want):
         moved, right = _moved(case, got), _moved(case, want)
         why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
         what = (
@@ -191,7 +224,7 @@ def _logged(case: Any, got: Any, want: Any) -> None:
     if len(got["values"]) != len(want["values"]):
         why = f"{len(got['values'])} came back for {len(want['values'])} batches"
         raise Wrong("train_logged does not return one norm for each batch", why=why, next="append it in every batch")
-    if _norms_added(got["values"], want["values"]):
+    if norms_added(got["values"], want["values"]):
         mine, right = next(pair for pair in zip(got["values"], want["values"], strict=True) if math.isfinite(pair[1]))
         why = f"{mine:.4g} came back instead of {right:.4g}"
         then = "the norm of all gradients is the root of the sum of all squares"
@@ -206,63 +239,16 @@ def _logged(case: Any, got: Any, want: Any) -> None:
     _scale(got, want, "train_logged")
 
 
-def _norms_added(got: list[float], want: list[float]) -> bool:
-    """Whether each norm is 1 to √2 times the right one, as the sum of two parts' norms is, and not always as many."""
-    ratios = [mine / right for mine, right in zip(got, want, strict=True) if math.isfinite(right) and right]
-    within = all(1 - 1e-3 <= ratio <= math.sqrt(2) + 1e-3 for ratio in ratios)
-    return bool(ratios) and within and max(ratios) > 1.01 and max(ratios) - min(ratios) > 1e-3
-
-
 def _accumulated(case: Any, got: Any, want: Any) -> None:
-    for rule, what, then in _WINDOWS:
-        if _weights_agree({"weights": _trained(case, rule, every=_EVERY)}, got) and not _weights_agree(got, want):
+    for rule, what, then in WINDOWS:
+        if weights_agree({"weights": trained(case, rule, every=EVERY)}, got) and not weights_agree(got, want):
             raise Wrong(f"train_accumulated {what}", why="that gives the weights that came out", next=then)
     _scale(got, want, "train_accumulated")
-    if not _weights_agree(got, want):
+    if not weights_agree(got, want):
         why = "the scale is right and the weights are not"
         raise Wrong(
             "train_accumulated learns something else", why=why, next="one step for two batches, one update a step"
         )
-
-
-def _trained(case: Any, step_of: Callable[[Any, list[Any]], Any], *, every: int = 1) -> list[float]:
-    """The weights after training whose steps go down `step_of(case, gradients)`, of the batches since the last one.
-
-    The gradient of a batch that overflows is None, and so is the step of a window that is skipped.
-    """
-    import numpy
-
-    weights, window = numpy.array(case["weights"], dtype=float), []
-    for number, batch in enumerate(case["batches"], 1):
-        x, y = numpy.array(batch["x"]), numpy.array(batch["y"]).ravel()
-        overflows = batch["x"][0][0] in (OVERFLOWING, OVERFLOWING_SCALED)
-        window.append(None if overflows else 2 / len(y) * x.T @ (x @ weights - y))
-        if number % every == 0:
-            step = step_of(case, window)
-            weights, window = weights if step is None else weights - case["lr"] * step, []
-    return [float(weight) for weight in weights]
-
-
-def _each_clipped(case: Any, window: list[Any]) -> Any:
-    return None if window[0] is None else window[0].clip(-case["max_norm"], case["max_norm"])
-
-
-# Each is (the step of a mistake, what is wrong, what to do).
-_WINDOWS: list[tuple[Callable[[Any, list[Any]], Any], str, str]] = [
-    *(
-        (
-            lambda case, window, divisor=divisor: None if window[-1] is None else window[-1] / divisor,
-            "takes each step with the gradients of one batch alone",
-            "backward() adds to what is there: zero the gradients only after a step",
-        )
-        for divisor in (1, _EVERY)
-    ),
-    (
-        lambda case, window: None if any(one is None for one in window) else sum(window),
-        "adds up the losses of a step's batches, and their mean is asked for",
-        "divide each loss by `every`",
-    ),
-]
 
 
 def _scheduled(case: Any, got: Any, want: Any) -> None:
@@ -272,32 +258,42 @@ def _scheduled(case: Any, got: Any, want: Any) -> None:
         if mine < right:
             then = "after update(), what tells a skipped step from one that was taken?"
             finite = sum(batch["x"][0][0] != OVERFLOWING for batch in case["batches"])
-            if close(mine, case["lr"] * 0.5**finite, rtol=1e-6):
+            if close(mine, case["lr"] * GAMMA**finite, rtol=1e-6):
                 raise Wrong("train_scheduled takes a finite loss for a step that was taken", why=why, next=then)
             raise Wrong("train_scheduled still moves the schedule when the step was skipped", why=why, next=then)
         raise Wrong(
             "train_scheduled leaves the schedule behind", why=why, next="one scheduler.step() for each step taken"
         )
-    if not _weights_agree(got, want):
+    if not weights_agree(got, want):
         raise Wrong(
             "train_scheduled learns something else", why="its weights come out different", next="mend one thing only"
         )
     _scale(got, want, "train_scheduled")
 
 
-_TOO_LARGE = "how large may a scale be, and is every gradient divided by it before optimizer.step()?"
+_STILL_SCALED = "train_static takes steps of gradients that are still scaled"
+_UNDO = "the loss is multiplied by the scale: what undoes that before optimizer.step()?"
 
 
 def _static(case: Any, got: Any, want: Any) -> None:
     if not all(map(math.isfinite, got["weights"])):
-        raise Wrong("train_static overflows", why="its weights are no longer numbers", next=_TOO_LARGE)
+        why = "its weights are no longer numbers"
+        times = times_too_large(case, got["values"])
+        if times is not None and times > 2:
+            why = f"the gradients of the first step are {times:.3g} times the true ones; {why}"
+            raise Wrong(_STILL_SCALED, why=why, next=_UNDO)
+        if not all(map(math.isfinite, got["values"])):
+            why = f"the gradients of the first step are infinite or NaN; {why}"
+            then = "how large may a scale be, if gradients of about 1e-8 are to stay below fp16's largest number?"
+            raise Wrong("train_static overflows", why=why, next=then)
+        then = "how large may a scale be, and is every gradient divided by it before optimizer.step()?"
+        raise Wrong("train_static overflows", why=why, next=then)
     rows = zip(got["weights"], want["weights"], most_rounded(case), strict=True)
     if not all(close(mine, right, rtol=0, atol=2 * most) for mine, right, most in rows):  # each side rounds for itself
         moved, right = _moved(case, got), _moved(case, want)
         if moved > 2 * right:
             why = f"the weights moved by {moved:.3g} instead of {right:.3g}"
-            then = "the loss is multiplied by the scale: what undoes that before optimizer.step()?"
-            raise Wrong("train_static takes steps of gradients that are still scaled", why=why, next=then)
+            raise Wrong(_STILL_SCALED, why=why, next=_UNDO)
         why = f"the weights moved by {moved:.6g} instead of {right:.6g}, or not in each direction"
         then = "the smallest gradients, of about 1e-12, have to get above 6e-8, with some bits to spare"
         raise Wrong("train_static still loses gradients on the way back", why=why, next=then)

@@ -32,7 +32,8 @@ class EncodeDecode:
         for code, mine, right in zip(case["codes"], got["decoded"], want["decoded"], strict=True):
             if not _same(mine, right):
                 why = f"{fmt['name']} {_bits(code, fmt)} is {right!r}, and {mine!r} came back"
-                raise Wrong(_decode_mistake(code, fmt, mine, right), why=why, next=_DECODE_NEXT)
+                what, then = _decode_mistake(code, fmt, mine, right), _decode_next(code, fmt, mine, right)
+                raise Wrong(what, why=why, next=then)
         rows = zip(case["values"], case["kinds"], got["encoded"], want["encoded"], strict=True)
         wrong = [row for row in rows if not _same_code(row[2], row[3], fmt)]
         if not wrong:
@@ -163,9 +164,14 @@ def _encode_next(kind: str, fmt: dict[str, Any]) -> str:
     return _ENCODE_NEXT[kind]
 
 
-_DECODE_NEXT = (
-    "cut the code into sign, exponent field and mantissa field, then ask: is the exponent field 0, or all ones?"
-)
+def _decode_next(code: int, fmt: dict[str, Any], mine: Any, right: float) -> str:
+    top = (1 << fmt["exponent_bits"]) - 1
+    is_lost_number = math.isfinite(right) and not math.isfinite(mine)
+    if is_lost_number and not fmt["has_inf"] and code >> fmt["mantissa_bits"] & top == top:
+        return "an exponent field of all ones holds numbers too where there is no infinity: what else must a NaN have?"
+    return "cut the code into sign, exponent field and mantissa field, then ask: is the exponent field 0, or all ones?"
+
+
 _ENCODE_WHAT = {
     "exact": "a number that the format has was changed",
     "tie": "a tie was not rounded to one of its neighbours",

@@ -8,6 +8,7 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab03_mixed_precision.scale_slips import filled_bins, known_scale_slip
 
 _ENDS = ("flushed", "largest", "overflows", "rounded")
 
@@ -33,14 +34,44 @@ class WhereItBreaks:
                 raise Wrong(mistake, why=f"{case['name']}: {end} came back as {got[end]!r}", next=_END_NEXT[end])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """One format's number for all formats, and nothing else wrong."""
-        same = {answer["rounded"] for answer in got}
-        if len(same) > 1 or not all(got[i][end] == want[i][end] for i in range(len(got)) for end in _ENDS[:-1]):
-            return None
-        (number,) = same
-        whose = [case["name"] for case, right in zip(cases, want, strict=True) if right["rounded"] == number]
-        why = f"rounded came back as {number!r} for every format" + (f", and is that of {whose[0]}" if whose else "")
-        return Wrong("one number was given for all formats", why=why, next="try with your encode, which is given fmt")
+        """One mistake in the largest numbers of all formats, or one format's number for all formats."""
+        return _largest_slip(cases, got, want) or _one_for_all(cases, got, want)
+
+
+def _one_for_all(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    same = {answer["rounded"] for answer in got}
+    if len(same) > 1 or not all(got[i][end] == want[i][end] for i in range(len(got)) for end in _ENDS[:-1]):
+        return None
+    (number,) = same
+    whose = [case["name"] for case, right in zip(cases, want, strict=True) if right["rounded"] == number]
+    why = f"rounded came back as {number!r} for every format" + (f", and is that of {whose[0]}" if whose else "")
+    return Wrong("one number was given for all formats", why=why, next="try with your encode, which is given fmt")
+
+
+def _largest_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    rows = [(case, mine["largest"], right["largest"]) for case, mine, right in zip(cases, got, want, strict=True)]
+    if any(mine["flushed"] != right["flushed"] for mine, right in zip(got, want, strict=True)):
+        return None
+    for largest, what, then in _LARGEST_SLIPS:
+        off = [(case, mine) for case, mine, right in rows if mine != right]
+        if off and all(mine == largest(case, right) for case, mine, right in rows):
+            return Wrong(what, why=f"{off[0][0]['name']}: largest came back as {off[0][1]!r}", next=then)
+    return None
+
+
+# Each is (a mistake's largest number by the format and the right one, what is wrong, what to do).
+_LARGEST_SLIPS: list[tuple[Callable[[Any, float], float], str, str]] = [
+    (
+        lambda fmt, right: right * 2 if fmt["has_inf"] else right,
+        "twice the right one: where has_inf, the largest exponent field is infinity and NaN",
+        "which exponent field is the last that holds numbers?",
+    ),
+    (
+        lambda fmt, right: right if fmt["has_inf"] else right + right / (2 ** (fmt["mantissa_bits"] + 1) - 2),
+        "the pattern of all ones was taken for the largest number, and it is NaN",
+        "without infinity NaN is this one code alone, and the largest number is one code below",
+    ),
+]
 
 
 @exercise("static_scale", uses=("where_it_breaks",), digits=17)
@@ -73,94 +104,25 @@ class StaticScale:
             raise _scale_mistake(got["scale"], want["scale"])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The mistakes in _SHARES and _upper_edge that give every answer that came back."""
-        if _upper_edge_left_out(cases, got, want):
-            why = "in each case where a scale came back and none is right, the lower edge of the uppermost bin fits"
-            then = "the values of a bin reach up to twice its lower edge: do those fit too?"
-            return Wrong("the overflow was looked for at the lower edge of the uppermost bin", why=why, next=then)
-        rows = [row for row in zip(cases, got, want, strict=True) if not row[1]["refused"] and not row[2]["refused"]]
-        for lost, what, then in _SHARES:
-            if all(close(mine["scale"], _smallest(case, lost), rtol=1e-12) for case, mine, _ in rows) and any(
-                mine["scale"] != right["scale"] for _, mine, right in rows
-            ):
-                case, mine, right = next(row for row in rows if row[1]["scale"] != row[2]["scale"])
-                why = f"{case['format']['name']}: {mine['scale']:g} came back, and {right['scale']:g} is right"
-                return Wrong(what, why=why, next=then)
-        return None
+        """The mistake that gives every answer that came back."""
+        return known_scale_slip(cases, got, want)
 
     def show(self, case: Any) -> str:
-        """The histogram's filled bins, as rows."""
-        rows = zip(case["exponents"], case["counts"], strict=True)
-        filled = ", ".join(f"2^{exponent}: {count}" for exponent, count in rows if count)
-        return f"format {case['format']['name']}\nvalues in each bin from 2^k to 2^(k+1): {filled}"
+        """The histogram's filled bins, as rows, and which of the others it lists."""
+        filled = ", ".join(f"2^{exponent}: {count}" for exponent, count in filled_bins(case))
+        none = ", ".join(_empty_bins(case))
+        more = f"\nempty bins: {none}" if none else ""
+        return f"format {case['format']['name']}\nvalues in each bin from 2^k to 2^(k+1): {filled}{more}"
 
 
-_Bins = list[tuple[int, int]]
-
-
-def _smallest(case: Any, lost: Callable[[Any, _Bins, int], float]) -> float:
-    """The smallest power of two with which less than 1 % is `lost`, as a mistake counts that."""
-    bins = [(e, n) for e, n in zip(case["exponents"], case["counts"], strict=True) if n]
-    low, high = -400, 400
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if lost(case["format"], bins, middle) < 0.01 else (middle, high)
-    return 2.0**high
-
-
-def _most_in_a_bin(fmt: Any, bins: _Bins, power: int) -> float:
-    total = sum(n for _, n in bins)
-    return max((n for e, n in bins if e + power <= -fmt["bias"] - fmt["mantissa_bits"]), default=0) / total
-
-
-def _magnitude(fmt: Any, bins: _Bins, power: int) -> float:
-    last = -fmt["bias"] - fmt["mantissa_bits"]
-    return sum(n * 2.0**e for e, n in bins if e + power <= last) / sum(n * 2.0**e for e, n in bins)
-
-
-def _not_normal(fmt: Any, bins: _Bins, power: int) -> float:
-    return sum(n for e, n in bins if e + power < 1 - fmt["bias"]) / sum(n for _, n in bins)
-
-
-# Each is (the share that a mistake takes for lost, what is wrong, what to do).
-_SHARES: list[tuple[Callable[[Any, _Bins, int], float], str, str]] = [
-    (
-        _most_in_a_bin,
-        "each bin was allowed to lose 1 % by itself",
-        "what all bins lose counts together",
-    ),
-    (
-        _magnitude,
-        "values were weighed with their size",
-        "1 % of the values is meant: a small gradient counts as much as a large one",
-    ),
-    (
-        _not_normal,
-        "subnormals were counted as flushed",
-        "they have fewer bits, and are not 0: which is the largest value that becomes 0?",
-    ),
-]
-
-
-def _upper_edge_left_out(cases: list[Any], got: list[Any], want: list[Any]) -> bool:
-    """Whether all answers are right but those where the uppermost bin ends above the format, and begins in it."""
-    odd = []
-    for case, mine, right in zip(cases, got, want, strict=True):
-        if right["refused"] and not mine["refused"]:
-            odd.append((case, mine["scale"]))
-        elif mine != right:
-            return False
-    refused = sum(answer["refused"] for answer in got)
-    return bool(odd and refused) and all(_begins_within(case, scale) for case, scale in odd)
-
-
-def _begins_within(case: Any, scale: Any) -> bool:
-    if type(scale) not in (int, float):
-        return False
-    fmt = case["format"]
-    last = 2 ** fmt["exponent_bits"] - (2 if fmt["has_inf"] else 1) - fmt["bias"]  # exponent of the largest number
-    uppermost = max(e for e, n in zip(case["exponents"], case["counts"], strict=True) if n)
-    return bool(scale * 2.0**uppermost <= 2.0**last)
+def _empty_bins(case: Any) -> list[str]:
+    """The listed bins without values, as texts, those side by side as one."""
+    filled, texts, first = {exponent for exponent, _ in filled_bins(case)}, [], None
+    for exponent in sorted(case["exponents"]):
+        first = None if exponent in filled else exponent if first is None else first
+        if first is not None and (exponent + 1 in filled or exponent == max(case["exponents"])):
+            texts.append(f"2^{first} to 2^{exponent}" if first < exponent else f"2^{first}")
+    return texts
 
 
 def _other_bias(fmt: Any, got: Any, want: Any) -> bool:

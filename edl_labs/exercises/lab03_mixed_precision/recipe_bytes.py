@@ -24,19 +24,23 @@ class BytesPerParameter:
             raise Wrong("a recipe has two answers", why=f"{len(got)} came back", next="return resident, peak")
         if not close(got[0], want[0], rtol=1e-9):
             why = f"{got[0]:g} bytes came back for {_words(case)}"
-            raise Wrong(_mistake(case, got[0], want[0]), why=why, next=_next(case))
+            what, then = _mistake(case, got[0], want[0])
+            raise Wrong(what, why=why, next=then)
         if not close(got[1], want[1], rtol=1e-9):
             why = f"resident {got[0]:g} is right, and a peak of {got[1]:g} came back for {_words(case)}"
             what, then = _peak_mistake(case, got, want)
             raise Wrong(what, why=why, next=then)
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """One part of all recipes that have it was left out, and nothing else is wrong."""
+        """One part of all recipes that have it was left out, or counted too often, and nothing else is wrong."""
         rows = [(case, right[0] - mine[0]) for case, mine, right in zip(cases, got, want, strict=True)]
+        off = [row for row in rows if not close(row[1], 0, atol=1e-9)]
         for left_out, what, then in _LEFT_OUT:
-            if all(close(missing, left_out(case), rtol=1e-9, atol=1e-9) for case, missing in rows):
-                shown, missing = next((case, missing) for case, missing in rows if missing)
-                return Wrong(what, why=f"{missing:g} bytes are missing for {_words(shown)}, and so on", next=then)
+            if off and all(close(missing, left_out(case), rtol=1e-9, atol=1e-9) for case, missing in rows):
+                shown, missing = off[0]
+                unit, way = "byte" if abs(missing) == 1 else "bytes", "few" if missing > 0 else "many"
+                why = f"{abs(missing):g} {unit} too {way} for {_words(shown)}, and so on"
+                return Wrong(what, why=why, next=then)
         return None
 
     def show(self, case: Any) -> str:
@@ -64,7 +68,19 @@ def _one_short_state(case: Any) -> float:
     return float(case["trained"]) / _split(case, 1)
 
 
-# Each is (bytes that a mistake leaves out, what is wrong, what to do).
+def _master_copy(case: Any) -> float:
+    return 4.0 * case["precision"].startswith("deck") * (not case["offload"])
+
+
+def _whole_master_copy(case: Any) -> float:
+    return -_master_copy(case) * case["trained"] * (1 - 1 / _split(case, 1))
+
+
+def _frozen_master_copy(case: Any) -> float:
+    return -_master_copy(case) * (1 - case["trained"]) / _split(case, 1)
+
+
+# Each is (bytes that a mistake leaves out, below 0 where it counts too many; what is wrong; what to do).
 _LEFT_OUT = [
     (
         _short_weights,
@@ -80,6 +96,16 @@ _LEFT_OUT = [
         _one_short_state,
         "8-bit Adam was given one byte for both of its states",
         "it keeps as many states as Adam, of one byte each",
+    ),
+    (
+        _whole_master_copy,
+        "the master copy was not split",
+        "ZeRO splits it together with the optimizer's states, from stage 1 on",
+    ),
+    (
+        _frozen_master_copy,
+        "weights that are not trained were given a master copy",
+        "they need no gradients, no states and no master copy: take the trained share of it too",
     ),
 ]
 
@@ -110,15 +136,26 @@ def _words(case: Any) -> str:
     return words + (f", {case['trained']:.4g} of the weights trained" if case["trained"] < 1 else "")
 
 
-def _mistake(case: Any, mine: float, right: float) -> str:
+def _mistake(case: Any, mine: float, right: float) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    if not float(right).is_integer() and mine in (math.floor(right), math.ceil(right)):
+        return "the bytes were rounded: shares of a byte count", _next(case)
+    if case["gpus"] > 1 and close(mine, right * case["gpus"]):
+        return (
+            f"that is what all {case['gpus']} GPUs hold together; asked is what one of them holds",
+            "look at one GPU: ZeRO leaves it a share of some parts, and it holds each of the others once",
+        )
+    if case["trained"] < 1 and mine > right:
+        return (
+            "weights that are not trained need no gradients, states or master copy",
+            "which of the parts did you count for the trained share alone, and which for all weights?",
+        )
+    return _other_mistake(case, mine, right), _next(case)
+
+
+def _other_mistake(case: Any, mine: float, right: float) -> str:
     if not mine > 0:
         return "every parameter costs something"
-    if not float(right).is_integer() and mine in (math.floor(right), math.ceil(right)):
-        return "the bytes were rounded: shares of a byte count"
-    if case["gpus"] > 1 and close(mine, right * case["gpus"]):
-        return f"that is what all {case['gpus']} GPUs hold together; asked is what one of them holds"
-    if case["trained"] < 1 and mine > right:
-        return "weights that are not trained need no gradients, states or master copy"
     if case["trained"] < 1 and mine < right:
         return "weights that are not trained are there all the same"
     if case["offload"] and mine > right:

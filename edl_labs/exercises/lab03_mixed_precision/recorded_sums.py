@@ -191,6 +191,14 @@ def _off(case: Any, got: Any, mine: float, exact: float, error: float) -> Wrong:
     if not _differences(case, got, got["result"]):
         then = "is it 0 again, or another value, when the next value is added?"
         return Wrong("what is lost is worked out, and never given back", why=why, next=then)
+    if _losses_are_zero(case, got):
+        then = "take total off new first, then added: each of the two differences is rounded by itself"
+        why = f"new - (total + added) rounds the same sum twice; {why}"
+        raise Wrong("the loss that is worked out is 0 every time", why=why, next=then)
+    if _only_last_loss(case, got):
+        then = "give each loss back with the next value, before that value is added"
+        why = f"the loss of each value is worked out, and belongs to the next value; {why}"
+        raise Wrong("one loss alone is given back, the last one, when all values are added", why=why, next=then)
     if _losses_apart(case, got):
         then = "give each loss back to the next value, while it is still of its size"
         return Wrong("the losses are summed up by themselves, and that sum swallows them too", why=why, next=then)
@@ -220,6 +228,40 @@ def _differences(case: Any, got: Any, result: int) -> int:
     first = len(case["values"])
     operations = (got["operations"][index - first] for index in _parts(case, got, result) if index >= first)
     return sum(operation == _SUBTRACT for operation in operations)
+
+
+def _losses_are_zero(case: Any, got: Any) -> bool:
+    """Whether all differences are 0, whatever the values are: of one addition that was done twice, for most values.
+
+    Numbers that are the same by their operations alone get the same name. Taking off such a 0 changes nothing.
+    """
+    names, zero = list(range(len(case["values"]))), -1
+    known: dict[tuple[int, int], int] = {}
+    twice = 0
+    for operation, left, right in zip(got["operations"], got["left"], got["right"], strict=True):
+        low, high = sorted((names[left], names[right]))
+        if operation == _ADD:
+            names.append(high if low == zero else known.setdefault((low, high), len(names)))
+        elif names[right] == zero:
+            names.append(names[left])
+        elif low == high:
+            twice += left != right
+            names.append(zero)
+        else:
+            return False
+    return twice > 0.9 * len(case["values"])
+
+
+def _only_last_loss(case: Any, got: Any) -> bool:
+    """Whether a loss is worked out for most values, and the last one alone meets a sum without losses, in the end."""
+    first, differences = len(case["values"]), [operation == _SUBTRACT for operation in got["operations"]]
+    last = got["result"] - first
+    if last < 0 or sum(differences) < 0.9 * first or _differences(case, got, got["result"]) > 3:
+        return False
+    sums, losses = sorted((got["left"][last], got["right"][last]), key=lambda side: _differences(case, got, side))
+    return _differences(case, got, sums) == 0 < _differences(case, got, losses) and not any(
+        differences[losses - first + 1 : last]
+    )
 
 
 def _losses_apart(case: Any, got: Any) -> bool:

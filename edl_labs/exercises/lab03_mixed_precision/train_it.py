@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ _NOTED = {"step": "s", "update": _UPDATE}
 # Calls of model, optimizer and backward(), and the end of scaler.step().
 _LOSS, _BACKWARD, _ZEROED, _STEPPED, _DONE = "l", "b", "z", "o", "d"
 _NO_LOSSES: dict[str, Any] = {"returned": "list", "losses": [], "seen": [], "calls": ""}
+_LAZY, _GRAPHS = "a generator", "tensors that require grad"  # kinds of what came back, beside those of Python
 _ALLOWED = 1.02  # promised in the lab's text
 
 
@@ -43,7 +45,6 @@ class TrainIt:
     }
 
     def probe(self, student: Any, case: Any) -> Any:
-
         own = student.LossScaler(init_scale=case["init_scale"], growth_interval=case["growth_interval"])
         scaler = _Watched(own)
         model, optimizer = _model(case, short=True)
@@ -120,9 +121,18 @@ class _Watched:
 
 
 def _trained(train: Any, model: Any, batches: Any, optimizer: Any, scaler: Any, case: Any) -> tuple[str, list[float]]:
-    """What the student's loop returns, as a kind and losses; an error of a scaler that was never updated says so."""
+    """What the student's loop returns, as a kind and losses; an error of a scaler that was never updated says so.
+
+    All forms of finished numbers are a list. What trains only while it is read is none, nor are tensors with a graph:
+    the lab's next cells would not train, and could not draw.
+    """
     try:
-        return _plain_losses(train(model, batches, optimizer, scaler))
+        returned = train(model, batches, optimizer, scaler)
+        is_lazy, has_graphs = isinstance(returned, Iterator) and not scaler.calls, _require_grad(returned)
+        kind, losses = _plain_losses(returned)
+        if kind != "list":
+            return kind, losses
+        return _LAZY if is_lazy and scaler.calls else _GRAPHS if has_graphs else kind, losses
     except NotImplementedError:
         raise
     except RuntimeError as error:
@@ -135,6 +145,12 @@ def _scale(scaler: Any) -> float:
     import torch
 
     return float(scaler.scale(torch.tensor(1.0)))
+
+
+def _require_grad(returned: Any) -> bool:
+    """Whether it is a tensor that keeps its graph, or a sequence with one; what can be read once is not read."""
+    parts = returned if isinstance(returned, Sequence) else [returned]
+    return any(getattr(one, "requires_grad", False) is True for one in parts)
 
 
 def _plain_losses(returned: Any) -> tuple[str, list[float]]:
@@ -178,6 +194,12 @@ def _refuse_known(got: Any, loss: float, start: float, why: str, left_out: str) 
 def _losses_mistake(case: Any, got: Any) -> tuple[str, str, str] | None:
     """What is wrong with the returned losses, why, and what to look at; None when they are right."""
     then = "append loss.item() / model.loss_weight for every batch, and return the list"
+    if got["returned"] == _LAZY:
+        then = "append to a list and return it, without `yield`"
+        return "a generator came back instead of a list", "nothing trains until it is iterated", then
+    if got["returned"] == _GRAPHS:
+        why = "the losses require grad: as long as they are kept, so is the graph of each batch"
+        return "tensors with their graphs came back, and floats are asked for", why, then
     if got["returned"] != "list" or len(got["losses"]) != _STEPS:
         came = f"{len(got['losses'])} losses" if got["returned"] == "list" else got["returned"]
         return (

@@ -1,6 +1,5 @@
 # exercise: bug_hunt
 # told: train_static overflows
-# like: multiplied_twice.py
 
 
 def train_static(model, batches, optimizer, half_gradients):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab03_mixed_precision.aligned_shapes import AlignedShapes, _strictest
-from edl_labs.exercises.lab03_mixed_precision.train_it import _STEPS, _refuse_known
+from edl_labs.exercises.lab03_mixed_precision.train_it import _GRAPHS, _LAZY, _STEPS, _refuse_known, _trained
 
 START = 2.0
 
@@ -45,6 +46,36 @@ def test_what_has_another_reason_is_left_to_it():
 def test_zeroing_between_the_loss_and_backward_is_no_mistake():
     assert "not scaled" in told("lzbsodu")
     assert "zeroed" not in told("lzbsodu")
+
+
+def kind_of(train) -> str:
+    """The kind of what a loop returns that notes its steps in the `calls` of its scaler."""
+    return _trained(train, None, range(3), None, SimpleNamespace(calls=[]), {})[0]
+
+
+def steps(batches, scaler, *, requires_grad=False):
+    import torch
+
+    for batch in batches:
+        scaler.calls.append("s")
+        yield torch.tensor(float(batch), requires_grad=requires_grad)
+
+
+def test_what_trains_only_while_it_is_read_is_no_list():
+    assert _LAZY == kind_of(lambda model, batches, optimizer, scaler: steps(batches, scaler))
+    assert _LAZY == kind_of(lambda model, batches, optimizer, scaler: map(float, steps(batches, scaler)))
+    assert "list" == kind_of(lambda model, batches, optimizer, scaler: map(float, list(steps(batches, scaler))))
+
+
+def test_tensors_that_keep_their_graph_are_no_list_of_floats():
+    def kept(model, batches, optimizer, scaler):
+        return [2 * loss for loss in steps(batches, scaler, requires_grad=True)]
+
+    assert _GRAPHS == kind_of(kept)
+    assert _GRAPHS == kind_of(lambda *given: sum(kept(*given)).repeat(3))
+    assert "list" == kind_of(lambda *given: [loss.detach() for loss in kept(*given)])
+    assert "list" == kind_of(lambda *given: [loss.item() for loss in kept(*given)])
+    assert "list" == kind_of(lambda model, batches, optimizer, scaler: list(steps(batches, scaler)))
 
 
 @pytest.mark.slow

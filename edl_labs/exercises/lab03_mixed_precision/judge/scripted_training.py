@@ -11,11 +11,10 @@ from edl_labs.exercises.lab03_mixed_precision.bug_hunt import (
     EACH,
     FEATURES,
     LOOPS,
-    OVERFLOWING,
-    OVERFLOWING_SCALED,
     SOUND,
     most_rounded,
 )
+from edl_labs.exercises.lab03_mixed_precision.loop_slips import OVERFLOWING, OVERFLOWING_SCALED
 
 _NEARLY_INFINITE = 2e38  # fp32 ends at 3.4e38: two of these no longer have a sum
 _HUGE = 3e9  # its square times any scale of the script has no square in fp32, without the scale it has

@@ -1,0 +1,184 @@
+"""Mistakes in static_scale that are known by the answers to all cases: each is worked out again, and must give them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+from edl_labs.checks import close
+from edl_labs.errors import Wrong
+
+_Row = tuple[Any, Any, Any]  # a case, what came back, the reference's
+_Bins = list[tuple[int, int]]
+
+
+def known_scale_slip(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The one mistake that gives every answer that came back; None where none does."""
+    rows = list(zip(cases, got, want, strict=True))
+    if all(mine == right for _, mine, right in rows):
+        return None
+    return next((wrong for slip in _SLIPS if (wrong := slip(rows)) is not None), None)
+
+
+def filled_bins(case: Any) -> _Bins:
+    """The bins that hold values, from the lowest, as (exponent, count)."""
+    return sorted((e, n) for e, n in zip(case["exponents"], case["counts"], strict=True) if n)
+
+
+def _answered(rows: list[_Row]) -> list[_Row]:
+    """Without the histograms that were refused, or should have been."""
+    return [row for row in rows if not row[1]["refused"] and not row[2]["refused"]]
+
+
+def _exponent_came(rows: list[_Row]) -> Wrong | None:
+    answered = _answered(rows)
+    if not answered or any(mine["refused"] != right["refused"] for _, mine, right in rows):
+        return None
+    if any(mine["scale"] != math.log2(right["scale"]) for _, mine, right in answered):
+        return None
+    case, mine, _ = next(row for row in answered if row[1] != row[2])
+    why = f"{mine['scale']:g} came back for {case['format']['name']}, and gradients would be multiplied by that"
+    return Wrong(
+        "the exponent of the scale came back, and not the scale", why=why, next="return the power of two itself"
+    )
+
+
+def _never_below_one(rows: list[_Row]) -> Wrong | None:
+    for _, mine, right in rows:
+        is_below = not right["refused"] and right["scale"] < 1
+        if not (mine["refused"] or mine["scale"] == 1) if is_below else mine != right:
+            return None
+    why = "only the histograms whose scale is below 1 are not right"
+    then = "where does your search begin? The k of 2.0**k may be negative"
+    return Wrong("the scale that fits is below 1, and yours never is", why=why, next=then)
+
+
+def _empty_bins_overflow(rows: list[_Row]) -> Wrong | None:
+    for case, mine, right in rows:
+        uppermost = max(case["exponents"])
+        overflows = not right["refused"] and not _begins_within(case, right["scale"] * 2, uppermost)
+        if mine["refused"] != (right["refused"] or overflows) or (not mine["refused"] and mine != right):
+            return None
+    highest = next(filled_bins(case)[-1][0] for case, mine, right in rows if mine != right)
+    why = f"all bins above 2^{highest} are empty, and only a bin with values can overflow"
+    then = "look for the overflow at the highest bin whose count is not 0"
+    return Wrong("empty bins were taken for values that overflow", why=why, next=then)
+
+
+def _upper_edge_left_out(rows: list[_Row]) -> Wrong | None:
+    """All answers are right but those where the uppermost bin ends above the format, and begins in it."""
+    odd = [row for row in rows if row[2]["refused"] and not row[1]["refused"]]
+    if not odd or any(mine != right for case, mine, right in rows if not right["refused"]):
+        return None
+    if len(odd) == sum(right["refused"] for _, _, right in rows):
+        return None  # who never refuses
+    if not all(_begins_within(case, mine["scale"], filled_bins(case)[-1][0]) for case, mine, _ in odd):
+        return None
+    why = "in each case where a scale came back and none is right, the lower edge of the uppermost bin fits"
+    then = "the values of a bin reach up to twice its lower edge: do those fit too?"
+    return Wrong("the overflow was looked for at the lower edge of the uppermost bin", why=why, next=then)
+
+
+def _begins_within(case: Any, scale: Any, exponent: int) -> bool:
+    """Whether 2 to the `exponent`, scaled, is at most the largest power of two of the format."""
+    if type(scale) not in (int, float):
+        return False
+    fmt = case["format"]
+    last = 2 ** fmt["exponent_bits"] - (2 if fmt["has_inf"] else 1) - fmt["bias"]  # exponent of the largest number
+    return bool(scale * 2.0**exponent <= 2.0**last)
+
+
+def _at_one_per_cent(rows: list[_Row]) -> Wrong | None:
+    """All are right but those where a hundredth of the values lies in the lowest bins: there these are lost."""
+    told = None
+    for case, mine, right in rows:
+        hundredth = _hundredth(case)
+        if right["refused"] or hundredth is None:
+            if mine != right:
+                return None
+            continue
+        lost, total, gap = hundredth
+        if mine["scale"] != right["scale"] * 2.0**-gap:
+            return None
+        why = f"{case['format']['name']}: {lost} of {total} values become 0 at your scale of {mine['scale']:g}"
+        then = "what does your comparison make of a share of exactly 0.01?"
+        what = "exactly 1 % of the values is flushed, and less than 1 % is asked for"
+        told = told or Wrong(what, why=why, next=then)
+    return told
+
+
+def _hundredth(case: Any) -> tuple[int, int, int] | None:
+    """How many values the lowest bins hold, and all, and how far above the next bin is, where they hold 1 % exactly."""
+    bins, lost = filled_bins(case), 0
+    total = sum(n for _, n in bins)
+    for (exponent, count), (following, _) in pairwise(bins):
+        lost += count
+        if 100 * lost == total:
+            return lost, total, following - exponent
+    return None
+
+
+def _other_share(rows: list[_Row]) -> Wrong | None:
+    rows = _answered(rows)
+    for lost, what, then in _SHARES:
+        if all(close(mine["scale"], _smallest(case, lost), rtol=1e-12) for case, mine, _ in rows) and any(
+            mine["scale"] != right["scale"] for _, mine, right in rows
+        ):
+            case, mine, right = next(row for row in rows if row[1]["scale"] != row[2]["scale"])
+            why = f"{case['format']['name']}: {mine['scale']:g} came back, and {right['scale']:g} is right"
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _smallest(case: Any, lost: Callable[[Any, _Bins, int], float]) -> float:
+    """The smallest power of two with which less than 1 % is `lost`, as a mistake counts that."""
+    bins = filled_bins(case)
+    low, high = -400, 400
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if lost(case["format"], bins, middle) < 0.01 else (middle, high)
+    return 2.0**high
+
+
+def _most_in_a_bin(fmt: Any, bins: _Bins, power: int) -> float:
+    total = sum(n for _, n in bins)
+    return max((n for e, n in bins if e + power <= -fmt["bias"] - fmt["mantissa_bits"]), default=0) / total
+
+
+def _magnitude(fmt: Any, bins: _Bins, power: int) -> float:
+    last = -fmt["bias"] - fmt["mantissa_bits"]
+    return sum(n * 2.0**e for e, n in bins if e + power <= last) / sum(n * 2.0**e for e, n in bins)
+
+
+def _not_normal(fmt: Any, bins: _Bins, power: int) -> float:
+    return sum(n for e, n in bins if e + power < 1 - fmt["bias"]) / sum(n for _, n in bins)
+
+
+# Each is (the share that a mistake takes for lost, what is wrong, what to do).
+_SHARES: list[tuple[Callable[[Any, _Bins, int], float], str, str]] = [
+    (
+        _most_in_a_bin,
+        "each bin was allowed to lose 1 % by itself",
+        "what all bins lose counts together",
+    ),
+    (
+        _magnitude,
+        "values were weighed with their size",
+        "1 % of the values is meant: a small gradient counts as much as a large one",
+    ),
+    (
+        _not_normal,
+        "subnormals were counted as flushed",
+        "they have fewer bits, and are not 0: which is the largest value that becomes 0?",
+    ),
+]
+_SLIPS = (
+    _exponent_came,
+    _never_below_one,
+    _empty_bins_overflow,
+    _upper_edge_left_out,
+    _at_one_per_cent,
+    _other_share,
+)
