@@ -113,8 +113,7 @@ with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
 
 # %% solve="read_plan"
 def read_plan(wanted, *, seek_s, byte_per_s):
-    """Reads (shard, start, stop), in order, that
-    bring all of `wanted` in the least time."""
+    """The reads (shard, start, stop) that bring all of `wanted` in the least time."""
     ### BEGIN SOLUTION
     plan = []
     for shard, start, stop in sorted(wanted):
@@ -390,8 +389,7 @@ for kind, firsts in EXAMPLES.items():
 
 # %% solve="decode_once"
 def move_offline(chain):
-    """The places of the transforms of `chain` that may
-    be done once without changing what the model sees."""
+    """The places of what may be done once without changing what the model sees."""
     ### BEGIN SOLUTION
     swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
     offline, staying = [], []
@@ -896,8 +894,7 @@ def pack_sequences(lengths, tree):
 
 
 def packed_mask(lengths, capacity):
-    """The mask of sequences packed into one row: [i, j]
-    says whether position i may look at position j."""
+    """The mask of a row of sequences: [i, j], may position i look at position j?"""
     # The number of each position's sequence, -1 for padding.
     owner = torch.full((capacity,), -1)
     owner[: sum(lengths)] = torch.repeat_interleave(

@@ -27,6 +27,12 @@ class BucketSampler:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
+        try:
+            return {**self._seen(student, case), "returned": "", "came": ""}
+        except _NoBatches as instead:
+            return {**self.form, **dict(instead.args)}
+
+    def _seen(self, student: Any, case: Any) -> dict[str, Any]:
         def drawn(seed: int, *epochs: int) -> list[list[list[int]]]:
             sampler = student.BucketSampler(list(case["lengths"]), batch_size=case["batch_size"], seed=seed)
             return [_epoch(sampler, epoch) for epoch in epochs]
@@ -49,6 +55,7 @@ class BucketSampler:
             }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        _refuse_no_batches(got)
         if len(got["epochs"]) != 3:
             raise Wrong("an epoch is missing", why="three were asked for", next="iterating gives one whole epoch")
         for batches in (*got["epochs"], *(got[name] for name in _SINGLE)):
@@ -74,6 +81,8 @@ class BucketSampler:
         "length": 0,
         "epochs": [[[0]]],
         "others_draw": [0],
+        "returned": "",
+        "came": "",
         **{name: [[0]] for name in _SINGLE},
     }
 
@@ -88,12 +97,22 @@ def _epoch(sampler: Any, epoch: int) -> list[list[int]]:
     return _batches(sampler)
 
 
+class _NoBatches(Exception):
+    """("returned", the type of what `__iter__` returned, no iterator), or ("came", what came in place of a batch)."""
+
+
 def _batches(sampler: Any) -> list[list[int]]:
-    batches = list(sampler)
+    try:
+        batches = list(sampler)
+    except TypeError as error:
+        kind = str(error).partition("iter() returned non-iterator of type ")[2].strip("'")
+        # Python says so here, and not in a line of the student's.
+        if kind and error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise _NoBatches(("returned", kind)) from None
+        raise
     for batch in batches:
-        if not hasattr(batch, "__iter__"):
-            kind = type(batch).__name__
-            raise TypeError(f"iterating gave {str(batch)[:20]}, of type {kind}: each batch is a list of indices")
+        if not hasattr(batch, "__iter__") or getattr(batch, "ndim", 1) == 0:
+            raise _NoBatches(("came", f"{str(batch)[:20]}, of type {type(batch).__name__}"))
     return [list(batch) for batch in batches]
 
 
@@ -175,6 +194,21 @@ def neighbours_alike(lengths: list[int], batches: list[list[int]]) -> float:
     return float(np.corrcoef(ranks[:-1], ranks[1:])[0, 1])
 
 
+def _refuse_no_batches(got: Any) -> None:
+    if got["returned"]:
+        kind = {"NoneType": "None", "list": "a list", "tuple": "a tuple"}.get(got["returned"], got["returned"][:40])
+        raise Wrong(
+            f"`__iter__` returned {kind}, and has to return an iterator",
+            why="a list holds its items, and an iterator hands them out one after the other",
+            next="`return iter(batches)`, or write `__iter__` with a `yield` for each batch",
+        )
+    if got["came"]:
+        then = "each batch is a list of indices: hand on the lists, and not what is in them"
+        raise Wrong(
+            "iterating gave something other than batches", why=f"among what came is {got['came'][:80]}", next=then
+        )
+
+
 def _refuse_no_permutation(case: Any, batches: Any) -> None:
     flat = [index for batch in batches for index in batch]
     count, size = len(case["lengths"]), case["batch_size"]
@@ -188,18 +222,21 @@ def _refuse_no_permutation(case: Any, batches: Any) -> None:
             why=f"of {count} samples, {count - len(set(flat) & set(range(count)))} never came and {twice} came again",
             next="every index comes once in every epoch, the last ones too",
         )
-    if any(len(batch) > size for batch in batches) or len(batches) != -(-count // size):
+    largest = max(map(len, batches))
+    if largest > size:
         raise Wrong(
-            "the batches have the wrong size",
-            why=f"{len(batches)} batches, the largest of {max(map(len, batches))}; batch_size is {size}",
-            next="all batches but one are full",
+            "a batch has more samples than batch_size",
+            why=f"the largest has {largest}; batch_size is {size}",
+            next="all batches but one have batch_size samples, and that one has fewer",
         )
     short = [len(batch) for batch in batches if len(batch) < size]
-    if len(short) > 1:
+    if len(short) > 1 or [] in batches:
         raise Wrong(
             "more than one batch is not full",
-            why=f"{len(short)} batches have fewer than {size} samples, the smallest {min(short)}",
-            next="cut pools of whole batches, so that only the last of them leaves a remainder",
+            why=f"{len(batches)} batches came, {len(short)} of them with fewer than {size} samples; {count} make "
+            f"{-(-count // size)} batches, all full but one",
+            next="a pool, or bucket, whose size is no multiple of batch_size leaves one that is not full: cut pools of "
+            "whole batches, so that only the last of them leaves a remainder",
         )
 
 

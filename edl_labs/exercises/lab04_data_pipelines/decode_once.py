@@ -38,11 +38,7 @@ class DecodeOnce:
             raise _should_stay(case, place, want)
         missing = sorted(set(want) - set(got))
         if missing:
-            raise Wrong(
-                "work that could be done once is done in every epoch",
-                why=f"{case[missing[0]]['name']!r} (place {missing[0]}) disturbs nothing that stays",
-                next="it need not come first: it must be able to change places with all before it that stay",
-            )
+            raise _may_move(case, missing[0], want)
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The one rule in _rules that gives every answer."""
@@ -54,6 +50,19 @@ class DecodeOnce:
         ):
             why = "in every case the places that came back are those that have to stay"
             return Wrong("the transforms that stay were returned", why=why, next="return the others")
+        if all(_past_those_behind(case) == mine - {0} for case, mine in zip(cases, answers, strict=True)):
+            why = "your answers are those of transforms that may change places with every random one behind them"
+            then = (
+                "to be done first, a transform has to get past those before it that stay; none behind it holds it back"
+            )
+            return Wrong("transforms were compared with the random ones behind them", why=why, next=then)
+        if all(
+            mine == {place for place in right if case[place]["kind"] != "decode"}
+            for case, mine, right in zip(cases, answers, want, strict=True)
+        ):
+            why = "all else that may move is in your answers, and decoding in none: nothing stands before it"
+            then = "asked is what may move, all of it; whether pixels are worth their room is another question"
+            return Wrong("decoding was left in the loader, and may be done once", why=why, next=then)
         lost = sorted(_lost(cases, answers))
         if lost:
             why = "by your answers " + ", and ".join(f"no {mover} passes a {other}" for mover, other in lost)
@@ -137,6 +146,31 @@ def _lost(cases: list[Any], answers: list[set[int]]) -> set[tuple[str, str]]:
         if all(_moved(case, free - {*left_out}, False) == mine for case, mine in zip(cases, answers, strict=True))
     ]
     return set.intersection(*lost) if lost else set()
+
+
+def _past_those_behind(case: Any) -> set[int]:
+    """What moves offline, decoding aside, where the random ones behind a transform are to be passed, none before it."""
+    free = [{*pair} for pair in _FREE]
+    return {
+        place
+        for place, step in enumerate(case)
+        if place
+        and not step["random"]
+        and all({step["kind"], other["kind"]} in free for other in case[place + 1 :] if other["random"])
+    }
+
+
+def _may_move(case: Any, place: int, want: Any) -> Wrong:
+    what, name = "work that could be done once is done in every epoch", f"{case[place]['name']!r} (place {place})"
+    if all(before in want for before in range(place)):
+        why, then = (
+            f"nothing that has to stay comes before {name}",
+            "what comes behind a transform does not hold it back",
+        )
+    else:
+        why = f"{name} may change places with all before it that have to stay"
+        then = "a transform may move though others before it stay: for which pairs of kinds does the order not matter?"
+    return Wrong(what, why=why, next=then)
 
 
 def _should_stay(case: Any, place: int, want: Any) -> Wrong:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab04_data_pipelines.feeding_waits import ONE_WAIT, copies_of, host_waits, needless_order
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.units import percent, seconds
 from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine
@@ -154,8 +155,7 @@ def _is_right(run: Replay, case: Any) -> bool:
 def _buffer_slip(run: Replay, case: Any) -> Wrong | None:
     """Copies the wrong way, steps beside the device, or one buffer for all batches, if the program has them."""
     where = {entry["buffer"]: entry["where"] for entry in run.program if entry["op"] == "alloc"}
-    # The last copy is the check's own.
-    copies = [entry for entry in run.program if entry["op"] == "copy"][:-1]
+    copies = [run.program[index] for index in copies_of(run.program)]
     read = [part[0] for entry in run.program if entry["op"] == "launch" for part in entry.get("reads", ())]
     if any(where[entry["src"][0]] == DEVICE != where[entry["dst"][0]] for entry in copies):
         why, then = "what was loaded on the host never gets there", "gpu.copy(destination, source): source comes last"
@@ -178,14 +178,36 @@ def _missing_order(program: Any, first: int, second: int) -> str:
             break
         if entry["op"] == "record":
             behind.append(entry)
-    awaited = {entry["event"] for entry in program[first + 1 : second] if entry["op"] in ("wait", "sync_event")}
+    awaited = _events([entry for entry in program[first + 1 : second] if entry["op"] in ("wait", "sync_event")])
     foreign = [entry for entry in behind if entry["stream"] != program[first].get("stream")]
-    if foreign and len(foreign) == len(behind) and awaited & {entry["event"] for entry in foreign}:
+    if foreign and len(foreign) == len(behind) and awaited & _events(foreign):
         return (
             f"the event behind {_in_words(program, first)} was recorded in another stream than that one is in, and "
             "says nothing of its end: record it inside the same `with gpu.stream(...)`"
         )
+    early = [entry for entry in _recorded_just_before(program, first) if entry["event"] in awaited - _events(behind)]
+    if early:
+        call = "gpu.copy()" if program[first]["op"] == "copy" else "step()"
+        return (
+            f"the event that is waited for was recorded before {_in_words(program, first)} was launched, and says "
+            f"nothing of its end: record() belongs after {call}"
+        )
     return "record an event behind the one, and let a stream or the host wait for it before the other"
+
+
+def _recorded_just_before(program: Any, index: int) -> list[dict[str, Any]]:
+    """The records in an operation's stream that stand before it, behind all other work."""
+    found = []
+    for entry in reversed(program[:index]):
+        if entry["op"] in ("copy", "launch", "host_work"):
+            break
+        if entry["op"] == "record" and entry["stream"] == program[index].get("stream"):
+            found.append(entry)
+    return found
+
+
+def _events(records: list[dict[str, Any]]) -> set[int]:
+    return {entry["event"] for entry in records}
 
 
 _RACES = {
@@ -236,13 +258,12 @@ def _judge_time(run: Replay, case: Any) -> None:
         return
     slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the ideal {seconds(best_s)}"
     waits = run.counts["synchronize"] + run.counts["copy H2D"] if run.blocking >= len(case["load_s"]) else 0
+    slip = host_waits(run.program, slower)
     if waits and run.timeline.hidden_copy_fraction < 0.3:
-        raise Wrong(
-            "the host waits for the device in every step",
-            why=f"nothing is loaded meanwhile: {slower}",
-            next="copies with non_blocking=True, no synchronize in the loop: what must the host wait for, and when?",
+        raise slip or Wrong(
+            "the host waits for the device in every step", why=f"nothing is loaded meanwhile: {slower}", next=ONE_WAIT
         )
-    slip = _buffer_slip(run, case) or _needless_order(run.program, case, slower)
+    slip = slip or _buffer_slip(run, case) or needless_order(run.program, case, slower)
     if slip:
         raise slip
     raise Wrong(
@@ -250,43 +271,3 @@ def _judge_time(run: Replay, case: Any) -> None:
         why=slower,
         next="loading, copying and stepping can all go on at once: which wait is too early or too long?",
     )
-
-
-def _needless_order(program: Any, case: Any, slower: str) -> Wrong | None:
-    """Steps and copies that take turns, by their stream or by an event that a copy need not wait for."""
-    # The last copy is the check's own.
-    copies = [index for index, entry in enumerate(program) if entry["op"] == "copy"][:-1]
-    steps = [index for index, entry in enumerate(program) if entry["op"] == "launch"]
-    if len({program[index]["stream"] for index in (*copies, *steps)}) == 1:
-        then = "what is in one stream goes on one after the other: give copies and steps a stream each"
-        return Wrong("steps and copies share a stream, and take turns", why=slower, next=then)
-    if len(copies) != len(steps):
-        return None
-    late = [(number, _awaited_step(program, index)) for number, index in enumerate(copies)]
-    odd = [(number, step) for number, step in late if step is not None and step > number - case["slots"]]
-    if len(odd) > len(copies) / 2:
-        number, step = odd[-1]
-        why = f"copying batch {number} waits for the step of batch {step}, which uses another slot: {slower}"
-        then = f"with {case['slots']} slots its buffer was last used by batch {number - case['slots']}"
-        return Wrong("copies wait for steps that use other buffers", why=why, next=then)
-    return None
-
-
-def _awaited_step(program: Any, copy: int) -> int | None:
-    """The last step that the waits right before a copy, in its stream, are for."""
-    begun = max((i for i in range(copy) if program[i]["op"] in ("copy", "launch", "host_work")), default=-1)
-    # The wait may also stand before the batch is loaded.
-    if begun >= 0 and program[begun]["op"] == "host_work":
-        begun = max((i for i in range(begun) if program[i]["op"] in ("copy", "launch", "host_work")), default=-1)
-    found = None
-    for at in range(begun + 1, copy):
-        entry = program[at]
-        if entry["op"] == "wait" and entry["stream"] == program[copy]["stream"]:
-            records = [i for i in range(at) if program[i]["op"] == "record" and program[i]["event"] == entry["event"]]
-            if records:
-                stream, before = program[records[-1]]["stream"], program[: records[-1]]
-                ran = [i for i, one in enumerate(before) if one["op"] == "launch" and one["stream"] == stream]
-                if ran:
-                    step = sum(one["op"] == "launch" for one in program[: ran[-1]])
-                    found = step if found is None else max(found, step)
-    return found

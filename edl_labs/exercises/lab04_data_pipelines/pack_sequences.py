@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import exercise
-from edl_labs.errors import Wrong
+from edl_labs.errors import UsageError, Wrong
+from edl_labs.units import counted
 from edl_labs.virtual import ReplayError
 from edl_labs.virtual.bin_tree import BinTree, PackedBins, replay_bins
 
 _PACKED = 0.5  # of the points: two functions, and the one that is right keeps its half
+_LATER = "a sequence went into a later row than it had to"
+_UNPROVEN = "the looks do not show that no earlier row had room"
 LOOKS = 3  # times n log2 n, promised in the lab's text
 
 
@@ -27,7 +32,7 @@ class PackSequences:
         """What evidence looks like."""
         import torch
 
-        return {"rows": [[0]], "program": "", "refused": "", "changed": False} | {
+        return {"rows": [[0]], "program": "", "refused": "", "changed": False, "leaf": 0} | {
             "mask": torch.zeros(1, 1, dtype=torch.bool)
         }
 
@@ -37,20 +42,53 @@ class PackSequences:
         try:
             rows = student.pack_sequences(lengths, tree)
         except ValueError as error:
-            return {"rows": [[0]], "program": "[]", "refused": str(error), "changed": False, "mask": mask}
+            return {**_NO_ROWS, "refused": str(error), "mask": mask}
+        except UsageError as error:
+            leaf = _leaf_for_row(tree, error.what)
+            if not leaf:
+                raise
+            return {**_NO_ROWS, "leaf": leaf, "mask": mask}
         changed = lengths != case["lengths"]
         made = [list(row) for row in rows]
-        return {"rows": made, "program": _text(tree), "refused": "", "changed": changed, "mask": mask}
+        return {**_NO_ROWS, "rows": made, "program": _text(tree), "changed": changed, "mask": mask}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         self._judge_first_fit(case, got)
         _judge_mask(case, got["mask"].numpy(), want["mask"].numpy())
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The one rule by which all sequences of all cases were put where they are, if that is no first fit."""
+        told = {self._told(case, one) for case, one in zip(cases, got, strict=True)}
+        if _LATER not in told or not told <= {_LATER, _UNPROVEN, ""}:
+            return None
+        puts = [
+            (case, [tuple(action) for action in json.loads(one["program"]) if len(action) == 2])
+            for case, one in zip(cases, got, strict=True)
+        ]
+        for what, why, then, rule in _RULES:
+            if all(_follows(case, own, rule) for case, own in puts):
+                return Wrong(what, why=why, next=then)
+        return None
+
+    def _told(self, case: Any, got: Any) -> str:
+        try:
+            self._judge_first_fit(case, got)
+        except Wrong as wrong:
+            return wrong.what
+        return ""
 
     def combine(self, fractions: list[float]) -> float:
         """The packing is half of the points: they stay where the mask alone is wrong, in whatever cases."""
         return min(fractions, default=0.0)
 
     def _judge_first_fit(self, case: Any, got: Any) -> None:
+        if got["leaf"]:
+            raise Wrong(
+                "tree.put() was given the number of a leaf, not of a row",
+                why=f"{got['leaf']} is where the walk down the tree ended, a leaf's number as tree.room() takes it; "
+                "rows are counted from 0, one for each sequence",
+                next="row i is node tree.leaves + i: which row is that leaf?",
+            )
         if max(case["lengths"]) > case["capacity"]:
             _judge_refusal(case, got["refused"])
             return
@@ -79,13 +117,27 @@ class PackSequences:
         """The rows; the message speaks of the mask where that is wrong."""
         if got["refused"]:
             return f"ValueError: {got['refused'][:200]}"
-        return f"{len(got['rows'])} rows, {got['rows'][:6]}"
+        if got["leaf"]:
+            return ""
+        rows, more = ", ".join(map(str, got["rows"][:6])), ", …" if len(got["rows"]) > 6 else ""
+        return f"{counted(len(got['rows']), 'row')}: {rows if len(rows) < 400 else rows[:400] + ' …'}{more}"
 
     def show(self, case: Any) -> str:
         return (
             f"{len(case['lengths'])} lengths, rows of {case['capacity']}: {str(case['lengths'])[:300]}\n"
             f"mask: {case['mask_lengths']} in a row of {case['mask_capacity']}"
         )
+
+
+_NO_ROWS = {"rows": [[0]], "program": "[]", "refused": "", "changed": False, "leaf": 0}
+
+
+def _leaf_for_row(tree: BinTree, refused: str) -> int:
+    """The leaf that the very first put named as its row, right behind a look at it or at its neighbour; 0 if none."""
+    named, actions = re.fullmatch(r"cannot put a length of \d+ into bin (\d+)", refused), tree.program
+    leaf = int(named[1]) if named else 0
+    walked = bool(actions) and all(len(action) == 1 for action in actions) and actions[-1][0] // 2 == leaf // 2
+    return leaf if walked and tree.leaves <= leaf < 2 * tree.leaves else 0
 
 
 def _text(tree: BinTree) -> str:
@@ -170,23 +222,65 @@ def _judge_rows(case: Any, rows: Any, run: PackedBins) -> None:
     if told != sorted(tuple(sorted(row)) for row in run.bins):
         raise Wrong(
             "the rows are not what was put into the tree",
-            why=f"{len(rows)} rows came back, {len(run.bins)} rows of the tree were filled",
+            why=f"{counted(len(rows), 'row')} came back, {counted(len(run.bins), 'row')} of the tree were filled",
             next="return, for each row that was filled, the indices of what was put there",
         )
 
 
-def _never_exactly_full(case: Any) -> list[list[int]]:
-    """First fit, decreasing, that asks for more room than a sequence has tokens."""
-    rows: list[list[int]] = []
-    rooms: list[int] = []
-    for length in sorted(case["lengths"], reverse=True):
-        row = next((row for row, room in enumerate(rooms) if room > length), len(rows))
-        if row == len(rows):
-            rows.append([])
-            rooms.append(case["capacity"])
-        rows[row].append(length)
-        rooms[row] -= length
-    return rows
+# Of the rooms of all rows, a length, the row of the put before and the capacity: which row is taken?
+_Rule = Callable[[list[int], int, int, int], int]
+
+
+def _emptiest(rooms: list[int], length: int, row: int, capacity: int) -> int:
+    begun = [(room, -i) for i, room in enumerate(rooms) if length <= room < capacity]
+    return -max(begun)[1] if begun else rooms.index(capacity)
+
+
+_RULES: tuple[tuple[str, str, str, _Rule], ...] = (
+    (
+        "a row with exactly the room was passed over",
+        "sequences that would have filled an earlier row to its last token went into a later one",
+        "room that is as large as the sequence is enough",
+        lambda rooms, length, row, capacity: next(
+            i for i, room in enumerate(rooms) if room > length or room == capacity
+        ),
+    ),
+    (
+        "only the row at hand was filled, and none before it looked at again",
+        "each sequence is in the row of the one before it, or in the next row",
+        "a shorter sequence may fit where a longer one did not: begin with the first row each time",
+        lambda rooms, length, row, capacity: row if rooms[row] >= length else row + 1,
+    ),
+    (
+        "the last row with room was taken, not the first",
+        "no row behind the one that was taken ever had room, and rows before it had",
+        "below which of a node's two children are the rows that come first?",
+        lambda rooms, length, row, capacity: max(i for i, room in enumerate(rooms) if room >= length),
+    ),
+    (
+        "the fullest row with room was taken, not the first",
+        "of all rows with room, the one that was taken had the least",
+        "first fit: of all rows with room, the one that comes first",
+        lambda rooms, length, row, capacity: min((room, i) for i, room in enumerate(rooms) if room >= length)[1],
+    ),
+    (
+        "the emptiest row was taken, not the first with room",
+        "of all rows that held something already, the one that was taken had the most room",
+        "first fit: of all rows with room, the one that comes first",
+        _emptiest,
+    ),
+)
+
+
+def _follows(case: Any, puts: list[tuple[int, int]], rule: _Rule) -> bool:
+    """Whether each sequence was put into the row that the rule takes."""
+    capacity, before = case["capacity"], 0
+    rooms = [capacity] * (1 << max(0, len(case["lengths"]) - 1).bit_length())
+    for row, length in puts:
+        if rule(rooms, length, before, capacity) != row:
+            return False
+        rooms[row], before = rooms[row] - length, row
+    return True
 
 
 def _judge_packing(case: Any, run: PackedBins) -> None:
@@ -196,21 +290,13 @@ def _judge_packing(case: Any, run: PackedBins) -> None:
             why=f"put {run.unsorted} is longer than the one before it",
             next="decreasing: the longest first",
         )
-    if run.skipped is not None and [list(row) for row in run.bins] == _never_exactly_full(case):
-        raise Wrong(
-            "a row with exactly the room was passed over",
-            why=f"put {run.skipped} would have filled an earlier row to its last token",
-            next="room that is as large as the sequence is enough",
-        )
     if run.skipped is not None:
         raise Wrong(
-            "a sequence went into a later row than it had to",
-            why=f"at put {run.skipped} an earlier row had room",
-            next="first fit: the first row with room, not the fullest and not the emptiest",
+            _LATER, why=f"at put {run.skipped} an earlier row had room", next="first fit: the first row that has room"
         )
     if run.unproven is not None:
         raise Wrong(
-            "the looks do not show that no earlier row had room",
+            _UNPROVEN,
             why=f"before put {run.unproven}, what was seen of the tree leaves it open",
             next="decide by what tree.room() says: a node with too little room rules out all rows below it",
         )

@@ -65,6 +65,12 @@ class PredictWorkers:
 
 def _pair(workers: int, answer: Any) -> tuple[float, str]:
     kinds = [type(part) for part in answer] if isinstance(answer, list) else []
+    if kinds in ([str, float], [str, int]):
+        raise Wrong(
+            "the limit came first, and the rate second",
+            why=f"for {counted(workers, 'worker')} the first of the two is {answer[0][:40]!r}",
+            next="return batch_per_s, limit",
+        )
     if kinds not in ([float, str], [int, str]):
         came = {list: "a list or a tuple", type(None): "None", str: "text", dict: "a dict"}.get(
             type(answer), "a number"
@@ -182,5 +188,10 @@ _SLIPS: tuple[tuple[str, str, Callable[[Any, int], float]], ...] = (
         "the times of all resources were added up",
         "with workers, all resources work at the same time: the smallest bound is the rate",
         _slip(held=lambda bounds: 1 / sum(1 / bound for bound in bounds)),
+    ),
+    (
+        "the largest of the bounds was taken, not the smallest",
+        "what one resource could do is of no use where another one cannot: a loop keeps the pace of its slowest part",
+        _slip(held=max),
     ),
 )

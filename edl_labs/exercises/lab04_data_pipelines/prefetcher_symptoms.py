@@ -47,6 +47,13 @@ def judge_hang(case: Any, got: Any) -> None:
             why=f"{got['given']} of {case['count']} items were drawn, then it ended, with no end or error behind them",
             next="what makes it return? A function without `return True` gives None, which is taken for False",
         )
+    if got["dropped"]:
+        raise Wrong(
+            "items were dropped, and the consumer waits for ever",
+            why=f"{got['given']} items were drawn and {got['taken']} came; the queue is empty and the thread ended, "
+            "so the others were never put, nor what comes behind them, the end or an error",
+            next="a put that finds the queue full, and gives up, loses what it held: wait for room, and put it then",
+        )
     if got["hangs"]:
         raise Wrong(
             "the consumer waits for ever",
@@ -126,4 +133,17 @@ def judge_bound(case: Any, got: Any) -> None:
             "nothing is fetched ahead",
             why=f"the consumer took {got['taken']} and paused; the source gave {got['given']}, depth is {depth}",
             next="the thread goes on by itself, from the start, until depth items wait",
+        )
+
+
+def judge_closing(got: Any) -> None:
+    when, _, raised = got["refused"].partition(": ")
+    if when:
+        raise Wrong(
+            "close() raised an exception after the end"
+            if "end" in when
+            else "close() raised an exception when called twice",
+            why=f"it raised {raised}",
+            next="close() after the end, or a second time, does nothing more and raises nothing; the given `__iter__` "
+            "sets the event at the end by itself",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -45,11 +45,19 @@ class ReadPlan:
         for what, then, rule in _RULES:
             if all(plan == _by_rule(case, rule) for case, plan in zip(cases, joined, strict=True)):
                 return Wrong(what, why="every one of your plans is what that gives", next=then)
+        kinds = {kind for case, plan in zip(cases, joined, strict=True) for kind in _shards_read(case, plan)}
+        if kinds == {"whole", "by sample"}:
+            return Wrong(
+                "a shard is read whole, or sample by sample, and nothing in between",
+                why="no plan of yours reads through some gaps of a shard and jumps over others",
+                next="decide for each gap by itself: is it cheaper to read than to jump, at the price of one seek?",
+            )
         return None
 
     def yours(self, case: Any, got: Any) -> str:
         """The first reads of the plan."""
-        return f"{counted(len(got), 'read')}: {', '.join(str(tuple(read)) for read in got[:4])}, …"
+        more = ", …" if len(got) > 4 else ""
+        return f"{counted(len(got), 'read')}: {', '.join(str(tuple(read)) for read in got[:4])}{more}"
 
     def public(self, case: Any, want: Any) -> Any:
         """What the reference's plan costs: the plan itself would be one to copy."""
@@ -165,11 +173,15 @@ def _refuse_lengths(case: Any, plan: Any) -> None:
 # stop; and of the disk, how many bytes it reads in the time of a seek: are the two joined?
 _Rule = Callable[[int, int, int, int, int, float], bool]
 _SEEK = "how many bytes does the disk read in the time of one seek? A gap that is shorter is cheaper to read"
+_WORTH = (
+    "a gap that is shorter than what the disk reads in the time of one seek, seek_s * byte_per_s bytes, is cheaper to "
+    "read; seek_s / byte_per_s is about 0, and no number of bytes"
+)
 _GAP = "a gap begins where the sample before it stops, and ends where the next one starts"
 _RULES: tuple[tuple[str, str, _Rule], ...] = (
     (
         "no gap was read through: only samples that touch were joined",
-        _SEEK,
+        _WORTH,
         lambda first, last, end, start, stop, worth: start <= end,
     ),
     (
@@ -217,6 +229,16 @@ def _by_rule(case: Any, rule: _Rule) -> list[tuple[int, int, int]]:
             reads.append([shard, start, stop])
         last = start
     return [(shard, start, stop) for shard, start, stop in reads]
+
+
+def _shards_read(case: Any, plan: list[tuple[int, int, int]]) -> Iterator[str]:
+    """How a plan reads each shard that has gaps: "whole", "by sample", or "else"."""
+    for shard in sorted({shard for shard, _, _ in case["wanted"]}):
+        parts = sorted(tuple(part) for part in case["wanted"] if part[0] == shard)
+        whole = [(shard, parts[0][1], max(stop for _, _, stop in parts))]
+        if any(one[2] < other[1] for one, other in itertools.pairwise(parts)):
+            own = [read for read in plan if read[0] == shard]
+            yield "whole" if own == whole else "by sample" if own == parts else "else"
 
 
 def _slow_plan(case: Any, plan: Any, *, mine: dict[str, Any], best: dict[str, Any]) -> Wrong:

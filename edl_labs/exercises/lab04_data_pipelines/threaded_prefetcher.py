@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from edl_labs.exercises.lab04_data_pipelines.prefetcher_symptoms import (
     FALSE_ITEMS,
     items_taken,
     judge_bound,
+    judge_closing,
     judge_error,
     judge_hang,
     judge_items,
@@ -58,6 +60,7 @@ class Prefetcher:
         judge_items(case, got, want)
         judge_error(case, got, want)
         judge_bound(case, got)
+        judge_closing(got)
         if got["threads_left"]:
             raise Wrong(
                 "a thread goes on after close()",
@@ -115,6 +118,7 @@ class _Source:
         self.raised: Exception | None = None
         self.let_go, self.drawing, self.ended = threading.Event(), threading.Event(), threading.Event()
         self.asked_again = self.made = False
+        self.prefetcher: Any = None
 
     def items(self) -> Iterator[int | None]:
         try:
@@ -163,6 +167,8 @@ def _bounded(work: Any, source: _Source, before: set[Any], *, who: int) -> Any:
             "hangs": True,
             "made": source.made,
             "closing": source.closing,
+            "dropped": _dropped(source, before),
+            "refused": "",
         }
     kind, value = box[0]
     if kind == "error":
@@ -170,9 +176,18 @@ def _bounded(work: Any, source: _Source, before: set[Any], *, who: int) -> Any:
     return value
 
 
+def _dropped(source: _Source, before: set[Any]) -> bool:
+    """Whether items came to nobody: all are drawn, the thread is gone, and the prefetcher's one queue is empty."""
+    with contextlib.suppress(Exception):
+        kept = [value for value in vars(source.prefetcher).values() if isinstance(value, queue.Queue)]
+        is_over = source.ended.is_set() and not _left(before, within_s=0.0)
+        return is_over and source.taken < source.given and len(kept) == 1 and kept[0].maxsize > 0 and kept[0].empty()
+    return False
+
+
 def _seen(make: Any, source: _Source, case: Any, before: set[Any]) -> Any:
     prefetcher = make(source.items(), depth=case["depth"])
-    source.made = True
+    source.made, source.prefetcher = True, prefetcher
     items: list[Any] = []
     came: Exception | None = None
     if case["kind"] == ERROR_AHEAD:
@@ -195,13 +210,8 @@ def _seen(make: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         _go_on_while_closed(iterator, prefetcher, source)
     given = _settled(source) if not case["slow"] else _slowly(source)
     source.closing = True
-    try:
-        prefetcher.close()
-        prefetcher.close()
-    except RuntimeError as error:
-        if "before it is started" in str(error):
-            error.args = (f"{error}: it has to begin with the prefetcher, before anybody iterates",)
-        raise
+    before_that = "a second time" if case["kind"] == CLOSED_ELSEWHERE else "after the end" if case["take"] < 0 else ""
+    refused = _closed_twice(prefetcher, make, when=before_that)
     return {
         "items": items,
         "error": type(came).__name__ if came else "",
@@ -214,7 +224,33 @@ def _seen(make: Any, source: _Source, case: Any, before: set[Any]) -> Any:
         "hangs": False,
         "made": True,
         "closing": False,
+        "dropped": False,
+        "refused": refused,
     }
+
+
+def _closed_twice(prefetcher: Any, make: Any, *, when: str) -> str:
+    """Close it twice: what is raised "after the end" or "a second time", by one that can be closed when it is new."""
+    try:
+        prefetcher.close()
+        when = "a second time"
+        prefetcher.close()
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "before it is started" in str(error):
+            error.args = (f"{error}: it has to begin with the prefetcher, before anybody iterates",)
+            raise
+        if not when or not _can_be_closed(make):
+            raise
+        return f"{when}: {type(error).__name__}: {error}"[:200]
+    return ""
+
+
+def _can_be_closed(make: Any) -> bool:
+    try:
+        make(iter(range(2)), depth=2).close()
+    except Exception:
+        return False
+    return True
 
 
 def _go_on_while_closed(iterator: Iterator[Any], prefetcher: Any, source: _Source) -> None:

@@ -188,6 +188,11 @@ def _rates(timeline: Any) -> Iterator[tuple[str, tuple[float, float]]]:
     """The loader's rate and the device's, by each way to misread one or both."""
     loader, trainer = _rate(timeline, "load", skip=1), _rate(timeline, "step")
     yield "whole time", (_through(timeline, "load"), _through(timeline, "step"))
+    taken = _taken(timeline, "load")
+    yield "first batches", (_rate(timeline, "load"), trainer)
+    yield "first batches, mean", (_of_mean(taken, without=0), trainer)
+    yield "one first batch", (_of_mean(taken, without=1), trainer)
+    yield "one first batch, row by row", (_row_by_row(taken, without=1), trainer)
     yield "one worker", (loader / _workers(timeline), trainer)
     yield "one worker, first batches", (_rate(timeline, "load") / _workers(timeline), trainer)
     yield "step to step", (loader, _from_start_to_start(timeline))
@@ -196,16 +201,46 @@ def _rates(timeline: Any) -> Iterator[tuple[str, tuple[float, float]]]:
     yield "host's next", (_rate(timeline, "next"), trainer)
     yield "host's next, later", (_rate(timeline, "next", skip=1), trainer)
     yield "host's two", (_rate(timeline, "next"), _rate(timeline, "launch", "item"))
-    taken = _taken(timeline, "load").values()
-    yield "no bracket", (sum(len(times) - 1 / max(sum(times[1:]), _CLOCK_S) for times in taken if times[1:]), trainer)
+    rows = [times for times in taken.values() if times[1:]]
+    yield "no bracket", (sum(len(times) - 1 / max(sum(times[1:]), _CLOCK_S) for times in rows), trainer)
+
+
+def _of_mean(taken: dict[str, list[float]], *, without: int) -> float:
+    """Batches per second by the mean of all workers' batches, without the first few of the first worker."""
+    times = [time_s for row in taken.values() for time_s in row][without:]
+    return len(taken) * len(times) / max(sum(times), _CLOCK_S)
+
+
+def _row_by_row(taken: dict[str, list[float]], *, without: int) -> float:
+    """Batches per second, the workers' rates added up, without the first few of the first worker."""
+    first, *others = taken.values()
+    return sum(len(times) / max(sum(times), _CLOCK_S) for times in (first[without:], *others) if times)
 
 
 _SPANS = "a rate is the number of spans over the sum of their own lengths, worker by worker, and on the device"
 _LOADS = "how fast could the workers load? Their own spans say so, the host's do not"
 _STEPS = "how long does a step take? The spans of the device say so, without what is between them"
 _ONE = ("one worker's rate was taken for the loader's", "several workers load at once", "what do they load together?")
+_COUNTED = (
+    "each worker's first batch was counted",
+    "your verdicts are those of rates of all batches, and in its first one a worker starts and imports",
+    "leave each worker's first batch out, and no other",
+)
+_ONE_LEFT_OUT = (
+    "one first batch was left out in all, and not each worker's",
+    "your verdicts are those of rates without the very first batch alone: those of the other workers still count",
+    "every worker has a first batch, in which it starts and imports: leave out each worker's",
+)
 _SIDES = {
-    "whole time": ("rates were taken over the whole time, waiting and all", "both sides then come out alike", _SPANS),
+    "whole time": (
+        "rates were taken over the whole time, waiting and all",
+        "waits for the other side, pauses and the workers' start are in them",
+        _SPANS,
+    ),
+    "first batches": _COUNTED,
+    "first batches, mean": _COUNTED,
+    "one first batch": _ONE_LEFT_OUT,
+    "one first batch, row by row": _ONE_LEFT_OUT,
     "one worker": _ONE,
     "one worker, first batches": _ONE,
     "step to step": (

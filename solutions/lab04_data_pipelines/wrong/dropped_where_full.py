@@ -1,6 +1,5 @@
 # exercise: prefetcher
-# told: the consumer waits for ever
-# like: errors_kill_the_thread.py
+# told: items were dropped, and the consumer waits for ever
 import queue
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from edl_labs.checks import judge
+from edl_labs.checks.evidence import collect
 from edl_labs.exercises.lab04_data_pipelines import bucket_sampler as batches
 from edl_labs.exercises.lab04_data_pipelines.pack_sequences import most_looks
 from edl_labs.virtual import ReplayError
@@ -91,7 +93,46 @@ def test_a_sampler_of_small_batches_is_refused(judged):
     def singles(lengths, size, rng):
         return [[i] for i in rng.sample(range(len(lengths)), len(lengths))]
 
-    assert "the batches have the wrong size" == judged("bucket_sampler", BucketSampler=sampler(singles)).what
+    outcome = judged("bucket_sampler", BucketSampler=sampler(singles))
+
+    assert "more than one batch is not full" == outcome.what
+    assert outcome.why.startswith("1201 batches came, 1201 of them with fewer than 12 samples; 1201 make 101 ")
+
+
+def test_a_batch_that_is_larger_than_asked_is_told(judged):
+    def larger(lengths, size, rng):
+        return by_noisy_length(lengths, size + 1, rng)
+
+    assert "a batch has more samples than batch_size" == judged("bucket_sampler", BucketSampler=sampler(larger)).what
+
+
+def iterating(given):
+    class Sampler(sampler(by_noisy_length)):
+        def __iter__(self):
+            return given(list(super().__iter__()))
+
+    return Sampler
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (list, "`__iter__` returned a list, and has to return an iterator"),
+        (lambda batches: None, "`__iter__` returned None, and has to return an iterator"),
+        (lambda batches: (i for batch in batches for i in batch), "iterating gave something other than batches"),
+        (lambda batches: iter(torch.arange(3)), "iterating gave something other than batches"),
+        (lambda batches: iter(7), "your code raised TypeError: 'int' object is not iterable"),
+        (
+            lambda batches: iter(iterating(list)([1], batch_size=1, seed=1)),
+            "your code raised TypeError: iter() returned",
+        ),
+    ],
+)
+def test_what_iterating_gives_is_named_where_the_sampler_itself_gives_it(exercises, given, told):
+    case = {"lengths": list(range(1, 9)), "batch_size": 3, "seed": 1}
+    found = collect(exercises["bucket_sampler"], {"BucketSampler": iterating(given)}, [case])
+
+    assert judge(exercises["bucket_sampler"], [case], found, [{}], points=1).what.startswith(told)
 
 
 def test_two_batches_that_share_the_rest_are_refused(judged):
@@ -156,20 +197,56 @@ def test_a_search_with_fresh_looks_at_the_root_passes(judged):
     assert "passed" == judged("pack_sequences", pack_sequences=careful).state
 
 
-def test_best_fit_is_told_to_be_no_first_fit(judged):
-    def next_fit(lengths, tree):
-        for index, length in enumerate(lengths):
-            if length > tree.capacity:
-                raise ValueError(f"sequence {index} is too long")
-        rows = [[]]
-        for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-            if tree.room(tree.leaves + len(rows) - 1) < lengths[index]:
-                rows.append([])
-            tree.put(len(rows) - 1, lengths[index])
-            rows[-1].append(index)
-        return rows
+def packing(choose):
+    """Longest first, each into the row that `choose` takes, of rooms of all rows, a length and the row before."""
 
-    assert "a sequence went into a later row than it had to" == judged("pack_sequences", pack_sequences=next_fit).what
+    def packed(lengths, tree):
+        if max(lengths) > tree.capacity:
+            raise ValueError(f"sequence {lengths.index(max(lengths))} is too long")
+        rows, rooms, row = {}, [tree.capacity] * tree.leaves, 0
+        for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+            row = choose([(room, i) for i, room in enumerate(rooms) if room >= lengths[index]], row, tree)
+            tree.put(row, lengths[index])
+            rooms[row] -= lengths[index]
+            rows.setdefault(row, []).append(index)
+        return [rows[row] for row in sorted(rows)]
+
+    return packed
+
+
+def next_fit(fits, row, tree):
+    return row if row in [i for _, i in fits] else row + 1
+
+
+def seventh(fits, row, tree):
+    """The last row for one sequence, else first fit."""
+    return fits[-1 if 6 * [tree.capacity] == [room for room, _ in fits[-6:]] and row == 0 else 0][1]
+
+
+def look_and_put_the_leaf(fits, row, tree):
+    tree.room(tree.leaves + fits[0][1])
+    return tree.leaves + fits[0][1]
+
+
+@pytest.mark.parametrize(
+    ("choose", "told"),
+    [
+        (next_fit, "only the row at hand was filled, and none before it looked at again"),
+        (lambda fits, row, tree: fits[-1][1], "the last row with room was taken, not the first"),
+        (lambda fits, row, tree: min(fits)[1], "the fullest row with room was taken, not the first"),
+        (
+            lambda fits, row, tree: max((room % tree.capacity, -i) for room, i in fits)[1] * -1,
+            "the emptiest row was taken, not the first with room",
+        ),
+        (look_and_put_the_leaf, "tree.put() was given the number of a leaf, not of a row"),
+        # Near them: the last row for one sequence alone, the second row with room, a row behind the last.
+        (seventh, "a sequence went into a later row than it had to"),
+        (lambda fits, row, tree: fits[min(1, len(fits) - 1)][1], "a sequence went into a later row than it had to"),
+        (lambda fits, row, tree: tree.leaves, "your code raised UsageError: cannot put a length of"),
+    ],
+)
+def test_a_packing_by_another_rule_is_named_where_all_of_it_follows(judged, choose, told):
+    assert judged("pack_sequences", pack_sequences=packing(choose)).what.startswith(told)
 
 
 def test_rows_that_are_not_those_of_the_tree_are_refused(judged, solution):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy
 import pytest
 
+from edl_labs.checks import judge
+from edl_labs.checks.evidence import collect
+from edl_labs.exercises.lab04_data_pipelines import threaded_prefetcher
 from tests.sampling import few
 
 
@@ -220,3 +225,52 @@ def test_items_may_be_any_kind_of_whole_number(judged, solution, kind):
             return (item if item is None else kind(item) for item in super().__iter__())
 
     assert "passed" == judged("prefetcher", Prefetcher=Kinds).state
+
+
+CASE = {"kind": "all", "first": 0, "depth": 3, "count": 4, "take": -1, "error": "", "message": "", "slow": 0}
+
+
+@pytest.mark.parametrize(
+    ("close", "take", "told"),
+    [
+        ("if self._closed.is_set(): raise RuntimeError('closed')", -1, "close() raised an exception after the end"),
+        ("if self._closed.is_set(): raise OSError", 2, "close() raised an exception when called twice"),
+        # Near it: one that cannot be closed at all.
+        ("self._no_such_name", -1, "your code raised AttributeError"),
+        ("raise OSError", 2, "your code raised OSError"),
+    ],
+)
+def test_a_close_that_raises_is_named_where_a_new_one_can_be_closed(
+    exercises, solution, monkeypatch, close, take, told
+):
+    monkeypatch.setattr(threaded_prefetcher, "_STILL_S", 0.01)
+    names = dict(solution)
+    exec(f"class Raises(Prefetcher):\n def close(self):\n  {close}\n  super(Raises, self).close()", names)
+    case = {**CASE, "take": take}
+    want, got = (
+        collect(exercises["prefetcher"], {"Prefetcher": one}, [case])
+        for one in (solution["Prefetcher"], names["Raises"])
+    )
+
+    assert judge(exercises["prefetcher"], [case], got, [want[0]["value"]], points=1).what.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "is_over", "dropped"),
+    [
+        (4, [], True, True),
+        # Near it: all came, one waits in the queue, the source goes on.
+        (2, [], True, False),
+        (4, ["item"], True, False),
+        (4, [], False, False),
+    ],
+)
+def test_items_were_dropped_where_they_were_drawn_and_wait_nowhere(given, kept, is_over, dropped):
+    source = threaded_prefetcher._Source(CASE)
+    source.given, source.taken, source.prefetcher = given, 2, SimpleNamespace(queue=queue.Queue(3))
+    for item in kept:
+        source.prefetcher.queue.put(item)
+    if is_over:
+        source.ended.set()
+
+    assert dropped == threaded_prefetcher._dropped(source, set(threading.enumerate()))

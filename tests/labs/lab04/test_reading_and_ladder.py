@@ -1,4 +1,4 @@
-"""read_plan, storage_format, decode_once, stage_ladder and predict_workers: other right answers, and what is told."""
+"""read_plan, storage_format, decode_once and predict_workers: other right answers, and what is told."""
 
 from __future__ import annotations
 
@@ -40,6 +40,44 @@ def test_a_plan_read_backwards_pays_a_seek_for_each_read(judged, solution):
 )
 def test_plans_that_are_none_are_told_why(judged, plan, told):
     assert told in judged("read_plan", read_plan=plan).what
+
+
+def whole_or_by_sample(choose):
+    """A plan in which `choose(useful share, shard)` says whether a shard is read whole."""
+
+    def plan(wanted, **disk):
+        reads = []
+        for shard in sorted({one[0] for one in wanted}):
+            parts = sorted(one for one in wanted if one[0] == shard)
+            first, last = parts[0][1], parts[-1][2]
+            useful = sum(stop - start for _, start, stop in parts) / (last - first)
+            reads += [(shard, first, last)] if choose(useful) else parts
+        return reads
+
+    return plan
+
+
+def one_gap_read(wanted, **disk):
+    """Sample by sample, or whole, but for one pair of neighbours that is joined."""
+    reads = whole_or_by_sample(lambda useful: useful > 0.5)(wanted, **disk)
+    if len(reads) > 20 and reads[0][0] == reads[1][0]:
+        reads[:2] = [(reads[0][0], reads[0][1], reads[1][2])]
+    return reads
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (whole_or_by_sample(lambda useful: useful > 0.5), "a shard is read whole, or sample by sample"),
+        (whole_or_by_sample(lambda useful: useful > 0.2), "a shard is read whole, or sample by sample"),
+        # Near it: all of them by sample, all whole, and one gap decided by itself.
+        (whole_or_by_sample(lambda useful: False), "every sample is a read of its own"),
+        (whole_or_by_sample(lambda useful: True), "the plan reads what nobody wants: each shard in one go"),
+        (one_gap_read, "the plan jumps where it could read on"),
+    ],
+)
+def test_shards_that_are_read_whole_or_by_sample_are_told(judged, plan, told):
+    assert judged("read_plan", read_plan=plan).what.startswith(told)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -182,48 +220,6 @@ def test_places_beyond_the_chain_are_refused(judged):
     assert "there is no such place in the chain" == judged("decode_once", move_offline=lambda chain: [len(chain)]).what
 
 
-def test_a_ladder_of_more_readings_than_needed_passes(judged, solution):
-    def nervous(vw, stages, *, samples):
-        ladder = []
-        for count, (name, function) in enumerate(stages, 1):
-            times_s = []
-            for functions in ([function], [f for _, f in stages[:count]]):
-                vw.drop_cache()
-                vw.now_s()
-                began_s = vw.now_s()
-                for sample in range(samples):
-                    for one in functions:
-                        one(sample)
-                times_s.append((vw.now_s() - began_s) / samples)
-            ladder.append([name, *times_s])
-        return ladder
-
-    assert "passed" == judged("stage_ladder", stage_ladder=nervous).state
-
-
-def test_a_ladder_that_nobody_measured_is_refused(judged, solution):
-    def made_up(vw, stages, *, samples):
-        rungs = solution["stage_ladder"](vw, stages, samples=samples)
-        return [(name, 1.001 * alone, 1.001 * together) for name, alone, together in rungs]
-
-    assert (
-        "a figure does not lie between any two readings of the clock"
-        == judged("stage_ladder", stage_ladder=made_up).what
-    )
-
-
-def test_a_ladder_on_a_tampered_record_is_refused(judged, solution):
-    def forged(vw, stages, *, samples):
-        rungs = solution["stage_ladder"](vw, stages, samples=samples)
-        vw._recorded[-1]["value"] = 0.5
-        return rungs
-
-    assert (
-        "the recorded program is not what this machine would have done"
-        == judged("stage_ladder", stage_ladder=forged).what
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_predicted_rates_are_bounds_that_the_model_comes_close_to(solution, exercises, seed):
@@ -237,8 +233,60 @@ def test_the_predicted_rates_are_bounds_that_the_model_comes_close_to(solution, 
             assert 0.6 * bound <= modelled
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda rate, limit: (limit, rate), "the limit came first, and the rate second"),
+        (lambda rate, limit: (limit, limit), "predict_workers gives two things"),
+        (lambda rate, limit: (limit,), "predict_workers gives two things"),
+    ],
+)
+def test_a_rate_and_a_limit_in_another_order_are_told(judged, solution, answer, told):
+    outcome = judged("predict_workers", predict_workers=lambda w, m: answer(*solution["predict_workers"](w, m)))
+
+    assert told == outcome.what
+
+
+def test_one_bound_that_is_too_large_is_not_taken_for_the_largest_of_all(judged, solution):
+    def where_many_work(workers, machine):
+        return 1 / machine["step_s"] if workers > 3 else solution["predict_workers"](workers, machine)[0], "step"
+
+    assert "the largest of the bounds was taken" not in judged("predict_workers", predict_workers=where_many_work).what
+
+
 def test_a_limit_that_is_none_is_told_the_four(judged, solution):
     outcome = judged("predict_workers", predict_workers=lambda w, m: (solution["predict_workers"](w, m)[0], "gpu"))
 
     assert "'gpu' is not what stops it there" == outcome.what
     assert "workers, cores, disk, step" in outcome.why
+
+
+def asked_behind(chain, *, which, pairs=("point move", "point cut", "whole move")):
+    """The places of those that may change places with `which` transforms behind them."""
+    free = [set(pair.split()) for pair in pairs]
+    return [
+        place
+        for place, one in enumerate(chain)
+        if not one["random"]
+        and all({one["kind"], other["kind"]} in free for other in chain[place + 1 :] if which(other))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            lambda right, chain: asked_behind(chain, which=lambda other: other["random"]),
+            "transforms were compared with",
+        ),
+        (lambda right, chain: right[1:], "decoding was left in the loader, and may be done once"),
+        # Near them: all behind, decoding left out where another one is too, nothing at all.
+        (lambda right, chain: asked_behind(chain, which=bool), "work that could be done once is done in every epoch"),
+        (lambda right, chain: right[1:-1], "work that could be done once is done in every epoch"),
+        (lambda right, chain: [], "work that could be done once is done in every epoch"),
+    ],
+)
+def test_whom_a_transform_is_asked_to_pass_is_told_where_all_answers_follow(judged, solution, answer, told):
+    outcome = judged("decode_once", move_offline=lambda chain: answer(solution["move_offline"](chain), chain))
+
+    assert outcome.what.startswith(told)

@@ -1,13 +1,16 @@
-"""whose_fault: the labelled loop that a timeline is most like tells next to nothing about its verdict."""
+"""whose_fault: rules that are wrong are named, and what a timeline looks like tells next to nothing of its verdict."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from edl_labs.exercises.lab04_data_pipelines import whose_fault as loops
+from edl_labs.exercises.lab04_data_pipelines.judge import drawn_loops
+from edl_labs.exercises.lab04_data_pipelines.whose_fault import VERDICTS
 
 SECRET = range(1000, 1030)
 KINDS = (("worker", "load"), ("host", "next"), ("host", "launch"), ("host", "item"), ("device", "step"))
@@ -90,3 +93,95 @@ def test_a_rule_that_is_wrong_in_every_loop_is_named(judged, rule, told):
         return rule(loops._rate(timeline, "load", skip=1), loops._rate(timeline, "step"))
 
     assert told in judged("whose_fault", whose_fault=verdict).what
+
+
+def without(first):
+    """A verdict by the mean of the loads, without the first one of so many workers."""
+
+    def verdict(timeline):
+        taken = list(loops._taken(timeline, "load").values())
+        times = [time_s for place, row in enumerate(taken) for time_s in row[place < first(len(taken)) :]]
+        return by_rates(len(taken) * len(times) / sum(times), loops._rate(timeline, "step"))
+
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        (lambda workers: 0, "each worker's first batch was counted"),
+        (lambda workers: 1, "one first batch was left out in all, and not each worker's"),
+        (lambda workers: (workers + 1) // 2, "this loop is not"),
+    ],
+)
+def test_which_first_batches_count_is_named(judged, first, told):
+    assert judged("whose_fault", whose_fault=without(first)).what.startswith(told)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_verdict_of_a_drawn_loop_is_the_injected_one(solution, seed):
+    import numpy
+
+    rng = numpy.random.default_rng(seed)
+    for verdict in VERDICTS:
+        for number in range(drawn_loops.EACH):
+            case = drawn_loops._drawn(rng, verdict, number)
+
+            assert verdict == solution["whose_fault"](case["timeline"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [0.02, 0.05, 0.08, 0.12, 0.2])
+def test_how_long_the_device_waits_earns_little_whatever_the_threshold(judged, most):
+    def by_idle_share(timeline):
+        steps = [(span["start_s"], span["end_s"]) for span in timeline if span["row"] == "device"][6:]
+        idle_s = sum(later[0] - earlier[1] for earlier, later in itertools.pairwise(steps))
+        share = idle_s / (steps[-1][1] - steps[0][0])
+        return "data-bound" if share > most else "compute-bound" if share < most / 6 else "balanced"
+
+    points = [judged("whose_fault", seed=seed, whose_fault=by_idle_share).points for seed in range(6)]
+
+    assert max(points) < 0.4
+
+
+def test_a_constant_verdict_earns_nothing_and_one_mistake_costs_a_little(judged, solution):
+    for verdict in VERDICTS:
+        assert 0 == judged("whose_fault", whose_fault=lambda timeline, verdict=verdict: verdict).points
+
+    seen = []
+
+    def one_mistake(timeline):
+        seen.append(0)
+        right = solution["whose_fault"](timeline)
+        return right if len(seen) > 1 else {"balanced": "data-bound"}.get(right, "balanced")
+
+    assert 0.8 < judged("whose_fault", whose_fault=one_mistake).points < 1
+
+
+@pytest.mark.parametrize(("data_from", "compute_from"), [(1.0989, 1.1), (1.1011, 1.1), (1.1, 1.0989), (1.1, 1.1011)])
+def test_a_threshold_a_thousandth_off_loses_points(judged, data_from, compute_from):
+    def verdict(timeline):
+        times = {}
+        for span in timeline:
+            times.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+        loads = [later for row in times if row.startswith("worker") for later in times[row][1:]]
+        workers, steps = sum(row.startswith("worker") for row in times), times["device"][1:]
+        ratio = sum(loads) / len(loads) / workers / (sum(steps) / len(steps))
+        return "data-bound" if ratio > data_from else "compute-bound" if ratio < 1 / compute_from else "balanced"
+
+    assert 0.7 < judged("whose_fault", whose_fault=verdict).points < 1
+
+
+def test_medians_do_as_well_as_means(judged):
+    from statistics import median
+
+    def with_medians(timeline):
+        times = {}
+        for span in timeline:
+            times.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+        workers = [row for row in times if row.startswith("worker")]
+        load_s = median(t for row in workers for t in times[row][1:]) / len(workers)
+        ratio = load_s / median(times["device"])
+        return "data-bound" if ratio > 1.1 else "compute-bound" if ratio < 1 / 1.1 else "balanced"
+
+    assert judged("whose_fault", whose_fault=with_medians).points >= 0.9
