@@ -21,7 +21,7 @@ def known_layout(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | N
 
 
 def _laid(case: Any, **changed: Callable[..., Any]) -> list[str]:
-    """The states with at least one part of each cycle changed: `waits`, `warms`, `takes`, `ends` or `skipped`."""
+    """The states with a part of each cycle changed: `waits`, `warms`, `takes`, `ends`, `skipped`, or their `count`."""
     steps: int = case["steps"]
     cycles: list[str] = []
     parts: dict[str, Callable[..., Any]] = {
@@ -30,12 +30,13 @@ def _laid(case: Any, **changed: Callable[..., Any]) -> list[str]:
         "takes": lambda one, number: one["active"],
         "ends": lambda takes: [TAKE] * (takes - 1) + [SAVE],
         "skipped": lambda later: [REST] * case["skip_first"] + later,
+        "count": lambda one: one["repeat"],
     }
     if not changed:
         raise ValueError("a wrong layout changes some part")
     parts |= changed
     number = 0
-    while len(cycles) < steps + case["skip_first"] and number < (case["repeat"] or steps):
+    while len(cycles) < steps + case["skip_first"] and number < (parts["count"](case) or steps):
         waits, warms, takes = (int(parts[part](case, number)) for part in ("waits", "warms", "takes"))
         cycles += [REST] * waits + [WARM] * warms + parts["ends"](takes)
         number += 1
@@ -49,6 +50,22 @@ def _grown(name: str) -> Callable[[Any, int], int]:
 _CONFUSED = "a recording step and the one that ends a recording are confused"
 # What is laid out otherwise, and how that is told: what, why, next.
 _LAYOUTS: tuple[tuple[Callable[[Any], list[str]], tuple[str, str, str]], ...] = (
+    (
+        lambda case: _laid(case, count=lambda one: one["repeat"] and one["repeat"] + 1),
+        (
+            "there is one cycle more than `repeat`",
+            "`repeat` was taken for the cycles after the first one",
+            "`repeat` counts all cycles, and with 0 they go on",
+        ),
+    ),
+    (
+        lambda case: _laid(case, count=lambda one: one["repeat"] and max(one["repeat"] - 1, 1)),
+        (
+            "there is one cycle fewer than `repeat`",
+            "the last cycle was left out",
+            "`repeat` counts all cycles, and with 0 they go on",
+        ),
+    ),
     (
         lambda case: _laid(case, waits=lambda one, number: one["wait"] * one["stretch"] ** (number + 1)),
         (

@@ -40,6 +40,7 @@ def watched(rng: Any) -> list[Any]:
         {"almost": True},
         {"full core": True, "exactly": True},
         {"swap": True, "exactly": True},
+        {"gpus": (98, 99), "lagging gpu": True},  # full on average, and not each of them
     ]
     return [_case(rng, kind) for kind in kinds]
 
@@ -79,6 +80,8 @@ def _snapshot(
     ]
     if kind.get("idle gpu"):
         gpus[special["idle"]]["utilisation_percent"] = int(rng.integers(0, 6))
+    if kind.get("lagging gpu"):
+        gpus[special["idle"]]["utilisation_percent"] = int(rng.integers(83, 87))
     htop = [_core(rng, drawn("cores"), iowait=drawn("iowait")) for _ in range(sizes[0])]
     if kind.get("full core"):
         low, high = (90, 90) if kind.get("exactly") else (93, 98)
