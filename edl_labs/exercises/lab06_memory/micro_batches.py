@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.device import torch_threads
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 IGNORED = -100  # the label of positions that do not count: torch's default for ignore_index
 FEATURES, HIDDEN, CLASSES = 4, 5, 3  # small: a training takes milliseconds
@@ -38,7 +40,13 @@ class MendAccumulation:
             "losses": losses,
             "held": saved.peak_count,
             "cleared": optimizer.cleared,
+            "sums": _sums(case, model.scores),
         }
+
+    def inputs(self, case: Any) -> Any:
+        """By the names that the function has for them."""
+        model, optimizer = _training(case)
+        return {"model": model, "batches": _batches(case), "optimizer": optimizer, "window": case["window"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _judge_passes(case, got["rows"])
@@ -46,8 +54,9 @@ class MendAccumulation:
         mine, right = _gradients(got["weights"]), _gradients(want["weights"])
         for step, (said, wanted) in enumerate(zip(mine, right, strict=True)):
             if not _equal(said, wanted):
-                raise _gradient_symptom(case, step, mine, right, got["cleared"])
-        _judge_losses(got["losses"], want["losses"])
+                differs = _differing_weight(got["weights"][step + 1], want["weights"][step + 1])
+                raise _gradient_symptom(case, step, mine, right, got["cleared"], differs)
+        _judge_losses(case, got, want["losses"])
         _judge_graphs(got["held"], want["held"])
 
     def combine(self, fractions: list[float]) -> float:
@@ -55,6 +64,11 @@ class MendAccumulation:
         if len(fractions) != len(_DRAWN):
             return 0.0
         return sum(min(f for f, at in zip(fractions, _DRAWN, strict=True) if at == one) for one in ASPECTS) / 3
+
+    def yours(self, case: Any, got: Any) -> str:
+        """Steps and losses: dozens of weights are nothing to read."""
+        said = ", ".join(f"{float(one):.4g}" for one in got["losses"])
+        return f"{counted(len(got['weights']) - 1, 'step')} of the optimizer, losses [{said}]"
 
     def show(self, case: Any) -> str:
         """The micro-batches, and what the gradients hold before."""
@@ -74,12 +88,15 @@ def _training(case: Any) -> tuple[Any, Any]:
         def __init__(self) -> None:
             super().__init__()
             self.rows: list[int] = []
+            self.scores: list[Any] = []
             self.first = torch.nn.Linear(FEATURES, HIDDEN, dtype=torch.float64)
             self.last = torch.nn.Linear(HIDDEN, CLASSES, dtype=torch.float64)
 
         def forward(self, inputs: Any) -> Any:
             self.rows.append(len(inputs))
-            return self.last(torch.tanh(self.first(inputs)))
+            scores = self.last(torch.tanh(self.first(inputs)))
+            self.scores.append(scores.detach())
+            return scores
 
     class Optimizer(torch.optim.SGD):
         seen: list[list[float]]
@@ -112,6 +129,16 @@ def _batches(case: Any) -> list[Any]:
     sizes = [len(labels) for labels in case["labels"]]
     inputs = [torch.empty(rows, FEATURES, dtype=torch.float64).normal_(generator=generator) for rows in sizes]
     return [(x, torch.tensor(labels)) for x, labels in zip(inputs, case["labels"], strict=True)]
+
+
+def _sums(case: Any, scores: list[Any]) -> list[float]:
+    """The sum of losses of each forward pass, where they went through the micro-batches in their order; else none."""
+    import torch
+
+    if [len(one) for one in scores] != [len(labels) for labels in case["labels"]]:
+        return []
+    loss = torch.nn.CrossEntropyLoss(ignore_index=IGNORED, reduction="sum")
+    return [float(loss(one, torch.tensor(labels))) for one, labels in zip(scores, case["labels"], strict=True)]
 
 
 def _weights(model: Any) -> list[float]:
@@ -171,9 +198,25 @@ def _tail_lost(why: str) -> Wrong:
     return Wrong("the micro-batches at the end never reach a step", why=why, next=then)
 
 
-def _gradient_symptom(case: Any, step: int, mine: list[list[float]], right: list[list[float]], cleared: int) -> Wrong:
+def _differing_weight(got: list[float], want: list[float]) -> str:
+    """The weight that differs most, as an index into the network's tensors, with what it is and what it should be."""
+    at = max(range(len(want)), key=lambda i: abs(got[i] - want[i]))
+    sizes = {"first.weight": (HIDDEN, FEATURES), "first.bias": (HIDDEN,)}
+    sizes |= {"last.weight": (CLASSES, HIDDEN), "last.bias": (CLASSES,)}
+    place = at
+    for name, shape in sizes.items():
+        if place < math.prod(shape):
+            index = divmod(place, shape[-1]) if len(shape) > 1 else (place,)
+            return f"{name}{[*index]} is {got[at]:.4f} after it, and should be {want[at]:.4f}"
+        place -= math.prod(shape)
+    return ""
+
+
+def _gradient_symptom(
+    case: Any, step: int, mine: list[list[float]], right: list[list[float]], cleared: int, differs: str
+) -> Wrong:
     got, want = mine[step], right[step]
-    place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch"
+    place = f"step {step + 1} of {len(right)} is the first that differs from that of one large batch ({differs})"
     if not all(map(math.isfinite, got)):
         return _nothing_counted("after a micro-batch without a position that counts, the weights are no numbers")
     if not any(abs(value) > 1e-12 for value in got):
@@ -230,17 +273,40 @@ def _counted(part: list[list[int]]) -> int:
     return sum(label != IGNORED for labels in part for label in labels)
 
 
-def _judge_losses(got: list[Any], want: list[float]) -> None:
+def _judge_losses(case: Any, got: Any, want: list[float]) -> None:
     then = "a window's loss is that of one large batch: the sum over what counts by the number of what counts"
-    if len(got) != len(want):
-        why = f"{len(got)} came back for {len(want)} windows"
+    losses = got["losses"]
+    if len(losses) != len(want):
+        why = f"{len(losses)} came back for {len(want)} windows"
         raise Wrong("the training is right, but there is not one loss a window", why=why, next=then)
-    for number, (said, right) in enumerate(zip(got, want, strict=True)):
+    for number, (said, right) in enumerate(zip(losses, want, strict=True)):
         if not math.isfinite(said):
             raise _nothing_counted(f"the weights are right, and the loss of window {number + 1} is no number")
         if not close(said, right, rtol=_SAME):
-            why = f"window {number + 1} has a mean loss of {right:.6g}, and {float(said):.6g} came back"
-            raise Wrong("the training is right, but a reported loss is not its window's mean", why=why, next=then)
+            why = f"window {number + 1} has a mean loss of {right:.4f}, and {float(said):.4f} came back"
+            known = next((name for name, found in _other_losses(case, got["sums"]) if _are_close(losses, found)), "")
+            what = f"the training is right, but a reported loss is not its window's mean{known and f': it is {known}'}"
+            raise Wrong(what, why=why, next=then)
+
+
+def _other_losses(case: Any, sums: list[float]) -> Iterator[tuple[str, list[float]]]:
+    """What else may be reported, in words, with its value for each window."""
+    if not sums:
+        return
+    counts = [_counted([labels]) for labels in case["labels"]]
+    starts = range(0, len(sums), case["window"])
+    parts = [[*zip(sums[i : i + case["window"]], counts[i : i + case["window"]], strict=True)] for i in starts]
+    means = [[total / max(1, count) for total, count in part] for part in parts]
+    yield "the mean of its last micro-batch", [part[-1] for part in means]
+    whole = [sum(count for _, count in part) for part in parts]
+    yield "its last micro-batch's part of it", [part[-1][0] / count for part, count in zip(parts, whole, strict=True)]
+    yield "the mean of its micro-batches' means", [sum(part) / len(part) for part in means]
+    yield "the sum of its micro-batches' means", [sum(part) for part in means]
+    yield "a sum that is not divided", [sum(total for total, _ in part) for part in parts]
+
+
+def _are_close(got: list[Any], want: list[float]) -> bool:
+    return all(close(float(said), right, rtol=_SAME) for said, right in zip(got, want, strict=True))
 
 
 def _nothing_counted(why: str) -> Wrong:

@@ -7,6 +7,7 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.units import counted
 
 ROWS, WIDTH = 6, 8  # small: a case takes milliseconds
 _SAME, _SAME_SHORT = 1e-6, 2e-2  # float64 against another order of adding; bf16 has 8 bits
@@ -54,6 +55,10 @@ class OwnCheckpoint:
             "raised": raised,
         }
 
+    def inputs(self, case: Any) -> Any:
+        """What `apply` is given, and whether that happens under autocast: `Checkpoint.apply(run, *inputs)`."""
+        return {"run": _Block(case), "inputs": _inputs(case)[1], "autocast": case["autocast"]}
+
     def compare(self, case: Any, got: Any, want: Any) -> None:
         within = _SAME_SHORT if case["autocast"] else _SAME
         if got["random"] and not got["random"][0]:
@@ -61,7 +66,8 @@ class OwnCheckpoint:
             then = "a seed gives masks that nobody asked for: note the generator's state, and leave it as it is"
             raise Wrong("the random numbers were changed before the first run", why=why, next=then)
         if _distance(got["output"], want["output"]) > within:
-            why = "the forward pass of the checkpointed block gives something else than that of the block"
+            why = "the forward pass of the checkpointed block gives something else than that of the block: "
+            why += _differing(got["output"], want["output"])
             raise Wrong("the output differs from a plain run", why=why, next="return what run(*inputs) returns")
         if got["saved"] > want["saved"]:
             why = f"{got['saved']} tensors are saved after the forward pass; the block's inputs are {want['saved']}"
@@ -77,6 +83,14 @@ class OwnCheckpoint:
             why = "the next random number after the backward pass is not the one that a plain run leaves"
             then = "put the generator back where it was when the second run is over"
             raise Wrong("the second run moves the random numbers of all that comes after", why=why, next=then)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """How it ran and what it kept, and the first numbers of what came: all of them are nothing to read."""
+        lines = [f"run {counted(len(got['runs']), 'time')}, {counted(got['saved'], 'tensor')} saved"]
+        for name in ("output", "input_gradient", "weight_gradient"):
+            first = ", ".join(f"{value:.4f}" for value in got[name][:4])
+            lines.append(f"{name.replace('_', ' ')} [0, :4]: {first or 'None'}")
+        return "\n       ".join(lines)
 
     def show(self, case: Any) -> str:
         """What the block does."""
@@ -220,8 +234,16 @@ def _judge_gradients(case: Any, got: Any, want: Any, within: float) -> None:
             why = f"the gradient of {words} is twice what it should be"
             then = "the second run must begin at its inputs: cut them off what made them"
             raise Wrong("gradients flow through the first run's inputs as well", why=why, next=then)
-        why = f"the gradient of {words} is {off:.1%} off"
+        why = f"the gradient of {words} is {off:.1%} off: {_differing(mine, right)}"
         raise Wrong("a gradient differs from a plain run", why=why, next="hand the output's gradient to the second run")
+
+
+def _differing(got: list[float], want: list[float]) -> str:
+    """The entry of a matrix that differs most, by its index, with what it is and what it should be."""
+    if len(got) != len(want):
+        return f"{len(got)} numbers, and should be {len(want)}"
+    at = max(range(len(want)), key=lambda i: abs(got[i] - want[i]) if math.isfinite(got[i]) else math.inf)
+    return f"[{at // WIDTH}, {at % WIDTH}] is {got[at]:.4f}, and should be {want[at]:.4f}"
 
 
 def _listed(tensor: Any) -> list[float]:

@@ -33,6 +33,9 @@ class MemoryTimeline:
         for place, (said, right) in enumerate(zip(got["live"], want["live"], strict=True)):
             if said != right:
                 raise _habit(case, place, got["live"], want["live"]) or _live_symptom(case, place, said, want["live"])
+        if got["peak"] != want["peak"] and got["peak"] == want["peak"][::-1]:
+            why = "every number of the list is right, and so are the peak's two, in the other order"
+            raise Wrong("the place of the peak came first, and its bytes second", why=why, next="return bytes, place")
         if len(got["peak"]) != 2 or got["peak"][0] != want["peak"][0]:
             why = "every number of the list is right"
             raise Wrong("the peak is not the largest of them", why=why, next="return its bytes, then its place")
@@ -59,8 +62,9 @@ class MemoryTimeline:
         first = "first step" if case["first"] else "a later step"
         cleared = "set to None" if case["set_to_none"] else "set to zero"
         lines = [
-            f"  {layer['parameters']} parameters, {byte_count(layer['activation_bytes'])} saved"
-            for layer in case["layers"]
+            f"  layer {number}: {layer['parameters']} parameters, {byte_count(layer['activation_bytes'])} saved"
+            f"{', in place: adds nothing' if layer['inplace'] else ''}"
+            for number, layer in enumerate(case["layers"])
         ]
         return "\n".join([f"{case['optimizer']}, {first}; zero_grad: gradients {cleared}", *lines])
 

@@ -1,16 +1,16 @@
-"""What is wrong with `run_step` or with the stretches that `place` gives, told from what they did."""
+"""What is wrong with `run_step`, told from what it did, and with the form of what `place` gives."""
 
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import Wrong
 
 TRIED = ((0, 2), (3, 5))  # two stretches that any chain of six layers has, each with a layer behind it
-_MANY = 3  # stretches from which on it is a habit that each has one layer
+_MOST_TEXT = 300  # characters of an exception: what, why and next of a VirtualTape
 
 
 def stretches_text(placed: Any) -> str:
@@ -22,15 +22,26 @@ def stretches_text(placed: Any) -> str:
     return ""
 
 
-def placed_mistake(text: str) -> Wrong | None:
-    """What is wrong with the form of the stretches."""
+def placed_mistake(text: str, layers: int) -> Wrong | None:
+    """What is wrong with the form of the stretches of so many layers."""
     if text == "null":
         then = "which ways were not tried? Stretches of several layers, and several stretches, with other layers kept"
         return Wrong("place found no stretches", why="some way fits every budget", next=then)
     if text:
-        return None
+        return _beyond(json.loads(text), layers)
     why = "a stretch is a pair: its first layer, and the layer behind its last one"
     return Wrong("what place gives are no stretches", why=why, next="return a list of (start, stop)")
+
+
+def _beyond(stretches: Any, layers: int) -> Wrong | None:
+    """A stretch that begins before the first layer, ends behind the last one, or has none."""
+    for start, stop in stretches:
+        if not 0 <= start < stop <= layers:
+            why = f"({start}, {stop}) of {layers} layers"
+            then = "start is the first layer of the stretch, stop the layer behind its last one, at most len(layers)"
+            what = "a stretch has no layer" if start >= stop else "a stretch goes beyond the layers"
+            return Wrong(what, why=why, next=then)
+    return None
 
 
 def step_mistake(program: list[Any]) -> Wrong | None:
@@ -70,42 +81,50 @@ def step_mistake(program: list[Any]) -> Wrong | None:
     return None
 
 
-@dataclass(frozen=True)
-class Placed:
-    """One case's placement: what ran again, what it held, how many second runs fewer than the best step it has."""
-
-    case: Any
-    stretches: list[Any]
-    is_right: bool
-    is_late: bool  # the step is as it should be, but for the time that it takes
-    peak_bytes: int
-    fewer_again: int
+def raised_text(error: Exception) -> str:
+    """An exception as evidence: its type, and its first line."""
+    return f"{type(error).__name__}: {str(error).strip()[:_MOST_TEXT]}".rstrip(": ")
 
 
-def placement_habit(placed: list[Placed]) -> Wrong | None:
-    """What all placements have in common that explains those that are wrong; None where nothing does."""
-    lengths = {stop - start for one in placed for start, stop in one.stretches}
-    if lengths == {1} and sum(len(one.stretches) for one in placed) >= _MANY:
-        then = "inside a longer stretch outputs go too: it holds less while it waits"
-        return Wrong("only stretches of one layer were tried", why="no stretch of any answer has two layers", next=then)
-    if all(one.peak_bytes == one.case["least_bytes"] for one in placed):
-        why = "every answer has the lowest peak of all ways, also where the budget has room for more"
-        then = "of the ways that fit, take the one of the least time"
-        return Wrong("the smallest peak was looked for, not the least time", why=why, next=then)
-    if all(one.is_right or not _is_proportional(one.case) for one in placed):
-        why = "all answers are right where backward passes take twice their forward passes, but not elsewhere"
-        then = "a backward pass runs once, with stretches and without: only forward passes run again"
-        return Wrong("seconds of backward passes were counted", why=why, next=then)
-    if lengths and all(len(one.stretches) < 2 for one in placed):
-        why = "no answer has two stretches"
-        return Wrong("only a single stretch was tried", why=why, next="several may run again, with kept layers between")
-    if all(one.is_right or one.is_late for one in placed) and all(one.fewer_again >= 0 for one in placed):
-        why = "no answer runs more layers again than the best step, and those that are wrong take longer"
-        then = "add up the forward seconds of what runs again"
-        return Wrong("the fewest layers run again, not the fewest seconds", why=why, next=then)
-    return None
+_GONE = re.compile(
+    r"layer (?P<layer>\d+) \(.*?\) cannot run (?P<verb>\w+)\s+why:\s+(?P<whose>.*?)(?:'s)? "
+    r"(?P<what>output|activations) (?:is|are) not there"
+)
 
 
-def _is_proportional(case: Any) -> bool:
-    """Whether every backward pass takes twice as long as its forward pass."""
-    return all(abs(layer["backward_s"] - 2 * layer["forward_s"]) < 1e-9 for layer in case["layers"])
+def gone_symptom(program: list[Any], raised: str, stretches: Any) -> Wrong | None:
+    """What a pass misses that found nothing to read, and who let go of it; None where `raised` is something else."""
+    found = _GONE.search(raised)
+    if found is None:
+        return None
+    layer, verb = int(found["layer"]), found["verb"]
+    missed = layer if found["whose"] == "its" else layer - 1
+    try:
+        done = [(entry["op"], entry["layer"], entry.get("keep")) for entry in program]
+        inside = next((range(start, stop) for start, stop in stretches or () if layer in range(start, stop)), range(0))
+    except (TypeError, KeyError, ValueError):
+        return None
+    last = next(((op, keep) for op, of, keep in reversed(done) if of == missed), ("", None))
+    shown = f"with the stretches {[tuple(one) for one in stretches or ()]}, "
+    who = {
+        "drop": f"drop({missed}) let go of it",
+        "backward": f"it went with backward({missed}), which has run already",
+        "forward": f"forward({missed}, keep=False) left its output alone",
+        "": f"layer {missed} has not run yet",
+    }.get(last[0], f"{last[0]}({missed}) did not leave it")
+    what = f"{verb}({layer}) needs what layer {missed} " + ("saves" if found["what"] == "activations" else "hands on")
+    return Wrong(f"{what}, and that is gone", why=f"{shown}{who}", next=_kept_how(verb, layer, missed, inside))
+
+
+def _kept_how(verb: str, layer: int, missed: int, inside: range) -> str:
+    if verb == "forward":
+        return f"drop({missed}) after layer {layer} has read it, not before"
+    if missed == layer:
+        return "a layer of a stretch runs again before its own backward pass"
+    if missed in inside and verb == "recompute":
+        return (
+            f"a stretch runs again as a whole, from its first layer on: recompute({missed}) before recompute({layer})"
+        )
+    if missed in inside:
+        return f"the whole stretch runs again before its first backward pass: layer {missed} too"
+    return f"keep the output of layer {missed} until layer {layer} has run backward"

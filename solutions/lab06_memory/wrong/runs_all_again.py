@@ -1,5 +1,8 @@
 # exercise: offload_or_recompute
 # told: single layers are never copied out
+from itertools import product
+
+
 def do_step(step, budget_bytes):
     """The best step that never copies."""
     found = []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from edl_labs.errors import Wrong
 from edl_labs.exercises.lab06_memory.failed_requests import ANSWERS
-from edl_labs.exercises.lab06_memory.segments_and_stretches import tape_of_case
+from edl_labs.exercises.lab06_memory.micro_batches import IGNORED, _differing_weight, _judge_losses
+from edl_labs.exercises.lab06_memory.placed_stretches import tape_of_case
 from edl_labs.numerics import checkpointed_peak
 from edl_labs.virtual.errors import VirtualMemoryError
 from edl_labs.virtual.memory import best_placement
@@ -94,3 +98,61 @@ def test_the_librarys_placement_runs_again_what_may_run_only_once(exercises, sol
 
 def _library(case):
     return best_placement(tape_of_case(case), case["budget_bytes"]).recomputed
+
+
+def test_the_peak_and_its_place_in_the_other_order_are_told(exercises, solution):
+    (case, *_), spec = exercises["memory_timeline"].draw_cases(1), exercises["memory_timeline"].spec
+    options = {name: case[name] for name in ("optimizer", "first", "set_to_none")}
+    live = solution["timeline"](case["layers"], **options)
+    want = {"live": live, "peak": list(solution["peak"](live))}
+
+    with pytest.raises(Wrong, match="the place of the peak came first"):
+        spec.compare(case, {"live": live, "peak": want["peak"][::-1]}, want)
+
+
+def test_a_case_of_the_timeline_says_which_layers_are_in_place(exercises):
+    for case in exercises["memory_timeline"].draw_cases(1):
+        lines = exercises["memory_timeline"].spec.show(case).splitlines()[1:]
+
+        assert [layer["inplace"] for layer in case["layers"]] == ["in place" in line for line in lines]
+
+
+def test_a_weight_that_differs_is_named_by_its_place():
+    right = [0.0] * 43
+    for at, name in ((0, "first.weight[0, 0]"), (7, "first.weight[1, 3]"), (22, "first.bias[2]"), (42, "last.bias[2]")):
+        got = [0.5 if i == at else 0.0 for i in range(43)]
+
+        assert f"{name} is 0.5000 after it, and should be 0.0000" == _differing_weight(got, right)
+
+
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ([3.0, 5.0], "the mean of its last micro-batch"),
+        ([2.0, 5.0], "its last micro-batch's part of it"),
+        ([2.5, 5.0], "the mean of its micro-batches' means"),
+        ([5.0, 5.0], "the sum of its micro-batches' means"),
+        ([8.0, 10.0], "a sum that is not divided"),
+        ([8.0, 8.0], ""),
+    ],
+)
+def test_another_loss_that_is_reported_is_named(losses, said):
+    """Windows of two: sums of 2 and 6 over one and two positions; then one micro-batch of 10 over two."""
+    case = {"window": 2, "labels": [[1], [1, IGNORED, 1], [0, 0]]}
+
+    with pytest.raises(Wrong) as caught:
+        _judge_losses(case, {"losses": losses, "sums": [2.0, 6.0, 10.0]}, [8 / 3, 5.0])
+    assert caught.value.what.endswith(f"is not its window's mean{said and ': it is '}{said}")
+
+
+def test_the_minutes_of_sections_add_up(cells):
+    """The intro's first table has the sections that give points; the second one those that do not."""
+    core, practice = re.findall(r"\| minutes \|([ \d|]+)\|\n", cells[0].source)
+    minutes = [int(one) for one in core.split("|")]
+    headings = [cell.source.split("\n")[0] for cell in cells if cell.source.startswith("## ")][:-1]
+
+    assert "**About 150 minutes** for sections 1 to 7" in cells[0].source
+    assert 150 == sum(minutes)
+    assert len(headings) == len(minutes) + len(practice.split("|"))
+    assert [i > len(minutes) for i in range(1, len(headings) + 1)] == ["Practice: " in one for one in headings]
+    assert [str(i) for i in range(1, len(headings) + 1)] == [one.split()[1].rstrip(".") for one in headings]
