@@ -51,6 +51,17 @@ class PickCollective:
                 raise Wrong("the fewest rounds are not always the fastest", why=why, next="bytes take time as well")
             raise Wrong("another algorithm is cheaper", why=why, next="compare the seconds of all four")
 
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The dearest algorithm was picked in all cases, where the prices are right."""
+        for mine, right in zip(got, want, strict=True):
+            prices = right["seconds"]
+            if any(not close(mine["seconds"][name], prices[name]) for name in ALGORITHMS):
+                return None
+            if mine["pick"] not in prices or not close(prices[mine["pick"]], max(prices.values())):
+                return None
+        then = "the least of the four: min, not max"
+        return Wrong("the dearest algorithm is picked", why="in all cases; the prices are right", next=then)
+
     def yours(self, case: Any, got: Any) -> str:
         """The prices, and the choice."""
         prices = ", ".join(f"{name} {seconds(value)}" for name, value in got["seconds"].items())
@@ -87,12 +98,21 @@ def _alone(case: Any, part: str) -> Any:
 
 def _part_symptom(case: Any, name: str, part: str, found: float, right: float) -> Wrong:
     what, _, where = part.partition(" ")
+    found = 0.0 if abs(found) < _NOTHING else found
     amount = f"{found:g} rounds" if what == "rounds" else f"{found:g} of the message"
     why = f"{name} on {case['nodes']} x {case['ranks_per_node']} ranks: {amount} {where}"
     if where == "added":
         return _added_symptom(why, found, right)
     if name == "hierarchical" and where == "inside" and found < _NOTHING:
         return Wrong("messages inside a node go over the slow links", why=why, next="which ranks share a node?")
+    if name != "hierarchical" and case["nodes"] == 1 and not found:
+        why = f"{name} on 1 x {case['ranks_per_node']} ranks: nothing is priced on the links inside"
+        then = "with one node alone, all ranks are inside: nothing crosses to another node"
+        return Wrong("a single node is priced on the links between nodes", why=why, next=then)
+    if name == "halving-doubling" and _is_of_the_power_above(case, what, found):
+        why = f"{why}, as with {_power_above(case)} ranks"
+        then = "Q is the power of two below: the ranks beyond Q hand what they have to a partner, and get it back"
+        return Wrong("there are fewer ranks than the power of two that was taken", why=why, next=then)
     if name != "hierarchical" and (found < _NOTHING) != (right < _NOTHING):
         then = "a ring, a tree and halving-doubling know no nodes: each round is as slow as its slowest message"
         return Wrong("rounds that cross nodes are priced on the wrong links", why=why, next=then)
@@ -100,6 +120,16 @@ def _part_symptom(case: Any, name: str, part: str, found: float, right: float) -
         then = "what has been added up must get to everybody"
         return Wrong("the way back is missing", why=why, next=then)
     return _SYMPTOMS[name](case, what, where, why, found, right)
+
+
+def _power_above(case: Any) -> int:
+    return 1 << (case["nodes"] * case["ranks_per_node"] - 1).bit_length()
+
+
+def _is_of_the_power_above(case: Any, what: str, found: float) -> bool:
+    """Whether the price is that of halving-doubling among more ranks, of which some do not exist."""
+    ranks, above = case["nodes"] * case["ranks_per_node"], _power_above(case)
+    return ranks < above and what == "bytes" and close(found, 2 * (1 - 1 / above), atol=_NOTHING)
 
 
 def _added_symptom(why: str, found: float, right: float) -> Wrong:

@@ -6,10 +6,8 @@ from typing import Any
 
 from edl_labs.checks import beyond_chance, exercise
 from edl_labs.errors import Wrong
-
-ANSWERS = ("other call", "other size", "lost", "ended early", "only slow", "crossed groups")
-_MISMATCHES = ANSWERS[:2]
-_ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
+from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS, MISMATCHES, WORDS, in_common
+from edl_labs.units import counted
 
 
 @exercise("who_hangs")
@@ -21,11 +19,13 @@ class WhoHangs:
 
     def probe(self, student: Any, case: Any) -> Any:
         ranks = [{**one, "calls": [{**call} for call in one["calls"]]} for one in case["ranks"]]
-        return list(student.who_hangs({name: [*members] for name, members in case["groups"].items()}, ranks))
+        answer = student.who_hangs({name: [*members] for name, members in case["groups"].items()}, ranks)
+        return [answer] if isinstance(answer, str) else list(answer)
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if len(got) != 2:
-            raise Wrong("a word and a rank are wanted", why=f"{len(got)} came back", next="return the answer, rank")
+            why = f"{str(got)[:60]} came back: {counted(len(got), 'value')}"
+            raise Wrong("a word and a rank are wanted", why=why, next="return the answer, rank")
         if got[0] not in ANSWERS:
             why = f"{str(got[0])[:30]!r}; they are {', '.join(ANSWERS)}"
             raise Wrong("that is none of the six answers", why=why, next="return one of these words")
@@ -36,6 +36,10 @@ class WhoHangs:
         if got[1] != want[1]:
             why = f"rank {got[1]!r}"
             raise Wrong("another rank keeps the others waiting", why=why, next="who is waited for, and does not wait?")
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """What all answers that are not right have in common."""
+        return in_common(cases, got, want)
 
     def combine(self, fractions: list[float]) -> float:
         """The share of right answers beyond those that luck can bring."""
@@ -66,34 +70,29 @@ def _judge_rank(case: Any, rank: Any, want: Any) -> None:
         then = "only members of a group are waited for in its calls"
         raise Wrong("nobody waits for that rank", why=f"rank {rank} is in no group that waits", next=then)
     waits = case["ranks"][rank]["doing"] == "waits"
-    if waits and want[0] in _ABSENT:
+    if waits and want[0] in ABSENT:
         why = f"rank {rank} waits in a call itself"
         raise Wrong("a rank that waits is not the one that is waited for", why=why, next="who is missing in its call?")
-    if waits and want[0] in _MISMATCHES:
+    calls = [case["ranks"][one]["calls"][-1] for one in (rank, want[1])]
+    meets = all(calls[0][part] == calls[1][part] for part in ("group", "number"))
+    if waits and want[0] in MISMATCHES and not meets:
+        why = f"rank {rank} waits in a call that the one at fault is not in"
+        raise Wrong("nothing in that rank's meeting is a mismatch", why=why, next="compare calls that meet alone")
+    if waits and want[0] in MISMATCHES:
         why = f"rank {rank} makes the same call as most others"
         raise Wrong("the odd one out is at fault, and not the many", why=why, next="count the calls in the meeting")
 
 
 def _word_symptom(got: str, want: str) -> Wrong:
     why = f"{got!r} came back"
-    if want in _MISMATCHES and got not in _MISMATCHES:
+    if want in MISMATCHES and got not in MISMATCHES:
         then = "a call that does not match hangs, whoever else is still on the way"
         return Wrong("calls that have met already do not match", why=why, next=then)
-    if got in _MISMATCHES and want not in _MISMATCHES:
+    if got in MISMATCHES and want not in MISMATCHES:
         then = "calls meet that have the same group and the same number in it"
         return Wrong("calls of different groups never meet", why=why, next=then)
     if got == "crossed groups":
         then = "follow who waits for whom: does it end at a rank that does not wait?"
         return Wrong("ranks wait in two groups, and yet in no circle", why=why, next=then)
-    what, then = _WORDS[want]
+    what, then = WORDS[want]
     return Wrong(what, why=why, next=then)
-
-
-_WORDS = {
-    "other call": ("it is another call, whatever its size", "compare what is called first"),
-    "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
-    "lost": ("a rank without a sign of life was not told", "its process is gone: nobody ends or computes there"),
-    "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
-    "only slow": ("a rank that computes will come", "nobody hangs yet"),
-    "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
-}

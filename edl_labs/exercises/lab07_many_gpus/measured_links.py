@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
@@ -48,7 +49,13 @@ class FitALink:
 def _rate_symptom(case: Any, rate: float, right: float) -> Wrong:
     why = f"{rate:.4g} B/s"
     sizes, took_s = case["sizes"], case["took_s"]
+    slope = _slope([math.log(size) for size in sizes], [math.log(took) for took in took_s])
+    if any(close(rate, one) for one in (slope, 1 / slope, math.exp(slope))):
+        why = f"{rate:.4g} came back, as the slope of log time over log size gives it, or one over that: it has no unit"
+        then = "alpha + n / rate is a line in n, and none in its logarithm"
+        return Wrong("a line was laid through logarithms", why=why, next=then)
     if rate and close(1 / rate, right, rtol=_RATE_WITHIN):
+        why = f"{rate:.4g} came back"
         return Wrong("that is seconds per byte", why=why, next="the rate is one over the slope of time over size")
     if close(rate, sum(size / took for size, took in zip(sizes, took_s, strict=True)) / len(sizes)):
         then = "a small message's size over its time says alpha alone: take the slope among large ones"
@@ -79,9 +86,14 @@ def _alpha_symptom(case: Any, alpha_s: float) -> Wrong:
 
 def _plain_alpha_s(sizes: list[float], took_s: list[float]) -> float:
     """Where the least-squares line through all messages meets size zero, none weighing more than another."""
-    size, took = sum(sizes) / len(sizes), sum(took_s) / len(took_s)
-    slope = sum((n - size) * t for n, t in zip(sizes, took_s, strict=True)) / sum((n - size) ** 2 for n in sizes)
-    return took - slope * size
+    slope = _slope(sizes, took_s)
+    return sum(took_s) / len(took_s) - slope * sum(sizes) / len(sizes)
+
+
+def _slope(across: list[float], up: list[float]) -> float:
+    """Of the least-squares line, none of the points weighing more than another."""
+    x, y = sum(across) / len(across), sum(up) / len(up)
+    return sum((a - x) * (b - y) for a, b in zip(across, up, strict=True)) / sum((a - x) ** 2 for a in across)
 
 
 def _half_symptom(case: Any, half: float, alpha_s: float, rate: float) -> Wrong:

@@ -47,9 +47,11 @@ class Ring:
             raise _time_symptom(case, run, ring_s)
 
     def raised(self, case: Any, error: str) -> Wrong | None:
-        """What IndexError and an empty slice mean here."""
-        if "IndexError" in error or "does not name a part" in error or "list index" in error:
-            why = f"{case['ranks']} ranks share {case['numel']} elements; {error[:150]}"
+        """What an index and a part that do not exist mean where some chunks are empty."""
+        chunk = -(-case["numel"] // case["ranks"])
+        has_empty = chunk * (case["ranks"] - 1) >= case["numel"]
+        if error == "IndexError" or (error == "VirtualClusterError" and has_empty):
+            why = f"{case['ranks']} ranks share {case['numel']} elements; your code raised {error}"
             then = "compute where each of the P chunks starts and ends, and neither send nor receive an empty one"
             return Wrong("there are fewer chunks than ranks", why=why, next=then)
         return None
@@ -135,8 +137,20 @@ def _sum_symptom(case: Any, run: ClusterReplay, rank: int, part: ClusterPart) ->
         then = "P - 1 more rounds hand the finished chunks on"
         return Wrong("each rank has finished sums of a part alone", why=why, next=then)
     if not any(whole):
+        added = sum(part[2] - part[1] for entry in _of(run, "add") for part in entry["writes"])
+        if not added:
+            then = "receive into memory of its own, then dist.add to what the rank has"
+            return Wrong("what arrives takes the place of the rank's own part", why=f"{why}; no add", next=then)
+        if added >= (ranks - 1) * case["numel"]:
+            why = f"{why}; all {added} elements were added up in the first half"
+            then = "the second half begins with the chunk that this rank has finished: which one was added to last?"
+            return Wrong("finished sums are overwritten with unfinished ones", why=why, next=then)
         return Wrong("no chunk has met every rank", why=why, next="how many ranks does a chunk still have to visit?")
     return Wrong("some ranks have the sum, and others have not", why=why, next="who hands it on to them?")
+
+
+def _of(run: ClusterReplay, op: str) -> list[Any]:
+    return [entry for program in run.programs for entry in program if entry["op"] == op]
 
 
 def _judge_links(case: Any, run: ClusterReplay) -> None:
@@ -146,6 +160,12 @@ def _judge_links(case: Any, run: ClusterReplay) -> None:
     if not sent or sent[-1] <= most:
         return
     whole = case["numel"] * _ITEM_BYTES[case["dtype"]]
+    parts = [[part[2] - part[1] for part in entry["reads"]] for entry in _of(run, "send")]
+    largest = max((sum(sizes) for sizes in parts), default=0) * _ITEM_BYTES[case["dtype"]]
+    if largest <= chunk and len(parts) > 2 * (ranks - 1) * ranks and sent[0] == sent[-1]:
+        why = f"a rank sends {len(parts) // ranks} chunks, and in a ring 2(P - 1) = {2 * (ranks - 1)}"
+        then = "P - 1 rounds add up, P - 1 hand the finished chunks on: count the rounds of each half"
+        raise Wrong("there are more rounds than a ring has", why=why, next=then)
     why = f"a rank sends {byte_count(sent[-1])} of a buffer of {byte_count(whole)}; a ring sends {byte_count(most)}"
     if sent[0] < sent[-1] and sent[-1] >= (ranks - 1) * whole > 2 * whole:
         then = "in a ring every rank adds up one chunk, and all links are busy all the time"

@@ -193,10 +193,11 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
     shares = [found.get((rank, number), 0.0) * total for rank in ranks for number in part]
     if all(close(share, 1.0) for share in shares):
         return
-    why = f"a token weighs {min(shares):.4g} to {max(shares):.4g} times what it should, in the step of {list(part)}"
+    span = f"{min(shares):.4g}" + (f" to {max(shares):.4g}" if not close(min(shares), max(shares)) else "")
+    why = f"a token weighs {span} times what it should, in the step of {list(part)}"
     if all(close(share, 1 / len(tokens)) for share in shares):
-        then = "DDP's all-reduce gives the mean over ranks, and a sum is wanted"
-        raise Wrong("the number of ranks divides twice", why=why, next=then)
+        then = "DDP's all-reduce gives the mean over ranks, and a sum is wanted: multiply the loss by ddp.world_size"
+        raise Wrong("the mean that DDP takes over the ranks is not undone", why=why, next=then)
     if all(close(share, 1 / len(tokens) ** 2) for share in shares):
         then = "the loss is divided by world_size, and so does DDP: multiply with it, so that the sum is left"
         raise Wrong("gradients are divided by something else", why=why, next=then)
@@ -204,7 +205,8 @@ def _judge_step(case: Any, found: dict[tuple[int, int], float], part: range) -> 
         then = "zero_grad() once a window, before its first micro-batch"
         raise Wrong("gradients are cleared within the window", why=f"{why}; its last alone is left", next=then)
     if close(min(shares), max(shares)):
-        raise Wrong("gradients are divided by something else", why=why, next="by all tokens of the window")
+        divisor = f"{total / shares[0]:.6g}, and the window has {total} tokens on all ranks"
+        raise Wrong("gradients are divided by something else", why=f"{why}: by {divisor}", next="by all of those")
     rows = [shares[at : at + len(part)] for at in range(0, len(shares), len(part))]
     if all(close(min(row), max(row)) for row in rows):
         raise Wrong(

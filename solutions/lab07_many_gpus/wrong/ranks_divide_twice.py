@@ -1,5 +1,5 @@
 # exercise: no_sync
-# told: the number of ranks divides twice
+# told: the mean that DDP takes over the ranks is not undone
 def train(ddp, batches, window):
     """No factor P."""
     for start in range(0, len(batches), window):

@@ -1,5 +1,5 @@
 # exercise: who_hangs
-# told: it is another call, whatever its size
+# told: an earlier question has a yes already
 from functools import wraps
 
 

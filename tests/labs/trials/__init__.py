@@ -7,8 +7,8 @@ Three files for each exercise, `labNN/EXERCISE.…`:
   seen an older list of the labs' own wrong answers.
 * `told.toml`, `[told.NAME]` with `state`, `points` (the fraction), `digest` and `message`. `play.py` writes it.
 * `judged.toml`, `[judged.NAME]` with `verdict`, `message_digest` and `why`, by somebody who wrote neither the mistakes
-  nor the messages; in lab06, messages that changed were judged again by whoever mended them. A mistake that passes is
-  told nothing and needs no verdict.
+  nor the messages; a message that was mended after that reading was judged again by whoever mended it. A mistake that
+  passes is told nothing and needs no verdict.
 """
 
 from __future__ import annotations

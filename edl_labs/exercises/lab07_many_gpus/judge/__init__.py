@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab07_many_gpus.judge import (
-    drawn_blocks_in_parts,
     drawn_buckets,
     drawn_hangs,
-    drawn_layouts,
     drawn_links,
-    drawn_pipelines,
     drawn_prices,
     drawn_ring_sums,
-    drawn_sharded_layers,
-    drawn_stages_of_zero,
+    drawn_rows_of_ranks,
     drawn_token_counts,
 )
 
 __all__ = [
-    "drawn_blocks_in_parts",
     "drawn_buckets",
     "drawn_hangs",
-    "drawn_layouts",
     "drawn_links",
-    "drawn_pipelines",
     "drawn_prices",
     "drawn_ring_sums",
-    "drawn_sharded_layers",
-    "drawn_stages_of_zero",
+    "drawn_rows_of_ranks",
     "drawn_token_counts",
 ]

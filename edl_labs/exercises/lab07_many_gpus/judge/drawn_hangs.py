@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab07_many_gpus.hanging_ranks import ANSWERS
+from edl_labs.exercises.lab07_many_gpus.hang_slips import ABSENT, ANSWERS
 
 _RANKS = 8  # a node of eight GPUs, as most are
 _CALLS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
-_DOING = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
+# What another member of the group does that is missing, too, in turns 1, 2 and 3: it comes later in ANSWERS.
+_MISSING_TOO = {
+    "other call": ("computes", "ended", "no sign"),
+    "other size": ("computes", "ended", "no sign"),
+    "lost": ("computes", None, "ended"),
+    "ended early": ("computes", None, "computes"),
+}
 
 
 @draws("who_hangs")
@@ -19,50 +25,79 @@ def states(rng: Any) -> list[Any]:
 
 
 def _case(rng: Any, answer: str, turn: int) -> dict[str, Any]:
-    """Turn 0: all ranks in one group. 1 and 3: four of them, for whom the others wait; 2: the others are apart."""
+    """Turn 0: all ranks in one group. 1: four of them, for whom the others wait. 2, 3: nobody waits for the others.
+
+    A second member of the group may be missing, too: see _MISSING_TOO.
+    """
+    if answer == "crossed groups":
+        return _circle(rng, turn)
     start = int(rng.integers(0, 5))
     groups = {"world": list(range(_RANKS)), "tensor": list(range(start, start + 4))}
-    wide = turn == 0 or answer == "crossed groups"
-    where = "world" if wide else "tensor"
-    members = groups[where]
-    culprit = int(rng.choice(groups["tensor"] if answer == "crossed groups" else members))
+    where = "world" if turn == 0 else "tensor"
     numbers = {name: int(rng.integers(3, 90)) for name in groups}
-    numel = int(rng.integers(1, 60)) * 1000
-    call = {"group": where, "number": numbers[where], "call": str(rng.choice(_CALLS)), "numel": numel}
-    ranks = [_past(rank, groups, numbers, numel) for rank in range(_RANKS)]
-    for rank in members:
+    call = _call(rng, where, numbers)
+    ranks = [_past(rng, rank, groups, numbers, call["numel"]) for rank in range(_RANKS)]
+    culprit, second = (int(rank) for rank in rng.permutation(groups[where])[:2])
+    for rank in groups[where]:
         _waits(ranks[rank], call)
-    if not wide:
-        _apart(ranks, groups, answer, turn, numbers, numel)
-    on_the_way = next(rank for rank in rng.permutation(members) if rank != culprit)
-    if turn in (1, 3) and answer in ("other call", "other size", "lost", "ended early"):
-        _stops(ranks[on_the_way], "computes")
-    _fault(rng, ranks[culprit], answer, turn, call, numbers)
+    if turn:
+        _apart(rng, ranks, groups, answer, turn, numbers)
+    doing = _MISSING_TOO[answer][turn - 1] if turn and answer in _MISSING_TOO else None
+    if doing:
+        _stops(ranks[second], doing)
+    if answer in ABSENT:
+        _stops(ranks[culprit], ABSENT[answer])
+    else:
+        _mismatches(rng, ranks[culprit], answer, turn, call)
     return {"groups": groups, "ranks": ranks}
 
 
-def _fault(rng: Any, state: Any, answer: str, turn: int, call: Any, numbers: Any) -> None:
-    if answer in _DOING:
-        _stops(state, _DOING[answer])
-        return
-    state["calls"].pop()
-    if answer == "crossed groups":
-        other = {"group": "tensor", "number": numbers["tensor"], "call": call["call"]}
-        _waits(state, {**other, "numel": call["numel"] + 1000 * int(rng.integers(0, 2))})
-        return
+def _call(rng: Any, group: str, numbers: Any) -> dict[str, Any]:
+    numel = int(rng.integers(1, 60)) * 1000
+    return {"group": group, "number": numbers[group], "call": str(rng.choice(_CALLS)), "numel": numel}
+
+
+def _circle(rng: Any, turn: int) -> dict[str, Any]:
+    """Turns 0 and 1: one group within the other. 2 and 3: three ranks in both, and others in one of them alone.
+
+    `first` is the group that all ranks but one call first, of those that are in both.
+    """
+    start = int(rng.integers(1, 4))
+    groups = {"world": list(range(_RANKS)), "tensor": list(range(start, start + 4))}
+    if turn > 1:
+        groups["data"] = [*range(start), *range(start + 1, start + 4)]
+    first, other = (("world", "tensor"), ("tensor", "world"), ("data", "tensor"), ("tensor", "data"))[turn]
+    both = [rank for rank in groups["tensor"] if rank in groups[first] and rank in groups[other]]
+    culprit = int(rng.choice(both))
+    numbers = {name: int(rng.integers(3, 90)) for name in groups}
+    same = turn in (0, 3)
+    if same:
+        numbers[other] = numbers[first]  # of two groups: these do not meet
+    call = _call(rng, first, numbers)
+    there = {**call, "group": other, "number": numbers[other], "numel": call["numel"] + 1000 * same}
+    ranks = [_past(rng, rank, groups, numbers, call["numel"]) for rank in range(_RANKS)]
+    for rank in {*groups[first], *groups[other]}:
+        _waits(ranks[rank], there if rank == culprit or rank not in groups[first] else call)
+    return {"groups": groups, "ranks": ranks}
+
+
+def _mismatches(rng: Any, state: Any, answer: str, turn: int, call: Any) -> None:
     changed = dict(call)
     if answer == "other call":
         changed["call"] = str(rng.choice([name for name in _CALLS if name != call["call"]]))
     if answer == "other size" or turn % 2 == 0:
         changed["numel"] = call["numel"] + 1000 * int(rng.integers(1, 5))
+    state["calls"].pop()
     _waits(state, changed)
 
 
-def _past(rank: int, groups: Any, numbers: Any, numel: int) -> dict[str, Any]:
-    mine = [name for name in groups if rank in groups[name]]
+def _past(rng: Any, rank: int, groups: Any, numbers: Any, numel: int) -> dict[str, Any]:
+    """One or two calls of each group, so that lists differ in length."""
     calls = [
-        {"group": name, "number": numbers[name] - 1, "call": "all_reduce", "numel": numel + 500, "done": True}
-        for name in mine
+        {"group": name, "number": numbers[name] - back, "call": "all_reduce", "numel": numel + 500, "done": True}
+        for name in groups
+        if rank in groups[name]
+        for back in (2, 1)[int(rng.integers(0, 2)) :]
     ]
     return {"doing": "computes", "calls": calls}
 
@@ -78,12 +113,12 @@ def _stops(state: Any, doing: str) -> None:
         state["calls"].pop()
 
 
-def _apart(ranks: Any, groups: Any, answer: str, turn: int, numbers: Any, numel: int) -> None:
+def _apart(rng: Any, ranks: Any, groups: Any, answer: str, turn: int, numbers: Any) -> None:
     """The ranks outside of the group: they wait for all ranks, or do something that nobody waits for."""
     for rank in range(_RANKS):
         if rank in groups["tensor"]:
             continue
-        if turn != 2:
+        if turn == 1:
             _waits(ranks[rank], {"group": "world", "number": numbers["world"], "call": "barrier", "numel": 0})
         else:
-            ranks[rank]["doing"] = "ended" if answer == "only slow" else "computes"
+            ranks[rank]["doing"] = str(rng.choice(["no sign", "ended"] if answer in ABSENT else ["computes", "ended"]))

@@ -1,0 +1,179 @@
+"""who_hangs: what all answers that are not right have in common, and its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+ANSWERS = ("other call", "other size", "lost", "ended early", "only slow", "crossed groups")
+MISMATCHES = {"other call": "call", "other size": "numel"}
+ABSENT = {"lost": "no sign", "ended early": "ended", "only slow": "computes"}
+# What was overlooked where an answer of this kind was called another.
+WORDS = {
+    "other call": ("it is another call, whatever its size", "compare what is called first"),
+    "other size": ("it is the same call with another size", "all_reduce and all_reduce are no different calls"),
+    "lost": ("a rank without a sign of life was not told", "its process is gone: nobody ends or computes there"),
+    "ended early": ("a rank that has ended will not call any more", "it is neither lost nor slow"),
+    "only slow": ("a rank that computes will come", "nobody hangs yet"),
+    "crossed groups": ("each waits for the other in a group of its own", "who is missing here, and where is it?"),
+}
+_MOST_OF_ALL = 0.8  # a slip that hides the right call from one question leaves a few answers to others
+_REST = "in this case and in all others that are not right"
+
+Triple = tuple[Any, Any, Any]  # a case, the student's answer and the right one
+
+
+def in_common(cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+    """The sentence that fits all answers that are not right; None where none does."""
+    wrong = [one for one in zip(cases, got, want, strict=True) if list(one[1]) != list(one[2])]
+    if not wrong or not all(mine[0] in ANSWERS and mine[1] in range(len(case["ranks"])) for case, mine, _ in wrong):
+        return None
+    counts = [sum(fits(*one) for one in wrong) for fits, *_ in _SLIPS]
+    most = max(counts)
+    if most >= _MOST_OF_ALL * len(wrong):
+        _, what, why, then = _SLIPS[counts.index(most)]
+        came = why.format(mine=wrong[0][1][0], right=wrong[0][2][0])
+        where = _REST if most == len(wrong) else f"in {most} of the {len(wrong)} cases that are not right"
+        return Wrong(what, why=f"{came}, {where}", next=then)
+    called = {(right[0], mine[0]) for _, mine, right in wrong}
+    if len(called) == 1 and len(wrong) == sum(right[0] == wrong[0][2][0] for right in want):
+        ((word, instead),) = called
+        what, then = WORDS[word]
+        return Wrong(what, why=f"every {word!r} was called {instead!r}; all else is right", next=then)
+    return None
+
+
+def _does_so(case: Any, mine: Any) -> bool:
+    """Whether the rank does what the answer says, if that is about a missing rank."""
+    return case["ranks"][mine[1]]["doing"] == ABSENT.get(mine[0])
+
+
+def _asked_later(case: Any, mine: Any, right: Any) -> bool:
+    late = ANSWERS.index(mine[0]) > ANSWERS.index(right[0])
+    return late and (_does_so(case, mine) or (mine[0] in MISMATCHES and mine[1] == right[1]))
+
+
+def _one_of_the_many(case: Any, mine: Any, right: Any) -> bool:
+    """A mismatch, of which a rank was named that waits in the same call as the odd one, and is not odd."""
+    states = [case["ranks"][one[1]] for one in (mine, right)]
+    if mine[0] != right[0] or mine[0] not in MISMATCHES or [one["doing"] for one in states] != ["waits"] * 2:
+        return False
+    calls = [one["calls"][-1] for one in states]
+    return calls[0]["group"] == calls[1]["group"]
+
+
+def _one_that_waits(case: Any, mine: Any, right: Any) -> bool:
+    return mine[0] == right[0] and mine[0] in ABSENT and case["ranks"][mine[1]]["doing"] == "waits"
+
+
+def _crossed_by_one_alone(case: Any, mine: Any, right: Any) -> bool:
+    """A circle, and a rank that is in one of its two groups alone, or waits in neither."""
+    if not mine[0] == right[0] == "crossed groups":
+        return False
+    waited = {one["calls"][-1]["group"] for one in case["ranks"] if one["doing"] == "waits"}
+    return not all(mine[1] in case["groups"][name] for name in waited)
+
+
+def _waits_with_the_odd_one(case: Any, mine: Any, right: Any) -> bool:
+    """A circle, and a rank that waits in the same call as the one at fault."""
+    if not mine[0] == right[0] == "crossed groups":
+        return False
+    calls = [case["ranks"][one[1]]["calls"][-1] for one in (mine, right)]
+    return bool(calls[0]["group"] == calls[1]["group"])
+
+
+def _crossed_by_another(case: Any, mine: Any, right: Any) -> bool:
+    return mine[0] == right[0] == "crossed groups"
+
+
+def _odd_by(key: Callable[[int, Any], Any], *, last: bool = True) -> Callable[[Any, Any, Any], bool]:
+    """Whether the rank's call is the only one of its kind among those that `key` puts together."""
+
+    def fits(case: Any, mine: Any, right: Any) -> bool:
+        part = MISMATCHES.get(mine[0])
+        if part is None:
+            return False
+        made = [*_calls(case, last=last)]
+        for rank, place, call in made:
+            if rank == mine[1]:
+                beside = [other[part] for _, at, other in made if key(at, other) == key(place, call)]
+                if len(set(beside)) > 1 and beside.count(call[part]) == 1:
+                    return True
+        return False
+
+    return fits
+
+
+def _calls(case: Any, *, last: bool) -> Iterator[tuple[int, int, Any]]:
+    """Rank, place in its list and call: of all calls, or of those that ranks made last."""
+    for rank, state in enumerate(case["ranks"]):
+        first = len(state["calls"]) - 1 if last else 0
+        yield from ((rank, place, call) for place, call in enumerate(state["calls"]) if place >= first)
+
+
+_BY_BOTH = "calls meet that have the same group and the same number in it"
+# Each is (whether an answer that is not right fits, what is wrong, why, what to do).
+_SLIPS: tuple[tuple[Callable[[Any, Any, Any], bool], str, str, str], ...] = (
+    (
+        _asked_later,
+        "an earlier question has a yes already",
+        "{mine!r} came back, which is true of that rank, and {right!r} is true of one as well",
+        "ask the six questions in their order, each of all ranks, and stop at the first yes",
+    ),
+    (
+        _one_of_the_many,
+        "the odd one out is at fault, and not the many",
+        "a rank was named that waits with the odd one and calls what most do",
+        "count how often each call, or size, is made in the meeting",
+    ),
+    (
+        _one_that_waits,
+        "a rank that waits is not the one that is waited for",
+        "one of those that wait was named",
+        "name the member of the group that is not in the call",
+    ),
+    (
+        _waits_with_the_odd_one,
+        "in a circle, only a rank of both groups has an order to take",
+        "the answer is right, and a rank was named that waits in the same call as the one at fault",
+        "of the ranks that are in both groups, one waits in another call than the rest of them",
+    ),
+    (
+        _crossed_by_one_alone,
+        "in a circle, only a rank of both groups has an order to take",
+        "the answer is right, and a rank was named that is in one of the two groups alone",
+        "of the ranks that are in both groups, one waits in another call than the rest of them",
+    ),
+    (
+        _crossed_by_another,
+        "in a circle, the one that took another order is at fault",
+        "the answer is right, and the rank is one of the many that wait in one call",
+        "of the ranks that are in both groups, one waits in another call than the rest of them: that one is at fault",
+    ),
+    (
+        _odd_by(lambda place, call: call["number"]),
+        "calls of different groups never meet",
+        "the rank's call was compared with those of the same number in another group",
+        _BY_BOTH,
+    ),
+    (
+        _odd_by(lambda place, call: (call["group"], place), last=False),
+        "the place in a rank's list is not the number of a call",
+        "the rank's call was compared with those at the same place of other ranks' lists, which differ in length",
+        _BY_BOTH,
+    ),
+    (
+        _odd_by(lambda place, call: call["group"]),
+        "calls with different numbers never meet",
+        "the rank's call was compared with last calls of its group that are another number",
+        _BY_BOTH,
+    ),
+    (
+        _odd_by(lambda place, call: ()),
+        "last calls were compared, whether they meet or not",
+        "the rank's last call was compared with the last ones of all ranks, whatever their group and number",
+        _BY_BOTH,
+    ),
+)

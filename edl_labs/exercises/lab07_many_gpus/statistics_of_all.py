@@ -1,0 +1,194 @@
+"""sync_batch_norm: a batch norm over the rows of all ranks, forward and backward, with one collective each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab07_many_gpus import batch_norm_slips as slips
+from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
+
+_SAME = 1e-7  # of the length: float64, of values that agree in seven digits
+_WORDS = ("running mean", "running variance")
+
+
+@exercise("sync_batch_norm", trusting=True, digits=13)
+class SyncBatchNorm:
+    """A batch norm whose batch lies on several ranks, in unequal parts.
+
+    `normalise(x, running, comm, momentum=, eps=)` gives (y, running, kept), `go_back(gradient, kept, comm)` the
+    gradient of x. Trusting: the calls of `comm` are counted in the student's process.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        parts, running, upstream = drawn_rows(case)
+        options = {name: case[name] for name in ("momentum", "eps")}
+
+        def program(comm: Any) -> Any:
+            before = tuple(one.clone() for one in running)
+            y, after, kept = student.normalise(parts[comm.rank].clone(), before, comm, **options)
+            comm.phase = "backward"
+            return y, after, student.go_back(upstream[comm.rank].clone(), kept, comm)
+
+        done, comms, stuck = run_in_turn(len(parts), program)
+        return {
+            "stuck": stuck,
+            "forward": [comm.phases.count("forward") for comm in comms],
+            "sums_forward": [_sums(comm) for comm in comms],
+            "dtypes": sorted({dtype for comm in comms for dtype in comm.dtypes}),
+            "backward": [comm.phases.count("backward") for comm in comms],
+            "outputs": [listed(one[0]) for one in done],
+            "running": [[listed(value) for value in one[1]] for one in done],
+            "gradients": [listed(one[2]) for one in done],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if " parts of shapes " in got["stuck"]:
+            then = "ranks have unequal numbers of rows: send a few numbers a channel, such as count, mean and variance"
+            raise Wrong("what the ranks send has another shape on each", why=got["stuck"], next=then)
+        if got["stuck"]:
+            then = "all ranks make the same calls, in the same order"
+            raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
+        if short := [dtype for dtype in got["dtypes"] if dtype != "float64"]:
+            why = f"comm was given {short[0]}, and x is float64"
+            then = "torch.zeros and torch.tensor make float32 unless they are given dtype=x.dtype"
+            raise Wrong("what the ranks send has fewer digits than x", why=why, next=then)
+        _judge_outputs(case, got, want)
+        _judge_sums(got)
+        _judge_calls("forward", got)
+        _judge_running(case, got, want)
+        _judge_gradients(case, got, want)
+        _judge_calls("backward", got)
+
+    def inputs(self, case: Any) -> Any:
+        """The rows of all ranks, and what else the functions are given, as tensors."""
+        parts, running, upstream = drawn_rows(case)
+        given = {name: case[name] for name in ("momentum", "eps")}
+        return {"x_of_ranks": parts, "running": running, **given, "gradient_of_ranks": upstream}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The first numbers of rank 0: all are too many to read."""
+        found = {"y": got["outputs"][0], "gradient of x": got["gradients"][0]} if not got["stuck"] else {}
+        lines = [f"{name} {', '.join(f'{one:.4g}' for one in values[:4])}, …" for name, values in found.items()]
+        return f"rank 0: {'; '.join(lines)}" if lines else got["stuck"]
+
+    def show(self, case: Any) -> str:
+        """The ranks' rows, and where their values lie."""
+        rows = ", ".join(map(str, case["rows"]))
+        told = f"{case['channels']} channels, {rows} rows on {len(case['rows'])} ranks, values near {case['centre']:g}"
+        return f"{told}; momentum {case['momentum']:g}, eps {case['eps']:g}"
+
+
+def drawn_rows(case: Any) -> tuple[list[Any], tuple[Any, Any], list[Any]]:
+    """Each rank's rows, the running mean and variance from before, and the gradients of what comes out."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"])
+
+    def make(rows: int) -> Any:
+        return torch.randn(rows, case["channels"], generator=drawn, dtype=torch.float64)
+
+    parts = [
+        case["centre"] + case["spread"] * (make(rows) * (1 + rank) + rank) for rank, rows in enumerate(case["rows"])
+    ]
+    running = make(2)
+    return parts, (running[0], running[1].abs() + 0.5), [make(rows) + 0.5 for rows in case["rows"]]
+
+
+def _judge_outputs(case: Any, got: Any, want: Any) -> None:
+    for rank, (mine, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
+        if len(mine) != len(right):
+            why = f"rank {rank} has {case['rows'][rank]} rows, and gives {len(mine) // case['channels']} back"
+            raise Wrong("a rank gives other rows than its own", why=why, next="its rows alone, normalised")
+        if odd := unreadable(mine, len(right)):
+            then = "a single row has no unbiased variance: var(0) divides by zero there"
+            raise Wrong("an output is no number", why=f"rank {rank}, of {case['rows'][rank]} rows, {odd}", next=then)
+    off = [distance(mine, right) for mine, right in zip(got["outputs"], want["outputs"], strict=True)]
+    if max(off) <= _SAME:
+        return
+    rank = off.index(max(off))
+    why = f"rank {rank}'s output is {off[rank]:.2g} of its length off"
+    if not any(got["forward"]):
+        then = "the batch lies on all ranks: its mean and variance need one call of comm"
+        raise Wrong("each rank normalises with its own rows", why=f"{why}, and comm is never called", next=then)
+    parts, before, _ = drawn_rows(case)
+    told = slips.of_outputs(case, parts, got["outputs"], slips.fresh(case, before, want["running"][0]), _SAME)
+    if told:
+        raise Wrong(told[0], why=why, next=told[1])
+    if case["centre"] > 100 * case["spread"]:
+        then = "squares of such values agree in all but their last digits: add squares of what lies around a mean"
+        raise Wrong("digits are lost", why=f"{why}; values lie near {case['centre']:g}", next=then)
+    then = (
+        "print mean and variance beside those of torch.cat(all rows); sums can be added where all ranks' values were "
+        "shifted by the same number alone"
+    )
+    raise Wrong("rows are normalised with another mean or variance", why=why, next=then)
+
+
+def _sums(comm: Any) -> int:
+    """How many of a rank's calls forward were sums."""
+    return sum(pair == ("all_reduce", "forward") for pair in zip(comm.names, comm.phases, strict=True))
+
+
+def _judge_sums(got: Any) -> None:
+    if max(got["sums_forward"]) > 1:
+        why = f"outputs are right, with {max(got['sums_forward'])} sums in a rank's forward pass"
+        then = (
+            "squares need no mean of all first: a rank's variance around its own mean can be moved to it; send count, "
+            "mean and variance as one tensor"
+        )
+        raise Wrong("several sums are sent where one collective would do", why=why, next=then)
+
+
+def _judge_calls(phase: str, got: Any) -> None:
+    most = max(got[phase])
+    if most > 1:
+        right = "outputs are right" if phase == "forward" else "all is right"
+        why = f"{right}, with {most} calls of comm in a rank's {phase} pass"
+        raise Wrong(f"one collective {phase} is enough", why=why, next="put what is sent into one tensor: torch.stack")
+
+
+def _judge_running(case: Any, got: Any, want: Any) -> None:
+    parts, before, _ = drawn_rows(case)
+    right = want["running"][0]
+    for rank, pair in enumerate(got["running"]):
+        if len(pair) != 2:
+            why = f"rank {rank} gives {len(pair)} tensors"
+            raise Wrong("the running statistics are no pair", why=why, next="(mean, variance), a value a channel each")
+        for at, (mine, true) in enumerate(zip(pair, right, strict=True)):
+            off = distance(mine, true)
+            if off <= _SAME:
+                continue
+            if odd := unreadable(mine, len(true)):
+                then = "a value a channel, in each of the two"
+                raise Wrong(f"the {_WORDS[at]} cannot be read", why=f"rank {rank}'s {odd}", next=then)
+            told = slips.of_running(case, parts, before, got["running"], want["running"][0], at, _SAME)
+            why = f"outputs are right, and rank {rank}'s {_WORDS[at]} is {off:.2g} of its length off"
+            what, then = told or (
+                f"the {_WORDS[at]} is moved to another value",
+                "the old one times (1 - momentum), and the whole batch's times momentum",
+            )
+            raise Wrong(what, why=why, next=then)
+
+
+def _judge_gradients(case: Any, got: Any, want: Any) -> None:
+    pairs = list(zip(got["gradients"], want["gradients"], strict=True))
+    for rank, (mine, right) in enumerate(pairs):
+        if odd := unreadable(mine, len(right)):
+            then = "a row for each of the rank's rows, each a number a channel"
+            raise Wrong("the gradient of x cannot be read", why=f"rank {rank}'s {odd}", next=then)
+    for rank, (mine, right) in enumerate(pairs):
+        off = distance(mine, right)
+        if off <= _SAME:
+            continue
+        why = f"outputs are right, and rank {rank}'s gradient of x is {off:.2g} of its length off"
+        _, _, upstream = drawn_rows(case)
+        told = slips.of_gradients(case, upstream, got["gradients"], want)
+        if not told and not any(got["backward"]):
+            told = (
+                "each rank goes back with its own rows alone",
+                "every row of every rank moves the mean: the sums behind it need one call of comm",
+            )
+        what, then = told or ("the gradient of x is not that of the whole batch", "try it with one rank first")
+        raise Wrong(what, why=why, next=then)

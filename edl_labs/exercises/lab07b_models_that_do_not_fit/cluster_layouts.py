@@ -1,0 +1,175 @@
+"""layout: a transformer's training step placed on nodes of GPUs, priced by rules of its own, and the best that fits."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab07b_models_that_do_not_fit.layout_slips import CHOICES, CLOSEST, PARTS, SLIPS, priced_alone
+from edl_labs.units import byte_count, byte_rate, seconds
+
+WITHIN = 0.97  # of the most useful sequences a second, promised in the text
+CHOICE = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
+_EVERY = 7  # of many layouts, a part is asked for each seventh: prime, so that every setting is among them
+
+
+def every_layout(job: Any) -> Iterator[dict[str, Any]]:
+    """All layouts that are asked for."""
+    gpus = job["nodes"] * job["gpus_per_node"]
+    powers = [1 << at for at in range(gpus.bit_length()) if gpus % (1 << at) == 0]
+    for dp, tp in itertools.product(powers, powers):
+        if dp * tp <= gpus:
+            rest = itertools.product((1, 4), (1, 4, 16), (0, 1, 3), (False, True))
+            yield from (dict(zip(CHOICE, (dp, tp, gpus // dp // tp, *one), strict=True)) for one in rest)
+
+
+def sequences(layout: Any) -> int:
+    """In a step."""
+    return layout["dp"] * layout["micro"] * layout["micro_batches"]
+
+
+@exercise("layout")
+class LayoutOfAJob:
+    """Bytes and seconds of any layout of a training step, and the one with the most useful sequences a second.
+
+    `layout_bytes(job, layout)` and `layout_s(job, layout)` price one, `place(job)` gives a layout. The evidence has the
+    prices of all layouts, those of some with all but one part for nothing, and the choice.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        every = list(every_layout(case))
+        functions = {"bytes": student.layout_bytes, "seconds": student.layout_s}
+        parts = {
+            part: [functions[unit](priced_alone(case, part), {**one}) for one in asked_of(case, part)]
+            for part, (unit, _) in PARTS.items()
+        }
+        prices = {unit: [function(_copied(case), {**one}) for one in every] for unit, function in functions.items()}
+        return {"parts": parts, **prices, "chosen": student.place(_copied(case))}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for part in PARTS:
+            for layout, found, right in zip(asked_of(case, part), got["parts"][part], want["parts"][part], strict=True):
+                if not close(found, right, atol=CLOSEST):
+                    why = f"{found:.4g} for {right:.4g}: {part} alone, at {_named(layout)}"
+                    raise Wrong(f"a part of the price is another one: {PARTS[part][1]}", why=why, next=_NEXT[part])
+        for unit in ("bytes", "seconds"):
+            for layout, found, right in zip(every_layout(case), got[unit], want[unit], strict=True):
+                if not close(found, right):
+                    why = f"{found:.4g} {unit} for {right:.4g} at {_named(layout)}; each part alone is right"
+                    then = _together(layout, less=found < right)
+                    raise Wrong("the parts of a layout are not put together", why=why, next=then)
+        self._judge_choice(case, got["chosen"], want)
+
+    def _judge_choice(self, case: Any, chosen: Any, want: Any) -> None:
+        every = list(every_layout(case))
+        if chosen not in every:
+            raise Wrong("that is no layout of this job", why=_named(chosen), next="one of every_layout(job)")
+        held = want["bytes"][every.index(chosen)]
+        if held > case["memory_bytes"]:
+            why = f"{_named(chosen)}: {byte_count(held)} of {byte_count(case['memory_bytes'])}"
+            raise Wrong("this layout does not fit", why=why, next="leave out what needs more than memory_bytes")
+        rates = useful_rates(case, want)
+        best = max(rate for rate, held in zip(rates, want["bytes"], strict=True) if held <= case["memory_bytes"])
+        if rates[every.index(chosen)] < WITHIN * best:
+            why = f"{_named(chosen)} has {rates[every.index(chosen)] / best:.0%} of the best one's sequences a second"
+            raise Wrong("another layout that fits trains faster", why=why, next="price all of them, and compare")
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
+        asked = [(case, part, layout) for case in cases for part in PARTS for layout in asked_of(case, part)]
+        found, right = (
+            [value for one in all_ for part in PARTS for value in one["parts"][part]] for all_ in (got, want)
+        )
+        if not _alike(found, right):
+            for slip, what, why, then in SLIPS:
+                if _alike(found, [slip(*one, value) for one, value in zip(asked, right, strict=True)]):
+                    return Wrong(what, why=why, next=then)
+            return None
+        for aim, what, why, then in CHOICES:
+            if all(_aimed(aim, *one) for one in zip(cases, got, want, strict=True)):
+                return Wrong(what, why=why, next=then)
+        return None
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The choice, with its price."""
+        every = list(every_layout(case))
+        if got["chosen"] not in every:
+            return _named(got["chosen"])
+        at = every.index(got["chosen"])
+        return f"{_named(every[at])}: {byte_count(got['bytes'][at])}, {seconds(got['seconds'][at])} a step"
+
+    def show(self, case: Any) -> str:
+        """The model and the cluster."""
+        links = "; ".join(
+            f"{where} {seconds(case[where]['alpha_s'])} and {byte_rate(case[where]['byte_per_s'])}"
+            for where in ("inside", "between")
+        )
+        return (
+            f"{case['blocks']} blocks of width {case['hidden']}, {case['sequence']} tokens, up to "
+            f"{case['useful_sequences']} useful sequences; {case['nodes']} x {case['gpus_per_node']} GPUs of "
+            f"{byte_count(case['memory_bytes'])}, {case['flop_per_s']:.3g} FLOP/s, "
+            f"{byte_rate(case['memory_byte_per_s'])}; {links}"
+        )
+
+
+_NEXT = {
+    "state": "16 bytes a parameter of this GPU's part; what does the stage divide by dp?",
+    "activations": "how many micro-batches are in flight, with how many blocks each?",
+    "computing": "one slot for each micro-batch, and the slots of the bubble",
+    "reading": "the smaller of the two rates, with this GPU's own part of the product",
+    "split sums": "how many all-reduces of which vector, over which links?",
+    "hand-overs": "one message forward and one back in each slot",
+    "data sums": "how many bytes of gradients and weights, how often, over which links?",
+    "rounds": "how many messages follow one another?",
+    "hiding": "what is left of the data sums once computing has run beside them?",
+}
+
+
+def _together(layout: Any, *, less: bool) -> str:
+    """What to look at where parts alone are right: they were asked with one stage, or without replicas."""
+    if layout["pp"] > 1 and layout["zero"] == 3 and layout["dp"] > 1 and less:
+        return "data sums hide behind what is computed, micro_batches times; the bubble hides nothing"
+    if layout["pp"] > 1 and layout["tp"] > 1 and not less:
+        return "with one stage sums are right: a stage has blocks / pp of them, and pays for its own alone"
+    return "which part hides which, and how often in a step does each come?"
+
+
+def asked_of(case: Any, part: str) -> list[dict[str, Any]]:
+    """Layouts where a part is asked alone: without what would send over the same links, or change what is hidden."""
+    plain = {"pp": 1, "dp": 1, "tp": 1, "recompute": False}
+    without = {
+        "split sums": ("pp",),
+        "rounds": ("pp", "dp"),
+        "hand-overs": ("tp",),
+        "hiding": ("tp", "pp", "recompute"),
+    }.get(part, ())
+    found = [one for one in every_layout(case) if all(one[name] == plain[name] for name in without)]
+    return found[:: _EVERY if len(found) > 100 else 1]
+
+
+def useful_rates(case: Any, want: Any) -> list[float]:
+    """Useful sequences a second of every layout."""
+    both = zip(every_layout(case), want["seconds"], strict=True)
+    return [min(sequences(layout), case["useful_sequences"]) / took for layout, took in both]
+
+
+def _aimed(aim: Any, case: Any, got: Any, want: Any) -> bool:
+    """Whether the choice is the first by this aim."""
+    every = list(every_layout(case))
+    scores = [aim(case, *one) for one in zip(every, want["bytes"], want["seconds"], strict=True)]
+    return got["chosen"] in every and close(scores[every.index(got["chosen"])], max(scores))
+
+
+def _alike(got: list[Any], want: list[Any]) -> bool:
+    return all(close(one, other, atol=CLOSEST) for one, other in zip(got, want, strict=True))
+
+
+def _copied(job: Any) -> Any:
+    return {**job, "inside": {**job["inside"]}, "between": {**job["between"]}}
+
+
+def _named(layout: Any) -> str:
+    return ", ".join(f"{name} {value}" for name, value in layout.items())

@@ -1,0 +1,254 @@
+"""pipeline: micro-batches through stages that lie on several ranks, judged by time, memory and what reached what."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, PipelineStage, VirtualCluster
+
+MOST_TIME = 1.02  # of the schedule's own, promised in the lab's text
+_SAME = 1e-6  # relative: sums in another order
+
+
+@exercise("pipeline")
+class Pipeline:
+    """A step of a pipeline by GPipe or 1F1B, and the seconds that a stage idles.
+
+    `order(schedule, stage, stages, micro)` lists ("forward" or "backward", micro-batch), `run_stage(stage, schedule)`
+    does them on a PipelineStage, and `idle_seconds(schedule, stages, micro, forward_s=, backward_s=, chunks=)` needs no
+    program. The evidence is the program of every rank.
+    """
+
+    form: ClassVar[Any] = {"programs": "", "idle_s": 0.0}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        passes = {"forward_s": case["forward_s"], "backward_s": case["backward_s"]}
+        idle_s = student.idle_seconds(case["schedule"], case["stages"], case["micro"], chunks=case["chunks"], **passes)
+        if case["schedule"] == "interleaved":
+            return {"programs": "", "idle_s": float(idle_s)}
+        sizes = {"micro": case["micro"], "elements": case["elements"], "kept": case["kept"]}
+
+        def program(dist: Any) -> None:
+            student.run_stage(PipelineStage(dist, **sizes, **passes), case["schedule"])
+
+        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program)), "idle_s": float(idle_s)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """What the schedule takes: its program would be the answer."""
+        if case["schedule"] == "interleaved":
+            return {"idle_s": want["idle_s"]}
+        run = replayed_programs(want["programs"], _machine(case))
+        return {"makespan_s": run.makespan_s, "peak_bytes": list(run.peak_bytes), "idle_s": want["idle_s"]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if case["schedule"] != "interleaved":
+            run = replayed_programs(got["programs"], _machine(case))
+            best = want if "makespan_s" in want else self.public(case, want)
+            _judge_waiting(case, run)
+            _judge_passes(case, run)
+            _judge_order(case, run)
+            _judge_memory(case, run, best["peak_bytes"])
+            if run.makespan_s > MOST_TIME * best["makespan_s"]:
+                raise _time_symptom(case, run, best["makespan_s"])
+        if not math.isclose(got["idle_s"], want["idle_s"], rel_tol=_SAME):
+            raise _idle_symptom(case, got["idle_s"])
+
+    def show(self, case: Any) -> str:
+        """The schedule and the sizes."""
+        chunks = f", {case['chunks']} chunks of layers a stage" if case["schedule"] == "interleaved" else ""
+        return (
+            f"{case['schedule']}: {case['stages']} stages, {case['micro']} micro-batches, "
+            f"{seconds(case['forward_s'])} forward, {seconds(case['backward_s'])} backward{chunks}"
+        )
+
+
+def _machine(case: Any) -> ClusterMachine:
+    return ClusterMachine.flat(case["stages"], alpha_s=5e-6, byte_per_s=50e9)
+
+
+def _judge_waiting(case: Any, run: ClusterReplay) -> None:
+    if run.hang is not None and sum(wait.call.startswith("send") for wait in run.hang.waits) > 1:
+        then = "isend goes on, so that the stage comes to its own recv"
+        raise Wrong("two stages send to each other, and neither receives", why=run.hang.what, next=then)
+    if run.hang is not None:
+        _judge_whole(case, run)
+        calls = {wait.rank: wait.call for wait in run.hang.waits}
+        crossed = any("(backward" in calls.get(at, "") and "(forward" in calls.get(at + 1, "") for at in calls)
+        if case["schedule"] == "1f1b" and crossed and _is_warmed_up_too_long(case, run):
+            what = "a stage waits for a gradient, and the next one for more inputs before it goes back"
+            then = "a stage warms up with as many forward passes as there are stages behind it: the last with none"
+            raise Wrong(what, why=run.hang.what, next=then)
+    require_end(run)
+
+
+def _judge_whole(case: Any, run: ClusterReplay) -> None:
+    """Every micro-batch forward and back on every stage."""
+    for stage, program in enumerate(run.programs):
+        passes = {entry["name"] for entry in program if entry["op"] == "launch"}
+        wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
+        missing = sorted(wanted - passes)
+        if missing:
+            then = "every micro-batch goes forward once and back once, on every stage"
+            raise Wrong("the step is not whole", why=f"{missing[0]} never ran", next=then)
+
+
+def _judge_passes(case: Any, run: ClusterReplay) -> None:
+    """Each pass once, on its stage, as long as it takes, and from what its neighbour has sent."""
+    _judge_whole(case, run)
+    for stage, program in enumerate(run.programs):
+        passes = {entry["name"]: entry for entry in program if entry["op"] == "launch"}
+        wanted = {f"{kind} {i} of stage {stage}" for kind in ("forward", "backward") for i in range(case["micro"])}
+        if len(passes) > len(wanted) or sum(entry["op"] == "launch" for entry in program) > len(wanted):
+            why = f"stage {stage} runs more than {len(wanted)} passes"
+            raise Wrong("a pass runs more than once", why=why, next="once forward, once back")
+        _judge_forgery(case, stage, program, run)
+        for name, entry in passes.items():
+            _judge_reads(case, stage, name, entry, run)
+
+
+def _judge_forgery(case: Any, stage: int, program: Any, run: ClusterReplay) -> None:
+    took = {"forward": case["forward_s"], "backward": case["backward_s"]}
+    written = [part[0] for entry in program for part in entry.get("writes", ())]
+    good = len(set(written)) == len(written) and not any(entry["op"] in ("add", "copy", "scale") for entry in program)
+    for entry in program:
+        if entry["op"] == "launch":
+            good = good and entry.get("duration_s") == took[entry["name"].split()[0]]
+    if not good or run.races:
+        then = "use forward, backward and the four kinds of messages of the stage, and nothing else"
+        raise Wrong(
+            "this is not what a stage's calls record", why=f"stage {stage}'s program was made otherwise", next=then
+        )
+
+
+def _judge_reads(case: Any, stage: int, name: str, entry: Any, run: ClusterReplay) -> None:
+    kind, number = name.split()[:2]
+    needed = [f"{kind} {number} of stage {stage - 1 if kind == 'forward' else stage + 1}("]
+    if not 0 <= stage + (-1 if kind == "forward" else 1) < case["stages"]:
+        needed = []
+    if kind == "backward":
+        needed.append(f"forward {number} of stage {stage}(")
+    found = [
+        term.source for part in entry.get("reads", ()) for one in run.contents(stage, part[0]) for term in one.terms
+    ]
+    for text in needed:
+        if not any(source.startswith(text) for source in found):
+            _judge_turns(case, run)
+            read = ", ".join(source.partition("(")[0] for source in found)
+            why = f"{name} reads what these gave: {read or 'nothing'}"
+            raise Wrong("a pass reads another micro-batch than its own", why=why, next="send and receive in one order")
+
+
+def _judge_turns(case: Any, run: ClusterReplay) -> None:
+    """Stages that go back in another order than they went forward, each in its own."""
+    for stage, program in enumerate(run.programs):
+        names = [entry["name"].split() for entry in program if entry["op"] == "launch"]
+        held: list[str] = []
+        for kind, number, *_ in names:
+            if kind == "forward":
+                held.append(number)
+            elif number in held:
+                if held[0] != number and case["schedule"] == "1f1b":
+                    why = f"stage {stage} goes back with {number}, and has held {held[0]} for longer"
+                    then = "its gradient is the first to come back: the oldest micro-batch goes back first"
+                    raise Wrong("another micro-batch goes back than the one whose turn it is", why=why, next=then)
+                held.remove(number)
+
+
+def _judge_order(case: Any, run: ClusterReplay) -> None:
+    for stage, program in enumerate(run.programs):
+        kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
+        if case["schedule"] == "gpipe" and kinds != sorted(kinds, reverse=True):
+            why = f"stage {stage} goes back before its last micro-batch has gone forward"
+            raise Wrong("GPipe runs all forward passes first", why=why, next="that is what 1F1B changes")
+
+
+def _in_flight(program: Any) -> int:
+    """The most micro-batches that are held at once."""
+    held = most = 0
+    for entry in program:
+        if entry["op"] == "launch":
+            held += 1 if entry["name"].startswith("forward") else -1
+            most = max(most, held)
+    return most
+
+
+def _is_warmed_up_too_long(case: Any, run: ClusterReplay) -> bool:
+    """Whether a stage has more forward passes before its first backward pass than there are stages from it on."""
+    for stage, program in enumerate(run.programs):
+        kinds = [entry["name"].split()[0] for entry in program if entry["op"] == "launch"]
+        if "backward" in kinds and kinds.index("backward") > min(case["micro"], case["stages"] - stage):
+            return True
+    return False
+
+
+def _judge_memory(case: Any, run: ClusterReplay, best: list[int]) -> None:
+    for stage, (mine, right) in enumerate(zip(run.peak_bytes, best, strict=True)):
+        if mine <= right:
+            continue
+        flying, fewest = _in_flight(run.programs[stage]), min(case["micro"], case["stages"] - stage)
+        why = f"stage {stage} holds {byte_count(mine)} with {flying} micro-batches in flight; {fewest} are enough"
+        if case["schedule"] == "1f1b" and flying == case["micro"]:
+            then = "go back as soon as a gradient is there: forward and back take turns"
+            raise Wrong("all micro-batches are in flight at once, as in GPipe", why=why, next=then)
+        if case["schedule"] == "1f1b" and stage and flying >= min(case["micro"], case["stages"]):
+            then = "how many stages lie behind this one?"
+            raise Wrong("every stage warms up as long as the first", why=why, next=then)
+        if case["schedule"] == "1f1b" and flying > fewest:
+            then = "after the warm-up comes a forward pass, and then its turn to go back"
+            raise Wrong("the warm-up is too long", why=why, next=then)
+        raise Wrong(
+            "a stage holds more than its micro-batches in flight", why=why, next="receive right before the pass"
+        )
+
+
+def _time_symptom(case: Any, run: ClusterReplay, best_s: float) -> Wrong:
+    why = f"the step takes {seconds(run.makespan_s)}, and this schedule {seconds(best_s)}"
+    flying = [_in_flight(program) for program in run.programs]
+    if max(flying) == 1:
+        then = "while a micro-batch is on later stages, the first one can begin the next: warm up with more than one"
+        return Wrong("one micro-batch after the other goes through the whole pipeline", why=why, next=then)
+    if case["schedule"] == "1f1b" and any(
+        one < min(case["micro"], case["stages"] - stage) for stage, one in enumerate(flying)
+    ):
+        then = "until the first gradient can be back, how many micro-batches go forward?"
+        return Wrong("the warm-up is too short", why=f"{why}; {flying} are in flight", next=then)
+    return Wrong("stages wait for each other", why=why, next="in which order do gradients come back?")
+
+
+def _idle_symptom(case: Any, said: float) -> Wrong:
+    stages, micro, pair_s = case["stages"], case["micro"], case["forward_s"] + case["backward_s"]
+    right_s = (stages - 1) * pair_s / case["chunks"]
+    why = f"{case['schedule']} with {stages} stages and {micro} micro-batches; {said:.4g} came back"
+    if math.isclose(said, (stages - 1) * case["forward_s"] / case["chunks"], rel_tol=_SAME):
+        return Wrong(
+            "the pipeline drains, too", why=why, next="p - 1 forward passes to fill, p - 1 backward ones to drain"
+        )
+    if math.isclose(said, (stages - 1) / (micro + stages - 1) * micro * pair_s / case["chunks"], rel_tol=_SAME):
+        then = "the step has the bubble in it: m + p - 1 passes forward and back, and not m"
+        return Wrong("the bubble's share is one of the whole step, and not of the work", why=why, next=then)
+    if math.isclose(said, right_s * stages, rel_tol=_SAME):
+        then = "p - 1 passes forward and back: neither all stages nor all micro-batches are added up"
+        if stages == micro:
+            return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
+        return Wrong("that is what all stages idle together", why=why, next=then)
+    if case["schedule"] == "1f1b" and 0 <= said < right_s:
+        then = "fill and drain are the same in both: what does 1F1B make smaller instead?"
+        return Wrong("1F1B does not shrink the bubble", why=why, next=then)
+    if case["schedule"] == "interleaved" and math.isclose(said, right_s * case["chunks"], rel_tol=_SAME):
+        then = "with v chunks a stage, a micro-batch reaches the last stage after how much of a pass?"
+        return Wrong("interleaved chunks shrink the bubble", why=why, next=then)
+    if math.isclose(said, (stages - 1) / (micro + stages - 1), rel_tol=_SAME):
+        return Wrong("that is a share of the step, and seconds are wanted", why=why, next="of how many seconds?")
+    if math.isclose(said, stages * pair_s / case["chunks"], rel_tol=_SAME):
+        return Wrong(
+            "a stage idles while the others fill, and not for itself", why=why, next="p stages: how many others?"
+        )
+    if said > right_s * 1.5 and math.isclose(said, right_s * micro, rel_tol=_SAME):
+        then = "the pipeline fills once and drains once a step"
+        return Wrong("the bubble does not grow with the micro-batches", why=why, next=then)
+    return Wrong("a stage idles for another time", why=why, next="how long until its first pass, and after its last?")

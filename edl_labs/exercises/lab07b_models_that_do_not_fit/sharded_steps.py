@@ -1,0 +1,237 @@
+"""sharded_step: layers that are gathered, used and let go, judged by memory, by time and by what is summed."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.cluster_programs import replayed_programs, require_end, written_programs
+from edl_labs.units import byte_count, byte_rate, seconds
+from edl_labs.virtual.cluster import ClusterMachine, ClusterReplay, ShardedLayers, VirtualCluster
+
+MOST_TIME = 1.05  # of the best step's, promised in the lab's text
+_PASSES = ("forward", "backward", "update")
+
+
+@exercise("sharded_step")
+class ShardedStep:
+    """A training step of sharded layers within a memory, in nearly the least time.
+
+    `sharded_step(layers)` runs on every rank, on ShardedLayers. The evidence is the program of every rank.
+    """
+
+    form: ClassVar[Any] = {"programs": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        sizes = {name: case[name] for name in ("elements", "forward_s", "backward_s")}
+
+        def program(dist: Any) -> None:
+            student.sharded_step(ShardedLayers(dist, **sizes))
+
+        return {"programs": written_programs(VirtualCluster(_machine(case)).record(program))}
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What an index beyond the layers means."""
+        if error != "IndexError":
+            return None
+        why = "your code raised IndexError; there is no such layer"
+        return Wrong("layers are numbered from 0 to layers.count - 1", why=why, next="look at your ranges")
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The time of the best step: its program would be the answer."""
+        return {"makespan_s": replayed_programs(want["programs"], _machine(case)).makespan_s}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed_programs(got["programs"], _machine(case))
+        require_end(run)
+        for rank, program in enumerate(run.programs):
+            _judge_passes(case, rank, program)
+        _judge_races(run)
+        _judge_contents(case, run)
+        if max(run.peak_bytes) > case["budget_bytes"] or _is_third_held(run):
+            raise _peak_symptom(case, run)
+        best_s = want["makespan_s"] if "makespan_s" in want else self.public(case, want)["makespan_s"]
+        if run.makespan_s > MOST_TIME * best_s:
+            raise _time_symptom(run, best_s)
+
+    def show(self, case: Any) -> str:
+        """The layers, the ranks and the memory."""
+        layers = ", ".join(f"{n:,}" for n in case["elements"])
+        return (
+            f"{case['ranks']} ranks with links of {byte_rate(case['byte_per_s'])}, layers of {layers} parameters, "
+            f"forward passes of {', '.join(seconds(one) for one in case['forward_s'])}; "
+            f"{byte_count(case['budget_bytes'])} on each rank"
+        )
+
+
+def _machine(case: Any) -> ClusterMachine:
+    return ClusterMachine.flat(case["ranks"], alpha_s=2e-6, byte_per_s=case["byte_per_s"])
+
+
+def _named(program: Any, *ops: str) -> list[str]:
+    return [f"{entry['op']} {entry['name']}" for entry in program if entry["op"] in ops]
+
+
+def _judge_passes(case: Any, rank: int, program: Any) -> None:
+    """Every layer forward, back and updated once, in an order that can be."""
+    count = len(case["elements"])
+    took = {"forward": case["forward_s"], "backward": case["backward_s"], "update": [1e-6] * count}
+    ran = [entry["name"] for entry in program if entry["op"] == "launch"]
+    wanted = [f"{kind} {i}" for kind in _PASSES for i in range(count)]
+    missing = [name for name in wanted if name not in ran]
+    if missing:
+        why = f"{missing[0]} never runs on rank {rank}"
+        raise Wrong("the step is not whole", why=why, next="each layer: forward, backward, update")
+    if len(ran) > len(wanted):
+        twice = next((name for name in ran if ran.count(name) > 1), ran[-1])
+        why = f"{twice} runs {ran.count(twice)} times on rank {rank}"
+        raise Wrong("something runs more than once", why=why, next="each layer: forward, backward, update, once each")
+    passes = [name for name in ran if not name.startswith("update")]
+    due = [f"forward {i}" for i in range(count)] + [f"backward {i}" for i in reversed(range(count))]
+    if passes != due:
+        at = next(at for at, pair in enumerate(zip(passes, due, strict=True)) if pair[0] != pair[1])
+        before = f"after {passes[at - 1]} " if at else "first "
+        why = f"{before}rank {rank} does {passes[at]}; {due[at]} is due"
+        raise Wrong("layers run in an order that cannot be", why=why, next="forward from the first, back from the last")
+    calls = _named(program, "launch", "reduce_scatter")
+    for i in range(count):
+        if f"reduce_scatter gradients {i}" not in calls:
+            then = "reduce_scatter adds the other ranks' gradients to the shard"
+            never = [str(one) for one in range(count) if f"reduce_scatter gradients {one}" not in calls]
+            why = "no layer is ever summed" if len(never) == count else f"layer {', '.join(never)} is never summed"
+            raise Wrong("a shard is updated without a sum over the ranks", why=why, next=then)
+        if calls.index(f"launch update {i}") < calls.index(f"reduce_scatter gradients {i}"):
+            why = f"update {i} comes before its sum has begun"
+            raise Wrong("a shard is updated before its sum is there", why=why, next="sum, wait, update")
+    good = all(
+        entry["duration_s"] == took[entry["name"].split()[0]][int(entry["name"].split()[1])]
+        for entry in program
+        if entry["op"] == "launch"
+    )
+    if not good or any(entry["op"] in ("add", "copy", "scale", "send", "recv", "all_reduce") for entry in program):
+        why = "something else was recorded than the calls of the layers"
+        raise Wrong("this is not what the layers' calls record", why=why, next="use the layers through their calls")
+
+
+def _judge_races(run: ClusterReplay) -> None:
+    for race in run.races:
+        if race.tensor.startswith("whole weights"):
+            then = "all_gather gives back a work: wait() for it before the pass"
+            raise Wrong("a layer runs before its weights have arrived", why=str(race), next=then)
+        if race.tensor.startswith("gradients"):
+            then = "reduce_scatter gives back a work: wait() for it before the update"
+            raise Wrong("a shard is updated before its sum is there", why=str(race), next=then)
+        then = "its memory is free when the work is over: wait() first"
+        raise Wrong("memory is used again while it is still being sent", why=str(race), next=then)
+
+
+def _judge_contents(case: Any, run: ClusterReplay) -> None:
+    ranks = range(case["ranks"])
+    for rank, program in enumerate(run.programs):
+        names = [entry["name"] for entry in program if entry["op"] == "tensor"]
+        for i in range(len(case["elements"])):
+            for part in run.contents(rank, f"gradients {i}"):
+                sources = sorted(term.source for term in part.terms if term.count == 1)
+                starts = sorted(f"backward {i}(batch of rank {one}" for one in ranks)
+                if len(sources) != len(starts) or not all(map(str.startswith, sources, starts)):
+                    why = f"rank {rank}'s gradients of layer {i} are {str(part)[:120]}"
+                    raise Wrong("a sum lacks some ranks' gradients", why=why, next="sum after the backward pass")
+        for entry in program:
+            if entry["op"] == "launch" and not entry["name"].startswith("update"):
+                used = [names[part[0]] for part in entry.get("reads", ())]
+                if f"whole weights {entry['name'].split()[1]}" not in used:
+                    why = f"{entry['name']} on rank {rank} does not read its weights"
+                    raise Wrong("this is not what the layers' calls record", why=why, next="use the layers' calls")
+
+
+def _held(program: Any, kind: str) -> tuple[int, int]:
+    """The most whole tensors of a kind that are there at once, and how many are let go."""
+    names = {entry["tensor"]: entry["name"] for entry in program if entry["op"] == "tensor"}
+    now = most = freed = 0
+    for entry in program:
+        if entry["op"] == "tensor" and entry["name"].startswith(kind):
+            now += 1
+            most = max(most, now)
+        elif entry["op"] == "free" and names[entry["tensor"]].startswith(kind):
+            now -= 1
+            freed += 1
+    return most, freed
+
+
+def _is_third_held(run: ClusterReplay) -> bool:
+    """Whether three layers' weights, or three layers' gradients, are whole at once on a rank."""
+    kinds = ("whole weights", "whole gradients")
+    return any(_held(program, kind)[0] > 2 for program in run.programs for kind in kinds)
+
+
+def _freed_going_forward(program: Any) -> int:
+    """How many layers' weights are given back before the first backward pass."""
+    ops = [str(entry.get("name", "")).startswith("backward") and entry["op"] == "launch" for entry in program]
+    ahead = program[: ops.index(True)] if True in ops else program
+    return _held(ahead, "whole weights")[1]
+
+
+def _peak_symptom(case: Any, run: ClusterReplay) -> Wrong:
+    program, count = run.programs[0], len(case["elements"])
+    weights, freed = _held(program, "whole weights")
+    gradients, _ = _held(program, "whole gradients")
+    calls = [f"{entry['op']} {entry.get('name', '')}" for entry in program]
+    why = f"up to {weights} of {count} layers are whole at once, and the gradients of {gradients}"
+    if max(run.peak_bytes) > case["budget_bytes"]:
+        why = f"{byte_count(max(run.peak_bytes))} at the peak, and {byte_count(case['budget_bytes'])} are there; {why}"
+    why += "; there is room for two of each"
+    if not freed:
+        return Wrong(
+            "gathered weights are never freed", why=why, next="a shard is kept, the rest can be gathered again"
+        )
+    if weights == count and calls.index(f"all_gather weights {count - 1}") < calls.index("launch forward 0"):
+        then = "gather a layer while the one before it runs"
+        return Wrong("all layers are gathered before the first one runs", why=why, next=then)
+    if weights == count and _freed_going_forward(program) >= count - 1:
+        then = "free(i) after backward(i): nothing reads them any more"
+        return Wrong("weights stay after the backward pass", why=why, next=then)
+    if weights == count:
+        then = "free them after the forward pass, and gather them again for the backward pass"
+        return Wrong("weights stay from the forward to the backward pass", why=why, next=then)
+    if gradients == count:
+        then = "sum a layer's gradients as soon as they are there, and update it as soon as the sum is: that frees them"
+        return Wrong("the gradients of all layers wait for the end", why=why, next=then)
+    if gradients > 2:
+        then = "while a layer goes back, the one behind it is summed: then update that one"
+        return Wrong("gradients are let go too late", why=why, next=then)
+    if weights > 2:
+        return Wrong("too many layers are gathered ahead", why=why, next="the next one is enough")
+    return Wrong("weights are freed too late", why=why, next="free them before the next ones are gathered")
+
+
+def _time_symptom(run: ClusterReplay, best_s: float) -> Wrong:
+    program = run.programs[0]
+    why = f"the step takes {seconds(run.makespan_s)}, and {seconds(best_s)} are possible"
+    weights, _ = _held(program, "whole weights")
+    gradients, _ = _held(program, "whole gradients")
+    if weights == 1:
+        then = "start to gather the next layer before this one's pass is issued"
+        return Wrong("nothing is gathered ahead: compute waits for weights", why=why, next=then)
+    if _is_nothing_hidden(program):
+        then = "a collective starts when the stream has done what it was given before: issue it first"
+        return Wrong("the next layer is gathered after the pass that should hide it", why=why, next=then)
+    if gradients == 1:
+        then = "let the sum run beside the next layer's backward pass, and update afterwards"
+        return Wrong("compute waits for every sum", why=why, next=then)
+    return Wrong("sums and gathers stand in each other's way", why=why, next="in which order are they started?")
+
+
+def _is_nothing_hidden(program: Any) -> bool:
+    """Whether most gathers are waited for before another pass has been issued."""
+    works, bare, total = [], 0, 0
+    for entry in program:
+        if entry.get("async"):
+            works.append([entry["op"], 0])
+        elif entry["op"] == "launch":
+            for one in works:
+                one[1] += not entry["name"].startswith("update")
+        elif entry["op"] == "wait_work" and works[entry["work"]][0] == "all_gather":
+            total += 1
+            bare += works[entry["work"]][1] == 0
+    return bare > total // 2

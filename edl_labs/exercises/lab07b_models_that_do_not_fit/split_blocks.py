@@ -1,0 +1,286 @@
+"""split_a_block: attention and MLP by columns and rows over ranks, with one all-reduce forward and one backward."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.ranks_in_turn import distance, listed, run_in_turn, unreadable
+
+_SAME = 1e-9  # of the length: float64, added in another order
+_AXES = {"up": 1, "up_bias": 0, "down": 0, "query": 1, "key": 1, "value": 1, "out": 0}
+_BIASES = {"mlp": "down_bias", "attention": "out_bias"}
+_FEATURES = {"up_bias": "up", "down_bias": "down", "out_bias": "out"}  # a bias, and the matrix that it follows
+_LAST = {"mlp": "down", "attention": "out"}
+
+
+@exercise("split_a_block", trusting=True, digits=13)
+class SplitABlock:
+    """A transformer's two blocks over the ranks of a group, with what the whole ones give.
+
+    `shards(block, rank, ranks)` gives a rank's part, `forward(shard, x, comm)` its output. Trusting: the calls of
+    `comm` are counted in the student's process.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        import torch
+
+        block, x, upstream = drawn_block(case)
+
+        made = [student.shards({**block}, rank, case["ranks"]) for rank in range(case["ranks"])]
+        fits = all(_fits(name, part) for part in made for name in _FEATURES)
+
+        def program(comm: Any) -> Any:
+            shard = {name: _leaf(part) for name, part in made[comm.rank].items()}
+            mine = x.clone().requires_grad_()
+            if not fits:
+                return shard, mine, x  # torch would say which line, and not which bias
+            output = student.forward({**shard}, mine, comm)
+            comm.phase = "backward"
+            if output.requires_grad:
+                (output * upstream).sum().backward()
+            return shard, mine, output
+
+        done, comms, stuck = run_in_turn(case["ranks"], program)
+        parts = [one[0] for one in done]
+        tensors = [name for name, part in block.items() if isinstance(part, torch.Tensor)]
+        return {
+            "stuck": stuck,
+            "attached": [bool(one[2].requires_grad) for one in done],
+            "forward": [comm.phases.count("forward") for comm in comms],
+            "backward": [comm.phases.count("backward") for comm in comms],
+            "outputs": [listed(one[2]) for one in done],
+            "input_gradients": [listed(one[1].grad) for one in done],
+            "heads": [part.get("heads") for part in parts],
+            "shapes": {name: [list(part[name].shape) if name in part else [] for part in parts] for name in tensors},
+            "gradients": {name: _assembled(name, parts) for name in tensors},
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["stuck"]:
+            then = "all ranks make the same calls, with parts of one shape"
+            raise Wrong("the ranks do not call together", why=got["stuck"], next=then)
+        _judge_shapes(case, got["shapes"])
+        _judge_biases(case, got["shapes"])
+        _judge_heads(case, got)
+        if not all(got["attached"]):
+            why = "what all_reduce gives back is a new tensor, and autograd does not know where it came from"
+            then = "put it into the forward of a torch.autograd.Function, and say in its backward what comes back"
+            raise Wrong("no gradient comes through the sum", why=why, next=then)
+        _judge_output(case, got, want)
+        if any(count != 1 for count in got["forward"]):
+            why = f"the output is right, with {max(got['forward'])} all-reduces in the forward pass of a rank"
+            raise Wrong("one sum forward is enough", why=why, next="columns first, then rows: what has to be summed?")
+        _judge_gradients(case, got, want)
+        if any(count != 1 for count in got["backward"]):
+            why = f"everything is right, with {max(got['backward'])} all-reduces in the backward pass of a rank"
+            raise Wrong("one sum backward is enough", why=why, next="where do the ranks' paths part?")
+
+    def inputs(self, case: Any) -> Any:
+        """The whole block, its input and the gradient of its output, as tensors."""
+        block, x, upstream = drawn_block(case)
+        return {"block": block, "ranks": case["ranks"], "x": x, "gradient": upstream}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The shapes of the parts, and the calls: outputs are too many numbers to read."""
+        shapes = "; ".join(f"{name}: {', '.join(map(str, rows))}" for name, rows in got["shapes"].items())
+        heads = f"; heads: {', '.join(map(str, got['heads']))}" if case["kind"] == "attention" else ""
+        calls = [f"{sum(got[way])} all-reduces {way}" for way in ("forward", "backward")]
+        return f"{shapes}{heads}; of all ranks {' and '.join(calls)}"
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a shape that does not fit means where heads do not divide by the ranks."""
+        if case["kind"] == "attention" and case["heads"] % case["ranks"] and error == "RuntimeError":
+            why = f"{case['heads']} heads on {case['ranks']} ranks, and torch refuses a shape"
+            then = (
+                "parts differ by one head at most, and a head is never cut: which heads does a rank begin and end with?"
+            )
+            return Wrong("heads do not divide evenly", why=why, next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The block and the ranks."""
+        inner = f"{case['heads']} heads" if case["kind"] == "attention" else f"{case['hidden']} hidden channels"
+        return f"{case['kind']} of {case['width']} channels, {inner}, on {case['ranks']} ranks"
+
+
+def drawn_block(case: Any) -> tuple[dict[str, Any], Any, Any]:
+    """The whole block, its input and the gradient of its output."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"])
+
+    def make(*shape: int) -> Any:
+        return torch.randn(*shape, generator=drawn, dtype=torch.float64) / math.sqrt(shape[0])
+
+    width, tokens = case["width"], case["tokens"]
+    if case["kind"] == "mlp":
+        block: dict[str, Any] = {"kind": "mlp", "up": make(width, case["hidden"]), "up_bias": make(case["hidden"])}
+        block |= {"down": make(case["hidden"], width), "down_bias": 1 + make(width)}
+    else:
+        block = {"kind": "attention", "heads": case["heads"]}
+        block |= {name: make(width, width) for name in ("query", "key", "value", "out")}
+        block["out_bias"] = 1 + make(width)
+    return block, make(tokens, width) * tokens, make(tokens, width) * tokens
+
+
+def _leaf(part: Any) -> Any:
+    import torch
+
+    return part.detach().clone().requires_grad_() if isinstance(part, torch.Tensor) else part
+
+
+def _assembled(name: str, parts: list[Any]) -> list[list[float]]:
+    """The gradient of the whole from those of the parts; of an output's bias, that of each rank."""
+    import torch
+
+    found = [part[name].grad for part in parts if name in part]
+    if not found or name not in _AXES or any(one is None for one in found):
+        return [listed(one) for one in found]
+    try:
+        return [listed(torch.cat(found, dim=_AXES[name]))]
+    except (RuntimeError, IndexError):
+        return [listed(one) for one in found]
+
+
+def _judge_shapes(case: Any, shapes: Any) -> None:
+    width, ranks = case["width"], case["ranks"]
+    inner = case["hidden"] if case["kind"] == "mlp" else width
+    first, last = ("up", "down") if case["kind"] == "mlp" else ("query", "out")
+    for name in (first, last):
+        if [] in shapes[name]:
+            why = f"a shard has no {name!r}"
+            raise Wrong("a shard has other names than the block", why=why, next="keep the names, with a part each")
+    if any(shape[0] < width for shape in shapes[first]):
+        why = f"{first} of {width} x {inner} is cut into {shapes[first]}"
+        then = "which cut leaves every rank with whole sums before the nonlinearity?"
+        raise Wrong("the first matrix is cut by rows", why=why, next=then)
+    if all(shape[1] == inner for shape in shapes[first]):
+        why = f"each of {ranks} ranks has {first} as a whole"
+        raise Wrong("every rank holds the whole block", why=why, next="a rank keeps its columns alone")
+    if any(shape[1] < width for shape in shapes[last]):
+        why = f"{last} of {inner} x {width} is cut into {shapes[last]}"
+        then = "the inputs of this matrix lie on different ranks: which of its rows do they meet?"
+        raise Wrong("the second matrix is cut by columns", why=why, next=then)
+    for name in ("up", "query", "key", "value"):
+        if name in shapes and sum(shape[1] for shape in shapes[name]) != inner:
+            why = f"{name} of {inner} columns is cut into {[shape[1] for shape in shapes[name]]}"
+            raise Wrong("columns are lost, or held twice", why=why, next="where does a rank's part end?")
+    if case["kind"] == "attention":
+        size = width // case["heads"]
+        if any(shape[1] % size for shape in shapes["query"]):
+            why = f"heads have {size} channels, and ranks have {[shape[1] for shape in shapes['query']]}"
+            then = "a softmax belongs to one head: cut between heads, even if some ranks get one more"
+            raise Wrong("a head lies on two ranks", why=why, next=then)
+    most = -(-inner // ranks) if case["kind"] == "mlp" else -(-case["heads"] // ranks) * (width // case["heads"])
+    unit = 1 if case["kind"] == "mlp" else width // case["heads"]
+    widest, narrowest = (pick(shape[1] for shape in shapes[first]) for pick in (max, min))
+    then = f"parts differ by one {'hidden channel' if unit == 1 else 'head'} at most: where does a rank's part begin?"
+    if widest > most:
+        why = f"a rank has {widest} columns; {most} would do"
+        raise Wrong("the parts are not as equal as they can be", why=why, next=then)
+    if widest - narrowest > unit:
+        why = (
+            f"one rank has {widest} columns, and another {narrowest}: what is rounded up for all is missing at the last"
+        )
+        raise Wrong("a rank has less than its share", why=why, next=then)
+
+
+def _fits(name: str, shard: Any) -> bool:
+    """Whether a bias has as many elements as the matrix before it gives."""
+    bias, matrix = (list(getattr(shard.get(one), "shape", ())) for one in (name, _FEATURES[name]))
+    return not bias or len(matrix) < 2 or bias == matrix[1:]
+
+
+def _judge_biases(case: Any, shapes: Any) -> None:
+    for name, matrix in _FEATURES.items():
+        pairs = list(zip(shapes.get(name, ()), shapes.get(matrix, ()), strict=True))
+        off = [(bias, whole) for bias, whole in pairs if bias != whole[1:]]
+        if not off:
+            continue
+        why = f"a rank has {name} of {off[0][0]} and {matrix} of {off[0][1]}"
+        if name == "up_bias":
+            then = "an element of this bias belongs to a column of up, and goes where that goes"
+            raise Wrong("the bias of the hidden channels is not cut as their columns are", why=why, next=then)
+        then = f"{matrix} is cut by rows, so every rank's part has all columns: leave this bias whole"
+        raise Wrong("the bias of the output is cut, though all ranks have all of its channels", why=why, next=then)
+
+
+def _judge_heads(case: Any, got: Any) -> None:
+    if case["kind"] != "attention":
+        return
+    if any(mine is None for mine in got["heads"]):
+        raise Wrong("a shard has no 'heads'", why="heads_of reads it", next="keep the block's names")
+    size = case["width"] // case["heads"]
+    held = [shape[1] // size for shape in got["shapes"]["query"]]
+    if held != got["heads"]:
+        rank = next(at for at, (mine, right) in enumerate(zip(got["heads"], held, strict=True)) if mine != right)
+        why = (
+            f"rank {rank} has the columns of {held[rank]} heads of {size} channels, and 'heads' is {got['heads'][rank]}"
+        )
+        then = "count a shard's heads again: what divides columns into heads reads that number"
+        raise Wrong("a shard's number of heads is not that of its columns", why=why, next=then)
+
+
+def _judge_output(case: Any, got: Any, want: Any) -> None:
+    right = want["outputs"][0]
+    for rank, mine in enumerate(got["outputs"]):
+        if told := unreadable(mine, len(right)):
+            raise Wrong(
+                "the output is no output of the block", why=f"rank {rank}'s {told}", next="run it with one rank"
+            )
+        if distance(mine, right) <= _SAME:
+            continue
+        why = f"rank {rank}'s output is {distance(mine, right):.2g} of its length off"
+        bias = listed(drawn_block(case)[0][_BIASES[case["kind"]]]) * case["tokens"]
+        if not any(got["forward"]):
+            then = "each rank has a part of every sum; who adds the parts up?"
+            raise Wrong("the outputs of the ranks are never summed", why=why, next=then)
+        for times in (case["ranks"], 0):
+            if distance(mine, [a + (times - 1) * b for a, b in zip(right, bias, strict=True)]) <= _SAME:
+                what = "every rank adds the bias before the sum" if times else "the output's bias is lost"
+                raise Wrong(what, why=f"{why}: the bias is in it {times} times", next="add it once, after the sum")
+        if distance(mine, [(a - b) / case["ranks"] + b for a, b in zip(right, bias, strict=True)]) <= _SAME:
+            raise Wrong("the parts were averaged", why=why, next="parts of a sum are added")
+        if any(distance(other, mine) > _SAME for other in got["outputs"]):
+            why = f"all_reduce was called {got['forward'][rank]} times forward, and outputs still differ between ranks"
+            then = "sum what each rank has a part of, where the output's parts come together; x is whole on every rank"
+            raise Wrong("something else than the parts of the output is summed", why=why, next=then)
+        if max(got["forward"]) > 1:
+            why = f"{why}, with {max(got['forward'])} all-reduces forward"
+            then = "hidden channels and heads belong to one rank each; only the output's parts are parts of a sum"
+            raise Wrong("something is summed that is no part of a sum", why=why, next=then)
+        if case["kind"] == "attention":
+            then = "a head's width is the same on every rank: what does it say below the root?"
+            raise Wrong("the heads give something else than in the whole block", why=why, next=then)
+        raise Wrong("the output is not that of the whole block", why=why, next="run both with one rank first")
+
+
+def _judge_gradients(case: Any, got: Any, want: Any) -> None:
+    ranks, right = case["ranks"], want["input_gradients"][0]
+    last = _LAST[case["kind"]]
+    mine = got["gradients"][last][0] if got["gradients"][last] else []
+    if distance(mine, [ranks * value for value in want["gradients"][last][0]]) <= _SAME:
+        why = f"the gradient of {last} is {ranks} times what it should be"
+        then = "every rank has the output's whole gradient already: what is left to do for the sum's backward pass?"
+        raise Wrong("the gradient of the sum is summed again", why=why, next=then)
+    for rank, found in enumerate(got["input_gradients"]):
+        if distance(found, right) <= _SAME:
+            continue
+        if not found and not any(got["backward"]):
+            why = f"outputs are right, and rank {rank}'s x gets no gradient at all"
+            then = "what all_reduce gives back is unknown to autograd: call it inside a torch.autograd.Function alone"
+            raise Wrong("no gradient comes through the sum", why=why, next=then)
+        why = f"outputs are right, and rank {rank}'s gradient of x is {distance(found, right):.2g} of its length off"
+        if not any(got["backward"]):
+            then = "x goes into every rank's part, so its gradient is the sum over the ranks"
+            raise Wrong("each rank has its own part of the input's gradient", why=why, next=then)
+        raise Wrong("the input's gradient is wrong", why=why, next="sum it once, where x enters the rank's part")
+    for name, rows in want["gradients"].items():
+        parts = got["gradients"][name]
+        for row in rows if name in _AXES else rows[:1]:
+            if not parts or any(distance(part, row) > _SAME for part in parts):
+                why = f"the gradients of {name} from all ranks do not make that of the whole"
+                raise Wrong("a weight's gradient is wrong", why=why, next="which path does it come along?")

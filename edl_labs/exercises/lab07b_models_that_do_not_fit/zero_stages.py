@@ -1,0 +1,102 @@
+"""zero: what a GPU holds and sends a step in each stage of ZeRO, with padded shards, frozen layers, micro-batches."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab07b_models_that_do_not_fit.zero_slips import (
+    HELD_SLIPS,
+    PARTS,
+    SENT_SLIPS,
+    STAGES,
+    ZeroCase,
+    same_table,
+)
+
+
+@exercise("zero")
+class Zero:
+    """The bytes that a GPU holds between passes, and those that it sends in a step, for each stage of ZeRO.
+
+    `held_bytes(stage, ranks, recipe)` and `sent_bytes(stage, ranks, recipe)` give bytes. The evidence has both for all
+    stages, and what they are made of: asked with one byte a parameter for one part, and none for the others.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def asked(recipe: Any) -> dict[str, Any]:
+            return {
+                name: {stage: function(int(stage), case["ranks"], copy.deepcopy(recipe)) for stage in STAGES}
+                for name, function in (("held", student.held_bytes), ("sent", student.sent_bytes))
+            }
+
+        alone = {part: asked({**case["recipe"], **dict.fromkeys(PARTS, 0), part: 1}) for part in PARTS}
+        parts = {
+            name: {stage: {part: alone[part][name][stage] for part in PARTS} for stage in STAGES}
+            for name in ("held", "sent")
+        }
+        return {"bytes": asked(case["recipe"]), "parts": parts}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for name in ("held", "sent"):
+            for stage in STAGES:
+                for part in PARTS:
+                    found, right = (one["parts"][name][stage][part] for one in (got, want))
+                    if not close(found, right):
+                        raise _symptom(case, name, stage, part, found, right)
+                if not close(got["bytes"][name][stage], want["bytes"][name][stage]):
+                    why = f"stage {stage}: {got['bytes'][name][stage]:g} B {name}; each part alone is right"
+                    raise Wrong("the parts of a stage are not added up", why=why, next="weights, gradients, optimizer")
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The slip that gives every byte of all cases, of what is held or else of what is sent."""
+        for name, slips in (("held", HELD_SLIPS), ("sent", SENT_SLIPS)):
+            found = [one["parts"][name] for one in got]
+            if all(map(same_table, found, (one["parts"][name] for one in want))):
+                continue
+            for slip, what, why, then in slips:
+                if all(map(same_table, found, (slip(ZeroCase(*one)) for one in zip(cases, want, strict=True)))):
+                    return Wrong(what, why=why, next=then)
+            return None
+        return None
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The bytes of each stage."""
+        return "; ".join(f"{name}: {', '.join(f'{one:g}' for one in got['bytes'][name].values())} B" for name in _SAYS)
+
+    def show(self, case: Any) -> str:
+        """The ranks and the recipe."""
+        recipe = case["recipe"]
+        each = ", ".join(f"{part} {recipe[part]}" for part in PARTS)
+        sizes = ", ".join(map(str, recipe["layers"]))
+        return (
+            f"{case['ranks']} ranks; layers of {sizes} parameters, the first {recipe['frozen']} frozen; bytes a "
+            f"parameter: {each}; {recipe['micro_batches']} micro-batches"
+        )
+
+
+_SAYS = {"held": "holds", "sent": "sends"}
+
+
+def _symptom(case: Any, name: str, stage: str, part: str, found: Any, right: Any) -> Wrong:
+    layers = case["recipe"]["layers"]
+    why = (
+        f"stage {stage} on {case['ranks']} ranks {_SAYS[name]} {part} of {found:,.12g} parameters; "
+        f"the model has {sum(layers):,}, and {sum(layers[case['recipe']['frozen'] :]):,} of them are trained"
+    )
+    if name == "held" and found and found in (sum(range(len(layers))), sum(range(1, len(layers) + 1))):
+        then = "a layer's number of parameters is the entry of the list"
+        return Wrong("the places of the layers were taken for their parameters", why=why, next=then)
+    if name == "held":
+        then = "which layers have it, and is it whole here or a shard of each layer?"
+        return Wrong(f"a stage holds another number of bytes of its {part}", why=why, next=then)
+    if not right:
+        what = "the optimizer's state never travels" if part == "optimizer" else f"{part} do not travel here"
+        return Wrong(what, why=why, next="what has no GPU but one that holds it?")
+    if not found:
+        then = "who holds whole ones after the update, or before a pass, and who needs them?"
+        return Wrong(f"{part} have to travel in this stage", why=why, next=then)
+    then = "how often in a step, of which layers, and ranks - 1 shards each time"
+    return Wrong(f"a stage sends another number of bytes of its {part}", why=why, next=then)

@@ -1,0 +1,682 @@
+# %% [markdown]
+# # Models that do not fit
+#
+# A model of 7.5 billion parameters needs 120 GB before the first activation: more than a GPU of 80 GB has, and nearly
+# all of the largest. So weights, blocks or layers are spread over several, and each way has its price: other bytes,
+# over other links, at other times. Here every rank's program is recorded and replayed, so that each byte, each wait and
+# each peak is seen, on a laptop, exactly.
+#
+# After this lab you can
+#
+# * shard a training step so that a layer's weights arrive while the one before runs, and leave in time;
+# * split attention and MLP over ranks with one sum forward and one backward, gradients included;
+# * fill a pipeline, and say what 1F1B changes and what it does not;
+# * choose between them for a model and a cluster, with numbers.
+#
+# It builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves each
+# rank a part, an *all-reduce* is both, one after the other. **About 150 minutes**: sections 1 to 3 take 35 to 40 each,
+# the explanation 30. The practice after them gives no points: `zero` takes 30 minutes more, `layout` 45.
+#
+# No GPU and no second process is needed: what would be on GPUs is modelled and says so. *Write your prediction down*
+# before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out is
+# shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] multi-node
+# roofline. `hint("sharded_step")` gives the hints of an exercise, one at a time.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("sharded_step")` gives that
+# case's inputs as Python values, to try your code on.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+layer_count = 6
+
+# %% given
+from edl_labs.plots import style
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual.cluster import ClusterMachine, VirtualCluster
+
+# %%
+Progress("lab07b_models_that_do_not_fit")
+
+# %% [markdown]
+# ## 1. Sharded: gather, use, let go
+#
+# In data parallel training every rank holds the same 16 bytes for each parameter: weights, gradients, and Adam's two
+# averages. *Sharded* (deck [002]'s ZeRO; in PyTorch, FSDP), a rank keeps a `P`-th of each and gathers a layer's weights
+# when it is that layer's turn. 7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB.
+#
+# The price: weights are gathered twice in a step, forward and backward, instead of never, and gradients are reduced and
+# scattered, which is the first half of an all-reduce. **Predict:** how many bytes does a rank send in a sharded step,
+# compared to the all-reduce of plain data parallel training?
+
+# %% given
+from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.virtual.cluster import ShardedLayers
+
+# %%
+predict(
+    "times_the_bytes", "Of the all-reduce's bytes a sharded step sends", unit="times"
+)
+
+# %%
+with revealed("times_the_bytes") as truth:
+    sent = {}
+    for stage in (0, 3):
+        calls = zero_calls(
+            stage, 7.5e9, ranks=64, state=StateBytes(weights=2, gradients=2)
+        )
+        sent[stage] = sum(call.sent_bytes(64) for call in calls)
+        held = 7.5e9 * zero_bytes_per_parameter(stage, ranks=64)
+        told = f"{byte_count(held)} held, {byte_count(sent[stage])} sent"
+        print(f"modelled, stage {stage}: {told}")
+    truth(sent[3] / sent[0])
+
+# %% [markdown]
+# Half as much again, and compute must not wait for it. Write `sharded_step(layers)`, one rank's step. `layers` is a
+# `ShardedLayers`: `layers.count` of them, numbered from 0, and
+#
+# | call | does |
+# |---|---|
+# | `layers.all_gather(i)` | starts to gather layer i's weights, and returns a work; memory is taken at once |
+# | `layers.forward(i)`, `layers.backward(i)` | a pass; it reads the gathered weights; backward makes gradients |
+# | `layers.free(i)` | frees the gathered weights |
+# | `layers.reduce_scatter(i)` | starts to sum the gradients of layer i over the ranks, and returns a work |
+# | `layers.update(i)` | updates the shard from the sum, and frees the layer's whole gradients |
+#
+# `work.wait()` makes what is issued after it wait for that work; nothing waits by itself. A collective runs *beside*
+# the passes, and starts when everything that was issued before it is done; collectives run one after the other. Memory
+# is counted in the order of your calls. It has room for two layers' weights and two layers' gradients at once, and not
+# for three of either. At most 5 % more time than the best step will do.
+
+
+# %% solve="sharded_step"
+def sharded_step(layers):
+    """A training step of one rank."""
+    ### BEGIN SOLUTION
+    last = layers.count - 1
+    gathering = layers.all_gather(0)
+    for i in range(layers.count):
+        gathering.wait()
+        if i < last:
+            gathering = layers.all_gather(i + 1)
+        layers.forward(i)
+        if i < last:
+            layers.free(i)
+    reducing = None
+    for i in reversed(range(layers.count)):
+        if i < last:
+            gathering.wait()
+        if i:
+            gathering = layers.all_gather(i - 1)
+        layers.backward(i)
+        layers.free(i)
+        if reducing:
+            reducing.wait()
+            layers.update(i + 1)
+        reducing = layers.reduce_scatter(i)
+    reducing.wait()
+    layers.update(0)
+    ### END SOLUTION
+
+
+# %% check="sharded_step"
+check("sharded_step")
+
+# %%
+LAYER = {"elements": 50_000_000, "forward_s": 2e-3, "backward_s": 4e-3}
+with once_written("sharded_step"):
+    sizes = {name: [each] * layer_count for name, each in LAYER.items()}
+    node = VirtualCluster(ClusterMachine.of("8xH100").replace(ranks=4))
+    shown = node.run(lambda dist: sharded_step(ShardedLayers(dist, **sizes)))
+    print(f"modelled: {shown}")
+    print(f"the passes alone: {seconds(max(shown.compute_s))}")
+    figure, axes = style.subplots(figsize=(9, 4))
+    axes = shown.timeline.plot(axes)
+
+# %% [markdown]
+# All but the first gather and the last sum hide behind passes. The last layer is needed again at once, so its weights
+# may stay: a gather less. `fully_shard` issues all this for you (that last layer it lets go, unless you tell it not to
+# `reshard_after_forward`). What it cannot do is to make passes long enough: a gather that takes longer than its pass is
+# waited for, however early it begins. Both grow with the layer; the pass alone grows with the tokens on each GPU.
+
+# %% [markdown]
+# ## 2. One block on two GPUs
+#
+# Where a single layer is too large, or must be faster, its matrices are cut (*tensor parallelism*). In `gelu(x A) B`
+# the nonlinearity wants whole sums: so `A` is cut by **columns**, each rank applies it to its own channels, and `B` is
+# cut by the same **rows**. Every rank then has a part of every sum of the output, and one all-reduce adds them up. In
+# attention, a rank has some of the heads where an MLP has some of the channels.
+#
+# **Predict:** a transformer's layer (an attention block, then an MLP block) of width 4096 works on 2048 tokens in bf16,
+# on 8 GPUs of one node. How many bytes does each all-reduce add up? And how many are there in the whole layer, forward
+# and backward together?
+
+# %% given
+from edl_labs.roofline.network import tensor_calls
+
+# %%
+predict("summed", "Each all-reduce adds up", unit="MB")
+predict("sums", "All-reduces of the layer, forward and backward:", unit="sums")
+
+# %%
+with revealed("summed", "sums") as truth:
+    calls = tensor_calls(2048, hidden=4096, blocks=1, ranks=8)[0]
+
+    def sum_of_a_block(dist):
+        dist.all_reduce(dist.tensor(2048 * 4096, dtype="bf16"))
+
+    for nodes in (1, 2):
+        machine = ClusterMachine.of("8xH100", nodes=nodes)
+        added = VirtualCluster(machine).run(sum_of_a_block)
+        computing_s = 6 * 12 * 4096**2 * 2048 / (8 * nodes) / 400e12
+        print(
+            f"modelled, {8 * nodes} GPUs in {nodes} node(s): {calls.times} sums take "
+            f"{seconds(calls.times * added.makespan_s)}, "
+            f"the products at 400 TFLOP/s {seconds(computing_s)}"
+        )
+    truth(summed=calls.message_bytes, sums=calls.times)
+
+# %% given
+from math import sqrt
+
+import torch
+
+from torch.nn.functional import gelu
+
+
+def whole_block(block, x):
+    """What one GPU computes: attention over tokens (rows of x), or an MLP."""
+    if block["kind"] == "mlp":
+        return (
+            gelu(x @ block["up"] + block["up_bias"]) @ block["down"]
+            + block["down_bias"]
+        )
+    return heads_of(block, x) @ block["out"] + block["out_bias"]
+
+
+def heads_of(block, x):
+    """The outputs of all heads of a block (or of a part of it), side by side."""
+    query, key, value = (
+        (x @ block[name]).unflatten(1, (block["heads"], -1)).transpose(0, 1)
+        for name in ("query", "key", "value")
+    )
+    scores = query @ key.transpose(1, 2) / sqrt(query.shape[2])
+    return (scores.softmax(2) @ value).transpose(0, 1).flatten(1)
+
+
+# %% [markdown]
+# The cell above computes a whole block, which here is *one* of the two: its `kind` is `"mlp"`, with `up`, `up_bias`,
+# `down` and `down_bias`, or `"attention"`, with `heads`, `query`, `key`, `value`, `out` and `out_bias`. Use `heads_of`
+# for a rank's own heads. Write
+#
+# * `shards(block, rank, ranks)` → a dict with the block's names and a rank's part of each; sizes need not divide by
+#   `ranks`, and parts differ by one column (or head) at most. A head is never cut, and what belongs to the block's
+#   output is whole on every rank;
+# * `forward(shard, x, comm)` → the block's whole output, on every rank. `comm.all_reduce(tensor)` gives the sum over
+#   the ranks as a new tensor. *Autograd does not see it*: so write the two `torch.autograd.Function`s that Megatron
+#   calls f (where x enters) and g (where the parts come together). Their backward passes are what makes the gradients
+#   right, with **one** all-reduce forward and **one** backward. A `Function` is used by `apply`; what `forward` puts
+#   into `ctx`, `backward` finds there, and it gives one gradient for each input of `forward`, `None` for what is no
+#   tensor:
+#
+#       class Scaled(torch.autograd.Function):
+#           @staticmethod
+#           def forward(ctx, x, factor):
+#               ctx.factor = factor
+#               return factor * x
+#
+#           @staticmethod
+#           def backward(ctx, grad):
+#               return ctx.factor * grad, None
+
+
+# %% solve="split_a_block"
+def shards(block, rank, ranks):
+    """A rank's part of every weight."""
+
+    ### BEGIN SOLUTION
+    def cut(count):
+        return slice(rank * count // ranks, (rank + 1) * count // ranks)
+
+    if block["kind"] == "mlp":
+        mine = cut(block["up"].shape[1])
+        return block | {
+            "up": block["up"][:, mine],
+            "up_bias": block["up_bias"][mine],
+            "down": block["down"][mine],
+        }
+    mine, size = cut(block["heads"]), block["query"].shape[1] // block["heads"]
+    channels = slice(mine.start * size, mine.stop * size)
+    return block | {
+        "heads": mine.stop - mine.start,
+        **{name: block[name][:, channels] for name in ("query", "key", "value")},
+        "out": block["out"][channels],
+    }
+    ### END SOLUTION
+
+
+class ToRanks(torch.autograd.Function):
+    """Where x enters the ranks' parts."""
+
+    @staticmethod
+    def forward(ctx, x, comm):
+        ### BEGIN SOLUTION
+        ctx.comm = comm
+        return x.view_as(x)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ### BEGIN SOLUTION
+        return ctx.comm.all_reduce(gradient), None
+        ### END SOLUTION
+
+
+class FromRanks(torch.autograd.Function):
+    """Where the parts of the output come together."""
+
+    @staticmethod
+    def forward(ctx, part, comm):
+        ### BEGIN SOLUTION
+        return comm.all_reduce(part)
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, gradient):
+        ### BEGIN SOLUTION
+        return gradient, None
+        ### END SOLUTION
+
+
+def forward(shard, x, comm):
+    """The output of the whole block, from a rank's part of it."""
+    ### BEGIN SOLUTION
+    x = ToRanks.apply(x, comm)
+    if shard["kind"] == "mlp":
+        part = gelu(x @ shard["up"] + shard["up_bias"]) @ shard["down"]
+        return FromRanks.apply(part, comm) + shard["down_bias"]
+    part = heads_of(shard, x) @ shard["out"]
+    return FromRanks.apply(part, comm) + shard["out_bias"]
+    ### END SOLUTION
+
+
+# %% check="split_a_block"
+check("split_a_block")
+
+# %% [markdown]
+# Four sums a layer, and the two forward ones cannot hide: what follows needs the whole sum. (Those of the backward pass
+# can run beside the products of the weights' gradients.) That is why blocks are split within a node, where links are
+# fast; between nodes, micro-batches travel instead.
+
+# %% [markdown]
+# ## 3. A pipeline, and what 1F1B is for
+#
+# Deck [002] puts layers 0 to 2 on one GPU and layers 3 to 5 on the next. A batch that goes through as a whole keeps one
+# GPU busy at a time; cut into `m` micro-batches, they follow each other, and the stages idle only while the pipeline
+# fills and drains: the **bubble**. GPipe runs all forward passes, then all backward passes. **1F1B** goes back as soon
+# as a gradient is there: after a few forward passes to warm up, one forward, one backward.
+#
+# **Predict:** 4 stages, 16 micro-batches. Played on the cluster, what share of the step does a stage idle with GPipe,
+# and with 1F1B? And how many micro-batches does the first stage hold at once?
+
+# %% given
+from edl_labs.virtual.cluster import PipelineStage
+
+# %%
+predict("gpipe_bubble", "With GPipe a stage idles", unit="%")
+predict("1f1b_bubble", "With 1F1B a stage idles", unit="%")
+predict("in_flight", "With 1F1B the first stage holds", unit="micro-batches")
+
+# %% [markdown]
+# With `p` stages, a step of GPipe is `m + p - 1` passes long there and as many back, and each stage runs `m` of them.
+#
+# Write three functions. `order(schedule, stage, stages, micro)` → what a stage does, in its order: a list of
+# `("forward", i)` and `("backward", i)`, each micro-batch `i` once forward and once back. `schedule` is `"gpipe"` or
+# `"1f1b"`. In 1F1B no stage holds more micro-batches than are needed to keep it busy.
+#
+# `run_stage(stage, schedule)` does it on one rank. A `PipelineStage` has the numbers `stage` (which one it is),
+# `stages` and `micro`, and these calls; the first stage receives no input, the last one no gradient:
+#
+# | call | does |
+# |---|---|
+# | `stage.forward(i)`, `stage.backward(i)` | a pass; from one to the other, `i` is held |
+# | `stage.recv_forward(i)`, `stage.recv_backward(i)` | wait for the input, for the gradient |
+# | `stage.send_forward(i)`, `stage.send_backward(i)` | send, and go on when it *has been received* |
+# | `stage.isend_forward(i)`, `stage.isend_backward(i)` | start to send, and go on; the stage waits for it by itself |
+#
+# `idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks)` → the seconds that each stage idles in a
+# step, messages not counted. A third `schedule`, `"interleaved"`, gives each stage `chunks` separate pieces of the
+# layers, each of which takes one `chunks`-th of the time, so that the first gradient is on its way back that much
+# sooner; `chunks` is 1 in the others. (Not every argument is needed.)
+
+
+# %% solve="pipeline"
+def order(schedule, stage, stages, micro):
+    """What a stage does, in its order: ("forward", i) and ("backward", i)."""
+    ### BEGIN SOLUTION
+    warm_up = micro if schedule == "gpipe" else min(micro, stages - 1 - stage)
+    passes = [("forward", i) for i in range(warm_up)]
+    for i in range(micro - warm_up):
+        passes += [("forward", warm_up + i), ("backward", i)]
+    return passes + [("backward", i) for i in range(micro - warm_up, micro)]
+    ### END SOLUTION
+
+
+def run_stage(stage, schedule):
+    """Does a step on one rank."""
+    ### BEGIN SOLUTION
+    is_first, is_last = stage.stage == 0, stage.stage == stage.stages - 1
+    for kind, i in order(schedule, stage.stage, stage.stages, stage.micro):
+        if kind == "forward":
+            if not is_first:
+                stage.recv_forward(i)
+            stage.forward(i)
+            if not is_last:
+                stage.isend_forward(i)
+        else:
+            if not is_last:
+                stage.recv_backward(i)
+            stage.backward(i)
+            if not is_first:
+                stage.isend_backward(i)
+    ### END SOLUTION
+
+
+def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
+    """The seconds that each stage idles in a step."""
+    ### BEGIN SOLUTION
+    return (stages - 1) * (forward_s + backward_s) / chunks
+    ### END SOLUTION
+
+
+# %% check="pipeline"
+check("pipeline")
+
+# %%
+with (
+    once_written("pipeline"),
+    revealed("gpipe_bubble", "1f1b_bubble", "in_flight") as truth,
+):
+    sizes = {"micro": 16, "elements": 1_000_000, "kept": 25_000_000}
+    stages, passes = VirtualCluster.of("8xH100").machine.replace(ranks=4), {}
+    bubbles = {}
+    for schedule in ("gpipe", "1f1b"):
+        passes[schedule] = VirtualCluster(stages).run(
+            lambda dist, name=schedule: run_stage(
+                PipelineStage(dist, **sizes, forward_s=4e-3, backward_s=8e-3), name
+            )
+        )
+        done = passes[schedule]
+        bubbles[schedule] = 1 - max(done.compute_s) / done.makespan_s
+        held = byte_count(done.peak_bytes[0])
+        print(
+            f"modelled, {schedule}: {seconds(done.makespan_s)}, "
+            f"idle {bubbles[schedule]:.1%}, {held} on the first stage"
+        )
+    held = round(passes["1f1b"].peak_bytes[0] / (4 * sizes["kept"]))
+    truth(
+        **{f"{name}_bubble": share for name, share in bubbles.items()},
+        in_flight=held,
+    )
+    figure, rows = style.subplots(2, 1, figsize=(9, 5))
+    for axes, (schedule, done) in zip(rows, passes.items(), strict=True):
+        done.timeline.plot(axes).set_title(schedule)
+
+# %% [markdown]
+# The bubble is 3/19, 15.8 %, in both, a little more with the messages: 1F1B by itself does not cut it, whatever
+# tutorials say. It would be 3/7, 42.9 %, with 4 micro-batches: *more micro-batches* or *interleaved* layers shrink it
+# (and newer schedules, which move the weights' gradients into it). What 1F1B changes is the memory: 4 micro-batches
+# instead of 16, however many there are. And that is how it helps after all: with memory for 16, one can afford more of
+# them.
+
+# %% [markdown]
+# ## 4. Which of them, and why?
+
+# %% [markdown] explain="explain"
+# **Explain (read by your instructor).** A transformer of 30 billion parameters (48 layers of width 7168) is to be
+# trained in bf16 with Adam on four nodes of eight GPUs with 80 GB each. A GPU reaches 400 TFLOP/s; links carry 450
+# GB/s within a node, and 50 GB/s for each GPU between nodes. Take 6 FLOP for each parameter and token, and rings over
+# all ranks, in which a gather or a reduce-scatter of n bytes sends nearly n through each GPU's link; leave activations
+# out. (a) How many bytes do weights, gradients and Adam need, and which ways of spreading them make them fit? (b)
+# Choose one for a step of one million tokens, and one for 64 000 tokens: with numbers of what is computed and what is
+# sent, what hides and what does not? (c) Somebody proposes four pipeline stages with eight micro-batches, "in 1F1B,
+# which shrinks the bubble". What is right about that, and what would you do instead?
+
+# %% [markdown]
+# ## Practice: what each stage of ZeRO holds and sends
+#
+# Stage 0 is plain data parallel training. Each stage shards one part more: stage 1 the optimizer's state, stage 2
+# gradients too, stage 3 weights too. **Predict:** with 2 bytes for a weight, 2 for a gradient and 12 for Adam, how many
+# bytes of the 16 does stage 2 leave for each parameter on 8 GPUs? And which is the first stage that sends more than
+# stage 0, with one micro-batch?
+
+# %%
+predict("stage_2_holds", "For each parameter stage 2 holds", unit="B")
+predict(
+    "sends_more", "The first to send more is", choices=("stage 1", "stage 2", "stage 3")
+)
+
+# %% [markdown]
+# Write, for a `stage` of 0 to 3 on `ranks` GPUs,
+#
+# * `held_bytes(stage, ranks, recipe)`: the bytes of state on a GPU between two passes, with its gradients there;
+# * `sent_bytes(stage, ranks, recipe)`: the bytes that a GPU sends in a step.
+#
+# | of a recipe | is |
+# |---|---|
+# | `layers` | the parameters of each layer |
+# | `frozen` | so many of the first layers are not trained: they have weights alone, and no backward pass |
+# | `weights`, `gradients`, `optimizer` | bytes a parameter |
+# | `micro_batches` | in a step: each goes forward and backward, then comes one update |
+#
+# Each layer is cut by itself: a *shard* is its parameters over `ranks`, rounded up, on every GPU. What is not sharded
+# is whole, and needs no padding. Collectives go round in rings, layer by layer: an all_gather or a reduce_scatter sends
+# `ranks - 1` shards, an all_reduce twice that. Whole gradients are added up over the micro-batches where they are;
+# sharded ones have to be summed over the ranks after each. Sharded weights are gathered for a pass and let go after it,
+# and each GPU updates what its optimizer's state is for. Nothing is sent that nobody needs.
+
+
+# %% solve="zero"
+def held_bytes(stage, ranks, recipe):
+    """The bytes of state on a GPU."""
+    ### BEGIN SOLUTION
+    trained = recipe["layers"][recipe["frozen"] :]
+
+    def held(layers, sharded):
+        return sum(-(-count // ranks) if sharded else count for count in layers)
+
+    return (
+        recipe["weights"] * held(recipe["layers"], stage >= 3)
+        + recipe["gradients"] * held(trained, stage >= 2)
+        + recipe["optimizer"] * held(trained, stage >= 1)
+    )
+    ### END SOLUTION
+
+
+def sent_bytes(stage, ranks, recipe):
+    """The bytes that a GPU sends in a step."""
+    ### BEGIN SOLUTION
+    shards = [-(-count // ranks) for count in recipe["layers"]]
+    frozen, times = sum(shards[: recipe["frozen"]]), recipe["micro_batches"]
+    trained = sum(shards[recipe["frozen"] :])
+    gradients = trained * (2, 1, times, times)[stage]
+    weights = (0, trained, trained, times * (frozen + 2 * trained))[stage]
+    sent_shards = recipe["gradients"] * gradients + recipe["weights"] * weights
+    return (ranks - 1) * sent_shards
+    ### END SOLUTION
+
+
+# %% check="zero"
+check("zero")
+
+# %% [markdown]
+# The model of section 1 again, 7.5 billion parameters on 64 GPUs, from your own functions:
+
+# %%
+with once_written("zero"), revealed("stage_2_holds", "sends_more") as truth:
+    recipe = {"layers": [10**6], "frozen": 0, "micro_batches": 1}
+    recipe |= {"weights": 2, "gradients": 2, "optimizer": 12}
+    goes = [sent_bytes(stage, 8, recipe) for stage in range(4)]
+    first = next(stage for stage in range(4) if goes[stage] > goes[0])
+    truth(stage_2_holds=held_bytes(2, 8, recipe) / 10**6, sends_more=f"stage {first}")
+    recipe["layers"] = [75 * 10**6] * 100
+    for stage in range(4):
+        held = byte_count(held_bytes(stage, 64, recipe))
+        goes = byte_count(sent_bytes(stage, 64, recipe))
+        print(f"modelled, stage {stage}: {held} held, {goes} sent")
+
+# %% [markdown]
+# Stage 1 holds a quarter, stage 2 a seventh, and neither sends more: an all_reduce is a reduce_scatter and an
+# all_gather, and what changes is what is gathered. That is so with one micro-batch: stage 2 pays for each of them.
+
+
+# %% [markdown]
+# ## Practice: place a training job
+#
+# Which of all this, for a given model on a given cluster? The rules below are the whole price list, and typing them in
+# is most of the work; the choice at the end is the point. A *layout* says how many replicas (`dp`), how many GPUs share
+# a block (`tp`) and how many stages there are (`pp`); their product is the number of GPUs. `micro` sequences are in a
+# micro-batch, `micro_batches` in a step of each replica; `zero` is a stage, `recompute` a bool. Price a layout:
+#
+# * **Parameters** of a GPU, n: `blocks / pp * block_parameters / tp`.
+# * **State**: 16 B for each of n. Stage 1 shards 12 of them over `dp`, stage 3 all 16.
+# * **Activations**: t = `micro * sequence` tokens keep 34·t·`hidden` / `tp` B a block. With `recompute` it is
+#   2·t·`hidden` B a block, and once 34·t·`hidden` / `tp` for the block that runs. The first stage keeps those of all
+#   its blocks for `pp` micro-batches, or for all of them if there are fewer.
+# * **Computing** of a micro-batch: 6·n·t FLOP, 8 with `recompute`, at `flop_per_s`, or at I · `memory_byte_per_s` if
+#   that is less. I is the FLOP/B of a GPU's own product: t × `hidden` by `hidden` × w, in 2-byte types, with w = 4 ·
+#   `hidden` / `tp`; both are read once, and what comes out is written.
+# * **Split blocks**: 4 all-reduces of 2·t·`hidden` B a block and micro-batch, 6 with `recompute`.
+# * **Hand-overs**, where there are stages: 2 messages of 2·t·`hidden` B a micro-batch.
+# * **A step**: computing, split blocks and hand-overs of a micro-batch fill a *slot*; a step has
+#   `micro_batches + pp - 1` of them.
+# * **Data sums**: in stages 0 and 1 an all-reduce of 2·n B a step; in stage 3 two gathers and one reduce-scatter of
+#   2·n B for each micro-batch. They run beside the computing of one micro-batch (in stage 3: of all of them, without
+#   the bubble), and what they take longer than that is added to the step.
+#
+# Messages go in rings: in a group of P a gather or a reduce-scatter is P - 1 rounds of a P-th, an all-reduce twice as
+# many; a round takes α + bytes / rate. GPUs are numbered so that a group of `tp` are neighbours, `dp` spans `tp * dp`
+# GPUs and `pp` spans all. What spans no more than `gpus_per_node` uses the links `inside`, all else those `between`.
+#
+# Write `layout_bytes(job, layout)`, `layout_s(job, layout)` for a step, and `place(job)` → the layout that fits into
+# `memory_bytes` and trains the most *useful* sequences a second (97 % of the best will do). Sequences beyond
+# `useful_sequences` in a step make it no better: they are computed for nothing.
+
+# %% given
+from itertools import product
+
+
+def every_layout(job):
+    """All layouts that are asked for, as dicts."""
+    gpus = job["nodes"] * job["gpus_per_node"]
+    powers = [2**at for at in range(gpus.bit_length())]
+    names = ("dp", "tp", "pp", "micro", "micro_batches", "zero", "recompute")
+    for dp, tp in product(powers, powers):
+        if dp * tp <= gpus:
+            for rest in product((1, 4), (1, 4, 16), (0, 1, 3), (False, True)):
+                yield dict(zip(names, (dp, tp, gpus // dp // tp, *rest), strict=True))
+
+
+# %% [markdown]
+# **Predict:** 48 blocks of width 6144 (22 billion parameters) on two nodes of eight GPUs with 80 GB. How many GPUs
+# share a block in the best layout, if links between nodes have 25 GB/s? And if they had 400?
+
+# %%
+predict("tp_slow", "With 25 GB/s between nodes a block is shared by", unit="GPUs")
+predict("tp_fast", "With 400 GB/s between nodes a block is shared by", unit="GPUs")
+
+
+# %% solve="layout"
+def layout_bytes(job, layout):
+    """Bytes on the fullest GPU."""
+    ### BEGIN SOLUTION
+    dp, tp, pp = layout["dp"], layout["tp"], layout["pp"]
+    own = job["blocks"] / pp * job["block_parameters"] / tp
+    state = {0: 16 * own, 1: 4 * own + 12 * own / dp, 3: 16 * own / dp}
+    inputs = layout["micro"] * job["sequence"] * job["hidden"]
+    blocks = job["blocks"] / pp * min(pp, layout["micro_batches"])
+    kept = 34 * inputs / tp * blocks
+    if layout["recompute"]:
+        kept = 2 * inputs * blocks + 34 * inputs / tp
+    return state[layout["zero"]] + kept
+    ### END SOLUTION
+
+
+def layout_s(job, layout):
+    """Seconds of a step."""
+    ### BEGIN SOLUTION
+    dp, tp, pp = layout["dp"], layout["tp"], layout["pp"]
+    t, h, w = layout["micro"] * job["sequence"], job["hidden"], 4 * job["hidden"] / tp
+    own = job["blocks"] / pp * job["block_parameters"] / tp
+
+    def sent_s(span, rounds, size):
+        link = job["inside"] if span <= job["gpus_per_node"] else job["between"]
+        return rounds * (link["alpha_s"] + size / link["byte_per_s"])
+
+    reached = t * h * w / (t * h + h * w + t * w) * job["memory_byte_per_s"]
+    computing_s = 6 * own * t / min(job["flop_per_s"], reached)
+    sums = 4 * job["blocks"] / pp
+    if layout["recompute"]:
+        computing_s, sums = computing_s * 8 / 6, sums * 6 / 4
+    slot_s = computing_s + sums * sent_s(tp, 2 * (tp - 1), 2 * t * h / tp)
+    if pp > 1:
+        slot_s += sent_s(tp * dp * pp, 2, 2 * t * h)
+    times, beside = 2, 1
+    if layout["zero"] == 3:
+        times, beside = 3 * layout["micro_batches"], layout["micro_batches"]
+    data_s = sent_s(tp * dp, times * (dp - 1), 2 * own / dp)
+    left_s = max(0.0, data_s - beside * computing_s)
+    return (layout["micro_batches"] + pp - 1) * slot_s + left_s
+    ### END SOLUTION
+
+
+def place(job):
+    """The layout that fits and trains the most useful sequences a second."""
+
+    ### BEGIN SOLUTION
+    def useful_per_s(layout):
+        count = layout["dp"] * layout["micro"] * layout["micro_batches"]
+        return min(count, job["useful_sequences"]) / layout_s(job, layout)
+
+    room = job["memory_bytes"]
+    fitting = [one for one in every_layout(job) if layout_bytes(job, one) <= room]
+    return max(fitting, key=useful_per_s)
+    ### END SOLUTION
+
+
+# %% check="layout"
+check("layout")
+
+# %%
+with once_written("layout"), revealed("tp_slow", "tp_fast") as truth:
+    placed = {"blocks": 48, "hidden": 6144, "block_parameters": 12 * 6144**2}
+    placed |= {"sequence": 2048, "useful_sequences": 64, "memory_bytes": 80e9}
+    placed |= {"nodes": 2, "gpus_per_node": 8, "flop_per_s": 400e12}
+    placed |= {"memory_byte_per_s": 2e12}
+    placed["inside"] = {"alpha_s": 3e-6, "byte_per_s": 450e9}
+    best = {}
+    for rate in (25e9, 400e9):
+        placed["between"] = {"alpha_s": 14e-6, "byte_per_s": rate}
+        best[rate] = place(placed)
+        print(f"modelled, {rate / 1e9:.0f} GB/s between nodes: {best[rate]}")
+        print(f"  {seconds(layout_s(placed, best[rate]))} a step")
+    truth(tp_slow=best[25e9]["tp"], tp_fast=best[400e9]["tp"])
+
+# %% [markdown]
+# With slow links between nodes blocks are shared by GPUs of one node, and only gradients cross. With links as fast
+# outside as inside nothing is split: state is sharded over all 16, each product is whole, and its weights arrive while
+# the one before is computed. Neither is a rule: change `useful_sequences` or `memory_bytes`, and see.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab07b_models_that_do_not_fit")

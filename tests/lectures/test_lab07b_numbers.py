@@ -1,0 +1,39 @@
+"""Every number of a lecture that lab07b_models_that_do_not_fit quotes, recomputed, and found in the lab's text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from edl_labs.roofline.network import StateBytes, bubble_fraction, zero_bytes_per_parameter, zero_calls
+
+NAME = "lab07b_models_that_do_not_fit"
+LAB = Path(__file__).resolve().parents[2] / "solutions" / NAME / f"{NAME}.py"
+TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
+
+
+def says(*texts: str) -> list[str]:
+    """Those of `texts` that the lab does not say."""
+    return [text for text in texts if text not in TEXT]
+
+
+def test_what_7_5_billion_parameters_hold_on_one_gpu_and_on_64():
+    assert 120e9 == 7.5e9 * zero_bytes_per_parameter(0, ranks=64)
+    assert 1.875e9 == 7.5e9 * zero_bytes_per_parameter(3, ranks=64)
+    assert [] == says("7.5 billion parameters are 120 GB on every GPU; sharded over 64, they are 1.9 GB")
+
+
+def test_a_sharded_step_sends_half_as_much_again():
+    state = StateBytes(weights=2, gradients=2)
+    sent = [sum(call.sent_bytes(64) for call in zero_calls(stage, 7.5e9, ranks=64, state=state)) for stage in (0, 3)]
+
+    assert 1.5 == pytest.approx(sent[1] / sent[0])
+    assert [] == says("Half as much again")
+
+
+def test_the_bubble_of_four_stages():
+    assert [3 / 19, 3 / 7] == [bubble_fraction(4, 16), bubble_fraction(4, 4)]
+    assert ["15.8 %", "42.9 %"] == [f"{100 * bubble_fraction(4, micro):.1f} %" for micro in (16, 4)]
+    assert [] == says("The bubble is 3/19, 15.8 %, in both", "3/7, 42.9 %, with 4 micro-batches")
