@@ -54,9 +54,9 @@ class Timer:
     `t.lap("forward")` times a part, and laps nest: their names become paths, `step/forward`. `t.over(loader)` times how
     long each batch is waited for. `t["forward"]` holds the counts, sums and running mean of a lap. `sync=False`
     leaves out the waiting inside a region that you know to be synchronous; only after the first three laps of each
-    name it is looked whether the device was still at work, and most looks count. With `enabled=False` nothing is read and nothing waits.
-    One timer serves several threads and asyncio tasks: laps nest in what their own thread or task has open (a task's
-    also in what was open where it was made), and laps of one path add up.
+    name it is looked whether the device was still at work, and most looks count. With `enabled=False` nothing is read
+    and nothing waits. One timer serves several threads and asyncio tasks: laps nest in what their own thread or task
+    has open (a task's also in what was open where it was made), and laps of one path add up.
 
     >>> t = Timer("epoch")
     >>> for batch in t.over([1, 2, 3], name="loading"):

@@ -244,7 +244,9 @@ def test_without_sync_only_a_few_laps_are_looked_at(work_s, told):
     assert (told, 100, 6) == (found, timer["part"].count, clock.waits)
 
 
-@pytest.mark.parametrize(("busy_turns", "told"), [([0], []), ([2], []), ([0, 1], ["no_sync"]), ([0, 1, 2], ["no_sync"])])
+@pytest.mark.parametrize(
+    ("busy_turns", "told"), [([0], []), ([2], []), ([0, 1], ["no_sync"]), ([0, 1, 2], ["no_sync"])]
+)
 def test_most_looks_count_for_one_may_meet_a_busy_host(busy_turns, told):
     clock = CountingClock(launch_s=1e-6, sync_s=0.0)
     timer = Timer("step", clock=clock, sync=False)
