@@ -19,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Labs on efficient deep learning: work on them, write them, grade them, run them.",
 )
 

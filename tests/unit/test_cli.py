@@ -73,6 +73,13 @@ def test_every_verb_has_json(verb: str) -> None:
     assert "--json" in CliRunner().invoke(app, [verb, "--help"], terminal_width=120).stdout
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_h_is_help(verb: str) -> None:
+    short, long = (CliRunner().invoke(app, [verb, asked], terminal_width=120) for asked in ("-h", "--help"))
+
+    assert (0, long.stdout) == (short.exit_code, short.stdout)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
