@@ -40,9 +40,9 @@ def graded_notebook(
         if cell.kind == "code":
             outputs = run.outputs.get(index, [])
             if index in run.spared:
-                outputs = [_said(_NOT_RUN), *_handed_in(cell, limits)]
-            elif plan.is_secret(index) and not cell.probes and (handed_in := _handed_in(cell, limits)):
-                outputs = [_said(_AS_HANDED_IN), *handed_in, *outputs]
+                outputs = [_said(_NOT_RUN), *handed_in(cell, limits)]
+            elif plan.is_secret(index) and not cell.probes and (before := handed_in(cell, limits)):
+                outputs = [_said(_AS_HANDED_IN), *before, *outputs]
             outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs)
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
@@ -88,7 +88,7 @@ def _verdict(cell: PlannedCell, run: ProbedRun) -> list[dict[str, Any]]:
     return solution_outputs(outcome) if outcome and cell.keeps_id else []
 
 
-def _handed_in(cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
+def handed_in(cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
     """The outputs that the student's own run left in the cell; none that is malformed."""
     if not cell.outputs or len(cell.outputs) > limits.shown_bytes:
         return []

@@ -11,21 +11,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.graded_notebook import graded_notebook
 from edl_labs.course.grade.judge_process import Judge
 from edl_labs.course.grade.mark import Examiner
-from edl_labs.course.grade.plan import MarkingPlan, make_plan
+from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.probe_run import PlanRunner
 from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
-from edl_labs.course.grade.run_record import ProbedRun, Usage
+from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
 from edl_labs.course.grade.student_names import check_folder
 from edl_labs.course.grade.submission import Submission, read_submission
@@ -109,37 +109,6 @@ except Exception as error:
 """
 
 
-def tell_broken_cells(plan: MarkingPlan, run: ProbedRun) -> None:
-    """Say of a solve cell that ended in an error that it did: who wrote it has attempted the exercise.
-
-    Of the error no more than what Python's parser says of the text: a cell behind a check may know secret cases.
-    """
-    for index, cell in enumerate(plan.cells):
-        name = cell.known.exercise if cell.known and cell.known.role == "solve" and cell.keeps_id else ""
-        outcome = run.outcomes.get(name)
-        failed = f"cell {index + 1}" in run.unsure
-        if outcome is None or outcome.state != "not attempted" or name in plan.untouched() or not failed:
-            continue
-        what, why = f"the cell of {name} ended in an error before it had defined everything", ""
-        if unread := _unread_line(cell.source):
-            what, why = f"Python cannot read the cell of {name}", unread
-        then = "restart the kernel, run all cells from the top, and mend the first one that fails"
-        run.outcomes[name] = replace(outcome, state="wrong", what=what, why=why, next=then)
-
-
-def _unread_line(source: str) -> str:
-    """Which line Python's parser stops at, and what it says; empty where IPython's own syntax is in the way."""
-    if any(line.lstrip().startswith(("%", "!", "?")) for line in source.split("\n")):
-        return ""
-    try:
-        ast.parse(source)
-    except SyntaxError as error:
-        return f"line {error.lineno}: {error.msg}"
-    except (ValueError, RecursionError, MemoryError):
-        pass
-    return ""
-
-
 class Grader:
     """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
 
@@ -206,7 +175,7 @@ class Grader:
         began, judged_s = time.monotonic(), examiner.judge.cpu_s
         plan = make_plan(self.assignment, submission)
         run = examiner.grade(plan, whole=self.whole)
-        tell_broken_cells(plan, run)
+        tell_broken_cells(plan, run, limits=self.limits)
         run.usage += Usage(wall_s=time.monotonic() - began, judge_cpu_s=examiner.judge.cpu_s - judged_s)
         result = make_result(
             key, self.assignment.name, self.level.value, plan=plan, run=run, trusted=self.level.trusted, draw=draw

@@ -87,6 +87,7 @@ def make_plan(assignment: Assignment, submission: Submission) -> MarkingPlan:
     planner = _Planner(assignment, submission)
     planner.place_all()
     planner.put_back()
+    planner.check_below_answers()
     return MarkingPlan(tuple(planner.cells), (*(Note(text) for text in submission.notes), *planner.notes))
 
 
@@ -149,6 +150,34 @@ class _Planner:
             lost = PlannedCell(known.kind, known.source, known, runs=runs, probes=probes, keeps_id=True)
             self.cells.insert(self._after(position, known), lost)
             self.notes.append(Note(f"{_called(known)} was missing and was put back", known.exercise))
+
+    def check_below_answers(self) -> None:
+        """A check that stands above the work it looks at, or above what that builds on, goes below it.
+
+        Cells are easily dragged; run from the top, such a check would find nothing where all is there. What the release
+        itself has below a check stays there.
+        """
+        released = {known.id: position for position, known in enumerate(self.assignment.cells)}
+        for exercise in [cell.probes for cell in self.cells if cell.probes]:
+            check = next(i for i, c in enumerate(self.cells) if c.probes == exercise)
+            worked = (self._worked(name) for name in {exercise, *self.assignment.built_on(exercise)})
+            last = max((indices[-1] for indices in worked if indices and indices[0] > check), default=-1)
+            if last > check and released[self._claim(last).id] < released[self._claim(check).id]:
+                self.cells.insert(last, self.cells.pop(check))
+                text = f"the check of {exercise} stood above {_called(self._claim(last - 1))} and was done below it"
+                self.notes.append(Note(text, exercise))
+
+    def _worked(self, exercise: str) -> list[int]:
+        """Where the cells stand in which somebody wrote an answer to `exercise`."""
+        solving = ((i, c.known) for i, c in enumerate(self.cells) if c.known and c.known.role == "solve")
+        mine = (i for i, known in solving if known.exercise == exercise)
+        return [i for i in mine if self.cells[i].source.strip() not in ("", self._claim(i).source.strip())]
+
+    def _claim(self, index: int) -> KnownCell:
+        """The released cell that a planned one stands for; it has one."""
+        known = self.cells[index].known
+        assert known is not None
+        return known
 
     def _claimed(self) -> list[KnownCell | None]:
         """The released cell that each submitted one stands for: by nbgrader's id, then by cell id, then by its text."""

@@ -214,6 +214,7 @@ class _Walk:
             return
         if not result.ok:
             self.found.unsure.add(f"cell {index + 1}")
+            self.found.raised[index] = result.error_name
         if result.status != "timeout":
             self.ended_well.add(index)
         if not self.plan.is_secret(index):

@@ -56,6 +56,8 @@ class ProbedRun:
     usage: Usage = field(default_factory=Usage)
     unsure: set[str] = field(default_factory=set)
     """Cells that ended in an error, and exercises whose probes gave something else than values."""
+    raised: dict[int, str] = field(default_factory=dict)
+    """The type's name, as the kernel gives it, of the exception that ended a cell, by the index of the plan's cell."""
     spared: frozenset[int] = frozenset()
     """Cells that were not run, since no mark needs them."""
 

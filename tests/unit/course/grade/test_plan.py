@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from edl_labs.checks import Outcome
+from edl_labs.checks import Exercise
 from edl_labs.course.assignment import Assignment, KnownCell
-from edl_labs.course.grade.grader import tell_broken_cells
 from edl_labs.course.grade.plan import MarkingPlan, make_plan, solution_plan
-from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.submission import Submission, SubmittedCell
 
 
@@ -16,6 +16,9 @@ def known(role: str, name: str, source: str, *, solution: str = "", kind: str = 
     grade_id = {"check": f"check_{name}", "": ""}.get(role, name)
     points = 2.0 if role in ("check", "answer") else 0.0
     return KnownCell(kind, f"{role or 'c'}-{name}", source, solution or source, {}, role, grade_id, points)
+
+
+EXERCISES = (Exercise("area", "lab", None), Exercise("box", "lab", None, uses=("area",)))
 
 
 @pytest.fixture
@@ -27,7 +30,7 @@ def assignment() -> Assignment:
         known("locked", "area_question", "Why?", kind="markdown"),
         known("answer", "why", "your answer", solution="because", kind="markdown"),
     )
-    return Assignment("lab", cells, (), {}, {}, own_exercises=False)
+    return Assignment("lab", cells, EXERCISES, {}, {}, own_exercises=False)
 
 
 def handed_in(assignment: Assignment, **changed: str) -> list[SubmittedCell]:
@@ -129,21 +132,50 @@ def test_prose_counts_from_the_copy_with_work_in_it(assignment: Assignment):
     assert {"why": "it is so"} == planned(assignment, cells).answers()
 
 
+def test_work_that_was_moved_below_its_check_is_checked_there(assignment: Assignment):
+    setup, solve, check, *rest = handed_in(assignment, solve_area="def area(): mine")
+    plan = planned(assignment, [setup, check, *rest, solve])
+    until = plan.until("area").cells
+
+    assert ("solve-area", "check-area") == tuple(c.known.id for c in until[-2:])
+    assert ["the check of area stood above the cell of area and was done below it"] == [n.text for n in plan.notes]
+    assert not plan.tampered
+
+
+def test_a_stub_below_its_check_moves_nothing(assignment: Assignment):
+    setup, solve, check, *rest = handed_in(assignment)
+
+    plan = planned(assignment, [setup, check, solve, *rest])
+
+    assert [setup.id, check.id, solve.id] == [c.known.id for c in plan.cells[:3] if c.known]
+
+
+def test_a_check_stays_below_the_first_work_even_where_there_is_more(assignment: Assignment):
+    cells = handed_in(assignment, solve_area="def area(): mine")
+    plan = planned(assignment, [*cells, SubmittedCell("code", "copy", "def area(): too", "area")])
+
+    assert [2] == [index for index, cell in enumerate(plan.cells) if cell.probes]
+
+
+def test_a_check_goes_below_what_its_exercise_builds_on(assignment: Assignment):
+    box = (known("solve", "box", "def box(): stub"), known("check", "box", 'check("box")'))
+    larger = replace(assignment, cells=(*assignment.cells, *box))
+    cells = handed_in(larger, solve_area="def area(): mine", solve_box="def box(): mine")
+    moved = [cells[0], *cells[2:], cells[1]]
+    plan = planned(larger, moved)
+
+    assert ["solve-area", "check-box", "check-area"] == [c.known.id for c in plan.cells[-3:] if c.known]
+    assert ["area", "box"] == sorted(cell.probes for cell in plan.cells if cell.probes)
+
+
+def test_what_the_release_has_below_a_check_stays_there(assignment: Assignment):
+    setup, solve, check, *rest = assignment.cells
+    other = replace(assignment, cells=(setup, check, solve, *rest))
+    plan = planned(other, handed_in(other, solve_area="def area(): mine"))
+
+    assert () == plan.notes
+    assert ["setup", "check-area", "solve-area"] == [c.known.id.removeprefix("c-") for c in plan.cells[:3]]
+
+
 def test_solution_runs_as_its_own_submission(assignment: Assignment):
     assert ["import edl_labs", "def area(): right"] == running(solution_plan(assignment))
-
-
-@pytest.mark.parametrize(
-    ("source", "state", "said"),
-    [
-        ("def area(:\n    return 1", "wrong", "Python cannot read the cell of area|line 1: invalid syntax"),
-        ("area = undefined", "wrong", "the cell of area ended in an error before it had defined everything|"),
-        ("def area(): stub", "not attempted", "|"),
-    ],
-)
-def test_a_cell_that_failed_is_not_called_not_attempted(assignment: Assignment, source: str, state: str, said: str):
-    plan = planned(assignment, handed_in(assignment, solve_area=source))
-    run = ProbedRun({"area": Outcome("area", "lab", "not attempted", 0.0, 2.0)}, unsure={"cell 2"})
-    tell_broken_cells(plan, run)
-
-    assert (state, said) == (run.outcomes["area"].state, f"{run.outcomes['area'].what}|{run.outcomes['area'].why}")
