@@ -308,7 +308,8 @@ def report(
     """The class at a glance: a histogram for each exercise, the most frequent mistakes, flags, and what looks alike."""
     need_instructor_tools()
     from edl_labs.course.course_folder import CourseFolder
-    from edl_labs.course.marks.class_report import class_report, write_report
+    from edl_labs.course.marks.class_page import write_report
+    from edl_labs.course.marks.class_report import class_report
 
     course = CourseFolder.find()
     found, solutions = class_report(assignment, course=course, least_alike=alike)

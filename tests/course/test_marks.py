@@ -17,7 +17,8 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.marks import lms
-from edl_labs.course.marks.class_report import class_report, write_report
+from edl_labs.course.marks.class_page import write_report
+from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.collect import collect
 from edl_labs.course.marks.export import export
 from edl_labs.course.marks.feedback import feedback

@@ -12,7 +12,8 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import ClassReport, grade
-from edl_labs.course.marks.class_report import class_report, write_report
+from edl_labs.course.marks.class_page import write_report
+from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.collect import CollectReport, collect
 from edl_labs.course.marks.export import ExportReport, export
 from edl_labs.course.marks.feedback import FeedbackReport, feedback
@@ -57,6 +58,10 @@ def hand_ins(course: Course) -> dict[str, bytes]:
         "cp1252": honest.encode("cp1252"),
         "crlf": json.dumps(windows).encode(),
         "syntax": json.dumps(course.answered({"halves": "def halves(values:\n    return values"})).encode(),
+        "raises": json.dumps(
+            course.answered({"halves": "half = sides / 2\ndef halves(values): return values"})
+        ).encode(),
+        "moved": json.dumps(dragged(course)).encode(),
         "other_lab": json.dumps(other).encode(),
         "empty_file": b"",
         "no_cells": b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}',
@@ -66,6 +71,15 @@ def hand_ins(course: Course) -> dict[str, bytes]:
         "blue1": json.dumps(naming(course, "blue2")).encode(),
         "claims": json.dumps(naming(course, "honest")).encode(),
     }
+
+
+def dragged(course: Course) -> nbformat.NotebookNode:
+    """A notebook whose cell of `area` went to its end, far below the checks of all that builds on it."""
+    notebook = course.answered()
+    area = cell_of(notebook, "area")
+    notebook.cells.remove(area)
+    notebook.cells.append(area)
+    return notebook
 
 
 def naming(course: Course, mate: str) -> nbformat.NotebookNode:
@@ -98,7 +112,10 @@ def term(released: Course, tmp_path_factory: pytest.TempPathFactory) -> Term:
     course, folder = Course(root), CourseFolder(root)
     sent = hand_ins(course)
     (root / "course.toml").write_text(POLICY)
-    (root / "roster.csv").write_text("id\n" + "".join(f"{name}\n" for name in (*sent, "red2", "blue2", "absent")))
+    (root / "roster.csv").write_text(
+        "id,first_name,last_name\n"
+        + "".join(f"{name},Student,{name.title()}\n" for name in (*sent, "red2", "blue2", "absent"))
+    )
     (root / "groups.csv").write_text("group,id\nred,red1\nred,red2\n")
     (root / "times.csv").write_text("student_id,submitted_at\nin_grace,2026-11-01T12:05:00Z\nstranger,2026-11-01\n")
     for name, data in sent.items():
@@ -146,6 +163,23 @@ def test_a_syntax_error_is_named_with_its_line(term: Term):
     assert "line 1:" in term.page("syntax")
 
 
+def test_a_cell_that_raised_says_which_exception_and_why(term: Term):
+    assert "the cell of halves ended in an error" in term.page("raises")
+    assert "it raised NameError" in term.page("raises")
+
+
+def test_a_cell_dragged_below_its_check_loses_nothing_and_a_person_is_told(term: Term):
+    row = next(row for row in term.graded.rows if row.student == "moved")
+
+    assert (7.0, True) == (row.points, "mended" in row.flags)
+    assert "the check of area stood above the cell of area and was done below it" in row.remarks
+
+
+def test_a_page_without_marks_is_headed_by_the_students_name(term: Term):
+    assert "<bdi>Student Other_Lab</bdi>" in term.page("other_lab")
+    assert "<title>lab90_shapes: Student Other_Lab</title>" in term.page("other_lab")
+
+
 def test_everyone_who_sent_something_has_a_page_that_says_what_it_was(term: Term):
     assert {row.student for row in term.taken.rows} == term.back.pages.keys()
     assert all(what in term.page(name) for name, what in UNREAD.items())
@@ -163,6 +197,11 @@ def test_the_report_lists_them(term: Term):
     assert tuple(sorted(UNREAD)) == report.unread
     assert "could not be graded: the notebook has no cells" in page
     assert not [pair for pair in report.pairs if {"red1", "red2"} == {pair.first, pair.second}]
+    assert "the check of area stood above the cell of area and was done below it" in page
+    assert "have points that rest on their own process (trusting)" in page
+    assert "100% of 2 points on average of the 2 that are marked" not in page
+    prose = next(e for e in report.exercises if e.name == "why_square")
+    assert ((0.75, 0.75), True) == (prose.shares, prose.waiting > 0 and prose.left_empty > 0)
 
 
 def test_a_groups_notebook_gives_each_member_the_same_marks_and_comment(term: Term):

@@ -17,7 +17,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.marks.class_report import class_report, write_report
+from edl_labs.course.marks.class_page import write_report
+from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.feedback import feedback
 from tests.attacks.page_evasions import ALL, BEACON, NAMES, RAN
 from tests.course.browser import NEEDS_BROWSER, page_after

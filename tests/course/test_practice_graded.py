@@ -14,7 +14,8 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import ClassReport, grade
 from edl_labs.course.lab.build import build
-from edl_labs.course.marks.class_report import class_report, write_report
+from edl_labs.course.marks.class_page import write_report
+from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.export import export
 from edl_labs.course.marks.feedback import feedback
 from edl_labs.course.marks.student_marks import class_marks

@@ -6,37 +6,26 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from html import escape
-from itertools import pairwise
-from pathlib import Path
-from statistics import median
 
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.plan import MarkingPlan, make_plan
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
-from edl_labs.course.marks.similarity import Cluster, Pair, similar_clusters, similar_pairs
+from edl_labs.course.marks.similarity import TELLS_COMMON, Cluster, Pair, similar_clusters, similar_pairs
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
-from edl_labs.course.pages.shell import render
 from edl_labs.errors import EdlError
-from edl_labs.units import counted
 from edl_labs.values import Value
 
 # No lab imports from there, and the build refuses one that does.
 _IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
 _HINT = re.compile(r'"hint (\d) of \d(?:, the last)? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
-_SUSPICIOUS = ("tampered", "killed", "timeout", "unfenced", "inconclusive")
 _BINS = 5  # bars that fit beside each other on a narrow page
 _MISTAKES_SHOWN = 8  # as many as a page has room for beside each histogram
-_PAIRS_SHOWN = 30  # as many as a person looks through; the JSON has all
-_Lines = list[tuple[str, bool]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +38,9 @@ class ExerciseOverview(Value):
     max_points: float
     shares: tuple[float, ...]
     waiting: int = 0
+    """Answers in prose that nobody has marked yet. While there are any, `shares` are of those that a person marked."""
+    left_empty: int = 0
+    """Answers in prose that are as they were released: no points, and nobody has to look."""
     mistakes: tuple[tuple[str, int], ...] = ()
     not_attempted: int = 0
     examples: tuple[tuple[str, str], ...] = ()
@@ -89,6 +81,8 @@ class ClassOverview(Value):
     why_unread: tuple[tuple[str, str], ...] = ()
     """Who handed in what cannot be graded, and what it is."""
     clusters: tuple[Cluster, ...] = ()
+    notes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """By student, what was odd about the notebook and was mended or restored."""
 
 
 def class_report(
@@ -101,22 +95,23 @@ def class_report(
     unread = unread_submissions(course, known)
     found = _read_class(course, known, [m.student for m in marks if m.student not in unread])
     results, solutions, importing = found.results, found.solutions, found.importing
-    odd = {student: [flag for flag in result.flags if flag in _SUSPICIOUS] for student, result in results.items()}
+    odd = {student: list(result.flags) for student, result in results.items()}
     for student in importing:
         odd.setdefault(student, []).append("imports exercises")
     grouped = read_groups(course.root, assignment)
-    staff = [cell.source for cell in known.cells if cell.kind == "code"]
     own = {student: work for student, work in solutions.items() if not _shown_for_group(grouped, student, solutions)}
-    pairs = similar_pairs(own, staff=staff, least=least_alike)
-    answers = [*staff, *(cell.solution for cell in known.cells), *_code_of_hints(known)]
-    clusters = similar_clusters(own, staff=answers, least=least_alike)
-    order = [cell.exercise for cell in known.cells if cell.role in ("check", "answer")]
+    pairs, clusters = likenesses(known, own, least=least_alike)
+    order = [(cell.exercise, cell.role == "answer") for cell in known.cells if cell.role in ("check", "answer")]
     report = ClassOverview(
         assignment=assignment,
         students=len(marks),
         points=tuple(m.points for m in marks),
         max_points=marks[0].max_points,
-        exercises=tuple(replace(_exercise(n, marks, results), hints=tuple(found.hints.get(n, ()))) for n in order),
+        exercises=tuple(
+            replace(_exercise(name, marks, results, is_prose=is_prose), hints=tuple(found.hints.get(name, ())))
+            for name, is_prose in order
+        ),
+        notes=tuple((student, result.notes) for student, result in results.items() if result.notes),
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
@@ -125,6 +120,19 @@ def class_report(
         why_unread=tuple((student, problem.what) for student, problem in sorted(unread.items())),
     )
     return report, solutions
+
+
+def likenesses(
+    known: Assignment, own: Mapping[str, Mapping[str, str]], *, least: float
+) -> tuple[list[Pair], list[Cluster]]:
+    """Whose work is much alike, by pairs and by circles, where that is neither released nor, for circles, an answer.
+
+    Of few students nobody can tell what is the natural way to write it, but the solution's: it is no likeness there.
+    """
+    staff = [cell.source for cell in known.cells if cell.kind == "code"]
+    answers = [*staff, *(cell.solution for cell in known.cells if cell.kind == "code"), *_code_of_hints(known)]
+    pairs = similar_pairs(own, staff=staff if len(own) >= TELLS_COMMON else answers, least=least)
+    return pairs, similar_clusters(own, staff=answers, least=least)
 
 
 @dataclass
@@ -183,46 +191,9 @@ def _own_work(plan: MarkingPlan) -> dict[str, str]:
     return {known.exercise: cell.source for cell, known in cells if cell.source.strip() != known.source.strip()}
 
 
-def write_report(report: ClassOverview, solutions: Mapping[str, Mapping[str, str]], path: Path) -> None:
-    """The report as one HTML file that needs nothing else."""
-    text = render(
-        "class_report.html",
-        report=report,
-        summary=_summary(report),
-        points=_points(report),
-        share_labels=("none", "to 25%", "to 50%", "to 75%", "below all", "all"),
-        facts=_facts,
-        examples=lambda exercise: _examples(exercise, solutions),
-        bars=bars,
-        odd=[(who, ", ".join(flags)) for who, flags in report.flags]
-        + [(who, f"could not be graded: {why}") for who, why in report.why_unread],
-        pairs=[(pair, _side_by_side(pair, solutions)) for pair in report.pairs[:_PAIRS_SHOWN]],
-        more_pairs=max(0, len(report.pairs) - _PAIRS_SHOWN),
-    )
-    write_atomically(path, text.encode("utf-8", "replace"))
-
-
-def bars(counts: Sequence[int], labels: Sequence[str]) -> str:
-    """A histogram as an inline picture that takes its colours from the page; counts stand above the bars.
-
-    >>> bars((0, 2), ("none", "all")).count("<rect")
-    2
-    """
-    most, width, height, gap = max((*counts, 1)), 64, 90, 10
-    parts = []
-    for index, (count, label) in enumerate(zip(counts, labels, strict=True)):
-        tall, left = round(height * count / most, 1), index * (width + gap)
-        middle = left + width / 2
-        parts.append(f'<rect x="{left}" y="{16 + height - tall}" width="{width}" height="{tall}" rx="2"/>')
-        parts.append(f'<text x="{middle}" y="{11 + height - tall}">{count or ""}</text>')
-        parts.append(f'<text x="{middle}" y="{height + 32}" class="dim">{escape(label)}</text>')
-    whole = len(counts) * (width + gap)
-    said = ", ".join(f"{label}: {count}" for count, label in zip(counts, labels, strict=True))
-    size = f'viewBox="0 0 {whole} {height + 40}" width="{whole}" height="{height + 40}"'
-    return f'<svg class="bars" {size} role="img" aria-label="{escape(said)}">{"".join(parts)}</svg>'
-
-
-def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Result]) -> ExerciseOverview:
+def _exercise(
+    name: str, marks: Sequence[StudentMarks], results: dict[str, Result], *, is_prose: bool
+) -> ExerciseOverview:
     mine = [(m.student, mark) for m in marks for mark in m.marks if mark.exercise == name]
     told: Counter[str] = Counter()
     who: dict[str, str] = {}
@@ -235,48 +206,15 @@ def _exercise(name: str, marks: Sequence[StudentMarks], results: dict[str, Resul
             elif outcome.name == name and outcome.state != "passed" and outcome.what:
                 told[outcome.what] += 1
                 who.setdefault(outcome.what, student)
-    shares = tuple(mark.points / mark.max_points for _, mark in mine if mark.counts and mark.max_points)
     waiting = sum(mark.waiting for _, mark in mine)
+    empty = sum(not (mark.by_hand or mark.waiting) for _, mark in mine) if is_prose else 0
+    # Who left prose empty has a zero at once; until the others are marked, a mean with those alone says nothing.
+    counting = (mark for _, mark in mine if (mark.by_hand if is_prose and waiting else mark.counts))
+    shares = tuple(mark.points / mark.max_points for mark in counting if mark.max_points)
     most = mine[0][1].max_points if mine else 0.0
     mistakes = tuple(told.most_common(_MISTAKES_SHOWN))
     examples = tuple((what, who[what]) for what, _ in mistakes)
-    return ExerciseOverview(name, most, shares, waiting, mistakes, idle, examples)
-
-
-def _points(report: ClassOverview) -> tuple[list[int], list[str]]:
-    """Students by fifths of the points, as counts and labels."""
-    edges = [report.max_points * n / _BINS for n in range(_BINS + 1)]
-    counts = [sum(low <= p < high for p in report.points) for low, high in pairwise(edges)]
-    counts[-1] += sum(p >= report.max_points for p in report.points)
-    return counts, [f"{low:g}–{high:g}" for low, high in pairwise(edges)]
-
-
-def _summary(report: ClassOverview) -> str:
-    parts = [counted(report.students, "student")]
-    if report.points:
-        parts.append(f"median {median(report.points):g} of {report.max_points:g} points")
-    if report.minutes:
-        parts.append(f"median grading time {median(report.minutes):.1f} min")
-    return f"{', '.join(parts)}."
-
-
-def _facts(exercise: ExerciseOverview) -> str:
-    facts = [f"{exercise.mean:.0%} of {exercise.max_points:g} points on average"] if exercise.shares else []
-    facts += ["practice, no points"] if not exercise.max_points else []
-    facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []
-    facts += [f"{exercise.waiting} not marked yet"] if exercise.waiting else []
-    if exercise.hints:
-        shown = counted(len(exercise.hints), "notebook")
-        facts.append(f"hints stand in {shown}, {median(exercise.hints):g} of them as a median")
-    return f"{'; '.join(facts)}."
-
-
-def _examples(
-    exercise: ExerciseOverview, solutions: Mapping[str, Mapping[str, str]]
-) -> list[tuple[str, int, str, str]]:
-    """Each mistake with its number, a student who made it, and what that student wrote."""
-    counts = dict(exercise.mistakes)
-    return [(what, counts[what], who, solutions.get(who, {}).get(exercise.name, "")) for what, who in exercise.examples]
+    return ExerciseOverview(name, most, shares, waiting, empty, mistakes, idle, examples)
 
 
 def _shown_for_group(groups: Groups, student: str, solutions: Mapping[str, Mapping[str, str]]) -> bool:
@@ -292,21 +230,3 @@ def _code_of_hints(known: Assignment) -> list[str]:
     except (EdlError, KeyError):
         return []
     return [code for hint in hints for code in re.findall(r"`([^`]+)`", hint)]
-
-
-def _side_by_side(pair: Pair, solutions: Mapping[str, Mapping[str, str]]) -> list[tuple[str, tuple[_Lines, _Lines]]]:
-    found = []
-    for name in pair.exercises:
-        left, right = (solutions[who].get(name, "") for who in (pair.first, pair.second))
-        found.append((name, (_marked(left, right), _marked(right, left))))
-    return found
-
-
-def _marked(text: str, other: str) -> _Lines:
-    """The lines of one side, each with whether the other side has it too."""
-    mine, theirs = text.split("\n"), other.split("\n")
-    matcher = SequenceMatcher(None, [m.strip() for m in mine], [t.strip() for t in theirs], autojunk=False)
-    same: set[int] = set()
-    for block in matcher.get_matching_blocks():
-        same.update(range(block.a, block.a + block.size))
-    return [(line, index in same and bool(line.strip())) for index, line in enumerate(mine)]

@@ -26,7 +26,7 @@ from edl_labs.course.grade.without_scripts import (
 )
 from edl_labs.course.marks.collect import hand_ins
 from edl_labs.course.marks.marking_notes import marking_notes
-from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks
+from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks, full_names
 from edl_labs.course.pages.notebook_page import notebook_html
 from edl_labs.course.pages.shell import render
 from edl_labs.errors import NothingToDo, UsageError
@@ -100,8 +100,9 @@ def feedback(
         pages[marks.student] = path
         if progress is not None:
             progress(number, len(everyone), marks.student)
+    names = full_names(course) if unread else {}
     for student in unread.keys() - {marks.student for marks in everyone}:
-        page = unread_page(assignment, student, unread[student])
+        page = unread_page(assignment, names.get(student, student), unread[student])
         pages[student] = course.path("feedback", student=student, assignment=assignment) / f"{assignment}.html"
         write_atomically(pages[student], page.encode("utf-8", "replace"))
         add_exchange_files(pages[student].parent)
@@ -147,10 +148,10 @@ def unread_submissions(course: CourseFolder, known: Assignment) -> dict[str, Unr
     return found
 
 
-def unread_page(assignment: str, student: str, problem: Unreadable) -> str:
+def unread_page(assignment: str, name: str, problem: Unreadable) -> str:
     """The page of a student whose file could not be graded: what, why, and what to do now."""
     words = (("What", problem.what), ("Why", problem.why), ("Next", _HAND_IN_AGAIN))
-    return render("unread.html", assignment=assignment, student=student, words=words)
+    return render("unread.html", assignment=assignment, name=name, words=words)
 
 
 def _told_of(problem: Unreadable | None) -> str:

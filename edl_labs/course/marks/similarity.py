@@ -20,6 +20,7 @@ NOISE = 8  # tokens: shorter runs, such as the head of a loop, are in everybody'
 WINDOW = 5  # keeps about a third of the fingerprints, and finds every shared run of 12 tokens
 _SKIPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER)
 _LEAST_MEMBERS = 3  # two are a pair
+TELLS_COMMON = 8  # students: of fewer, two who copied are a quarter of the class
 _COMMON_SHARE = 0.25  # what every fourth student writes is the natural way, not a copy
 
 
@@ -64,7 +65,8 @@ def similar_pairs(
     """Pairs of students who share at least `least` of the smaller one's fingerprints, the most alike first.
 
     `solutions` is code by student and exercise; `staff` is code that everyone was given. Fingerprints of more than a
-    quarter of a class of eight or more are the natural way to write it, and do not count.
+    quarter of a class of `TELLS_COMMON` or more are the natural way to write it, and do not count; for a smaller class
+    `staff` should have the solution, too.
     """
     prints = _own_prints(solutions, staff)
     return _pairs(prints, without=_common(prints), least=least, least_shared=least_shared)
@@ -128,7 +130,7 @@ def _pairs(prints: _Prints, *, without: frozenset[int], least: float, least_shar
 
 
 def _common(prints: Mapping[str, Mapping[str, frozenset[int]]]) -> frozenset[int]:
-    if len(prints) < 8:
+    if len(prints) < TELLS_COMMON:
         return frozenset()
     seen = Counter(value for cells in prints.values() for value in frozenset().union(*cells.values(), frozenset()))
     return frozenset(value for value, count in seen.items() if count > max(4, _COMMON_SHARE * len(prints)))

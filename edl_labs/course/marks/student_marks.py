@@ -99,6 +99,12 @@ def class_marks(course: CourseFolder, assignment: str) -> tuple[StudentMarks, ..
     return found
 
 
+def full_names(course: CourseFolder) -> dict[str, str]:
+    """What the gradebook calls each student, by id; without a name there, the id."""
+    with open_book(course) as book:
+        return {who.id: f"{who.first_name or ''} {who.last_name or ''}".strip() or who.id for who in book.students}
+
+
 def settle(course: CourseFolder, book: Any, assignment: str, submissions: list[Any]) -> None:
     """Compute late penalties anew: nbgrader does so when it grades, before marks are given by hand."""
     policy = read_policy(course.root)

@@ -8,8 +8,18 @@ import pytest
 
 from edl_labs.checks.outcome_display import Hint
 from edl_labs.cli import instructors
+from edl_labs.course.assignment import Assignment, KnownCell
 from edl_labs.course.grade.submission import Submission, SubmittedCell
-from edl_labs.course.marks.class_report import ExerciseOverview, _facts, imports_exercises, shown_hints
+from edl_labs.course.marks.class_page import _facts, _odd
+from edl_labs.course.marks.class_report import (
+    ClassOverview,
+    ExerciseOverview,
+    _exercise,
+    imports_exercises,
+    likenesses,
+    shown_hints,
+)
+from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks
 
 
 @pytest.mark.parametrize(
@@ -54,6 +64,69 @@ def test_the_page_says_in_how_many_notebooks_hints_stand():
         ExerciseOverview("ring", 2.0, (1.0,), hints=(1, 2, 3))
     )
     assert "hint" not in _facts(ExerciseOverview("ring", 2.0, (1.0,)))
+
+
+LOOP = """
+def finish(program, launch):
+    host = device = 0.0
+    for op, seconds in program:
+        if op == "launch":
+            host += launch
+            device = max(device, host) + seconds
+        else:
+            host = max(host, device) + seconds
+    return host, max(host, device)
+"""
+
+
+@pytest.mark.parametrize(("students", "alike"), [(2, 0), (7, 0), (8, 1)])
+def test_in_a_small_class_who_answered_as_the_solution_does_is_not_alike(students: int, alike: int):
+    cell = KnownCell("code", "c", "def finish(program, launch):\n    ...", LOOP, {}, "solve", "finish")
+    renamed = LOOP.replace("host", "now").replace("op", "kind")
+    others = {
+        f"s{n}": {"finish": f"def finish(p, l):\n    return {'+-*/%@<'[n % 7] * 60}"} for n in range(students - 2)
+    }
+    own = {"ann": {"finish": LOOP}, "bob": {"finish": renamed}, **others}
+    pairs, _ = likenesses(Assignment("lab", (cell,), (), {}, {}, True), own, least=0.8)
+
+    assert alike == len([pair for pair in pairs if ("ann", "bob") == (pair.first, pair.second)])
+
+
+def student(name: str, **mark: object) -> StudentMarks:
+    one = ExerciseMark("why", max_points=2.0, **mark)  # type: ignore[arg-type]
+    return StudentMarks(name, "", "", "", (one,), points=one.points, max_points=2.0)
+
+
+def test_while_prose_waits_its_mean_is_of_what_a_person_marked():
+    empty, waits = student("ann", points=0.0), student("bob", points=0.0, waiting=True)
+    marked = student("cleo", points=1.5, by_hand=True)
+    before = _exercise("why", [empty, waits], {}, is_prose=True)
+    after = _exercise("why", [empty, waits, marked], {}, is_prose=True)
+    done = _exercise("why", [empty, marked], {}, is_prose=True)
+
+    assert "1 left empty; 1 not marked yet." == _facts(before)
+    assert "75% of 2 points on average of the 1 that is marked; 1 left empty; 1 not marked yet." == _facts(after)
+    assert ("38% of 2 points on average; 1 left empty.", 0.375) == (_facts(done), done.mean)
+
+
+def test_zeros_of_the_judge_count_while_a_person_decides_about_others():
+    decide = student("ann", points=0.0, waiting=True)
+
+    assert (0.0,) == _exercise("why", [decide, student("bob", points=0.0)], {}, is_prose=False).shares
+
+
+def test_whom_to_look_at_has_mended_notebooks_with_what_was_mended_and_trusting_marks_in_one_line():
+    trusting = tuple((f"s{n:02}", ("trusting marks",)) for n in range(25))
+    report = ClassOverview(
+        *("lab90", 26, (), 9.0, (), ()),
+        flags=(("ann", ("mended",)), ("bob", ("killed", "trusting marks")), *trusting),
+        pairs=(),
+        notes=(("ann", ("the check of area was missing and was put back",)),),
+    )
+    *people, last = _odd(report)
+
+    assert [("ann", "the check of area was missing and was put back"), ("bob", "killed")] == people
+    assert ("26 students", True, False) == (last[0], "bob, s00" in last[1], "s24" in last[1])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.course.marks.class_report import ClassOverview, ExerciseOverview, write_report
+from edl_labs.course.marks.class_page import write_report
+from edl_labs.course.marks.class_report import ClassOverview, ExerciseOverview
 from edl_labs.course.marks.similarity import Pair
 from edl_labs.course.pages.shell import render
 from edl_labs.palette import PAGE_DARK, PAGE_LIGHT
