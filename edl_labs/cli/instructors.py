@@ -176,7 +176,9 @@ def _watched(assignment: str, *, asked: bool) -> Iterator[WatchPage | None]:
 def _so_far(now: ClassProgress) -> str:
     left = "" if now.left_s is None else f", about {now.left_s:.0f} s left"
     flags = "".join(f", {number} {flag}" for flag, number in now.flags)
-    return f"{now.student}: {now.per_minute:.1f} a minute{left}{flags}"
+    slow = "".join(f"; {who} has been at {where} for {seconds:.0f} s" for who, where, seconds in now.slow)
+    done = f"{now.student}: {now.per_minute:.1f} a minute" if now.student else "nobody is done yet"
+    return f"{done}{left}{flags}{slow}"
 
 
 def _show_why(assignment: str, *, as_json: bool) -> None:

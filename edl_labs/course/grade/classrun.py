@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader
+from edl_labs.course.grade.grader import Grader, Step
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
@@ -55,6 +55,7 @@ class ClassProgress:
     """How far a class run is. `left_s` is an estimate, None before the first submission is done.
 
     `flags`: how many of those that are done have each, in the order of their names; unreadable and failed count too.
+    `student` is who was done last; empty before the first.
     """
 
     done: int
@@ -63,6 +64,8 @@ class ClassProgress:
     elapsed_s: float
     left_s: float | None
     flags: tuple[tuple[str, int], ...] = ()
+    slow: tuple[tuple[str, str, float], ...] = ()
+    """Who has been at one cell or check for long: student, which, and for how many seconds."""
 
     @property
     def per_minute(self) -> float:
@@ -106,6 +109,7 @@ class ClassReport(Value):
         return next(row for row in self.rows if row.student == student)
 
 
+_SLOW_S = 20.0  # most cells and checks take less than 1 s, the class's solution 10 s; after so long people wonder
 _TRIES = 2  # what is lost by chance, a kernel or a judge, is not lost twice
 
 
@@ -195,23 +199,50 @@ def _run(
     began = time.monotonic()
     try:
         with writer:
+            last = ""
             while len(rows) < len(students):
-                done = work.done.get()
-                if isinstance(done, BaseException):
-                    raise done
-                rows[done.student] = _entered(grader, writer, done)
-                if progress is not None:
-                    progress(_progress(rows, len(students), plain_name(done.student), time.monotonic() - began))
+                done = _next_done(work, wait_s=_SLOW_S)
+                slow = _slow(grader.at_work.values(), time.monotonic())
+                if done is not None:
+                    rows[done.student] = _entered(grader, writer, done)
+                    last = plain_name(done.student)
+                if progress is not None and (done is not None or slow):
+                    progress(_progress(rows, len(students), last, time.monotonic() - began, slow=slow))
     finally:
         grader.close()
         for thread in threads:
             thread.join(timeout=10)
 
 
-def _progress(rows: Mapping[str, StudentRow], total: int, student: str, elapsed_s: float) -> ClassProgress:
+def _next_done(work: _Queues, *, wait_s: float) -> _Done | None:
+    """What is done next; None where nothing is after `wait_s`."""
+    try:
+        done = work.done.get(timeout=wait_s)
+    except queue.Empty:
+        return None
+    if isinstance(done, BaseException):
+        raise done
+    return done
+
+
+def _slow(steps: Iterable[Step], now_s: float) -> tuple[tuple[str, str, float], ...]:
+    """The steps that have taken long, the longest first."""
+    found = [(plain_name(step.student), step.where, now_s - step.since_s) for step in [*steps]]
+    return tuple(sorted((one for one in found if one[2] >= _SLOW_S), key=lambda one: -one[2]))
+
+
+def _progress(
+    rows: Mapping[str, StudentRow],
+    total: int,
+    student: str,
+    elapsed_s: float,
+    *,
+    slow: tuple[tuple[str, str, float], ...] = (),
+) -> ClassProgress:
     done, odd = len(rows), ("unreadable", "failed")
     flags = Counter(flag for row in rows.values() for flag in (*row.flags, *[s for s in odd if s == row.state]))
-    return ClassProgress(done, total, student, elapsed_s, elapsed_s / done * (total - done), (*sorted(flags.items()),))
+    left_s = elapsed_s / done * (total - done) if done else None
+    return ClassProgress(done, total, student, elapsed_s, left_s, (*sorted(flags.items()),), slow)
 
 
 def _work(grader: Grader, work: _Queues) -> None:

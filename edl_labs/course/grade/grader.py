@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -109,6 +110,15 @@ except Exception as error:
 """
 
 
+@dataclass(frozen=True)
+class Step:
+    """What is being done with a submission, and since when by the monotonic clock."""
+
+    student: str
+    where: str
+    since_s: float
+
+
 class Grader:
     """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
 
@@ -147,6 +157,8 @@ class Grader:
         self._shared: dict[int, ClassSecrets] = {}
         self._judges: list[Judge | ReferenceProcess] = []
         self.stopping = threading.Event()
+        self.at_work: dict[int, Step] = {}
+        """By thread, the cell or check that is being run for a student."""
 
     def __enter__(self) -> Grader:
         return self
@@ -171,6 +183,13 @@ class Grader:
         stored = None if self.fresh else self._kept(submission, student, whole=self.whole)
         if stored is not None:
             return stored, True
+        self._local.student = student
+        try:
+            return self._graded(submission, key, draw), False
+        finally:
+            self.at_work.pop(threading.get_ident(), None)
+
+    def _graded(self, submission: Submission, key: str, draw: int) -> Result:
         examiner = self._examiner(draw)
         began, judged_s = time.monotonic(), examiner.judge.cpu_s
         plan = make_plan(self.assignment, submission)
@@ -183,7 +202,10 @@ class Grader:
         if self.stopping.is_set():
             raise EdlError("the run was stopped")
         self.store.save(result, graded_notebook(self.assignment, plan, run, limits=self.limits))
-        return result, False
+        return result
+
+    def _watch(self, where: str) -> None:
+        self.at_work[threading.get_ident()] = Step(self._local.student, where, time.monotonic())
 
     @property
     def seed(self) -> int:
@@ -259,7 +281,7 @@ class Grader:
         judge, solution = self._judging()
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
-            runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
+            runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch)
             examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.draws.seed_of(draw))
         return examiner
 

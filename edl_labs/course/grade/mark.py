@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.course.grade.hung_calls import HungCalls
 from edl_labs.course.grade.judge_process import Judge, unjudged
 from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plain_code import is_plain
@@ -184,10 +185,11 @@ class Examiner:
         came of that, an error or no answer, the whole notebook runs after all, and that alone counts.
         """
         spare = plan if whole else thrifty(plan)
-        run = self.runner.probe_run(spare, self)
+        hung = HungCalls(plan, spare)
+        run = self.runner.probe_run(spare, self, hung=hung)
         if spare is not plan and (run.events or run.unsure.difference(plan.untouched())):
             taken, spare = run.usage, plan
-            run = self.runner.probe_run(plan, self)
+            run = self.runner.probe_run(plan, self, hung=hung)
             run.usage += taken
         run.spared = frozenset(i for i, cell in enumerate(plan.cells) if cell.runs and not spare.cells[i].runs)
         for exercise in self.runner.assignment.exercises:
@@ -195,7 +197,7 @@ class Examiner:
                 what = "there is no check of this exercise in the notebook"
                 missed = self.miss(exercise, what=what, why="it was deleted")
                 run.outcomes[exercise.name] = replace(missed, state="not attempted")
-        self._stand_in(spare, plan, run)
+        self._stand_in(spare, plan, run, hung)
         for exercise in filter(is_timed, self.runner.assignment.exercises):
             right = run.outcomes[exercise.name]
             if right.state == "passed":
@@ -225,7 +227,7 @@ class Examiner:
             self._requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
         return self._requests[exercise.name]
 
-    def _stand_in(self, spare: MarkingPlan, plan: MarkingPlan, run: ProbedRun) -> None:
+    def _stand_in(self, spare: MarkingPlan, plan: MarkingPlan, run: ProbedRun, hung: HungCalls) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.
 
         The reference stays in a process of the judge: what the kernel gets is its answers to calls. Of that run nothing
@@ -246,10 +248,17 @@ class Examiner:
             # What is wrong may have broken the kernel for what comes after it: in the end without its cells.
             tries += [until.without(wrong)] if wrong - untouched else []
             texts = [c.source for c in until.cells if c.runs and c.known and c.known.exercise in wrong]
-            self._try_in_turn(tries, exercise, sink, run, quiet=is_plain(texts))
+            self._try_in_turn(tries, exercise, sink, run, quiet=is_plain(texts), hung=hung)
 
     def _try_in_turn(
-        self, tries: list[MarkingPlan], exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, quiet: bool
+        self,
+        tries: list[MarkingPlan],
+        exercise: Exercise,
+        sink: _StoodIn,
+        run: ProbedRun,
+        *,
+        quiet: bool,
+        hung: HungCalls,
     ) -> None:
         """Until one earns something, all in one notebook's time.
 
@@ -258,7 +267,7 @@ class Examiner:
         """
         left_s = self.runner.limits.notebook_s
         for plan in tries:
-            again = self._stood_in(plan, exercise, sink, run, left_s=left_s)
+            again = self._stood_in(plan, exercise, sink, run, left_s=left_s, hung=hung)
             better = again.outcomes.get(exercise.name)
             earned = better is not None and _rank(better) > (0.0, False)
             left_s -= again.usage.own_s
@@ -266,11 +275,11 @@ class Examiner:
                 return
 
     def _stood_in(
-        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float
+        self, plan: MarkingPlan, exercise: Exercise, sink: _StoodIn, run: ProbedRun, *, left_s: float, hung: HungCalls
     ) -> ProbedRun:
         """A run of `left_s` seconds with the reference's help; what is better goes into `run`."""
         runner = replace(self.runner, limits=replace(self.runner.limits, notebook_s=left_s))
-        again = runner.probe_run(plan, sink)
+        again = runner.probe_run(plan, sink, hung=hung)
         run.usage += again.usage
         better = again.outcomes.get(exercise.name)
         if better is not None and _rank(better) > _rank(run.outcomes[exercise.name]):

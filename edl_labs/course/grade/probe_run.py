@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.assignment import Assignment
+from edl_labs.course.grade.hung_calls import HungCalls
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.course.sandbox.kernel.client import Answer, SandboxKernel
@@ -74,10 +75,15 @@ class PlanRunner:
     assignment: Assignment
     new_kernel: Callable[[], SandboxKernel]
     limits: Limits = DEFAULTS
+    watch: Callable[[str], None] = lambda where: None
+    """Told the cell or the exercise at each step, as it begins."""
 
-    def probe_run(self, plan: MarkingPlan, sink: Sink) -> ProbedRun:
-        """Go through all of `plan`; a dead kernel is followed by another while the limits allow."""
-        return _Walk(self, plan, sink).run()
+    def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: HungCalls | None = None) -> ProbedRun:
+        """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
+
+        `hung` is what other runs of the same cells came to know of functions that do not come back.
+        """
+        return _Walk(self, plan, sink, hung or HungCalls(plan, plan)).run()
 
     def request(
         self, exercise: Exercise, cases: list[Any], *, functions: Sequence[str] = (), objects: Sequence[str] = ()
@@ -137,8 +143,8 @@ class AtCheck:
 class _Walk:
     """The steps of a plan through as many kernels as it takes."""
 
-    def __init__(self, runner: PlanRunner, plan: MarkingPlan, sink: Sink) -> None:
-        self.runner, self.plan, self.sink = runner, plan, sink
+    def __init__(self, runner: PlanRunner, plan: MarkingPlan, sink: Sink, hung: HungCalls) -> None:
+        self.runner, self.plan, self.sink, self.hung = runner, plan, sink, hung
         self.found = ProbedRun()
         self.skipped: set[int] = set()
         self.doubted: set[int] = set()
@@ -194,6 +200,8 @@ class _Walk:
         cell = self.plan.cells[index]
         if index in self.skipped:
             return
+        if cell.runs or (cell.probes and not again):
+            self.runner.watch(f"check of {cell.probes}" if cell.probes else self._called(index))
         if cell.runs:
             self._run_cell(kernel, index, again=again)
         if cell.probes and not again:
@@ -203,7 +211,8 @@ class _Walk:
         began, left_s = time.monotonic(), self.left_s()
         source = self.plan.cells[index].source
         # A cell that ended in time has proved itself: run again by us, it may be slower on a machine that is busy.
-        timeout_s = left_s if index in self.ended_well else min(self.runner.limits.cell_s, left_s)
+        usual_s = self.hung.limit_s(index, self.runner.limits.cell_s)
+        timeout_s = left_s if index in self.ended_well else min(usual_s, left_s)
         try:
             result = kernel.run(source, timeout_s=timeout_s)
         finally:
@@ -222,6 +231,7 @@ class _Walk:
             if result.execution_count is not None:
                 self.found.counts[index] = result.execution_count
         if result.status == "timeout":
+            self.hung.cell(index)
             self.found.events.append(Mishap("timeout", self._called(index)))
 
     def _probe(self, kernel: SandboxKernel, exercise: Exercise) -> None:
@@ -239,6 +249,7 @@ class _Walk:
         """The kernel lives but its answer does not count."""
         self.found.unsure.add(exercise.name)
         if broken.kind == "deadline":
+            self.hung.exercise(exercise.name)
             self.found.events.append(Mishap("timeout", exercise.name))
         what = _REFUSED.get(broken.kind, "the check got no result")
         # Where there was no answer, the reason is an exception's text, which the student's code may have written.
@@ -262,6 +273,8 @@ class _Walk:
         cell = self.plan.cells[index]
         kind, why = _death(end)
         self.found.events.append(Mishap(kind, self._called(index), why))
+        if kind == "timeout":
+            self.hung.exercise(cell.probes) if cell.probes else self.hung.cell(index)
         if cell.probes:
             what = "the check stopped your code" if kind == "timeout" else "your code ended its kernel"
             exercise = self.runner.assignment.exercise(cell.probes)

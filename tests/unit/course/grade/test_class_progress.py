@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from edl_labs.course.grade.classrun import StudentRow, _progress
+import pytest
+
+from edl_labs.cli.instructors import _so_far
+from edl_labs.course.grade.classrun import StudentRow, _Done, _next_done, _progress, _Queues, _slow
+from edl_labs.course.grade.grader import Step
+from edl_labs.errors import EdlError
 
 
 def test_progress_has_rate_time_left_and_flags():
@@ -16,3 +21,26 @@ def test_progress_has_rate_time_left_and_flags():
     assert (3, 12, 18.0, 30.0) == (now.done, now.total, now.left_s, now.per_minute)
     assert {"failed": 1, "late": 2, "tampered": 1} == dict(now.flags)
     assert {"done": 3, "total": 12, "student": "cleo", "per_minute": 30.0}.items() <= now.to_json().items()
+
+
+def test_who_is_at_one_cell_for_long_is_told_before_anybody_is_done():
+    steps = [Step("ana", "cell 7", 0.0), Step("ben", "check of ring", 90.0), Step("cleo", "cell 2", 99.0)]
+    now = _progress({}, 12, "", 100.0, slow=_slow(steps, 130.0))
+
+    assert [("ana", 130.0), ("ben", 40.0), ("cleo", 31.0)] == [(who, seconds) for who, _, seconds in now.slow]
+    assert () == _slow(steps[2:], 100.0)
+    assert (None, 0) == (now.left_s, now.done)
+    assert "nobody is done yet; ana has been at cell 7 for 130 s; ben has been at check of ring" in _so_far(now)
+    assert ["ana", "cell 7", 130.0] == list(now.to_json()["slow"][0])
+
+
+def test_the_writer_waits_for_what_is_done_and_hears_of_what_ended_the_run():
+    work = _Queues()
+    done = _Done("ana", EdlError("nothing"))
+    work.done.put(done)
+    work.done.put(ValueError("the disk"))
+
+    assert done is _next_done(work, wait_s=0.01)
+    with pytest.raises(ValueError, match="the disk"):
+        _next_done(work, wait_s=0.01)
+    assert _next_done(work, wait_s=0.01) is None

@@ -11,7 +11,8 @@ import pytest
 from edl_labs.course.grade.classrun import ClassProgress
 from edl_labs.course.grade.watch_page import WatchPage
 
-NOW = ClassProgress(3, 12, "<b>cleo</b>", elapsed_s=6.0, left_s=18.0, flags=(("late", 2), ("tampered", 1)))
+FLAGS, SLOW = (("late", 2), ("tampered", 1)), (("<i>dan</i>", "cell 7", 93.2),)
+NOW = ClassProgress(3, 12, "<b>cleo</b>", elapsed_s=6.0, left_s=18.0, flags=FLAGS, slow=SLOW)
 END = ClassProgress(12, 12, "zoe", elapsed_s=24.0, left_s=0.0)
 
 
@@ -42,9 +43,16 @@ def test_the_page_shows_how_far_the_run_is_and_asks_for_itself_again():
 
     assert (200, True) == (status, again)
     assert "Nobody is graded yet" in before
-    for shown in ("3 of 12 students", "30.0 a minute", "about 1 minute left", "tampered"):
+    for shown in (
+        "3 of 12 students",
+        "30.0 a minute",
+        "about 1 minute left",
+        "tampered",
+        "has been at cell 7 for 93 seconds",
+    ):
         assert shown in html
     assert "<b>cleo" not in html
+    assert "<i>dan" not in html
 
 
 def test_the_last_state_is_shown_before_the_server_ends():
