@@ -101,6 +101,20 @@ def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):
     assert set() == waiting.computing_threads()
 
 
+def test_what_wakes_now_and_then_does_not_add_up_while_another_thread_waits_for_its_turn(monkeypatch):
+    ran, turns = {7: 0, 8: 0}, iter(range(1000))
+
+    def nap(seconds):
+        ran[7] += 100_000 if next(turns) % 20 == 0 else 0  # a third of what tells work, every twenty naps
+
+    monkeypatch.setattr(threading, "active_count", lambda: 3)
+    monkeypatch.setattr(time, "sleep", nap)
+    monkeypatch.setattr(waiting, "_run_ns", lambda: dict(ran))
+    monkeypatch.setattr(waiting, "_is_runnable", lambda thread: thread == 8)
+
+    assert set() == waiting.computing_threads()
+
+
 @pytest.mark.parametrize("maker", [pytest.param(m, id=f"{i}-{m.__name__}") for i, m in enumerate(snippets.CLEAN)])
 def test_a_clean_function_raises_no_alarm(maker):
     assert [] == kinds_of(maker)
