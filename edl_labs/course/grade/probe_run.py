@@ -201,7 +201,7 @@ class _Walk:
         if index in self.skipped:
             return
         if cell.runs or (cell.probes and not again):
-            self.runner.watch(f"check of {cell.probes}" if cell.probes else self._called(index))
+            self.runner.watch(f"the check of {cell.probes}" if cell.probes else self._called(index))
         if cell.runs:
             self._run_cell(kernel, index, again=again)
         if cell.probes and not again:

@@ -126,4 +126,4 @@ def test_a_notebook_with_an_endless_loop_waits_for_it_once_and_says_where_it_is(
 
     assert (CELL_S, AGAIN_S, CELL_S) == (given[PLOTS], given["print(drawn(2))"], given["print(tree(2))"])
     assert ["cell 6", "cell 8"] == [event.where for event in run.events]
-    assert ["cell 1", "ring", "check of ring", "tree", "check of tree", "cell 6"] == where[:6]
+    assert ["cell 1", "ring", "the check of ring", "tree", "the check of tree", "cell 6"] == where[:6]
