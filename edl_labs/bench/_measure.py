@@ -20,7 +20,7 @@ from edl_labs.bench.timing.processor_state import State, Watch, counter_for, mov
 from edl_labs.bench.timing.reachable_objects import clock_in_use
 from edl_labs.bench.timing.warmup import LEAST_BLOCK_S, BlockPlan, Sampler, first_call_note, overrun_note, warm_up
 from edl_labs.clock import Clock, is_processor_time
-from edl_labs.device import stamp_for
+from edl_labs.device import budget_here, stamp_for
 from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
@@ -36,6 +36,8 @@ _EXACT_AFTER = 12  # equal by chance twelve times over is not noise any more
 _BLURRED = 1000  # below a thousandth of a block the clock's step is smaller than any noise seen
 RESTART_BELOW = 0.25  # of the budget: with less left than a quarter, little could be said of later calls
 _END_SHARE = 0.03  # of the budget for what follows the last block: intervals, the stamp, the last looks
+# The smallest with which calls of a few microseconds still have an interval; `compare`'s own example has it.
+_LEAST_BUDGET_S = 0.02
 # A modelled clock may move far more slowly than the real one.
 _PATIENCE_S = 3.0
 
@@ -120,14 +122,14 @@ def step_s(runner: Runner, plan: BlockPlan) -> float:
 
 
 def checked_budget(budget_s: float) -> float:
-    """The budget as a positive number of seconds; UsageError for anything else."""
+    """The budget as a positive number of seconds, as small as is honest where that is wanted; else UsageError."""
     if isinstance(budget_s, bool) or not isinstance(budget_s, (int, float)) or not 0 < budget_s < math.inf:
         raise UsageError(
             f"a budget of {budget_s!r} s",
             why="a measurement takes some time, and has to end",
             next="give budget_s in seconds, such as 0.4",
         )
-    return float(budget_s)
+    return budget_here(float(budget_s), least_s=_LEAST_BUDGET_S)
 
 
 def _check_callable(fn: Any) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
 
 CHECK_PREFIX = "check_"
+GRADED_WITH = "graded_with"  # of a source notebook's metadata: the parameters that a notebook is graded with
+PARAMETERS = "parameters"  # the id that the build gives the parameters cell of every lab
 _PACKAGE = Path(__file__).resolve().parents[1]
 _THAT_MARK = ("assignment.py", "grade", "sandbox", "marks")  # the parts of the course whose code a mark depends on
 
@@ -50,6 +52,8 @@ class Assignment:
     files: dict[str, bytes]
     """What lies beside the released notebook, and in a course of its own the exercise modules."""
     own_exercises: bool
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """What takes the place of the released parameters while a notebook is graded: those of a quick run."""
 
     @cached_property
     def by_grade_id(self) -> dict[str, KnownCell]:
@@ -70,6 +74,7 @@ class Assignment:
         folders = (exercises_folder(), _PACKAGE / "checks", *(_PACKAGE / "course" / part for part in _THAT_MARK))
         for path in [path for folder in folders for path in _modules(folder)]:
             state.update(path.read_bytes())
+        state.update(json.dumps(dict(self.parameters), sort_keys=True).encode())
         for name, content in sorted(self.files.items()):
             state.update(name.encode() + content)
         return state.hexdigest()
@@ -98,7 +103,8 @@ def load_assignment(name: str, *, source: Path, release: Path) -> Assignment:
     _check_agreement(name, cells, exercises)
     own = exercises_folder().resolve() != _PACKAGE / "exercises"
     files = _beside(release, name) | (_exercise_files() if own else {})
-    return Assignment(name, cells, exercises, _notebook_metadata(released), files, own)
+    parameters = dict(solved["metadata"].get("edl_labs", {}).get(GRADED_WITH, {}))
+    return Assignment(name, cells, exercises, _notebook_metadata(released), files, own, parameters)
 
 
 def _read(path: Path, name: str) -> dict[str, Any]:

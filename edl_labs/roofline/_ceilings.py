@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.clock import AcceleratorClock, Clock, EventClock, HostClock
-from edl_labs.device import Device, best_device, describe
+from edl_labs.device import Device, best_device, budget_here, describe
 from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator, accelerator, dtype_name
 from edl_labs.roofline.machine_ceilings import DOUBTFUL, Ceiling, Machine, MemoryLevel
@@ -23,6 +23,7 @@ from edl_labs.roofline.microbenchmarks.kernels import Kernel, Workers, block_rat
 
 # A promise to users: a notebook waits this long, once; a GPU's cell is to be done within 10 s, search included.
 CPU_BUDGET_S, GPU_BUDGET_S = 12.0, 7.0
+LEAST_BUDGET_S = 2.0  # with less, not each ceiling has a measurement of its own
 DTYPES = {
     "cpu": ("fp64", "fp32", "bf16", "fp16", "int8"),
     "cuda": ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8"),
@@ -68,6 +69,7 @@ def ceilings(
             why="measuring takes some time, and has to end",
             next="give seconds, such as 12",
         )
+    budget = budget_here(budget, least_s=LEAST_BUDGET_S)
     path = _cache_path(stamp, asked=wanted)
     known = None if refresh else _remembered(path)
     if known is not None and known.unmeasured and compiled_streams() is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,9 @@ from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 _TOO_MUCH = "[the notebook's outputs were too many; the rest was left out]"
 _AS_HANDED_IN = "[as handed in: cells behind the first check run, and what they put out in grading is not shown]\n"
 _NOT_RUN = "[not run in grading: no mark needs this cell; what follows is as it was handed in]\n"
+_FIGURES = "[figures are not drawn in grading: they are as they were handed in]\n"
+_NO_FIGURE = "[a figure]\n"
+_FIGURE = re.compile(r"<Figure size \S{1,40} with \d+ Axes>")  # as matplotlib's figures are shown in text
 _CUT = {"output_type": "stream", "name": "stdout", "text": _TOO_MUCH}
 
 
@@ -43,6 +47,8 @@ def graded_notebook(
                 outputs = [_said(_NOT_RUN), *handed_in(cell, limits)]
             elif plan.is_secret(index) and not cell.probes and (before := handed_in(cell, limits)):
                 outputs = [_said(_AS_HANDED_IN), *before, *outputs]
+            elif not cell.probes:
+                outputs = _with_pictures(outputs, cell, limits)
             outputs = _verdict(cell, run) if cell.probes else outputs_without_scripts(outputs)
             made["outputs"], left_bytes = _kept(outputs, left_bytes, limits.shown_lines)
             made["execution_count"] = run.counts.get(index)
@@ -97,6 +103,22 @@ def handed_in(cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return []
     return [known for one in found if (known := _known_output(one))] if isinstance(found, list) else []
+
+
+def _with_pictures(outputs: list[dict[str, Any]], cell: PlannedCell, limits: Limits) -> list[dict[str, Any]]:
+    """Outputs of grading, which draws no figures, with those that were handed in there: as many, in their order."""
+    if not any(_is_figure(output) for output in outputs):
+        return outputs
+    before = [o for o in handed_in(cell, limits) if any(kind.startswith("image/") for kind in o.get("data", ()))]
+    pictures = iter(before)
+    shown = [next(pictures, _said(_NO_FIGURE)) if _is_figure(output) else output for output in outputs]
+    return [_said(_FIGURES), *shown]
+
+
+def _is_figure(output: dict[str, Any]) -> bool:
+    """Whether an output is the line that stands for a figure where none is drawn."""
+    data = output.get("data", {})
+    return set(data) == {"text/plain"} and _FIGURE.fullmatch(_plain_text(data["text/plain"])) is not None
 
 
 def _said(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from edl_labs.course.assignment import PARAMETERS
 from edl_labs.course.grade.cell_steps import Step, steps_of
 from edl_labs.course.grade.live_names import live_names
 from edl_labs.course.grade.only_read import only_read
@@ -20,7 +21,7 @@ from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.shared_state import SharedState
 from edl_labs.course.grade.stored_names import root_of
 
-_ALWAYS = ("setup", "parameters")  # the ids that the build gives the first two cells of every lab
+_ALWAYS = ("setup", PARAMETERS)  # the ids that the build gives the first two cells of every lab
 _UNDECIDABLE = frozenset((
     "exec", "eval", "globals", "locals", "vars", "dir", "get_ipython", "__import__", "setattr", "delattr", "In",
     "Out", "__builtins__", "compile", "breakpoint"

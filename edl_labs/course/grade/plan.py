@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from edl_labs.course.assignment import Assignment, KnownCell
+from edl_labs.course.assignment import PARAMETERS, Assignment, KnownCell
 from edl_labs.course.grade.submission import Submission, SubmittedCell, Unreadable
 
 
@@ -37,6 +37,13 @@ class PlannedCell:
     attachments: dict[str, dict[str, str]] | None = None
     outputs: bytes = b""
     """The outputs that were handed in with it, as JSON that nobody has looked at."""
+    settings: str = ""
+    """Assignments that run after it, of names that it binds: the parameters of a quick run."""
+
+    @property
+    def runs_as(self) -> str:
+        """The text that runs."""
+        return f"{self.source}\n{self.settings}" if self.settings else self.source
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,10 @@ class _Planner:
                 continue
             runs = known.kind == "code" and not known.role
             probes = known.exercise if known.role == "check" else ""
-            lost = PlannedCell(known.kind, known.source, known, runs=runs, probes=probes, keeps_id=True)
+            settings = self._settings(known)
+            lost = PlannedCell(
+                known.kind, known.source, known, runs=runs, probes=probes, keeps_id=True, settings=settings
+            )
             self.cells.insert(self._after(position, known), lost)
             self.notes.append(Note(f"{_called(known)} was missing and was put back", known.exercise))
 
@@ -211,10 +221,15 @@ class _Planner:
         return not cell.source.strip() or cell.source.strip() == known.source.strip()
 
     def _plain(self, cell: SubmittedCell, known: KnownCell | None) -> None:
-        planned = PlannedCell(
-            cell.kind, cell.source, known, runs=cell.kind == "code", attachments=cell.attachments, outputs=cell.outputs
-        )
-        self.cells.append(planned)
+        settings = self._settings(known) if known is not None and cell.source.strip() == known.source.strip() else ""
+        planned = PlannedCell(cell.kind, cell.source, known, attachments=cell.attachments, outputs=cell.outputs)
+        self.cells.append(replace(planned, runs=cell.kind == "code", settings=settings))
+
+    def _settings(self, known: KnownCell) -> str:
+        """What is set after the parameters cell as it was released; who changed it gets what they wrote."""
+        if known.id != PARAMETERS or known.kind != "code":
+            return ""
+        return "\n".join(f"{name} = {value!r}" for name, value in self.assignment.parameters.items())
 
     def _solve(self, index: int, cell: SubmittedCell, known: KnownCell) -> None:
         """Copies run too, in order, but a copy left as it was released does not undo the work in another."""

@@ -32,6 +32,14 @@ answer(b"ready")
 # What runs beside the student's code. Its names may all be patched there: evidence is not a verdict.
 _PROBE = """
 def _evidence():
+    import os
+    quick = os.environ.pop("EDL_LABS_QUICK", None)
+    try:
+        return _asked_for()
+    finally:
+        if quick is not None:
+            os.environ["EDL_LABS_QUICK"] = quick
+def _asked_for():
     from edl_labs.checks import plain_data
     from edl_labs.checks.evidence import collect
     from edl_labs.checks.lab_exercises import load_lab
@@ -209,7 +217,7 @@ class _Walk:
 
     def _run_cell(self, kernel: SandboxKernel, index: int, *, again: bool) -> None:
         began, left_s = time.monotonic(), self.left_s()
-        source = self.plan.cells[index].source
+        source = self.plan.cells[index].runs_as
         # A cell that ended in time has proved itself: run again by us, it may be slower on a machine that is busy.
         usual_s = self.hung.limit_s(index, self.runner.limits.cell_s)
         timeout_s = left_s if index in self.ended_well else min(usual_s, left_s)

@@ -122,7 +122,7 @@ class ReferenceProcess:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        cells = [cell.source for cell in lean(solution_plan(self.assignment)).cells if cell.runs]
+        cells = [cell.runs_as for cell in lean(solution_plan(self.assignment)).cells if cell.runs]
         send(self._process.stdin, plain_data.encode(cells))
         received(self._process.stdout, ComputingTime(self._process.pid, _START_S))
         return self._process

@@ -13,7 +13,7 @@ from edl_labs.errors import SourceError
 
 DEVICES = ("any", "cuda")
 KINDS = ("code", "explain")
-_TOP = ("title", "minutes", "device", "data", "public_lines", "parameters", "exercise")
+_TOP = ("title", "minutes", "device", "data", "public_lines", "graded_with", "parameters", "exercise")
 _COMMON = ("name", "kind", "points", "hints", "minutes")
 _CODE = ("library", "optional")
 _EXPLAIN = ("rubric", "model_answer")
@@ -68,6 +68,8 @@ class LabToml:
     public_lines: tuple[str, ...]
     parameters: dict[str, dict[str, Any]]
     exercises: tuple[LabExercise, ...]
+    graded_with: str = "smoke"
+    """Which of the parameters' two tables a notebook is graded with."""
     lines: dict[tuple[str | int, ...], int] = field(repr=False, default_factory=dict)
 
     def line(self, *path: str | int) -> int:
@@ -111,6 +113,7 @@ class _Reader:
             public_lines=tuple(self.texts(self.data, "public_lines")),
             parameters=self.parameters(),
             exercises=self.exercises(),
+            graded_with=self.graded_with(),
             lines=self.lines,
         )
 
@@ -159,6 +162,12 @@ class _Reader:
             if not isinstance(table, dict):
                 raise self.error(f"parameters.{mode} is not a table", "parameters", mode)
         return {mode: dict(tables[mode]) for mode in ("smoke", "full")}
+
+    def graded_with(self) -> str:
+        value = self.data.get("graded_with", "smoke")
+        if value not in ("smoke", "full"):
+            raise self.error(f"graded_with is {value!r}", "graded_with", next="write smoke, the usual one, or full")
+        return str(value)
 
     def exercises(self) -> tuple[LabExercise, ...]:
         tables = self.data.get("exercise", [])

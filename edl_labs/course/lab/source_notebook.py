@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from edl_labs.course.assignment import GRADED_WITH
 from edl_labs.course.lab.hosts import hosted
 from edl_labs.course.lab.own_wheel import distribution, is_own_course
 from edl_labs.course.lab.parsed_lab import Lab
@@ -32,7 +33,8 @@ def source_notebook(lab: Lab) -> dict[str, Any]:
     cells: list[dict[str, Any]] = []
     for cell, cell_id in zip(lab.cells, cell_ids(lab.cells), strict=True):
         cells += _explain_cells(lab, cell, cell_id) if cell.role == "explain" else [_cell(lab, cell, cell_id)]
-    metadata = {**METADATA, "edl_labs": {"lab": lab.name}}
+    graded = {GRADED_WITH: lab.parameters["smoke"]} if lab.toml.graded_with == "smoke" else {}
+    metadata = {**METADATA, "edl_labs": {"lab": lab.name, **graded}}
     return {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
 
 
@@ -58,7 +60,8 @@ def stamped(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with `metadata.edl_labs.release`, a digest of its cells: a student's copy keeps it."""
     cells = json.dumps(notebook["cells"], sort_keys=True, ensure_ascii=False)
     digest = hashlib.sha256(cells.encode()).hexdigest()[:16]
-    metadata = {**notebook["metadata"], "edl_labs": {**notebook["metadata"]["edl_labs"], "release": digest}}
+    told = {key: value for key, value in notebook["metadata"]["edl_labs"].items() if key != GRADED_WITH}
+    metadata = {**notebook["metadata"], "edl_labs": {**told, "release": digest}}
     return {**notebook, "metadata": metadata}
 
 

@@ -13,6 +13,7 @@ from scripted_clock import DeviceClock, Noise, ScriptedClock, payload, ticked
 
 from edl_labs.bench import FunctionFailed, Measurement, State, measure
 from edl_labs.clock import HostClock
+from edl_labs.device import QUICK
 from edl_labs.errors import UsageError
 
 
@@ -507,3 +508,11 @@ def test_the_clock_in_use_is_that_of_the_modelled_gpu_that_a_function_reaches():
     assert [gpu.clock] * 4 == list(map(clock_in_use, reaching))
     assert gpu.clock is clock_in_use(abs, (buffer,))
     assert "host" == clock_in_use(lambda: workers.now_s()).name
+
+
+def test_where_marks_alone_matter_a_measurement_takes_its_least_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(QUICK, "1")
+    brief, asked = measure(sum, inputs=([1],), budget_s=5.0), measure(sum, inputs=([1],), budget_s=0.01)
+
+    assert (0.02, 0.01) == (brief.budget_s, asked.budget_s)
+    assert 0 < brief.low_s <= brief.median_s <= brief.high_s

@@ -108,7 +108,7 @@ def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
     )
     app = GivenSockets.instance(connection_file=str(connection), config=settings)
     app.initialize([])
-    _plots_inline()
+    _plots_inline(app.kernel.shell)
     return app
 
 
@@ -124,6 +124,7 @@ def silence() -> None:
 def environment(home: str, tmp: str) -> dict[str, str]:
     """The environment of a student's kernel: nothing of the grader's."""
     return {
+        "EDL_LABS_QUICK": "1",  # measurements that no mark hangs on take their least budget
         "HOME": home,
         "IPYTHONDIR": f"{tmp}/ipython",
         "LANG": "C.UTF-8",
@@ -211,12 +212,15 @@ def _start_afresh(seed: int, threads: int) -> None:
         torch.set_num_threads(threads)
 
 
-def _plots_inline() -> None:
+def _plots_inline(shell: Any) -> None:
     # Does what `%matplotlib inline` does; must come after the shell exists, which the zygote's import came before.
     if "matplotlib" in sys.modules:
+        from IPython.core.pylabtools import select_figure_formats
         from matplotlib_inline import backend_inline
 
         backend_inline._enable_matplotlib_integration()
+        # Figures are made, shown as one line and closed: drawing them takes longer than most checks.
+        select_figure_formats(shell, ())
 
 
 def _forget_course() -> None:

@@ -177,5 +177,16 @@ def test_what_the_release_has_below_a_check_stays_there(assignment: Assignment):
     assert ["setup", "check-area", "solve-area"] == [c.known.id.removeprefix("c-") for c in plan.cells[:3]]
 
 
+def test_the_released_parameters_become_those_of_a_quick_run_and_a_students_own_stay(assignment: Assignment):
+    parameters = KnownCell("code", "parameters", "steps = 1000\nname = 'a'", "", {})
+    quick = replace(assignment, cells=(parameters, *assignment.cells), parameters={"steps": 10, "name": "b"})
+    cells = handed_in(quick)
+    mine = replace(cells[0], source="steps = 300")
+    kept, changed, lost = (planned(quick, some).cells[0] for some in (cells, [mine, *cells[1:]], cells[1:]))
+
+    assert "steps = 1000\nname = 'a'\nsteps = 10\nname = 'b'" == kept.runs_as == lost.runs_as
+    assert ("steps = 1000\nname = 'a'", "steps = 300") == (kept.source, changed.runs_as)
+
+
 def test_solution_runs_as_its_own_submission(assignment: Assignment):
     assert ["import edl_labs", "def area(): right"] == running(solution_plan(assignment))

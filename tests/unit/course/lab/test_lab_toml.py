@@ -33,6 +33,7 @@ REFUSALS = {
         f"'{kit.LAB}.py' is not a data file of the lab",
     ),
     "data that is not there": ('"any"', '"any"\ndata = ["x.csv"]', 4, "there is no x.csv"),
+    "graded with neither": ('"any"', '"any"\ngraded_with = "quick"', 4, "graded_with is 'quick'"),
     "no smoke run": ("[parameters.smoke]", "[parameters.quick]", 5, "unknown table parameters.quick"),
     "no full run": (
         '[parameters.full]\nsize = 4\nlabel = "full"\n',

@@ -55,6 +55,17 @@ def test_a_new_cell_changes_no_id_beyond_the_next_role(course: Course, notebook:
     assert before == [one for one in after if one != "c-parameters-2"]
 
 
+def test_the_parameters_of_a_quick_run_go_to_who_grades_and_into_no_release(course: Course, notebook: dict) -> None:
+    released = release({kit.LAB: dumps(notebook)})[kit.LAB]
+
+    assert {"lab": kit.LAB, "graded_with": {"size": 1, "label": "smoke"}} == notebook["metadata"]["edl_labs"]
+    assert {"lab", "release"} == released["metadata"]["edl_labs"].keys()
+
+    kit.replace(kit.toml(course), 'device = "any"', 'device = "any"\ngraded_with = "full"')
+
+    assert {"lab": kit.LAB} == source_notebook(read_lab(course, kit.LAB))["metadata"]["edl_labs"]
+
+
 def test_nbgraders_metadata_says_who_writes_what_for_how_many_points(notebook: dict) -> None:
     roles = {
         c["id"]: (m["grade_id"], m["grade"], m["solution"], m["locked"], m.get("points"))

@@ -228,11 +228,23 @@ def test_spawned_loader_workers_work_inside(torch_pool):
         assert "[6, 22]\n" == printed(kernel, cell, timeout_s=120)
 
 
-def test_plots_are_shown_inline(torch_pool):
+def test_a_figure_is_one_line_and_nothing_is_kept_of_it(torch_pool):
     with torch_pool.kernel() as kernel:
         result = kernel.run("import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.show()", timeout_s=60)
+        unshown = kernel.run("figure, axes = plt.subplots(1, 2)", timeout_s=60)
+        left = printed(kernel, "print(plt.get_fignums())", timeout_s=60)
+        saved = printed(kernel, "figure.savefig('x.png'); print(open('x.png', 'rb').read(4))", timeout_s=60)
 
-    assert "image/png" in result.outputs[-1]["data"]
+    assert {"text/plain": "<Figure size 640x480 with 1 Axes>"} == result.outputs[-1]["data"]
+    assert {"text/plain": "<Figure size 640x480 with 2 Axes>"} == unshown.outputs[-1]["data"]
+    assert ("[]\n", "b'\\x89PNG'\n") == (left, saved)
+
+
+def test_cells_measure_briefly(torch_pool):
+    with torch_pool.kernel() as kernel:
+        cell = "from edl_labs.bench import measure\nprint(measure(sum, inputs=([1],), budget_s=9.0).budget_s)"
+
+        assert "0.02\n" == printed(kernel, cell, timeout_s=60)
 
 
 @pytest.mark.parametrize("level", few([Level.LANDLOCK, Level.UNSAFE], quick=1))
