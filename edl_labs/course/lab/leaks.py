@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ MIN_LENGTH = 12  # shorter lines (`return x`, `i += 1`) stand in any program
 MAX_MEMBER_BYTES = 64 << 20  # far above the largest published file (0.8 MB); a packed bomb could fill the memory
 _SKIPPED = {".git", "__pycache__"}
 _JUDGE = re.compile(r"(^|/)exercises/[^/]+/judge/")
+_TAG = re.compile(r"<[^>]*>")  # a page colours code word by word
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
 
@@ -90,7 +92,7 @@ def scan_course(course: Course, known: list[Secret], *, functions: Sequence[Secr
 
 
 def scan_bytes(name: str, data: bytes, known: list[Secret], *, functions: Sequence[SecretFunction] = ()) -> list[Leak]:
-    """The secrets in one file's bytes; JSON is read through its escapes, archives through their members.
+    """The secrets in one file's bytes; JSON and HTML are read through their escapes, archives through their members.
 
     A file in a `judge/` is one whatever it holds.
     """
@@ -232,6 +234,8 @@ def _texts(name: str, data: bytes) -> Iterator[str]:
         yield from (data.decode(code, errors="replace") for code in ("utf-16-le", "utf-16-be"))
     text = data.decode("utf-8", errors="replace")
     yield text
+    if name.endswith((".html", ".htm")):
+        yield unescape(_TAG.sub("", text))
     if name.endswith((".ipynb", ".json")):
         try:
             yield from _strings(json.loads(text))

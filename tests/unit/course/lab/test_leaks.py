@@ -133,6 +133,13 @@ def test_a_planted_line_is_found_however_it_is_stored(
     assert leaks.scan([tmp_path], known)
 
 
+def test_a_planted_line_is_found_in_a_page_that_colours_it_word_by_word(tmp_path, known: list[leaks.Secret]) -> None:
+    words = "".join(f'<span class="n">{word}</span> ' for word in LINE.replace("*", "&#42;").split())
+    (tmp_path / "lab.html").write_text(f"<pre>{words}</pre>", encoding="utf-8")
+
+    assert [LINE] == [leak.secret.text for leak in leaks.scan([tmp_path], known)]
+
+
 def test_part_of_a_longer_word_is_no_leak(tmp_path, known: list[leaks.Secret]) -> None:
     (tmp_path / "x.py").write_text("return twice_as_long_seconds\nno_return twice_as_long_s2\n")
 
