@@ -70,8 +70,8 @@ def findings(actionlint: Path, *files: Path) -> list[str]:
     return [message for message in messages if TOO_OLD_TO_KNOW not in message]
 
 
-def test_both_workflows_are_there() -> None:
-    assert ["ci.yml", "gpu.yml"] == [file.name for file in FILES]
+def test_all_workflows_are_there() -> None:
+    assert ["ci.yml", "docs.yml", "gpu.yml", "release.yml"] == [file.name for file in FILES]
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_actions_are_pinned_to_a_commit_with_its_version_beside_it(file: Path) -
     assert [] == [u for u in uses if not re.fullmatch(r"(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", u)]
 
 
-def test_both_workflows_pin_the_same_commit_of_an_action() -> None:
+def test_all_workflows_pin_the_same_commit_of_an_action() -> None:
     pins = {step["uses"] for _, step in steps() if "uses" in step}
 
     assert len(pins) == len({pin.partition("@")[0] for pin in pins})
@@ -126,14 +126,33 @@ def test_a_workflow_may_only_read(file: Path) -> None:
     made = load(file.read_text(encoding="utf-8"))
 
     assert {"contents": "read"} == made["permissions"]
-    assert [] == [name for name, job in made["jobs"].items() if "permissions" in job]
+    assert [] == [name for name, job in made["jobs"].items() if "permissions" in job and name != "publish"]
     assert "secrets" not in file.read_text(encoding="utf-8")
+
+
+def test_what_may_publish_runs_no_code_of_the_project_and_comes_after_its_tests() -> None:
+    rights = {where: job["permissions"] for where, job in jobs() if "permissions" in job}
+    publishing = [job for where, job in jobs() if where in rights]
+
+    assert {
+        "docs.yml: publish": {"pages": "write", "id-token": "write"},
+        "release.yml: publish": {"id-token": "write"},
+    } == rights
+    assert {"build"} == {job["needs"] for job in publishing}
+    assert [] == [step for job in publishing for step in job["steps"] if "run" in step or "checkout" in step["uses"]]
+
+
+def test_a_pull_request_publishes_no_site() -> None:
+    condition = workflow("docs.yml")["jobs"]["publish"]["if"]
+
+    assert "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'" == condition
+    assert ["v*"] == workflow("release.yml")["on"]["push"]["tags"]
 
 
 def test_checkouts_leave_no_token_behind() -> None:
     checkouts = [step for _, step in steps() if step.get("uses", "").startswith("actions/checkout@")]
 
-    assert len(list(jobs())) == len(checkouts)
+    assert len([job for _, job in jobs() if "permissions" not in job]) == len(checkouts)
     assert {False} == {step["with"]["persist-credentials"] for step in checkouts}
 
 
