@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start some thousand processes; without compiled files each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup system run checked test test-all test-install test-gpu build check-build lint types clean lock
+.PHONY: help setup system run checked test test-all test-install test-gpu docs test-docs dist build check-build lint types clean lock
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -52,9 +52,9 @@ checked: setup # side by side: each of them keeps one core busy
 test: checked ## Lint, types, generated files, tests (under 10 minutes)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow and not browser" -q
 
-test-all: checked ## Everything: fuzzing, many seeds, wheels, browsers
+test-all: checked docs ## Everything: fuzzing, many seeds, wheels, browsers, the site
 	@scripts/system_packages chromium npm postgresql
-	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster]'
+	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),cluster,docs]'
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --timeout 1800 --hypothesis-profile new_draws
 	@$(BIN)/edl-labs test --seeds 200
 
@@ -63,6 +63,18 @@ test-install: setup ## Every lab from the plain student install: a fresh environ
 
 test-gpu: setup ## What needs an accelerator; each skip says why
 	@$(BIN)/python -m pytest tests/gpu -q -m gpu
+
+docs: setup ## The site in build/site/html: pages, labs, gallery, API; minutes the first time
+	@scripts/system_packages npm
+	@$(BIN)/python -m pip install --quiet --retries 8 --constraint constraints.txt --editable '.[$(EXTRAS),docs]'
+	@$(BIN)/python scripts/build_site.py
+
+test-docs: setup ## The built site in a real browser: search, pictures, explorers, nothing from elsewhere
+	@scripts/system_packages chromium npm
+	@$(BIN)/python -m pytest tests/browser/test_site.py -q
+
+dist: setup ## The wheel and the sdist of a release in dist/, checked
+	@$(BIN)/python scripts/release_files.py
 
 lint: setup
 	@$(BIN)/ruff check --quiet .

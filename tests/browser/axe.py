@@ -37,7 +37,7 @@ def axe_script() -> Path:
     return script
 
 
-def violations(page: Any) -> list[str]:
+def violations(page: Any, ours: tuple[str, ...] = OURS) -> list[str]:
     """Serious and critical violations in what we draw, a line each: rule, what is wrong, and the first elements."""
     page.add_script_tag(path=axe_script())
     found = page.evaluate(
@@ -47,7 +47,7 @@ def violations(page: Any) -> list[str]:
             const result = await axe.run({include, exclude: [[theirs]]}, {rules, resultTypes: ['violations']})
             return [include.length, result.violations]
         }""",
-        [list(OURS), _DRAWN_BY_JUPYTERLAB, list(_OF_PAGES)],
+        [list(ours), _DRAWN_BY_JUPYTERLAB, list(_OF_PAGES)],
     )
     assert found[0], "there was nothing of ours in the page"
     return [_line(one) for one in found[1] if one["impact"] in ("serious", "critical")]

@@ -17,6 +17,7 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+ON_DEMAND = {"cluster", "docs"}  # large, and needed by single targets alone
 
 
 def pins() -> dict[str, Version]:
@@ -46,15 +47,15 @@ def test_conda_installs_the_package_with_every_extra_and_the_pins() -> None:
     assert "--constraint constraints.txt" == pip[0]
     wanted = re.fullmatch(r"--editable \.\[(.+)\]", pip[1])
     assert wanted is not None
-    assert set(EXTRAS) - {"cluster"} == set(wanted.group(1).split(","))
+    assert set(EXTRAS) - ON_DEMAND == set(wanted.group(1).split(","))
 
 
-def test_make_installs_every_extra_and_that_of_clusters_for_the_long_tests() -> None:
+def test_make_installs_every_extra_and_those_of_clusters_and_the_site_for_the_long_tests() -> None:
     extras = re.search(r"^EXTRAS := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
     assert extras is not None
-    assert set(EXTRAS) - {"cluster"} == set(extras.group(1).split(","))
-    assert "'.[$(EXTRAS),cluster]'" in (ROOT / "Makefile").read_text().partition("test-all:")[2]
+    assert set(EXTRAS) - ON_DEMAND == set(extras.group(1).split(","))
+    assert "'.[$(EXTRAS),cluster,docs]'" in (ROOT / "Makefile").read_text().partition("test-all:")[2]
 
 
 @pytest.mark.parametrize("text", [*PROJECT["dependencies"], *(r for extra in EXTRAS.values() for r in extra)])

@@ -1,0 +1,78 @@
+"""The site's configuration; `make docs` (scripts/build_site.py) puts the sources into build/site/source first."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+import edl_labs  # noqa: E402
+
+project = "edl_labs"
+author = "The edl_labs authors"
+project_copyright = "2026, the edl_labs authors"
+version = release = edl_labs.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "api_pages",
+    "mathml",
+    "pictures",
+]
+nitpicky = True
+# Annotations name types of other packages; the site opens without the web, so that nothing of theirs is linked.
+nitpick_ignore_regex = [("py:.*", r".*")]
+exclude_patterns = ["_ext", "_static"]
+default_role = "code"  # docstrings are read as text first: single backquotes are code in them
+toc_object_entries = False
+
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+# Pages run their cells once; build/site/cache keeps what came out until a page changes.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE.parent / "cache")
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+nb_output_stderr = "remove"
+# No live widget without a kernel: the still picture beside it is shown, and no script of another host is asked for.
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_ipywidgets_js: dict[str, dict[str, str]] = {}
+nb_render_image_options = {"align": "left"}
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+
+html_theme = "pydata_sphinx_theme"
+html_title = "edl_labs"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "edl_labs"},
+    "header_links_before_dropdown": 8,
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "explore": []}
+html_context = {"default_mode": "auto"}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True

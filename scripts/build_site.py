@@ -1,0 +1,197 @@
+"""Builds the documentation site into build/site/html, from docs/, labs/, the changelog and the package's docstrings.
+
+Run it as `make docs`. What it fetches (Pyodide, by npm, once) lies in build/site/npm; the pages ask no other host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS, SITE = ROOT / "docs", ROOT / "build" / "site"
+SOURCE, HTML, NPM = SITE / "source", SITE / "html", SITE / "npm"
+PYODIDE = "pyodide@314.0.7"
+PYODIDE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
+# Pages that live elsewhere in the repository, and what they are called here.
+ELSEWHERE = {
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "labs/README.md": "labs/index.md",
+}
+LEFT_OUT = ("course", "cli", "exercises", "labs")  # of the package: what no explorer needs, and nothing of the judge
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def main() -> int:
+    """Assemble the sources, build, scan for leaks; the exit code says whether all of it went well."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--without-labs", action="store_true", help="leave out the labs, which take minutes the first time"
+    )
+    arguments = parser.parse_args()
+    sys.path[:0] = [str(ROOT), str(DOCS / "_static")]
+    assemble(labs=not arguments.without_labs)
+    write_static(SOURCE / "_static")
+    print("building the pages; cells run once, what they gave is kept until they change", flush=True)
+    strict = ("-n", "-W", "--keep-going", "-q")
+    if subprocess.run([sys.executable, "-m", "sphinx", *strict, str(SOURCE), str(HTML)], cwd=ROOT).returncode:
+        return 1
+    return leaks()
+
+
+def assemble(*, labs: bool) -> None:
+    """build/site/source: the pages of docs/, those that live elsewhere, and the released notebooks."""
+    pages = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*") if path.is_file()}
+    pages |= {name: ROOT / where for where, name in ELSEWHERE.items()}
+    if labs:
+        pages |= {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "labs").glob("lab*/*.ipynb"))}
+    homes = {where.relative_to(ROOT).as_posix(): name for name, where in pages.items()}
+    for name, where in pages.items():
+        data = where.read_bytes()
+        if name.endswith(".md"):
+            data = linked(data.decode(), where, name, homes).encode()
+        if name == "labs/index.md":
+            data += toctree(sorted(page.removeprefix("labs/") for page in pages if page.endswith(".ipynb"))).encode()
+        write(SOURCE / name, data)
+    for path in SOURCE.rglob("*"):
+        is_page = path.is_file() and path.suffix in (".md", ".ipynb", ".py") and not generated(path)
+        if is_page and path.relative_to(SOURCE).as_posix() not in pages:
+            path.unlink()
+
+
+def generated(path: Path) -> bool:
+    """Whether Sphinx or this script writes it there."""
+    return path.relative_to(SOURCE).parts[0] in ("api", "jupyter_execute") or "_static" in path.parts
+
+
+def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:
+    """The text with links to files that are pages here pointing at these, and no link to a file that is none."""
+
+    def one(found: re.Match[str]) -> str:
+        said, target, anchor = found[1], found[2], found[3] or ""
+        try:
+            home = homes.get((where.parent / target).resolve().relative_to(ROOT).as_posix())
+        except ValueError:
+            home = None
+        if home is None:
+            return found[0] if (where.parent / target).suffix == "" and "/" not in target else said
+        return f"[{said}](/{home}{anchor})"
+
+    return LINK.sub(one, text)
+
+
+def toctree(pages: list[str]) -> str:
+    """The part of a page that puts others below it."""
+    return "\n".join(["", "```{toctree}", ":hidden:", "", *(page.rsplit(".", 1)[0] for page in pages), "```", ""])
+
+
+def write_static(folder: Path) -> None:
+    """What the explorers load: Pyodide, the library as an archive, and the settings that pages open with."""
+    npm = shutil.which("npm")
+    kept = NPM / "node_modules" / "pyodide"
+    if not (kept / "pyodide.mjs").is_file():
+        if npm is None:
+            why = "it brings Pyodide, on which the explorers run"
+            sys.exit(f"npm is not installed\n  why:  {why}\n  next: scripts/system_packages npm")
+        quiet = ("--no-save", "--no-audit", "--no-fund", "--silent")
+        subprocess.run([npm, "install", *quiet, f"--prefix={NPM}", PYODIDE], check=True)
+    for name in PYODIDE_FILES:
+        write(folder / "pyodide" / name, (kept / name).read_bytes())
+    pack_library(folder / "edl_labs.zip")
+    write(folder / "states.json", json.dumps(states(), separators=(",", ":"), ensure_ascii=False).encode())
+    write(folder / "formats.json", json.dumps(list(formats()), separators=(",", ":")).encode())
+
+
+def pack_library(target: Path) -> None:
+    """The package without what students have no use for on a page, and explorers.py beside it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    package = ROOT / "edl_labs"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(package.rglob("*")):
+            inside = path.relative_to(package)
+            if path.is_file() and inside.parts[0] not in LEFT_OUT and path.suffix in (".py", ".toml", ".json", ".csv"):
+                archive.writestr(zipfile.ZipInfo(f"edl_labs/{inside.as_posix()}"), path.read_bytes())
+        archive.writestr(zipfile.ZipInfo("explorers.py"), (DOCS / "_static" / "explorers.py").read_bytes())
+
+
+def states() -> dict[str, dict[str, Any]]:
+    """Each explorer's controls, and what it shows before Python is there: all settings of the landing page's, the one
+    that it opens with of the others. Settings are named by the places of their values, "3,2".
+    """
+    import explorers
+
+    found: dict[str, dict[str, Any]] = {}
+    for kind, controls in explorers.CONTROLS.items():
+        opens = [(start,) for *_, start in controls]
+        places = [range(len(values)) for _, _, values, _, _ in controls] if kind == "streams" else opens
+        kept = {}
+        for place in product(*places):
+            options = {name: values[at] for (name, _, values, _, _), at in zip(controls, place, strict=True)}
+            kept[",".join(map(str, place))] = rounded(getattr(explorers, kind)(**options))
+        found[kind] = {"controls": controls, "states": kept}
+    return found
+
+
+def rounded(result: Any) -> Any:
+    """Seven digits are more than a picture shows."""
+    if isinstance(result, float):
+        return float(f"{result:.7g}")
+    if isinstance(result, dict):
+        return {name: rounded(value) for name, value in result.items()}
+    return [rounded(value) for value in result] if isinstance(result, list) else result
+
+
+def formats() -> Iterator[dict[str, Any]]:
+    """Number formats as a table: a scale and a whole part for each exponent, None where it means inf and NaN."""
+    from edl_labs.numerics import BF16, E4M3FN, E5M2, FP16, FP32, TF32
+
+    for fmt in (FP32, TF32, FP16, BF16, E4M3FN, E5M2):
+        last, ulps = 1 << fmt.exponent_bits, 1 << fmt.mantissa_bits
+        exponents: list[list[float] | None] = []
+        for exponent in range(last):
+            low, high = (float(fmt.decode(exponent * ulps + fraction)) for fraction in (0, 1))
+            step = high - low
+            exponents.append([step * ulps, low / (step * ulps)] if math.isfinite(step) else None)
+        yield {
+            "name": fmt.name,
+            "bits": fmt.bits,
+            "signed": fmt.signed,
+            "exponent_bits": fmt.exponent_bits,
+            "mantissa_bits": fmt.mantissa_bits,
+            "exponents": exponents,
+            "specials": {} if fmt.specials == "ieee" else {"1" * fmt.bits: "nan", "0" + "1" * (fmt.bits - 1): "nan"},
+            "largest": f"{fmt.largest:.6g}",
+            "smallest": f"{fmt.smallest_subnormal:.6g}",
+            "one": f"{int(fmt.encode(1.0)):0{fmt.bits}b}",
+        }
+
+
+def write(path: Path, data: bytes) -> None:
+    """Only where something changed: what is newer is built again."""
+    if not path.is_file() or path.read_bytes() != data:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def leaks() -> int:
+    """No page holds a solution: the scan that wheels go through. Pyodide's files are Python's own."""
+    own = [str(path) for path in sorted(HTML.iterdir()) if path.name != "_static"]
+    own += [str(path) for path in sorted((HTML / "_static").iterdir()) if path.name != "pyodide"]
+    command = [sys.executable, "-c", "from edl_labs.cli import main; main()", "leaks", *own]
+    return subprocess.run(command, cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

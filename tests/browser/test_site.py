@@ -1,0 +1,189 @@
+"""The site in a real browser, as `make docs` leaves it: search, pictures, explorers, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.axe import axe_script, violations
+from tests.browser.jupyter import ROOT, SHOTS
+from tests.course.browser import NEEDS_BROWSER
+
+HTML = ROOT / "build" / "site" / "html"
+pytestmark = [
+    *NEEDS_BROWSER,
+    pytest.mark.slow,
+    pytest.mark.skipif(not (HTML / "index.html").is_file(), reason="the site has not been built: make docs"),
+]
+PYTHON_MS = 120_000  # loading Pyodide and the library, on a busy machine
+LABS = sorted(path.stem for path in (ROOT / "labs").glob("lab*/*.ipynb"))
+PAGES = (
+    "index",
+    "students",
+    "instructors",
+    "maintainers",
+    "explore",
+    "gallery",
+    "library/measure",
+    "api/index",
+    "labs/index",
+)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    """The address of a server on loopback that gives the built pages."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(HTML)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def asked(page: Any, site: str) -> list[str]:
+    """Every address outside the site that the page asks for."""
+    outside: list[str] = []
+
+    def note(request: Any) -> None:
+        if not request.url.startswith((site, "data:", "blob:")):
+            outside.append(request.url)
+
+    page.on("request", note)
+    return outside
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_asks_no_other_host_has_no_broken_script_and_passes_axe(
+    page: Any, site: str, asked: list[str], name: str
+) -> None:
+    broken: list[str] = []
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.goto(f"{site}/{name}.html")
+    page.wait_for_load_state("networkidle")
+    axe_script()
+
+    assert [] == asked
+    assert [] == broken
+    assert [] == violations(page, ("main", "header"))
+    assert [] == page.evaluate("[...document.images].filter(i => !i.alt).map(i => i.src)")
+
+
+def test_search_finds_compare(page: Any, site: str) -> None:
+    page.goto(f"{site}/search.html?q=compare")
+    page.wait_for_selector("#search-results li a")
+
+    assert "compare" in page.inner_text("#search-results").lower()
+
+
+def test_code_is_copied_without_its_prompts(page: Any, site: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site)
+    page.goto(f"{site}/students.html")
+    page.hover("div.highlight >> nth=0")
+    page.click("button.copybtn >> nth=0")
+    page.wait_for_function("navigator.clipboard.readText().then(text => text.includes('edl-labs start'))")
+
+
+@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_lab_shows_its_pictures_and_no_traceback(
+    page: Any, site: str, asked: list[str], name: str, scheme: str
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{site}/labs/{name}/{name}.html")
+    page.wait_for_load_state("networkidle")
+    loaded = page.evaluate("[...document.querySelectorAll('.cell_output img')].map(i => i.naturalWidth > 50)")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"site-{name}-{scheme}.png", full_page=True)
+
+    assert loaded
+    assert all(loaded)
+    assert "Traceback" not in page.inner_text("main")
+    assert [] == asked
+
+
+def test_the_first_picture_is_there_at_once_and_follows_its_slider(page: Any, site: str, asked: list[str]) -> None:
+    page.goto(site)
+    told = page.locator(".edl-explorer [role=status]")
+    told.filter(has_text="4 chunks").wait_for()
+    slider = page.locator(".edl-explorer input[type=range]").first
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    told.filter(has_text="6 chunks").wait_for(timeout=2000)  # kept with the page: no Python is loaded for it
+
+    assert "6 chunks" in (page.locator("svg.edl-picture").get_attribute("aria-label") or "")
+    assert not any("pyodide" in address for address in asked)
+
+
+@pytest.mark.parametrize("kind", ["timeline", "roofline", "buckets", "slow_rank"])
+def test_an_explorer_asks_the_library_for_other_settings(page: Any, site: str, asked: list[str], kind: str) -> None:
+    page.goto(f"{site}/explore.html")
+    explorer = page.locator(f".edl-explorer[data-kind={kind}]")
+    told = explorer.locator("[role=status]")
+    told.filter(has_text="modelled").wait_for()
+    before = told.inner_text()
+    explorer.locator("input[type=range]").last.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(
+        """([kind, before]) => {
+            const text = document.querySelector(`[data-kind=${kind}] [role=status]`).innerText;
+            return text.startsWith("modelled") && text !== before
+        }""",
+        arg=[kind, before],
+        timeout=PYTHON_MS,
+    )
+
+    assert [] == asked
+
+
+def test_a_visitors_program_runs_and_an_endless_one_is_stopped(page: Any, site: str) -> None:
+    page.goto(f"{site}/explore.html")
+    editor = page.locator(".edl-editor")
+    editor.locator("button").click()
+    editor.locator("pre").filter(has_text="the host waited").wait_for(timeout=PYTHON_MS)
+    assert editor.locator("svg rect").count() > 4
+
+    editor.locator("textarea").fill("while True:\n    pass")
+    editor.locator("button").click()
+    editor.locator("pre").filter(has_text=re.compile("a loop that never ends")).wait_for(timeout=PYTHON_MS)
+
+
+def test_bits_of_a_format_are_flipped_and_named(page: Any, site: str) -> None:
+    page.goto(f"{site}/explore.html")
+    formats = page.locator(".edl-formats")
+    formats.locator("select").select_option(label="fp16")
+    formats.locator("button").first.click()
+
+    assert "fp16: -1 " in formats.locator("[role=status]").inner_text()
+    assert "sign bit 15: 1" == formats.locator("button").first.get_attribute("aria-label")
+
+
+def test_no_link_inside_the_site_leads_nowhere() -> None:
+    broken = []
+    for path in HTML.rglob("*.html"):
+        for target in re.findall(r'href="([^"#?:]+)(?:[#?][^"]*)?"', path.read_text(encoding="utf-8")):
+            if not (path.parent / target).resolve().exists():
+                broken.append(f"{path.relative_to(HTML)} -> {target}")
+
+    assert [] == sorted(set(broken))[:10]
+
+
+def test_no_page_holds_what_only_a_solution_has(tmp_path: Path) -> None:
+    from edl_labs.course.course_folder import Course
+    from edl_labs.course.lab.leaks import scan, secrets
+    from edl_labs.course.lab.read import read_labs
+
+    known = secrets(read_labs(Course.at(ROOT) if hasattr(Course, "at") else Course.find()))
+
+    assert [] == scan([path for path in HTML.iterdir() if path.name != "_static"], known)
