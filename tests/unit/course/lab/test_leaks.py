@@ -137,7 +137,7 @@ def test_a_planted_line_is_found_in_a_page_that_colours_it_word_by_word(tmp_path
     words = "".join(f'<span class="n">{word}</span> ' for word in LINE.replace("*", "&#42;").split())
     (tmp_path / "lab.html").write_text(f"<pre>{words}</pre>", encoding="utf-8")
 
-    assert [LINE] == [leak.secret.text for leak in leaks.scan([tmp_path], known)]
+    assert [LINE] == [leak.secret.text for leak in leaks.scan([tmp_path / "lab.html"], known)]
 
 
 def test_part_of_a_longer_word_is_no_leak(tmp_path, known: list[leaks.Secret]) -> None:
