@@ -10,6 +10,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from edl_labs.course.grade.syntax_walk import walk
+
 PROCESS = "<settings of the process>"  # whatever alters them runs
 DRAWS = "<generators and modes>"  # what torch and numpy keep: whatever alters them runs where something needed asks
 FOLDER = "tempfile.TemporaryDirectory"  # a folder with a name that nobody can guess: only who has it sees its files
@@ -92,7 +94,7 @@ def named_call(call: ast.Call) -> NamedCall:
             made_by = ast.unparse(node).partition(".")[2]
     root = node.id if isinstance(node, ast.Name) else ""
     reads = len(call.args) == 2 and ast.unparse(call.args[1]) == "os.O_RDONLY"
-    leaves = parts[:1] in (["save"], ["dump"]) or any(_leads_up(n) for n in ast.walk(call))
+    leaves = parts[:1] in (["save"], ["dump"]) or any(_leads_up(n) for n in walk(call))
     given = frozenset(_first(inner) if inner.args else ())
     return NamedCall(root, ".".join(reversed(parts)), made_by, given, reads, leaves)
 
@@ -118,7 +120,7 @@ def path_base(node: ast.expr) -> ast.expr:
 
 
 def _leads_down(part: ast.expr) -> bool:
-    texts = [n.value for n in ast.walk(part) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    texts = [n.value for n in walk(part) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     return bool(texts) and not any(".." in text or text.startswith("/") for text in texts)
 
 

@@ -12,6 +12,7 @@ from edl_labs.course.grade.call_effects import FOLDER, NamedCall, named_call, pa
 from edl_labs.course.grade.fixed_names import fixed_names, imported_only, imports_of, only_defines
 from edl_labs.course.grade.live_names import later_names
 from edl_labs.course.grade.stored_names import ANY_CLASS, LAZY, matching, patched_names, root_of, stored_names
+from edl_labs.course.grade.syntax_walk import children, walk
 
 _FOLDER = FOLDER.rpartition(".")[2]
 _NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)  # no part of them is a module
@@ -95,13 +96,13 @@ def steps_of(tree: ast.Module, loads_of: frozenset[str]) -> tuple[Step, ...]:
 
 
 def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
-    nodes = list(ast.walk(statement))
+    nodes = list(walk(statement))
     table = symtable.symtable(ast.unparse(statement), "<statement>", "exec")
     loads = frozenset(_referred(table)) & loads_of
     binds = frozenset(_bound(table))
     forked = {id(n) for block in nodes for n in _seeds_within(block)}
     calls = [n for n in nodes if isinstance(n, ast.Call) and id(n) not in forked]
-    lazy = [n for outer in nodes if isinstance(outer, LAZY) for n in ast.walk(outer)]
+    lazy = [n for outer in nodes if isinstance(outer, LAZY) for n in walk(outer)]
     own = {n.arg for n in nodes if isinstance(n, ast.arg)} - loads  # a module that comes so was handed to a call
     return Step(
         loads,
@@ -137,7 +138,7 @@ def _whole_names(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Attribute) and _is_dotted(node):
         yield ast.unparse(node)
     else:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             called = isinstance(node, ast.Call) and child is node.func and _is_dotted(child)
             yield from () if called or (_asks_for_part(node) and child is node.args[0]) else _whole_names(child)
 
@@ -158,7 +159,7 @@ def _seeds_within(node: ast.AST) -> Iterator[ast.AST]:
     while todo:
         inner = todo.pop()
         if not isinstance(inner, LAZY):
-            todo += ast.iter_child_nodes(inner)
+            todo += children(inner)
             yield from (inner,) if _seeds(inner) else ()
 
 
@@ -226,7 +227,7 @@ def _aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
         case ast.withitem(optional_vars=ast.expr() as target, context_expr=value):
             yield from _pairs([target], value)
         case ast.Match(subject=value):
-            names = [n.name for n in ast.walk(node) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name]
+            names = [n.name for n in walk(node) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name]
             yield from ((name, source) for name in names for source in _uncalled(value))
 
 
@@ -240,9 +241,7 @@ def _named(nodes: list[ast.AST]) -> Iterator[str]:
 
 
 def _pairs(targets: Iterable[ast.expr], value: ast.expr | None) -> Iterator[tuple[str, str]]:
-    made = {
-        root_of(n) for target in targets for n in (target, *ast.walk(target)) if not isinstance(n, ast.expr_context)
-    }
+    made = {root_of(n) for target in targets for n in (target, *walk(target)) if not isinstance(n, ast.expr_context)}
     yield from ((name, source) for name in made - {""} for source in _uncalled(value) if name != source)
 
 
@@ -262,7 +261,7 @@ def _uncalled(node: ast.AST | None) -> Iterator[str]:
     elif isinstance(node, ast.Subscript):
         yield from _uncalled(node.value)
     elif node is not None and not isinstance(node, _NEW):
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             yield from _uncalled(child)
 
 

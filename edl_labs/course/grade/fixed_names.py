@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from edl_labs.course.grade.plain_code import cannot_change
+from edl_labs.course.grade.syntax_walk import walk
 
 _HOOKS = frozenset(("__init_subclass__", "__set_name__", "__class_getitem__", "__new__", "__del__"))
 _HARMLESS = ("staticmethod", "property")  # decorators that keep nothing
@@ -48,7 +49,7 @@ def fixed_names(statement: ast.stmt) -> Iterator[tuple[str, frozenset[str]]]:
                 frozenset(_first_name(base) for base in statement.bases) | frozenset(_method_defaults(statement)),
             )
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if cannot_change(value) and not any(
-            isinstance(n, ast.Attribute) and not isinstance(value, ast.Lambda) for n in ast.walk(value)
+            isinstance(n, ast.Attribute) and not isinstance(value, ast.Lambda) for n in walk(value)
         ):
             yield name, frozenset(_kept_names(value))
         case ast.Try() | ast.If() | ast.With():
@@ -57,7 +58,7 @@ def fixed_names(statement: ast.stmt) -> Iterator[tuple[str, frozenset[str]]]:
 
 def imported_only(statement: ast.stmt) -> Iterator[tuple[str, frozenset[str]]]:
     """Names that a statement binds by imports alone."""
-    nodes = list(ast.walk(statement))
+    nodes = list(walk(statement))
     other = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     other |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
     yield from ((name, frozenset[str]()) for name, _ in imports_of(nodes) if name not in other)
@@ -75,7 +76,7 @@ def imports_of(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, str]]:
 
 def names_in(node: ast.AST) -> Iterator[str]:
     """Names anywhere in a node."""
-    return (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
+    return (n.id for n in walk(node) if isinstance(n, ast.Name))
 
 
 def _top(dotted: str) -> str:
@@ -89,13 +90,13 @@ def _defaults(arguments: ast.arguments) -> list[ast.expr]:
 def _outside(function: ast.FunctionDef) -> Iterator[ast.AST]:
     """What of a function runs where it is defined."""
     yield from _defaults(function.args)
-    yield from (n.annotation for n in ast.walk(function.args) if isinstance(n, ast.arg) and n.annotation)
+    yield from (n.annotation for n in walk(function.args) if isinstance(n, ast.arg) and n.annotation)
     if function.returns:
         yield function.returns
 
 
 def _calls_nothing(*nodes: ast.AST) -> bool:
-    return not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for node in nodes for n in ast.walk(node))
+    return not any(isinstance(n, (ast.Call, ast.NamedExpr, ast.Await)) for node in nodes for n in walk(node))
 
 
 def _only_members(made: ast.ClassDef) -> bool:
@@ -128,7 +129,7 @@ def _keeps_nothing(made: ast.ClassDef) -> bool:
     """Whether a class cannot hold what its instances share and alter."""
     odd = any(
         (isinstance(n, ast.Name) and n.id in ("cls", "type")) or (isinstance(n, ast.Attribute) and n.attr[:2] == "__")
-        for n in ast.walk(made)
+        for n in walk(made)
         if not (isinstance(n, ast.Attribute) and n.attr == "__init__")
     )
     plain = all(

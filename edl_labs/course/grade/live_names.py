@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from edl_labs.course.grade.syntax_walk import children, walk
+
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -41,7 +43,7 @@ def _later(node: ast.AST) -> Iterator[str]:
         return
     if isinstance(node, ast.GeneratorExp):
         yield from _free(node)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield from _later(child)
 
 
@@ -64,7 +66,7 @@ class _Walk:
         self.live |= {name for name in _free(node) if name not in known}
         self.bound |= set(_stored(node))
         self.later |= later_names(node)
-        for one in ast.walk(node):
+        for one in walk(node):
             if isinstance(one, ast.Global):
                 self.live |= set(one.names)
                 self.bound |= set(one.names)
@@ -92,7 +94,7 @@ class _Walk:
                 self.bound.add(name)
                 return known | {name}
             case ast.Delete():
-                gone = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+                gone = {node.id for node in walk(statement) if isinstance(node, ast.Name)}
                 self.live |= gone
                 self.bound |= gone
                 return known - gone
@@ -154,7 +156,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
     if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
         return
     inner = (*_COMPREHENSIONS, ast.comprehension)
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(node, ast.comprehension) and child is node.target:
             continue
         found = _stored(child)
@@ -162,7 +164,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _walrus(node: ast.AST, name: str) -> bool:
-    return any(isinstance(n, ast.NamedExpr) and n.target.id == name for n in ast.walk(node))
+    return any(isinstance(n, ast.NamedExpr) and n.target.id == name for n in walk(node))
 
 
 def _free(node: ast.AST) -> Iterator[str]:
@@ -176,15 +178,15 @@ def _free(node: ast.AST) -> Iterator[str]:
         # The first iterable is looked up outside; to take names of the targets there for free errs on the safe side.
         yield from _free(node.generators[0].iter)
         targets = {n for one in node.generators for n in _stored(one.target)}
-        parts = [p for child in ast.iter_child_nodes(node) for p in _parts(child)]
+        parts = [p for child in children(node) for p in _parts(child)]
         yield from (name for part in parts for name in _free(part) if name not in targets)
     else:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             yield from _free(child)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    yield from ast.iter_child_nodes(node) if isinstance(node, ast.comprehension) else (node,)
+    yield from children(node) if isinstance(node, ast.comprehension) else (node,)
 
 
 def _free_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Iterator[str]:
@@ -193,7 +195,7 @@ def _free_of_function(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lam
     own = {one.arg for one in names if one}
     body = function.body if isinstance(function.body, list) else [function.body]
     own |= {name for part in body for name in _bound_in(part)}
-    own -= {name for part in body for node in ast.walk(part) if isinstance(node, ast.Global) for name in node.names}
+    own -= {name for part in body for node in walk(part) if isinstance(node, ast.Global) for name in node.names}
     yield from (name for part in body for name in _free(part) if name not in own)
     if not isinstance(function, ast.Lambda):
         yield from (name for part in (*function.decorator_list, function.returns) if part for name in _free(part))
@@ -214,5 +216,5 @@ def _bound_in(node: ast.AST) -> Iterator[str]:
     if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.MatchMapping)):
         yield from _stored(node)
     if not isinstance(node, ast.expr):
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             yield from _bound_in(child)

@@ -20,6 +20,7 @@ from edl_labs.course.grade.plain_code import cannot_change, is_history, is_plain
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.shared_state import SharedState
 from edl_labs.course.grade.stored_names import root_of
+from edl_labs.course.grade.syntax_walk import walk
 
 _ALWAYS = ("setup", PARAMETERS)  # the ids that the build gives the first two cells of every lab
 _UNDECIDABLE = frozenset((
@@ -161,7 +162,7 @@ def names_of(source: str) -> CellNames:
         tree = _Asking().visit(ast.parse(source))
         table = symtable.symtable(ast.unparse(tree), "<cell>", "exec")
         loads = frozenset(_loads(table))
-        starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(tree))
+        starred = any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in walk(tree))
         if starred or loads & (_UNDECIDABLE - frozenset(_of_objects(tree))) or _reaches_in(tree):
             return CellNames(decidable=False)
         found, at_once = live_names(tree), live_names(_Bodiless().visit(ast.parse(ast.unparse(tree))))
@@ -174,7 +175,7 @@ def names_of(source: str) -> CellNames:
 
 def _reaches_in(tree: ast.Module) -> bool:
     """Whether a cell uses what gives names, or takes them, by another way than its text: frames, earlier results."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Attribute(attr=name) if name in _REACHING:
                 return True
@@ -214,8 +215,8 @@ class _Bodiless(ast.NodeTransformer):
 def _of_objects(tree: ast.Module) -> Iterator[str]:
     """`vars` and `dir` where each of their calls asks about an object, not about the notebook's names."""
     for name in ("vars", "dir"):
-        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args and root_of(n.func) == name]
-        if len(calls) == sum(isinstance(n, ast.Name) and n.id == name for n in ast.walk(tree)):
+        calls = [n for n in walk(tree) if isinstance(n, ast.Call) and n.args and root_of(n.func) == name]
+        if len(calls) == sum(isinstance(n, ast.Name) and n.id == name for n in walk(tree)):
             yield name
 
 

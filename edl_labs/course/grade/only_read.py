@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from edl_labs.course.grade.plain_code import LABS_KEPT, parents_of
+from edl_labs.course.grade.syntax_walk import walk
 
 _LOOKS = frozenset(("copy", "count", "get", "index", "items", "keys", "values"))
 # Python's own functions that keep nothing of what they are given.
@@ -130,7 +131,7 @@ class _Reading:
         if key not in self._known:
             before = set(self._known)
             self._known[key] = True
-            uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == parameter]
+            uses = [n for n in walk(function) if isinstance(n, ast.Name) and n.id == parameter]
             if not all(not isinstance(n.ctx, ast.Store) and self._reads(n) for n in uses):
                 # What was found of others in the meantime may have hung on this one.
                 self._known = {known: reads for known, reads in self._known.items() if known in before or not reads}

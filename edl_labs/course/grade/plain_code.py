@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from edl_labs.course.grade.syntax_walk import children, walk
+
 # Modules whose functions keep no state that marks could hang on; the library's own exercises are none.
 _MODULES = frozenset((
     "__future__", "abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "decimal", "edl_labs",
@@ -61,7 +63,7 @@ def is_plain(sources: Sequence[str], *, beside: Iterable[str] = ()) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     try:
-        if not all(_is_harmless(node) for tree in trees for node in ast.walk(tree)):
+        if not all(_is_harmless(node) for tree in trees for node in walk(tree)):
             return False
         return not _keeps_state(trees, given) and not any(_binds_unknown(s) for tree in trees for s in tree.body)
     except RecursionError:
@@ -84,7 +86,7 @@ def parents_of(tree: ast.Module) -> dict[ast.AST, ast.AST]:
     found: dict[ast.AST, ast.AST] = {}
     nodes: list[ast.AST] = [tree]
     for node in nodes:
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             found[child] = node
             nodes.append(child)
     return found
@@ -146,7 +148,7 @@ def cannot_change(node: ast.expr) -> bool:
         case ast.BinOp():
             return cannot_change(node.left) and cannot_change(node.right)
         case ast.Compare() | ast.BoolOp() | ast.IfExp():
-            return all(cannot_change(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+            return all(cannot_change(part) for part in children(node) if isinstance(part, ast.expr))
     return False
 
 
@@ -154,14 +156,14 @@ def _binds_unknown(statement: ast.stmt) -> bool:
     """Whether a statement at the top gives a name to what a call made, or a bound method: it may keep a state."""
     if isinstance(statement, IMMUTABLE):
         return False
-    binds = any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in ast.walk(statement))
+    binds = any(isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) for n in walk(statement))
     return binds and any(map(_may_keep_state, _evaluated(statement)))
 
 
 def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
     """What runs with a statement: not the bodies of functions in it."""
     yield node
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if not isinstance(child, _FUNCTIONS):
             yield from _evaluated(child)
 
@@ -184,7 +186,7 @@ def _keeps_state(trees: list[ast.Module], given: list[ast.Module]) -> bool:
     bound: _Bound = {}
     for name, value in (pair for tree in (*trees, *given) for pair in _bound_in(tree)):
         bound.setdefault(name, []).append(value)
-    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees for node in walk(tree) if isinstance(node, ast.ClassDef)]
     return any(map(_class_keeps_state, classes)) or any(_reaches_out(tree, bound) for tree in trees)
 
 
@@ -210,7 +212,7 @@ def bindings(body: list[ast.stmt]) -> Iterator[tuple[str, ast.AST | None]]:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(names) == len(values):
                 yield from ((_root(name), value) for name, value in zip(names, values, strict=True))
             case _:
-                for node in ast.walk(statement):
+                for node in walk(statement):
                     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         yield node.id, None
 
@@ -244,29 +246,33 @@ def _reaches_out(tree: ast.Module, bound: _Bound) -> bool:
     return False
 
 
-_Locals = dict[ast.AST, set[str]]
+_Locals = dict[ast.AST, frozenset[str]]
 _TOP: frozenset[str] = frozenset({"the top of a cell"})
 
 
 def _locals_around(node: ast.AST, parents: dict[ast.AST, ast.AST], known: _Locals) -> frozenset[str]:
-    """Names that functions around `node` bind themselves, each remembered in `known`; `_TOP` outside of functions."""
-    found: set[str] = set()
-    inside = False
-    while node in parents:
+    """Names that functions around `node` bind themselves; `_TOP` outside of functions.
+
+    `known` remembers them for what lies directly in each node above.
+    """
+    above = []
+    while node in parents and parents[node] not in known:
         node = parents[node]
-        if isinstance(node, _FUNCTIONS):
-            inside = True
-            if node not in known:
-                known[node] = _own_locals(node)
-            found |= known[node]
-    return frozenset(found) if inside else _TOP
+        above.append(node)
+    found = known[parents[node]] if node in parents else _TOP
+    for outer in reversed(above):
+        if isinstance(outer, _FUNCTIONS):
+            own = frozenset(_own_locals(outer))
+            found = own if found is _TOP else found | own
+        known[outer] = found
+    return found
 
 
 def _own_locals(node: ast.FunctionDef | ast.Lambda) -> set[str]:
     arguments = node.args
     given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     found = {one.arg for one in given if one}
-    for n in ast.walk(node):
+    for n in walk(node):
         match n:
             case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
                 found.add(name)

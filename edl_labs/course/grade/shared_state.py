@@ -37,6 +37,9 @@ class SharedState:
     _edges: dict[str, set[str]] = field(default_factory=dict)
     _group: dict[str, str] = field(default_factory=dict)
     _versions: dict[str, set[str]] = field(default_factory=dict)
+    _effects: dict[tuple[int, bool], set[str]] = field(default_factory=dict)
+    """What has no name of each statement, once the modules and folders are known."""
+    _names_modules: dict[str, bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._steps = {i: [s.placed(i, own) for s in steps] for i, (own, steps) in self.cells.items()}
@@ -193,6 +196,12 @@ class SharedState:
 
     def _unnamed(self, step: Step, *, later: bool = False) -> set[str]:
         """What a statement may alter that has no name; with `later`, what using what it made may."""
+        key = (id(step), later)
+        if key not in self._effects:
+            self._effects[key] = self._unnamed_effects(step, later=later)
+        return self._effects[key]
+
+    def _unnamed_effects(self, step: Step, *, later: bool) -> set[str]:
         stores, calls = (step.lazy_stores, step.lazy_calls) if later else (step.stores, step.calls)
         found = {PROCESS for name in stores if name in self._modules}
         found |= {effect for _, module in step.imports for effect in of_import(module)}
@@ -207,7 +216,10 @@ class SharedState:
         return bool(call.given & self._folders) or call.root in self._folders
 
     def _is_module(self, name: str) -> bool:
-        return any(is_module(full, name.partition("@")[0]) for full in self._imported_as(name))
+        if name not in self._names_modules:
+            plain = name.partition("@")[0]
+            self._names_modules[name] = any(is_module(full, plain) for full in self._imported_as(name))
+        return self._names_modules[name]
 
     def _imported_as(self, name: str) -> set[str]:
         """What a name, or a dotted text that begins with one, may stand for of what was imported."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
+from edl_labs.course.grade.syntax_walk import walk
+
 LAZY = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.GeneratorExp)
 ANY_CLASS = "type"  # who sets attributes of an instance's class
 _INSIDES = frozenset((
@@ -39,7 +41,7 @@ def patched_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Names of what attributes are set of, methods' own instances aside; `vars` and insides as `__dict__` count."""
     known = list(nodes)
     methods = [part for node in known if isinstance(node, ast.ClassDef) for part in node.body]
-    own = {id(n) for part in methods for n in ast.walk(part) if _is_of_instance(n, part)}
+    own = {id(n) for part in methods for n in walk(part) if _is_of_instance(n, part)}
     for node in known:
         match node:
             case ast.Attribute(attr="__class__"):
@@ -62,15 +64,15 @@ def _is_of_instance(node: ast.AST, method: ast.stmt) -> bool:
 def _put_back(function: ast.FunctionDef) -> Iterator[str]:
     """Attributes that a function's `finally` sets to what a name of its own kept of them before it began."""
     kept = dict(pair for statement in function.body for pair in _kept(statement))
-    inner = [part for part in ast.walk(function) if isinstance(part, LAZY) and part is not function]
-    later = [n for part in inner for n in ast.walk(part)]
-    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in ast.walk(function)):
+    inner = [part for part in walk(function) if isinstance(part, LAZY) and part is not function]
+    later = [n for part in inner for n in walk(part)]
+    if any(isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for n in walk(function)):
         return  # it may stop in between
     for place, statement in enumerate(function.body):
         if not isinstance(statement, ast.Try):
             continue
         guarded = (statement, function.body[max(place - 1, 0)])
-        outside = {_text(n) for part in function.body if part not in guarded for n in ast.walk(part) if _is_set(n)}
+        outside = {_text(n) for part in function.body if part not in guarded for n in walk(part) if _is_set(n)}
         outside |= {_text(n) for n in later if _is_set(n)}
         for end in statement.finalbody:
             match end:
@@ -90,7 +92,7 @@ def _is_set(node: ast.AST) -> bool:
 
 def _once(function: ast.FunctionDef, name: str) -> bool:
     """Whether a function binds a name in one place."""
-    return sum(isinstance(n, ast.Name) and n.id == name and _is_bound(n) for n in ast.walk(function)) == 1
+    return sum(isinstance(n, ast.Name) and n.id == name and _is_bound(n) for n in walk(function)) == 1
 
 
 def _is_bound(node: ast.Name) -> bool:

@@ -125,12 +125,9 @@ def _run_rehearsal(preload: list[str], folder: str) -> None:
 def _warm_paths() -> None:
     """Fill caches that each kernel would fill anew. Only operations that start no thread."""
     if "matplotlib.pyplot" in sys.modules:
-        import io
-
         import matplotlib.pyplot as plt
 
         plt.plot([1, 2])
-        plt.savefig(io.BytesIO(), format="png")
         plt.close("all")
     if torch := sys.modules.get("torch"):
         ones = torch.ones(2, 2, requires_grad=True)
