@@ -37,7 +37,10 @@ class Unreadable(EdlError):
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """One cell as handed in; all metadata but nbgrader's id are left behind. `outputs` is unread JSON, or empty."""
+    """One cell as handed in; of its metadata nbgrader's id is kept. `outputs` is unread JSON, or empty.
+
+    `ran_at` is when it last ran, where the student's JupyterLab records that: text that nobody has read.
+    """
 
     kind: str
     id: str
@@ -45,6 +48,7 @@ class SubmittedCell:
     grade_id: str = ""
     attachments: dict[str, dict[str, str]] | None = None
     outputs: bytes = b""
+    ran_at: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class _Cell(msgspec.Struct):
 
 _notebook = msgspec.json.Decoder(_Notebook).decode
 _cell = msgspec.json.Decoder(_Cell).decode
+_TIME_LETTERS = 40  # a date with its time and zone takes 32
 _mapping = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 _bundles = msgspec.json.Decoder(dict[str, dict[str, str]]).decode
@@ -261,7 +266,13 @@ def _one(number: int, raw: msgspec.Raw, notes: list[str]) -> SubmittedCell | Non
     if kind != "code" or len(outputs) <= len(b"[]"):
         outputs = b""
     return SubmittedCell(
-        kind, identity, source, _grade_id(cell.metadata), _attachments(cell.attachments), outputs=outputs
+        kind,
+        identity,
+        source,
+        _grade_id(cell.metadata),
+        _attachments(cell.attachments),
+        outputs=outputs,
+        ran_at=_ran_at(cell.metadata),
     )
 
 
@@ -269,6 +280,13 @@ def _grade_id(metadata: msgspec.Raw) -> str:
     nbgrader = _decoded(_mapping, metadata, {}).get("nbgrader", msgspec.Raw(b"{}"))
     grade_id = _decoded(_mapping, nbgrader, {}).get("grade_id", msgspec.Raw(b'""'))
     return str(_decoded(_text, grade_id, ""))
+
+
+def _ran_at(metadata: msgspec.Raw) -> str:
+    """When a cell began to run, as JupyterLab writes it with "Record timing" on."""
+    times = _decoded(_mapping, metadata, {}).get("execution", msgspec.Raw(b"{}"))
+    said = _decoded(_mapping, times, {}).get("iopub.execute_input", msgspec.Raw(b'""'))
+    return str(_decoded(_text, said, ""))[:_TIME_LETTERS]
 
 
 def _lab(metadata: msgspec.Raw) -> str:

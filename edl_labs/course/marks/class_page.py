@@ -88,6 +88,9 @@ def _summary(report: ClassOverview) -> str:
     parts = [counted(report.students, "student")]
     if report.points:
         parts.append(f"median {median(report.points):g} of {report.max_points:g} points")
+    if report.at_work:
+        of = counted(len(report.at_work), "notebook")
+        parts.append(f"median {median(report.at_work):.0f} min at work (in {of} with recorded times)")
     if report.minutes:
         parts.append(f"median grading time {median(report.minutes):.1f} min")
     return f"{', '.join(parts)}."

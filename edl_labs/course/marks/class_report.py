@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
 
 from edl_labs.checks.lab_facts import facts
 from edl_labs.course.assignment import Assignment
@@ -25,6 +28,8 @@ from edl_labs.values import Value
 _IMPORTS_EXERCISES = re.compile(r"edl_labs\s*\.\s*exercises\b|from\s+edl_labs\s+import\b[^\n]*\bexercises\b")
 _HINT = re.compile(r'"hint (\d) of \d(?:, the last)? for (\w{1,60}): ')  # as its output begins in a notebook's JSON
 _BINS = 5  # bars that fit beside each other on a narrow page
+_LEAST_RUNS = 5  # cells: of fewer, nothing can be said of a lab of forty
+_BREAK_S = 20 * 60.0  # longer than anybody thinks about one cell in the trials
 _MISTAKES_SHOWN = 8  # as many as a page has room for beside each histogram
 
 
@@ -75,6 +80,8 @@ class ClassOverview(Value):
     exercises: tuple[ExerciseOverview, ...]
     minutes: tuple[float, ...]
     """Minutes that grading each submission took, by the wall clock."""
+    at_work: tuple[float, ...] = field(default=(), kw_only=True)
+    """Minutes at work in each notebook that records when its cells ran."""
     flags: tuple[tuple[str, tuple[str, ...]], ...]
     pairs: tuple[Pair, ...]
     unread: tuple[str, ...] = ()
@@ -112,6 +119,7 @@ def class_report(
             for name, is_prose in order
         ),
         notes=tuple((student, result.notes) for student, result in results.items() if result.notes),
+        at_work=tuple(found.at_work),
         minutes=tuple(result.usage.wall_s / 60 for result in results.values()),
         flags=tuple((student, tuple(flags)) for student, flags in odd.items() if flags),
         pairs=tuple(pairs),
@@ -146,6 +154,7 @@ class _ClassRead:
     solutions: dict[str, dict[str, str]] = field(default_factory=dict)
     importing: list[str] = field(default_factory=list)
     hints: dict[str, list[int]] = field(default_factory=dict)
+    at_work: list[float] = field(default_factory=list)
 
 
 def _read_class(course: CourseFolder, known: Assignment, students: Sequence[str]) -> _ClassRead:
@@ -163,6 +172,8 @@ def _read_class(course: CourseFolder, known: Assignment, students: Sequence[str]
             plan = make_plan(known, submission)
             read.solutions[student] = _own_work(plan)
             read.importing += [student] if any(imports_exercises(cell.source) for cell in plan.cells) else []
+            at_work = minutes_at_work(submission)
+            read.at_work += [] if at_work is None else [at_work]
             for name, number in shown_hints(submission).items():
                 read.hints.setdefault(name, []).append(number)
     return read
@@ -178,6 +189,22 @@ def shown_hints(submission: Submission) -> dict[str, int]:
         for number, name in _HINT.findall(cell.outputs.decode("utf-8", "replace")):
             found[name] = max(found.get(name, 0), int(number))
     return found
+
+
+def minutes_at_work(submission: Submission) -> float | None:
+    """Minutes between the cells' last runs, breaks left out; None where the notebook does not record when they ran.
+
+    JupyterLab records that only where a student has switched it on. What ran again counts once, at its last run.
+    """
+    moments = []
+    for cell in submission.cells:
+        with suppress(ValueError):
+            moments.append(datetime.fromisoformat(cell.ran_at).replace(tzinfo=UTC) if cell.ran_at else None)
+    known = sorted(moment for moment in moments if moment is not None)
+    if len(known) < _LEAST_RUNS:
+        return None
+    gaps = ((after - before).total_seconds() for before, after in pairwise(known))
+    return sum(gap for gap in gaps if gap <= _BREAK_S) / 60
 
 
 def imports_exercises(source: str) -> bool:

@@ -9,14 +9,15 @@ import pytest
 from edl_labs.checks.outcome_display import Hint
 from edl_labs.cli import instructors
 from edl_labs.course.assignment import Assignment, KnownCell
-from edl_labs.course.grade.submission import Submission, SubmittedCell
-from edl_labs.course.marks.class_page import _facts, _odd
+from edl_labs.course.grade.submission import Submission, SubmittedCell, parse
+from edl_labs.course.marks.class_page import _facts, _odd, _summary
 from edl_labs.course.marks.class_report import (
     ClassOverview,
     ExerciseOverview,
     _exercise,
     imports_exercises,
     likenesses,
+    minutes_at_work,
     shown_hints,
 )
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks
@@ -57,6 +58,37 @@ def test_no_output_and_other_text_show_no_hint():
     said = SubmittedCell("code", "d", "", outputs=b'[{"text": "a hint 2 of 3 for you: \xff"}]')
 
     assert {} == shown_hints(Submission((asked, said, shown("ring", 1, total=0))))
+
+
+def ran(*moments: str) -> Submission:
+    """A notebook as JupyterLab saves it with "Record timing" on, read as a hand-in is."""
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"c{n}",
+            "source": "1",
+            "outputs": [],
+            "execution_count": None,
+            "metadata": {"execution": {"iopub.execute_input": moment}} if moment else {},
+        }
+        for n, moment in enumerate(moments)
+    ]
+    return parse(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode())
+
+
+def test_minutes_at_work_leave_breaks_out_whatever_the_order():
+    times = [f"2026-11-23T18:{minute:02}:00.000000Z" for minute in (30, 0, 4, 10)]
+    night = [f"2026-11-24T09:0{minute}:00Z" for minute in (0, 3)]
+
+    assert 10 + 20 + 3 == minutes_at_work(ran(*times, *night, "", "no time"))
+    assert minutes_at_work(ran(*times, "", "")) is None
+
+
+def test_the_page_says_how_long_students_worked_where_that_is_known():
+    one = ClassOverview("lab90", 2, (), 9.0, (), (2.0,), (), (), at_work=(50.0, 90.0))
+
+    assert "median 70 min at work (in 2 notebooks with recorded times), median grading time 2.0 min" in _summary(one)
+    assert "at work" not in _summary(ClassOverview("lab90", 2, (), 9.0, (), (2.0,), (), ()))
 
 
 def test_the_page_says_in_how_many_notebooks_hints_stand():
