@@ -175,22 +175,21 @@ def on_this_gpu(calls):
 from edl_labs.hardware import recordings
 
 if best_device() == "cuda":
-    at_once, drained = map(units.seconds, on_this_gpu(launches))
-    print(
-        f"measured on {describe().device_name}: "
-        f"read at once {at_once} a call, after waiting {drained}"
-    )
+    where = f"measured on {describe().device_name}"
+    per_call_s = {launches: on_this_gpu(launches)}
 else:
     recording = recordings.find("async_launch")
-    print(recording.title)
-    for count, *times_s in zip(
-        recording.x, *(one.values for one in recording.series), strict=True
-    ):
-        at_once, drained = (units.seconds(time_s / count) for time_s in times_s)
-        print(
-            f"{count:>4} launches: read at once {at_once} a call, "
-            f"after waiting {drained}"
-        )
+    where, (at_once, drained) = recording.title, recording.series
+    runs = zip(recording.x, at_once.values, drained.values, strict=True)
+    per_call_s = {count: (early / count, late / count) for count, early, late in runs}
+
+# %%
+print(where)
+for count, (at_once_s, drained_s) in per_call_s.items():
+    print(
+        f"{count:>4} launches: read at once {units.seconds(at_once_s)} a call, "
+        f"after waiting {units.seconds(drained_s)}"
+    )
 
 # %% [markdown]
 # The first number is what Python and the driver need for a call; once the queue is full, the host also waits for room
@@ -205,25 +204,28 @@ else:
 # `torch.cuda` (`Stream`, `Event`, `synchronize`, …), and the same code always takes the same time, on any computer.
 # Kernels do not compute; they say how long they take. First of all: does it agree with your `finish_times`?
 
+
 # %%
-with once_written("finish_times"):
-    program = [
-        ("launch", 40e-6),
-        ("host", 3e-6),
-        ("launch", 40e-6),
-        ("sync", 0.0),
-        ("launch", 2e-6),
-    ]
+def on_the_model(program):
+    """When host and device of a VirtualGPU are done with a program."""
     gpu = VirtualGPU(VirtualMachine(launch_overhead_s=5e-6))
-    does = {
-        "launch": lambda s: gpu.launch("kernel", duration_s=s),
-        "host": gpu.host_work,
-    }
     for operation, s in program:
-        does[operation](s) if operation in does else gpu.synchronize()
-    print("yours:", [units.seconds(t) for t in finish_times(program, launch_s=5e-6)])
-    device_s = max(span.end_s for span in gpu.timeline.spans if span.kind == "kernel")
-    print("model:", [units.seconds(t) for t in (gpu.now_s(), device_s)])
+        if operation == "launch":
+            gpu.launch("kernel", duration_s=s)
+        elif operation == "host":
+            gpu.host_work(s)
+        else:
+            gpu.synchronize()
+    kernels = [span for span in gpu.timeline.spans if span.kind == "kernel"]
+    return gpu.now_s(), max(kernel.end_s for kernel in kernels)
+
+
+# %%
+program = [("launch", 40e-6), ("host", 3e-6), ("launch", 40e-6)]
+program += [("sync", 0.0), ("launch", 2e-6)]
+with once_written("finish_times"):
+    print("yours:", *map(units.seconds, finish_times(program, launch_s=5e-6)))
+    print("model:", *map(units.seconds, on_the_model(program)))
 
 # %% [markdown]
 # Drag the sliders (in JupyterLab; a printed page shows three settings instead). The program brings 16 MB to the device
@@ -301,21 +303,17 @@ with once_written("honest_timer"):
         import torch
 
         x = torch.randn(1 << 20, device="cuda")
-        real_s = time_device(
-            lambda: torch.relu(x), SimpleNamespace(clock=clock_for("cuda"))
-        )
-        print(
-            "measured here: relu of a million numbers takes",
-            units.seconds(real_s),
-            "a call",
-        )
+        real = SimpleNamespace(clock=clock_for("cuda"))
+        relu_s = time_device(lambda: torch.relu(x), real)
+        print("measured here: relu of a million numbers:", units.seconds(relu_s))
+    else:
+        print("No CUDA here: the model below has to do.")
+
+# %%
+with once_written("honest_timer"):
     gpu = VirtualGPU("H200")
-    model_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
-    print(
-        "modelled H200: relu of a million numbers takes",
-        units.seconds(model_s),
-        "a call",
-    )
+    relu_s = time_device(lambda: gpu.launch("relu", moved_bytes=2 * 4 << 20), gpu)
+    print("modelled H200: relu of a million numbers:", units.seconds(relu_s), "a call")
 
 # %% [markdown]
 # Eight megabytes over 4.8 TB/s would be 1.7 µs, but the time of a call is the launch. A kernel this small cannot be
@@ -340,12 +338,11 @@ def loop():
     return total
 
 
+# %%
 with once_written("honest_timer"):
-    print(
-        "your timer:",
-        units.seconds(time_device(loop, SimpleNamespace(clock=clock_for("cpu")))),
-        "a call",
-    )
+    this_processor = SimpleNamespace(clock=clock_for("cpu"))
+    loop_s = time_device(loop, this_processor)
+    print("your timer:", units.seconds(loop_s), "a call")
     print(measure(loop, budget_s=0.1, name="measure"))
 
 # %%
@@ -429,6 +426,7 @@ def hasty(gpu, calls):
     return (gpu.now_s() - start_s) / calls
 
 
+# %%
 machine = VirtualMachine(
     launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7
 )
@@ -449,20 +447,18 @@ for span in example["timeline"]:
 from edl_labs.plots import style
 from edl_labs.plots.timeline import draw_timeline
 
-two_streams = VirtualGPU(
-    VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm()
-)
+warm = VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm()
+two_streams = VirtualGPU(warm)
 other_stream, begin_s = two_streams.Stream(), two_streams.now_s()
 for _ in range(4):
     two_streams.launch("kernel", duration_s=80e-6)
 other_stream.synchronize()
-told_s = (two_streams.now_s() - begin_s) / 4
+told_a_call = units.seconds((two_streams.now_s() - begin_s) / 4)
+
+# %%
 figure, axes = style.subplots(figsize=(9, 2.2))
-axes = draw_timeline(
-    axes,
-    two_streams.timeline,
-    title=f"4 calls of 80 µs; told: {units.seconds(told_s)} a call",
-)
+title = f"4 calls of 80 µs; told: {told_a_call} a call"
+axes = draw_timeline(axes, two_streams.timeline, title=title)
 
 # %% [markdown]
 # (`hasty` has two faults at once; the reports that you get have one at most.) **Predict**, for each fault, how what is
@@ -946,8 +942,6 @@ def one_after_another(gpu, nbytes, *, load, kernel):
 
 
 # %%
-from edl_labs.plots.timeline import draw_timeline
-
 with once_written("transfer_overlap"):
     lines = {}
     for schedule in (one_after_another, run_overlapped):

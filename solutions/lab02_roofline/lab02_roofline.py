@@ -150,15 +150,8 @@ check("intensity")
 
 # %%
 layer = {"kind": "linear", "inputs": 1024, "outputs": 4096, "itemsize": 2}
-image = {
-    "batch": 1,
-    "channels": 64,
-    "size": 56,
-    "kernel": 3,
-    "stride": 1,
-    "padding": 1,
-    "itemsize": 2,
-}
+image = {"batch": 1, "channels": 64, "size": 56, "itemsize": 2}
+image |= {"kernel": 3, "stride": 1, "padding": 1}
 table = {
     "linear, batch 512": layer | {"batch": 512},
     "linear, batch 1": layer | {"batch": 1},
@@ -253,22 +246,21 @@ from edl_labs.plots import style
 from edl_labs.plots.roofline import roofline as draw_roofline
 from edl_labs.roofline import Machine, Point, work
 
+slide_machine = Machine.simple(
+    "V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9
+)
+
+# %%
 with once_written("intensity"):
-    slide_machine = Machine.simple(
-        "V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9
-    )
     at_best = []
     for name, op in table.items():
-        needed = work.Work(work_of(op)[0], 0, work_of(op)[1], "fp16", name)
+        flop, moved_bytes = work_of(op)
+        needed = work.Work(flop, 0, moved_bytes, "fp16", name)
         best_s = roofline.bound(slide_machine, needed).time_s
         at_best.append(Point(name, needed, best_s, best_s, best_s))
     figure, axes = style.subplots(figsize=(9, 4.6))
-    axes = draw_roofline(
-        axes,
-        slide_machine,
-        at_best,
-        title="The slide's table on a V100, at best (computed)",
-    )
+    title = "The slide's table on a V100, at best (computed)"
+    axes = draw_roofline(axes, slide_machine, at_best, title=title)
 
 # %% [markdown]
 # At 138.9 FLOP/B only two rows can be limited by arithmetic, the linear layer with a large batch and the convolution.
@@ -545,6 +537,16 @@ from torch.nn import functional as F
 
 
 # %%
+def attention(qkv, heads):
+    """Queries, keys and values side by side, to the heads' outputs side by side."""
+    queries, keys, values = (
+        part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1)
+    )
+    out = F.scaled_dot_product_attention(queries, keys, values)
+    return out.transpose(1, 2).flatten(2)
+
+
+# %%
 class Block(nn.Module):
     def __init__(self, width, *, heads, hidden):
         super().__init__()
@@ -554,35 +556,20 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
 
     def forward(self, x):
-        parts = (
-            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for part in self.qkv(self.norm1(x)).chunk(3, -1)
-        )
-        h = x + self.out(
-            F.scaled_dot_product_attention(*parts).transpose(1, 2).flatten(2)
-        )
+        h = x + self.out(attention(self.qkv(self.norm1(x)), self.heads))
         return h + self.down(F.gelu(self.up(self.norm2(h))))
 
 
 # %%
-shape = {
-    "batch": 4,
-    "tokens": 128,
-    "width": width,
-    "heads": 8,
-    "kv_heads": 8,
-    "hidden": 4 * width,
-}
+shape = {"batch": 4, "tokens": 128, "width": width, "hidden": 4 * width}
+shape |= {"heads": 8, "kv_heads": 8}
 block = Block(width, heads=8, hidden=4 * width)
 x = torch.randn(4, 128, width, requires_grad=True)
 counted = roofline.count(block, x, backward=True)
-print(
-    "the counter: ",
-    units.si(counted.contraction_flops, "FLOP", digits=5),
-    "in products",
-)
-elsewhere = counted.other_flops / (counted.contraction_flops + counted.other_flops)
-print("             ", units.percent(elsewhere, digits=2), "of all FLOPs elsewhere")
+products, others = counted.contraction_flops, counted.other_flops
+print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
+elsewhere = units.percent(others / (products + others), digits=2)
+print("             ", elsewhere, "of all FLOPs elsewhere")
 
 # %%
 with once_written("count_a_model"):
@@ -624,35 +611,42 @@ from edl_labs.roofline import AboveRoof, place
 
 # %%
 with torch.device(best_device()):
-    big, rows = torch.randn(64 * width, width), 64 * width
+    big = torch.randn(64 * width, width)
     a, v = torch.randn(4 * width, 4 * width), torch.randn(4 * width)
     tiny = torch.randn(32, 32)
-    image, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+    pictures, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+
+# %%
 conv = work.conv2d(8, 64, 64, height=56, width=56, padding=1)
+norm = work.norm(len(big), width, affine=False)
 by_hand = work.elementwise(big.numel(), operations=5)
 operators = {
     "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
     "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
     "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
-    "conv 3×3": (lambda: F.conv2d(image, filters, padding=1), conv),
+    "conv 3×3": (lambda: F.conv2d(pictures, filters, padding=1), conv),
     "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
-    "layer norm": (
-        lambda: F.layer_norm(big, (width,)),
-        work.norm(rows, width, affine=False),
-    ),
+    "layer norm": (lambda: F.layer_norm(big, (width,)), norm),
     "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), by_hand),
 }
 
+
 # %%
-clock, points = clock_for(best_device()), []
-for name, (run, needed) in operators.items():
+def measured_point(name, run, needed):
+    """The operator's median time and interval beside its work."""
+    clock = clock_for(best_device())
     time = measure(run, budget_s=measure_s, clock=clock, name=name)
-    interval = (
-        (time.low_s, time.high_s) if time.low_s > 0 and time.high_s < math.inf else ()
-    )
+    has_interval = time.low_s > 0 and time.high_s < math.inf
+    interval = (time.low_s, time.high_s) if has_interval else ()
     level = machine.level_of(needed.moved_bytes).name
-    point = Point(name, needed, time.median_s, *interval, level=level)
+    return Point(name, needed, time.median_s, *interval, level=level)
+
+
+# %%
+points = []
+for name, (run, needed) in operators.items():
     try:
+        point = measured_point(name, run, needed)
         found = place(machine, point)
         light = f"predicted {predicted.get(name, math.nan):.2f}, "
         light += f"is {found.fraction_of_light:.2g} of light"
@@ -749,12 +743,12 @@ with once_written("amdahl"), revealed("free_tensor", "free_rest") as truth:
         gains.append(speedup(classes, dict.fromkeys(free, math.inf)))
         print(f"free {' and '.join(free)}: {gains[-1]:.2f} times faster")
     truth(free_tensor=gains[0], free_rest=gains[1])
-    rate = {name: flop / time for name, (flop, time) in slide.items()}
-    for name in ("normalization", "element-wise"):
-        print(
-            f"{name} runs at 1 / {rate['contraction'] / rate[name]:.0f} "
-            "of the FLOP/s of contractions"
-        )
+
+# %%
+rate = {name: flop / time for name, (flop, time) in slide.items()}
+for name in ("normalization", "element-wise"):
+    slower = rate["contraction"] / rate[name]
+    print(f"{name} runs at 1 / {slower:.0f} of the FLOP/s of contractions")
 
 # %% [markdown]
 # Contractions do 99.8 % of the operations, and an infinitely fast tensor core wins a factor of 2.56. The 0.2 % that is
@@ -902,24 +896,15 @@ check("network_roofline")
 # %%
 links = {"NVLINK": 40e9, "56 Gbit/s InfiniBand": 6.8e9, "the slide's": 6e9}
 links |= {"PCIe ×8": 5e9, "10 Gbit/s Ethernet": 1e9}
+cases = [(2, "weight gradient"), (8, "weight gradient"), (8, "backward")]
+print("smallest batch that hides 2 nodes  8 nodes  8, behind all of backward")
 with once_written("network_roofline"):
-    print(
-        f"{'smallest batch that hides':<24} 2 nodes  8 nodes  8, behind all of backward"
-    )
     for name, link_byte_per_s in links.items():
-        ridge = 6e12 / link_byte_per_s
-        per_example = [
-            network_intensity(1, nodes=nodes, itemsize=4, behind=behind)
-            for nodes, behind in (
-                (2, "weight gradient"),
-                (8, "weight gradient"),
-                (8, "backward"),
-            )
-        ]
-        print(
-            f"{name:>22} "
-            + "".join(f"{ridge / intensity:9.0f}" for intensity in per_example)
-        )
+        ridge, smallest = 6e12 / link_byte_per_s, []
+        for nodes, behind in cases:
+            of_one = network_intensity(1, nodes=nodes, itemsize=4, behind=behind)
+            smallest.append(f"{ridge / of_one:9.0f}")
+        print(f"{name:>22} ", *smallest, sep="")
 
 # %% [markdown]
 # The intensity grows with the batch, so a batch of 4000 hides the slide's link between two nodes, and 24 000 hides
@@ -930,22 +915,15 @@ with once_written("network_roofline"):
 # overlaps unless somebody makes it. How many buckets does that take?
 
 # %%
+cluster = {"node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
+job = {"weights": 10**8, "itemsize": 4}
 with once_written("network_roofline"):
-    slide = {
-        "weights": 10**8,
-        "itemsize": 4,
-        "node_flop_per_s": 6e12,
-        "link_byte_per_s": 6e9,
-    }
     for nodes in (2, 5, 8):
-        steps_s = [
-            step_s(8000, nodes=nodes, buckets=buckets, **slide)
-            for buckets in (1, 2, 4, 16, 256)
+        steps = [
+            units.seconds(step_s(8000, nodes=nodes, buckets=count, **job, **cluster))
+            for count in (1, 2, 4, 16, 256)
         ]
-        print(
-            f"{nodes} nodes: " + ", ".join(units.seconds(one) for one in steps_s),
-            "with 1, 2, 4, 16, 256 buckets",
-        )
+        print(f"{nodes} nodes:", ", ".join(steps), "with 1, 2, 4, 16, 256 buckets")
 
 # %% [markdown]
 # Two buckets hide half of what can be hidden at all, and sixteen nearly all of it. So many are usual: torch's
@@ -1003,34 +981,28 @@ def plan(job, cluster):
 # %% check="scaling_plan"
 check("scaling_plan")
 
+
+# %%
+def efficiency(batch, nodes, *, buckets):
+    """Examples a second and node, of those that 8000 examples on one node reach."""
+    alone_s = step_s(8000, nodes=1, buckets=buckets, **job, **cluster)
+    together_s = step_s(batch, nodes=nodes, buckets=buckets, **job, **cluster)
+    return batch / together_s / nodes / (8000 / alone_s)
+
+
 # %%
 with once_written("scaling_plan"):
-    cluster = {"node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
-    job = {"weights": 10**8, "itemsize": 4}
-    counts, alone_s = range(1, 25), step_s(8000, nodes=1, buckets=16, **job, **cluster)
+    counts = range(1, 25)
+    weak = [efficiency(8000 * nodes, nodes, buckets=16) for nodes in counts]
+    strong = [efficiency(8000, nodes, buckets=16) for nodes in counts]
+    in_one = [efficiency(8000, nodes, buckets=1) for nodes in counts]
     figure, axes = style.subplots(figsize=(9, 3.6))
-    for how, grow, buckets, line in (
-        ("weak", 1, 16, "o-"),
-        ("strong", 0, 16, "s--"),
-        ("strong, one bucket", 0, 1, "^:"),
-    ):
-        batches = [8000 * p**grow for p in counts]
-        times_s = [
-            step_s(b, nodes=p, buckets=buckets, **job, **cluster)
-            for b, p in zip(batches, counts, strict=True)
-        ]
-        shares = [
-            b / 8000 * alone_s / p / t
-            for b, p, t in zip(batches, counts, times_s, strict=True)
-        ]
-        axes.plot(counts, shares, line, label=how)
+    axes.plot(counts, weak, "o-", label="weak")
+    axes.plot(counts, strong, "s--", label="strong")
+    axes.plot(counts, in_one, "^:", label="strong, one bucket")
     axes.axhline(0.7, color=style.GREY, linestyle="-.")
-    axes.set(
-        xlabel="nodes",
-        ylabel="efficiency",
-        ylim=(0, 1.05),
-        title="8000 examples on one node (modelled)",
-    )
+    axes.set(xlabel="nodes", ylabel="efficiency", ylim=(0, 1.05))
+    axes.set_title("8000 examples on one node (modelled)")
     legend = axes.legend(frameon=False)
 
 # %%

@@ -374,22 +374,10 @@ with once_written("accumulate_sum"):
 # %%
 from edl_labs.numerics import autocast_differences, autocast_table
 
-layers = torch.nn
-block = layers.Sequential(
-    *(
-        layers.Linear(32, 32),
-        layers.LayerNorm(32),
-        layers.Linear(32, 32),
-        layers.BatchNorm1d(32),
-    ),
-    *(
-        layers.GELU(),
-        layers.Linear(32, 32),
-        layers.ReLU(),
-        layers.Linear(32, 32),
-        layers.Softmax(-1),
-    ),
-)
+nn = torch.nn
+steps_of_block = [nn.Linear(32, 32), nn.LayerNorm(32), nn.Linear(32, 32)]
+steps_of_block += [nn.BatchNorm1d(32), nn.GELU(), nn.Linear(32, 32), nn.ReLU()]
+block = nn.Sequential(*steps_of_block, nn.Linear(32, 32), nn.Softmax(-1))
 autocast_table(block, torch.randn(8, 32), device_type="cuda", dtype=torch.bfloat16)
 
 # %%
@@ -640,24 +628,28 @@ check("dynamic_scale")
 # until overflows are rarer. Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
 # `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
 
+
+# %%
+def scales_of(scaler):
+    """The scale before each of 200 steps, whose gradient grows from 2 to 5."""
+    weight, scales = torch.nn.Parameter(torch.ones(1)), []
+    optimizer = torch.optim.SGD([weight], lr=1e-3)
+    for number in range(200):
+        scales.append(float(scaler.scale(torch.tensor(1.0))))
+        gradient = torch.tensor([5.0 if number > 90 else 2.0]) * scales[-1]
+        weight.grad = gradient.half().float()
+        scaler.step(optimizer)
+        scaler.update()
+    return scales
+
+
 # %%
 with once_written("dynamic_scale"):
-    scalers = {
-        "yours": LossScaler(growth_interval=20),
-        "torch": torch.amp.GradScaler("cpu", growth_interval=20),
-    }
+    yours = scales_of(LossScaler(growth_interval=20))
+    torchs = scales_of(torch.amp.GradScaler("cpu", growth_interval=20))
     figure, axes = style.subplots(figsize=(9, 2.8))
-    for (name, scaler), line in zip(scalers.items(), ("-", ":"), strict=True):
-        weight, path = torch.nn.Parameter(torch.ones(1)), []
-        optimizer = torch.optim.SGD([weight], lr=1e-3)
-        for number in range(200):
-            path.append(float(scaler.scale(torch.tensor(1.0))))
-            weight.grad = (
-                torch.tensor([2.0 + 3 * (number > 90)]).mul(path[-1]).half().float()
-            )
-            scaler.step(optimizer)
-            scaler.update()
-        axes.step(range(200), path, line, label=name)
+    axes.step(range(200), yours, "-", label="yours")
+    axes.step(range(200), torchs, ":", label="torch")
     axes.set_yscale("log", base=2)
     axes.set(xlabel="step", ylabel="scale", title="the gradient grows at step 91")
     legend = axes.legend(frameon=False)
@@ -897,48 +889,56 @@ def train_in_half(model, batches, optimizer, scaler):
 check("train_it")
 
 # %%
-# Products this small are slower, and on a busy machine much slower, with more threads.
-with once_written("train_it"), torch_threads(1), torch.random.fork_rng():
+loss_weight = 2.0**-23
+with torch.random.fork_rng():
     torch.manual_seed(0)
-    teacher, weight = torch.randn(6, 4), 2.0**-23
+    teacher = torch.randn(6, 4)
     batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
-    start = ShortNetwork(loss_weight=weight).state_dict()
+    start = ShortNetwork(loss_weight=loss_weight).state_dict()
+
+
+# %%
+def losses_and_scales(through, scaler):
+    """The loss of each step from the same start, and the scale before each."""
+    network, scales = ShortNetwork(loss_weight=loss_weight, through=through), []
+    network.load_state_dict(start)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / loss_weight)
+
+    def watched():
+        for batch in batches:
+            scales.append(getattr(scaler, "current", 1.0))
+            yield batch
+
+    return train_in_half(network, watched(), optimizer, scaler), scales
+
+
+# %%
+# Products this small are slower, and on a busy machine much slower, with more threads.
+curves = {}  # the losses by name
+with once_written("train_it"), torch_threads(1):
+    curves["fp32"], _ = losses_and_scales(lambda x: x, NoScaler())
+    curves["fp16, no scaling"], _ = losses_and_scales(Short.apply, NoScaler())
     yours = LossScaler(init_scale=2.0**60, growth_interval=30)
-    runs = {
-        "fp32": (lambda x: x, NoScaler()),
-        "fp16, no scaling": (Short.apply, NoScaler()),
-        "fp16, your scaler": (Short.apply, yours),
-    }
-    curves, scales = {}, []  # the losses by name; the scale before each step
-    for name, (through, scaler) in runs.items():
-        network = ShortNetwork(loss_weight=weight, through=through)
-        network.load_state_dict(start)
-        watched = (
-            (scales.append(getattr(scaler, "current", 1.0)), batch)[1]
-            for batch in batches
-        )
-        optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / weight)
-        curves[name] = train_in_half(network, watched, optimizer, scaler)
+    curves["fp16, your scaler"], own = losses_and_scales(Short.apply, yours)
+
+
+# %%
+def draw_losses(axes, losses, line, *, name):
+    """One curve, smoothed over ten steps."""
+    smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
+    last_steps = range(len(losses) - len(smooth), len(losses))
+    axes.plot(last_steps, smooth, line, label=f"{name}: {smooth[-1]:.3f}")
+
 
 # %%
 with once_written("train_it"):
-    if len(curves) < len(runs):
+    if len(curves) < 3:
         raise NotImplementedError("the cell above has not trained all three yet")
-    figure, (axes, below) = style.subplots(
-        2, 1, figsize=(9, 5), sharex=True, height_ratios=(2, 1)
-    )
+    figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
     for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
-        smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
-        axes.plot(
-            range(len(losses) - len(smooth), len(losses)),
-            smooth,
-            line,
-            label=f"{name}: {smooth[-1]:.3f}",
-        )
-    axes.set(
-        ylabel="loss, mean of 10 steps", title="the same network, the same batches"
-    )
-    own = scales[-len(batches) :]
+        draw_losses(axes, losses, line, name=name)
+    axes.set_ylabel("loss, mean of 10 steps")
+    axes.set_title("the same network, the same batches")
     below.step(range(len(own)), own, where="post")
     below.set_yscale("log", base=2)
     below.set(xlabel="step", ylabel="your scale")
@@ -1008,16 +1008,10 @@ check("bytes_per_parameter")
 
 # %%
 with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
+    recipe = {"optimizer": "adam", "zero_stage": 0, "gpus": 1, "trained": 1.0}
+    recipe["offload"] = False
     for precision in ("fp32", "deck 000", "deck 002", "autocast", "bf16"):
-        recipe = {
-            "precision": precision,
-            "optimizer": "adam",
-            "zero_stage": 0,
-            "gpus": 1,
-            "offload": False,
-        }
-        recipe["trained"] = 1.0
-        resident, peak = bytes_per_parameter(recipe)
+        resident, peak = bytes_per_parameter({**recipe, "precision": precision})
         size = units.byte_count(7e9 * resident)
         told = f"{resident:g} bytes, {peak:g} at the peak"
         print(f"{precision:>9}: {told}; 7 billion parameters: {size}")

@@ -85,14 +85,20 @@ predict("disk_in_order", "The disk takes in order", unit="s")
 predict("disk_scattered", "The disk takes in random order", unit="s")
 predict("nvme_scattered", "NVMe takes in random order", unit="ms")
 
+
+# %%
+def both_ways_s(disk):
+    """Seconds for the thousand samples, read in order and scattered."""
+    part_bytes = 1000 * 100_000 // disk.channels
+    in_order_s = disk.read_s(part_bytes, seeks=1 // disk.channels)
+    return in_order_s, disk.read_s(part_bytes, seeks=1000 // disk.channels)
+
+
 # %%
 with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
     found = {}
     for disk in (HDD, NVME):
-        part_bytes = 1000 * 100_000 // disk.channels
-        in_order = disk.read_s(part_bytes, seeks=1 // disk.channels)
-        scattered = disk.read_s(part_bytes, seeks=1000 // disk.channels)
-        found[disk.name] = in_order, scattered
+        in_order, scattered = found[disk.name] = both_ways_s(disk)
         times = f"in order {units.seconds(in_order)}"
         times += f", scattered {units.seconds(scattered)}"
         print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
@@ -128,24 +134,24 @@ def read_plan(wanted, *, seek_s, byte_per_s):
 # %% check="read_plan"
 check("read_plan")
 
+
+# %%
+def scattered_parts(count, *, of, nbytes):
+    """`count` of so many parts of a shard, in random order."""
+    drawn = random.Random(0).sample(range(of), count)
+    return [(0, nbytes * i, nbytes * (i + 1)) for i in drawn]
+
+
 # %%
 with once_written("read_plan"):
-    rng = random.Random(0)
     for share in (0.02, 0.2, 0.7):
-        wanted = [
-            (0, 100_000 * i, 100_000 * (i + 1))
-            for i in range(2000)
-            if rng.random() < share
-        ]
-        rng.shuffle(wanted)
+        wanted = scattered_parts(int(share * 2000), of=2000, nbytes=100_000)
         for name, seek_s, rate in (("hdd", 8e-3, 150e6), ("nvme", 80e-6, 3e9)):
             plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
             read = sum(stop - start for _, start, stop in plan)
             useful = units.percent(len(wanted) * 100_000 / read, digits=2)
-            print(
-                f"{share:>4} of the samples from {name:>4}: "
-                f"{len(plan):>4} reads, {useful} of the bytes wanted"
-            )
+            told = f"{len(plan):>4} reads, {useful} of the bytes wanted"
+            print(f"{share:>4} of the samples from {name:>4}: {told}")
 
 # %% [markdown]
 # A seek of 8 ms is worth 1.2 MB of reading on, twelve samples; one of 80 µs at 3 GB/s is worth 240 kB, little more
@@ -211,28 +217,22 @@ def reading_s(path, reads):
 # %%
 parts, part, whole = 2048, 1 << 14, Path(scratch.name) / "parts.bin"
 whole.write_bytes(random.Random(1).randbytes(parts * part))
-wanted = [
-    (0, part * i, part * (i + 1))
-    for i in random.Random(2).sample(range(parts), parts // 2)
-]
+asked = scattered_parts(parts // 2, of=parts, nbytes=part)
+whole_s, _ = reading_s(whole, [(0, 0, parts * part)])
+asked_s, state = reading_s(whole, asked)
+print(f"measured here, {state}: {len(asked)} reads as asked: {units.seconds(asked_s)}")
+measured_rate = parts * part / whole_s
+measured_seek_s = max(0.0, asked_s / len(asked) - part / measured_rate)
+worth = units.byte_count(measured_seek_s * measured_rate)
+seek = units.seconds(measured_seek_s)
+print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
+
+# %%
 with once_written("read_plan"):
-    rate = parts * part / reading_s(whole, [(0, 0, parts * part)])[0]
-    asked_s, state = reading_s(whole, wanted)
-    print(
-        f"measured here, {state}: "
-        f"{len(wanted)} reads as asked for: {units.seconds(asked_s)}"
-    )
-    seek_s = max(0.0, asked_s / len(wanted) - part / rate)
-    plan = read_plan(wanted, seek_s=seek_s, byte_per_s=rate)
+    plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
     planned_s, state = reading_s(whole, plan)
-    print(
-        f"measured here, {state}: {len(plan)} reads of your plan: "
-        f"{units.seconds(planned_s)}"
-    )
-    print(
-        f"a seek of {units.seconds(seek_s)} is worth "
-        f"{units.byte_count(seek_s * rate)} at {units.byte_rate(rate)}"
-    )
+    took = units.seconds(planned_s)
+    print(f"measured here, {state}: {len(plan)} reads of your plan: {took}")
 
 # %% [markdown]
 # Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
@@ -296,30 +296,27 @@ check("storage_format")
 # formats when they are read from beginning to end, and when they are read in random order. Beside each rate stands the
 # state that `make_cold` left: compare rates of equal states only.
 
+
+# %%
+def cold_rate(kept, read):
+    """Samples a second of `read`, and what was in memory before it, as text."""
+    kept.close()  # what is still mapped into memory cannot be dropped
+    state = make_cold(kept.paths).word
+    return f"{images / timed(read):>6.0f} {state:<7}"
+
+
 # %%
 from edl_labs.errors import EdlError
 from edl_labs.pipeline import FORMATS
 
-print(
-    f"{'format':>8} {'files':>6} {'size':>8} {'scan':>14} "
-    f"{'random':>14}   measured here, samples/s"
-)
+print("  format  files     size           scan         random   measured, samples/s")
 for form in FORMATS:
     try:
         with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
-            rates = ""
-            for read in (
-                lambda kept: sum(map(len, kept.scan())),
-                lambda kept: kept.read_many(mixed),
-            ):
-                kept.close()  # what is still mapped into memory cannot be dropped
-                state = make_cold(kept.paths).word
-                spent_s = timed(lambda kept=kept, read=read: read(kept))
-                rates += f" {images / spent_s:>6.0f} {state:<7}"
-            print(
-                f"{form:>8} {len(kept.paths):>6} "
-                f"{units.byte_count(kept.nbytes):>8} {rates}"
-            )
+            scan = cold_rate(kept, lambda: sum(map(len, kept.scan())))
+            drawn = cold_rate(kept, lambda: kept.read_many(mixed))
+            size = units.byte_count(kept.nbytes)
+            print(f"{form:>8} {len(kept.paths):>6} {size:>8} {scan} {drawn}")
     except EdlError as error:
         print(f"{form:>8} is left out: {error.what}; next: {error.next}")
 
@@ -460,26 +457,25 @@ def stage_ladder(vw, stages, *, samples):
 # %% check="stage_ladder"
 check("stage_ladder")
 
+
+# %%
+def reads_of(vw, name, nbytes):
+    """A stage that reads its own file, `nbytes` a sample, in order."""
+    file = vw.file(50 * nbytes, name=name)
+    return lambda i: vw.read(file, offset=nbytes * i, nbytes=nbytes)
+
+
 # %%
 with once_written("stage_ladder"):
     vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
-    pictures, labels = (
-        vw.file(50 * 200_000, name="pictures"),
-        vw.file(50 * 100_000, name="labels"),
-    )
     stages = [
-        (
-            "read picture",
-            lambda i: vw.read(pictures, offset=200_000 * i, nbytes=200_000),
-        ),
-        ("read label", lambda i: vw.read(labels, offset=100_000 * i, nbytes=100_000)),
+        ("read picture", reads_of(vw, "pictures", 200_000)),
+        ("read label", reads_of(vw, "labels", 100_000)),
         ("decode", lambda i: vw.work("decode", 5e-3)),
     ]
-    for name, alone_s, cumulative_s in stage_ladder(vw, stages, samples=50):
-        print(
-            f"{name:>12}: alone {units.seconds(alone_s):>8}, "
-            f"cumulative {units.seconds(cumulative_s):>8}"
-        )
+    for name, *times_s in stage_ladder(vw, stages, samples=50):
+        alone, cumulative = map(units.seconds, times_s)
+        print(f"{name:>12}: alone {alone:>8}, cumulative {cumulative:>8}")
 
 # %% [markdown]
 # Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
@@ -590,27 +586,16 @@ from edl_labs.plots import style
 
 with once_written("predict_workers"):
     figure, panes = style.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-    for axes, threads in zip(panes, (0, 8), strict=True):
-        numbers, setting = list(range(1, 25)), {**machine, "step_threads": threads}
-        axes.plot(
-            numbers,
-            [predict_workers(n, setting)[0] for n in numbers],
-            label="predicted",
-        )
-        axes.plot(
-            numbers,
-            [simulated_rate(n, setting) for n in numbers],
-            "o",
-            ms=3,
-            label="VirtualWorkers",
-        )
-        axes.set(
-            xlabel="workers",
-            title=f"step on {'8 of the 8 cores' if threads else 'a device'} (modelled)",
-        )
+    where, numbers = {0: "a device", 8: "8 of the 8 cores"}, list(range(1, 25))
+    for axes, (threads, place) in zip(panes, where.items(), strict=True):
+        setting = {**machine, "step_threads": threads}
+        rates = [predict_workers(n, setting)[0] for n in numbers]
+        axes.plot(numbers, rates, label="predicted")
+        rates = [simulated_rate(n, setting) for n in numbers]
+        axes.plot(numbers, rates, "o", ms=3, label="VirtualWorkers")
+        axes.set(xlabel="workers", title=f"step on {place} (modelled)")
     panes[0].set_ylabel("batches/s")
-    with style.look():
-        panes[0].legend()
+    legend = panes[0].legend(frameon=False)
 
 # %% [markdown]
 # On the left, workers help until the cores are used up. By the bound that takes about ten, since each waits a fifth of
@@ -645,28 +630,19 @@ LoaderExplorer(cores=4)
 # %%
 from edl_labs.pipeline import ImageDataset, collate, run_loader, usable_cores
 
-here = {
-    "cores": usable_cores(),
-    "cpu_s": 8 * ladder.worker_s,
-    "wait_s": 0.0,
-    "disk_s": 1e-9,
-    "step_s": 1e-9,
-}
+here = {"cores": usable_cores(), "cpu_s": 8 * ladder.worker_s, "step_threads": 0}
+here |= {"wait_s": 0.0, "disk_s": 1e-9, "step_s": 1e-9}
+in_eights = {"batch_size": 8, "collate": collate}
+
+# %%
 with once_written("predict_workers"):
     print("measured here, batches of 8, nobody training: batches/s")
     for workers in (0, 1, 2, 4):
-        bound, limit = predict_workers(workers, {**here, "step_threads": 0})
-        run = run_loader(
-            ImageDataset(raw),
-            batch_size=8,
-            workers=workers,
-            collate=collate,
-            seconds=seconds,
-        )
-        print(
-            f"{workers} workers: your bound {bound:6.1f} ({limit}), "
-            f"measured {run.sample_per_s / 8:6.1f}"
-        )
+        bound, limit = predict_workers(workers, here)
+        data = ImageDataset(raw)
+        run = run_loader(data, workers=workers, seconds=seconds, **in_eights)
+        print(f"{workers} workers: your bound {bound:6.1f} ({limit}),", end=" ")
+        print(f"measured {run.sample_per_s / 8:6.1f}")
 
 # %% [markdown]
 # A real loader stays below the bound: batches are handed over through shared memory, the main process wants a core too,
@@ -722,10 +698,10 @@ with revealed("list_costs") as truth:
             truth(**({"list_costs": grown} if kind == "list" else {}))
         except EdlError as error:
             print(f"left out here: {error.what}")
-print(
-    "8 workers, batches of 64 photographs of 224 × 224: "
-    f"{shared_memory(64 * 3 * 224 * 224, workers=8)}"
-)
+
+# %%
+print("8 workers, batches of 64 photographs of 224 × 224:")
+print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
 # Each worker got a copy of the generator, so both drew the same numbers, in every epoch again: half of the
@@ -929,28 +905,22 @@ with once_written("pack_sequences"), revealed("pad_packed") as truth:
 # %%
 from edl_labs.pipeline import frontier
 
-longest = max(lengths)
-points = frontier(
-    lengths, batch_size=16, max_tokens=4 * longest, capacity=longest
-).points
-with style.look():
-    figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
-methods = dict.fromkeys(point.method for point in points)
-for method, line in zip(methods, ("o-", "s--", "^:", "D-."), strict=False):
-    own = [point for point in points if point.method == method]
+by_method, longest = {}, max(lengths)
+found = frontier(lengths, batch_size=16, max_tokens=4 * longest, capacity=longest)
+for point in found.points:
+    by_method.setdefault(point.method, []).append(point)
+
+# %%
+figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
+for own, line in zip(by_method.values(), ("o-", "s--", "^:", "D-."), strict=False):
+    method = own[0].method
     wasted = [100 * point.waste.fraction for point in own]
     left.plot(wasted, [point.randomness for point in own], line, ms=3, label=method)
     right.plot(wasted, [point.sample_per_s for point in own], line, ms=3, label=method)
-left.set(
-    xlabel="padding, % of all positions",
-    ylabel="randomness within a batch",
-    title="computed",
-)
-right.set(
-    xlabel="padding, % of all positions",
-    ylabel="samples/s",
-    title="modelled: 1 µs a token, 2 ms a step",
-)
+left.set(ylabel="randomness within a batch", title="computed")
+right.set(ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
+for axes in (left, right):
+    axes.set_xlabel("padding, % of all positions")
 with style.look():
     left.legend()
 
@@ -1242,23 +1212,23 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
 
-same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
-print(
-    f"{'decoder':>12} {'same image':>11} {'alone':>8} "
-    f"{'2 workers':>10}   measured here, images/s"
-)
-for name, decode in decoders().items():
-    alone = 24 / timed(
-        lambda decode=decode: [decode(photo) for photo in photos.samples[:24]]
-    )
+
+def rates_of(name, decode):
+    """Images a second alone, in one thread, and in a loader of two workers."""
+    some = photos.samples[:24]
+    alone = len(some) / timed(lambda: [decode(photo) for photo in some])
     data = ImageDataset(raw, decoder=name)
-    run = run_loader(
-        data, batch_size=8, workers=2, collate=collate, seconds=seconds / 2
-    )
-    print(
-        f"{name:>12} {'yes' if same.get(name, True) else 'no':>11} "
-        f"{alone:>8.0f} {run.sample_per_s:>10.0f}"
-    )
+    run = run_loader(data, workers=2, seconds=seconds / 2, **in_eights)
+    return alone, run.sample_per_s
+
+
+# %%
+same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
+print("     decoder  same image    alone  2 workers   measured here, images/s")
+for name, decode in decoders().items():
+    alone, together = rates_of(name, decode)
+    agrees = "yes" if same.get(name, True) else "no"
+    print(f"{name:>12} {agrees:>11} {alone:>8.0f} {together:>10.0f}")
 for name, why in missing_decoders().items():
     print(f"{name:>12} is left out: {why}; next: pip install 'edl-labs[data,vision]'")
 
@@ -1316,53 +1286,36 @@ versions += [
 
 # %%
 story = []
-for (name, kept, decoder, workers), predicted in zip(
-    versions, my_predictions, strict=True
-):
+for (name, kept, decoder, workers), mine in zip(versions, my_predictions, strict=True):
     data, step = ImageDataset(kept, decoder=decoder), sleeping_step(5e-3)
-    run = run_loader(
-        data, batch_size=8, workers=workers, step=step, collate=collate, seconds=seconds
-    )
-    story.append((name, predicted, run.sample_per_s))
-    said = "-" if predicted is None else f"{predicted:.0f}"
-    print(
-        f"{name:>14}: predicted {said:>6}, "
-        f"measured here {run.sample_per_s:>7.0f} samples/s"
-    )
-loader_alone = [
-    run_loader(
-        data, batch_size=8, workers=workers, collate=collate, seconds=seconds
-    ).sample_per_s
+    run = run_loader(data, workers=workers, step=step, seconds=seconds, **in_eights)
+    story.append((name, mine, run.sample_per_s))
+    said = "-" if mine is None else f"{mine:.0f}"
+    rate = f"{run.sample_per_s:>7.0f} samples/s"
+    print(f"{name:>14}: predicted {said:>6}, measured here {rate}")
+
+# %%
+_, kept, decoder, workers = versions[-1]
+data, of_step = ImageDataset(kept, decoder=decoder), 8 / 5e-3
+runs = [
+    run_loader(data, workers=workers, seconds=seconds, **in_eights).sample_per_s
     for _ in range(3)
 ]
-print(
-    "the last loader alone, three runs: "
-    f"{min(loader_alone):.0f} to {max(loader_alone):.0f}; "
-    f"the step alone: {8 / 5e-3:.0f} samples/s"
-)
+slowest, _, quickest = sorted(runs)
+print(f"the last loader alone, three runs: {slowest:.0f} to {quickest:.0f};", end=" ")
+print(f"the step alone: {of_step:.0f} samples/s")
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3.2))
 names, predicted, measured = zip(*story, strict=True)
 bars = axes.barh(names, measured, label="measured here")
-told = [(row, value) for row, value in enumerate(predicted) if value is not None]
-if told:
-    axes.plot(
-        [value for _, value in told],
-        [row for row, _ in told],
-        "D",
-        color=style.ORANGE,
-        label="predicted",
-    )
-axes.axvline(8 / 5e-3, color=style.GREY, ls="--", label="the step alone")
-axes.axvspan(
-    min(loader_alone),
-    max(loader_alone),
-    color=style.GREY,
-    alpha=0.3,
-    label="the last loader alone",
-)
 axes.bar_label(bars, fmt=" %.0f", color=style.TEXT)
+told = [(mine, row) for row, mine in enumerate(predicted) if mine is not None]
+if told:
+    axes.plot(*zip(*told, strict=True), "D", color=style.ORANGE, label="predicted")
+axes.axvline(of_step, color=style.GREY, ls="--", label="the step alone")
+alone = {"color": style.GREY, "alpha": 0.3, "label": "the last loader alone"}
+axes.axvspan(slowest, quickest, **alone)
 axes.invert_yaxis()
 axes.set(xlabel="samples/s", title="From naive to tuned (measured here)")
 with style.look():

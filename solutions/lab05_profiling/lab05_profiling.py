@@ -189,18 +189,20 @@ def profiled_rows(batch):
 
 
 # %%
+def total_times(rows):
+    """Seconds by name from beginning to end of its rows, with all that they call."""
+    total = dict.fromkeys((row["name"] for row in rows), 0.0)
+    for row in rows:
+        total[row["name"]] += row["end_s"] - row["start_s"]
+    return total
+
+
+# %%
 with once_written("self_times"):
     rows = profiled_rows(batch_size)
-    own = self_times(rows)
-    total = {
-        name: sum(r["end_s"] - r["start_s"] for r in rows if r["name"] == name)
-        for name in own
-    }
-    busy_s = sum(own.values())
-    print(
-        f"{len(rows)} rows; totals add up to "
-        f"{sum(total.values()) / busy_s:.1f} times the time that passed"
-    )
+    own, total = self_times(rows), total_times(rows)
+    times = sum(total.values()) / sum(own.values())
+    print(f"{len(rows)} rows; totals add up to {times:.1f} times the time that passed")
     for name in sorted(own, key=own.get, reverse=True)[:6]:
         print(
             f"{name:<46} self {units.seconds(own[name]):>8} "
@@ -601,17 +603,15 @@ with once_written("layer_profiler"), torch_threads(1):
     with LayerProfiler(net, clock_for("cpu")) as profiler:
         for _ in range(train_steps):
             net(x).sum().backward()
-    print(f"measured on {describe('cpu').device_name}, seconds a step:")
+
+# %%
+with once_written("layer_profiler"):
+    print(f"measured on {describe('cpu').device_name}, a step:")
+    print("        forward self     total  backward self     total")
+    keys = ("forward_self_s", "forward_total_s", "backward_self_s", "backward_total_s")
     for name, row in profiler.table().items():
-        times = [
-            f"{units.seconds(row[f'{p}_{k}_s'] / row['calls']):>9}"
-            for p in ("forward", "backward")
-            for k in ("self", "total")
-        ]
-        print(
-            f"{name:<6} forward self {times[0]} total {times[1]} "
-            f"  backward self {times[2]} total {times[3]}"
-        )
+        times = [units.seconds(row[key] / row["calls"]) for key in keys]
+        print("{:<6} {:>13} {:>9} {:>14} {:>9}".format(name, *times))
 
 # %%
 with once_written("layer_profiler"):
@@ -1086,19 +1086,16 @@ def example_job():
 job = example_job()
 losses = train_slowly(job)
 slow, slow_program = job.gpu.timeline, job.gpu.program
+slow_step_s = slow.makespan_s / len(job.order)
 print(
     f"{units.seconds(slow.makespan_s)}, "
     f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
 )
+
+# %%
 figure, axes = style.subplots(figsize=(9, 3))
-step_ends_s = slow.makespan_s / len(job.order)
-axes = draw_timeline(
-    axes,
-    slow,
-    start_s=2 * step_ends_s,
-    end_s=4 * step_ends_s,
-    title="Two steps (modelled A100)",
-)
+axes = draw_timeline(axes, slow, start_s=2 * slow_step_s, end_s=4 * slow_step_s)
+title = axes.set_title("Two steps (modelled A100)")
 
 # %% [markdown]
 # **Predict:** which six, and how much faster will the run be without them?

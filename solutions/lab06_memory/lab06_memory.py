@@ -198,22 +198,22 @@ def as_on_the_slide(model, batches, optimizer, *, window):
 
 
 # %%
-model = tower()
-before = [one.detach().clone() for one in model.parameters()]
-inputs, labels = examples(40)
+def apart(model, other):
+    """The largest difference between two models' weights."""
+    pairs = zip(model.parameters(), other.parameters(), strict=True)
+    return max(float((a - b).detach().abs().max()) for a, b in pairs)
+
+
+# %%
+model, inputs, labels = tower(), *examples(40)
+before = deepcopy(model)
 batches = list(zip(inputs.split(4), labels.split(4), strict=True))
-steps = as_on_the_slide(
-    model, batches, torch.optim.SGD(model.parameters(), lr=0.1), window=4
-)
-moved = sum(
-    float((new - old).detach().abs().sum())
-    for new, old in zip(model.parameters(), before, strict=True)
-)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+steps = as_on_the_slide(model, batches, optimizer, window=4)
+moved = apart(model, before)
 with revealed("weights_move") as truth:
-    print(
-        f"measured here: {len(batches)} batches, {steps} steps, "
-        f"and the weights moved by {moved}"
-    )
+    print(f"measured here: {len(batches)} batches, {steps} steps,", end=" ")
+    print(f"and the weights moved by {moved}")
     truth("just as far" if moved else "not at all")
 
 # %% [markdown]
@@ -256,24 +256,28 @@ def train_accumulated(model, batches, optimizer, *, window):
 # %% check="mend_accumulation"
 check("mend_accumulation")
 
+
+# %%
+def step_in_parts(model, inputs, labels, *, size):
+    """Loss and peak bytes of one step on parts of `size` examples each."""
+    # Parts of their own: a slice would keep all of the large batch's bytes there.
+    cut = zip(inputs.split(size), labels.split(size), strict=True)
+    parts = [(x.clone(), y) for x, y in cut]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with SavedTensors(model.parameters()).watching() as memory:
+        (loss,) = train_accumulated(model, parts, optimizer, window=len(parts))
+    return loss, memory.peak_bytes
+
+
 # %%
 with once_written("mend_accumulation"), torch_threads(1):
     large, small = tower(), tower()
     inputs, labels = examples(4 * batch)
     for model, size in ((large, 4 * batch), (small, batch)):
-        # Parts of their own: a slice would keep all of the large batch's bytes there.
-        cut = zip(inputs.split(size), labels.split(size), strict=True)
-        parts = [(x.clone(), y) for x, y in cut]
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        with SavedTensors(model.parameters()).watching() as memory:
-            (loss,) = train_accumulated(model, parts, optimizer, window=len(parts))
-        print(
-            f"measured here: {len(parts)} x {size}: loss {loss:.6f}, "
-            f"{byte_count(memory.peak_bytes)} at the peak"
-        )
-    pairs = zip(large.parameters(), small.parameters(), strict=True)
-    off = max(float((a - b).detach().abs().max()) for a, b in pairs)
-    print(f"weights differ by at most {off:.1e}")
+        loss, peak_bytes = step_in_parts(model, inputs, labels, size=size)
+        told = f"loss {loss:.6f}, {byte_count(peak_bytes)} at the peak"
+        print(f"measured here: {4 * batch // size} x {size}: {told}")
+    print(f"weights differ by at most {apart(large, small):.1e}")
 
 # %% [markdown]
 # The same step, to the last bits of fp32, in a quarter of the memory. What it costs: the matrices of a micro-batch are
@@ -797,24 +801,24 @@ class InSegments(torch.nn.Module):
 
 
 # %%
-with (
-    once_written("own_checkpoint"),
-    revealed("fits_with") as truth,
-    torch_threads(1),
-):
+def peak_of(count):
+    """What a step in so many segments holds, in words, and whether it fits."""
     inputs, labels = examples(4 * batch)
-    inputs.requires_grad_()
+    model = InSegments(tower(), count)
+    try:
+        held = step_within(model, inputs.requires_grad_(), labels, memory_bytes)
+    except MemoryError as error:
+        return str(error), False
+    return f"{byte_count(held)} at the peak", True
+
+
+# %%
+with once_written("own_checkpoint"), revealed("fits_with") as truth, torch_threads(1):
     enough = []
     for count in (1, 2, 4, 8):
-        try:
-            held = step_within(InSegments(tower(), count), inputs, labels, memory_bytes)
-            enough.append(str(count))
-            print(
-                f"measured here: segments: {count}, {4 * batch} examples: "
-                f"{byte_count(held)} at the peak"
-            )
-        except MemoryError as error:
-            print(f"measured here: segments: {count}, {4 * batch} examples: {error}")
+        told, fits = peak_of(count)
+        print(f"measured here: segments: {count}, {4 * batch} examples: {told}")
+        enough += [str(count)] if fits else []
     print(f"the memory is {byte_count(memory_bytes)}")
     truth(enough[0] if enough else "none of these")
 

@@ -68,28 +68,27 @@ Progress("lab07_many_gpus")
 # %%
 predict("at_one_rank", f"With {ranks} ranks, all over rank 0 take", unit="ms")
 
+
 # %%
-link = {"alpha_s": 20e-6, "byte_per_s": 6e9}
-gradient_bytes = 100_000_000
-
-
 def over_rank_0(dist):
     """The sum of all ranks' gradients, by way of rank 0."""
     gradients = dist.tensor(gradient_bytes // 4, name="gradients")
-    if dist.rank == 0:
-        for other in range(1, dist.world_size):
-            part = dist.empty(len(gradients))
-            dist.recv(part, other)
-            dist.add(gradients, part)
-            dist.free(part)
-        for other in range(1, dist.world_size):
-            dist.send(gradients, other)
-    else:
+    if dist.rank != 0:
         dist.send(gradients, 0)
         dist.recv(gradients, 0)
+        return
+    for other in range(1, dist.world_size):
+        part = dist.empty(len(gradients))
+        dist.recv(part, other)
+        dist.add(gradients, part)
+        dist.free(part)
+    for other in range(1, dist.world_size):
+        dist.send(gradients, other)
 
 
 # %%
+link = {"alpha_s": 20e-6, "byte_per_s": 6e9}
+gradient_bytes = 100_000_000
 with revealed("at_one_rank") as truth:
     slow = VirtualCluster.flat(ranks, **link).run(over_rank_0)
     print(f"modelled: {slow}")

@@ -166,22 +166,23 @@ from edl_labs.roofline.network import tensor_calls
 predict("summed", "Each all-reduce adds up", unit="MB")
 predict("sums", "All-reduces of the layer, forward and backward:", unit="sums")
 
+
+# %%
+def sum_of_a_block(dist):
+    """One all-reduce of a block's output."""
+    dist.all_reduce(dist.tensor(2048 * 4096, dtype="bf16"))
+
+
 # %%
 with revealed("summed", "sums") as truth:
     calls = tensor_calls(2048, hidden=4096, blocks=1, ranks=8)[0]
-
-    def sum_of_a_block(dist):
-        dist.all_reduce(dist.tensor(2048 * 4096, dtype="bf16"))
-
     for nodes in (1, 2):
         machine = ClusterMachine.of("8xH100", nodes=nodes)
-        added = VirtualCluster(machine).run(sum_of_a_block)
-        computing_s = 6 * 12 * 4096**2 * 2048 / (8 * nodes) / 400e12
-        print(
-            f"modelled, {8 * nodes} GPUs in {nodes} node(s): {calls.times} sums take "
-            f"{seconds(calls.times * added.makespan_s)}, "
-            f"the products at 400 TFLOP/s {seconds(computing_s)}"
-        )
+        sums_s = calls.times * VirtualCluster(machine).run(sum_of_a_block).makespan_s
+        products_s = 6 * 12 * 4096**2 * 2048 / (8 * nodes) / 400e12
+        print(f"modelled, {8 * nodes} GPUs in {nodes} node(s):", end=" ")
+        print(f"{calls.times} sums take {seconds(sums_s)},", end=" ")
+        print(f"the products at 400 TFLOP/s {seconds(products_s)}")
     truth(summed=calls.message_bytes, sums=calls.times)
 
 # %% given
@@ -400,32 +401,32 @@ def idle_seconds(schedule, stages, micro, *, forward_s, backward_s, chunks):
 # %% check="pipeline"
 check("pipeline")
 
+
 # %%
-with (
-    once_written("pipeline"),
-    revealed("gpipe_bubble", "1f1b_bubble", "in_flight") as truth,
-):
-    sizes = {"micro": 16, "elements": 1_000_000, "kept": 25_000_000}
-    stages, passes = VirtualCluster.of("8xH100").machine.replace(ranks=4), {}
-    bubbles = {}
+def step_of_pipeline(schedule, *, kept):
+    """A step of 16 micro-batches on four stages, modelled."""
+    stages = VirtualCluster.of("8xH100").machine.replace(ranks=4)
+    sizes = {"micro": 16, "elements": 1_000_000, "kept": kept}
+
+    def of_one_rank(dist):
+        stage = PipelineStage(dist, **sizes, forward_s=4e-3, backward_s=8e-3)
+        run_stage(stage, schedule)
+
+    return VirtualCluster(stages).run(of_one_rank)
+
+
+# %%
+passes, kept = {}, 25_000_000
+asked = ("gpipe_bubble", "1f1b_bubble", "in_flight")
+with once_written("pipeline"), revealed(*asked) as truth:
     for schedule in ("gpipe", "1f1b"):
-        passes[schedule] = VirtualCluster(stages).run(
-            lambda dist, name=schedule: run_stage(
-                PipelineStage(dist, **sizes, forward_s=4e-3, backward_s=8e-3), name
-            )
-        )
-        done = passes[schedule]
-        bubbles[schedule] = 1 - max(done.compute_s) / done.makespan_s
+        done = passes[schedule] = step_of_pipeline(schedule, kept=kept)
+        idle = 1 - max(done.compute_s) / done.makespan_s
         held = byte_count(done.peak_bytes[0])
-        print(
-            f"modelled, {schedule}: {seconds(done.makespan_s)}, "
-            f"idle {bubbles[schedule]:.1%}, {held} on the first stage"
-        )
-    held = round(passes["1f1b"].peak_bytes[0] / (4 * sizes["kept"]))
-    truth(
-        **{f"{name}_bubble": share for name, share in bubbles.items()},
-        in_flight=held,
-    )
+        print(f"modelled, {schedule}: {seconds(done.makespan_s)},", end=" ")
+        print(f"idle {idle:.1%}, {held} on the first stage")
+        truth(**{f"{schedule}_bubble": idle})
+    truth(in_flight=round(passes["1f1b"].peak_bytes[0] / (4 * kept)))
     figure, rows = style.subplots(2, 1, figsize=(9, 5))
     for axes, (schedule, done) in zip(rows, passes.items(), strict=True):
         done.timeline.plot(axes).set_title(schedule)
