@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.ui.live_or_still import LiveOrStill, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.virtual.errors import VirtualMemoryError
 from edl_labs.virtual.memory import Placement, Tape, as_chain, best_placement, stepped
@@ -73,7 +73,7 @@ class BudgetExplorer(LiveOrStill):
         import ipywidgets
 
         slider = ipywidgets.IntSlider(value=75, min=5, max=100, step=5, description="budget [%]")
-        picture = ipywidgets.Image(format="png", layout={"max_width": "100%"})
+        picture = live_image()
 
         def redraw(_: Any = None) -> None:
             share = slider.value / 100
