@@ -96,6 +96,13 @@ _IDLE = """what => {
 }"""
 
 
+_LINES = "input[placeholder$=', then Enter']"  # as `edl_labs.ui.predictions` asks
+_CHOICES = "button.jupyter-button[title*=' … ']"
+_FEWER = "([selector, count]) => document.querySelectorAll(selector).length < count"
+# What JupyterLab and ipywidgets put in the place of a widget.
+_BROKEN = re.compile("javascript error|Error displaying widget|Error creating widget|Loading widget")
+
+
 class OpenNotebook:
     """A notebook in the browser, and what a student does to it. Each wait is for a condition, none for a time."""
 
@@ -148,6 +155,23 @@ class OpenNotebook:
         assert number >= 0, f"no code cell begins with {text!r}"
         return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
 
+    def having(self, cell_id: str) -> Any:
+        """The cell with that id."""
+        number = self.page.evaluate(
+            """id => window.jupyterapp.shell.currentWidget.content.widgets.findIndex(cell => cell.model.id === id)""",
+            cell_id,
+        )
+        assert number >= 0, f"no cell has the id {cell_id!r}"
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def below(self, cell: Any) -> Any:
+        """A new cell below one, by the key that students use; what was below it moves on."""
+        cell.locator(".jp-InputPrompt").first.click()
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("b")
+        number = self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.activeCellIndex")
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
     def write(self, cell: Any, source: str) -> None:
         """Types a source into a cell in place of what is there."""
         cell.locator(".cm-content").click()
@@ -161,6 +185,44 @@ class OpenNotebook:
         self.page.keyboard.press("Control+Enter")
         self._idle_after("cells")
         return cell.locator(".jp-Cell-outputWrapper")
+
+    def run_above(self, cell: Any) -> None:
+        """Run All Above Selected Cell, to the end."""
+        cell.locator(".jp-InputPrompt").first.click()
+        self.listen()
+        self.menu("Run", "Run All Above Selected Cell")
+        self._idle_after("cells")
+
+    def output(self, cell: Any) -> str:
+        """What a cell has put out, as it is read."""
+        return " ".join(cell.locator(".jp-Cell-outputWrapper").inner_text().split())
+
+    def predict_all(self) -> int:
+        """Fills each box for a prediction with its own example, or its first choice; how many there were."""
+        lines, choices = self.page.locator(_LINES), self.page.locator(_CHOICES)
+        filled = 0
+        while count := lines.count():
+            line = lines.first
+            shown = re.match(r"such as (\S+)", line.get_attribute("placeholder"))  # "in a few words" else
+            line.fill(shown[1] if shown else "a guess")
+            line.press("Enter")
+            self.page.wait_for_function(_FEWER, arg=[_LINES, count])
+            filled += 1
+        while count := choices.count():
+            choices.first.click()
+            self.page.wait_for_function(_FEWER, arg=[_CHOICES, count])
+            filled += 1
+        return filled
+
+    def tracebacks(self) -> list[str]:
+        """The last lines of the exceptions that cells ended with, and of pictures that the page could not show."""
+        found: list[str] = self.page.evaluate(
+            """() => window.jupyterapp.shell.currentWidget.content.model.toJSON().cells
+                .flatMap(cell => (cell.outputs ?? []).filter(output => output.output_type === 'error'))
+                .map(output => `${output.ename}: ${output.evalue}`)"""
+        )
+        broken = self.page.locator(".jp-OutputArea-output", has_text=_BROKEN)
+        return found + [one[:200] for one in broken.all_inner_texts()]
 
     def pictures_without_text(self) -> list[str]:
         """First lines of the cells with a picture that carries no alternative text, as the notebook would be saved."""
