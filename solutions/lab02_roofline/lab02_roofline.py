@@ -15,8 +15,8 @@
 # **About 110 minutes.** No GPU is needed: you measure the machine that you have. In each section, *write your
 # prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
 # comes out is shown beside it, and not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
-# time. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [004] deep
-# learning, hopefully faster.
+# time. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003]
+# performance and profiling, [004] deep learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("intensity")` gives that
 # case's inputs as Python values, to try your code on.

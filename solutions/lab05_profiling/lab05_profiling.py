@@ -16,8 +16,8 @@
 # **About 145 minutes.** No GPU is needed: timelines come from a modelled device, and the real cells profile this
 # machine, whatever it is. *Write your prediction down* before you run the next cell: where there is a box (a number
 # with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by
-# deck: [000] training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning,
-# hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
+# deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep
+# learning, hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("self_times")` gives that
 # case's inputs as Python values, to try your code on.
@@ -746,6 +746,12 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
 # Plain orange are calls, green with strokes is Python, red with crosses is loading, grey is waiting; below, blue are
 # kernels and dotted purple is copies. Look at each empty stretch of the bottom rows, and straight up to what the host
 # did meanwhile.
+#
+# One gap by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel begins at 71.5 µs;
+# meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow? No: at 21.5 µs a
+# wait ended as well, `.item()` in line 16. It had kept the host until the queue was empty, so whatever the host did
+# next, the device had nothing left to do. All 50 µs are charged to that wait, `synchronisation`, line 16. In the second
+# picture no wait ends where a gap begins; there the host is late by itself, `launch`, and each line pays its own part.
 #
 # A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
 #

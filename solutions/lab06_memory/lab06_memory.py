@@ -28,8 +28,8 @@
 # No GPU is needed: bytes are counted on this machine, whatever it is, and what would be on a GPU is modelled and says
 # so. MB are 10⁶ bytes, MiB are 2²⁰ (1.05 MB). *Write your prediction down* before you run the next cell: where there is
 # a box (a number, with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides
-# are quoted by deck: [001] GPU programming, [002] software perspective. `hint("name")` gives the hints of an exercise,
-# one at a time.
+# are quoted by deck: [001] course introduction, [002] software perspective. `hint("name")` gives the hints of an
+# exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("mend_accumulation")` gives
 # that case's inputs as Python values, to try your code on.

@@ -19,8 +19,8 @@
 #
 # No GPU and no second process is needed: what would be on GPUs is modelled and says so. *Write your prediction down*
 # before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out is
-# shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] multi-node
-# roofline. `hint("ring")` gives the hints of an exercise, one at a time.
+# shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
+# learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("ring")` gives that case's
 # inputs as Python values, to try your code on.

@@ -182,3 +182,30 @@ def test_the_decks_max_pool_takes_longer_than_its_convolutions():
     assert (2, "1.8") == (len(convolutions_us), f"{pool_us / sum(convolutions_us):.1f}")
     assert "28 837.682" == f"{pool_us:_.3f}".replace("_", " ")
     assert [] == says("`max_pool2d_with_indices`, 28 837.682 µs", "1.8 times as long as the table's two convolutions")
+
+
+def test_the_gap_that_is_worked_by_hand(lab):
+    spans = lab["step_spans"](lab["EXAMPLES"]["synchronisation"], lab["MACHINE"])
+    began_s, ended_s, wait = lab["gaps"](spans)[0]
+    inside = [one for one in spans if one["row"] == "host" and began_s <= one["start_s"] < ended_s]
+    parts = {(one["kind"], one["line"]): f"{1e6 * (one['end_s'] - one['start_s']):.0f}" for one in inside[:2]}
+    charged_s = lab["charges"](spans)["synchronisation", "train.py:16"]
+    all_gaps_s = [end_s - start_s for start_s, end_s, _ in lab["gaps"](spans)]
+
+    assert ("21.5", "71.5") == (f"{1e6 * began_s:.1f}", f"{1e6 * ended_s:.1f}")
+    assert {("python", "train.py:17"): "45", ("call", "train.py:15"): "5"} == parts
+    assert ("train.py:16", began_s) == (wait["line"], pytest.approx(wait["end_s"]))
+    assert sum(all_gaps_s) == pytest.approx(charged_s), "each gap is the wait's, whole"
+    assert [] == says(
+        "The device ends at 21.5 µs, and its next kernel begins at 71.5 µs; meanwhile the host runs 45 µs of Python"
+        " (line 17) and 5 µs of a call (line 15).",
+        "All 50 µs are charged to that wait, `synchronisation`, line 16.",
+    )
+
+
+def test_in_the_second_picture_no_wait_ends_where_a_gap_begins(lab):
+    spans = lab["step_spans"](lab["EXAMPLES"]["launch"], lab["MACHINE"])
+    found = lab["gaps"](spans)
+
+    assert len(found) > 10
+    assert {None} == {wait for _, _, wait in found}
