@@ -325,7 +325,7 @@ plan = memory_plan(
 phases = [moment.phase for moment in plan.moments]
 begins, ends = phases.index("backward"), phases.index("optimizer")
 with revealed("holds_most", "fullest") as truth:
-    print(f"worked out without computing anything: {plan}")
+    print(f"worked out without computing anything:\n{plan}")
     held, at = plan.peak.held_bytes, plan.moments.index(plan.peak)
     which = 2 if at >= ends else 1 if at > (begins + ends) / 2 else 0
     truth(holds_most=max(held, key=held.get), fullest=moments_of_a_step[which])

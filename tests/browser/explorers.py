@@ -10,7 +10,14 @@ PICTURES = "img.widget-image, svg[role=img]"
 _PLACES = f".jp-Cell .jp-OutputArea-output:has(.jupyter-widgets):has({PICTURES})"
 _SHOWN = """place => [...place.querySelectorAll('img.widget-image, svg[role=img]')]
     .map(one => [one.src, one.title, one.getAttribute('aria-label')].join(' ')).join(' ')"""
-_OTHER = f"([place, before]) => ({_SHOWN})(place) !== before"
+# Another picture than before, with the kernel idle, and still the same one a moment later: what was moved last has come
+# to its end, and no late picture of it is taken for the next one's.
+_SETTLED = f"""([place, before]) => {{
+    const now = ({_SHOWN})(place), last = window.edlSeen
+    const isIdle = window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel?.status === 'idle'
+    if (!isIdle || last?.shown !== now) window.edlSeen = {{shown: now, at: performance.now()}}
+    return now !== before && isIdle && last?.shown === now && performance.now() - last.at > 300
+}}"""
 
 
 @dataclass(frozen=True)
@@ -25,11 +32,11 @@ class Explorer:
         return str(self.place.evaluate(_SHOWN))
 
     def after(self, act: Callable[[], Any], what: str) -> None:
-        """Does something to it and waits until the picture is another one; AssertionError where it never is."""
+        """Does something to it and waits until another picture has come to stay; AssertionError where none does."""
         before = self.shown()
         act()
         try:
-            self.page.wait_for_function(_OTHER, arg=[self.place.element_handle(), before], timeout=20_000)
+            self.page.wait_for_function(_SETTLED, arg=[self.place.element_handle(), before], timeout=60_000)
         except Exception as error:  # playwright's own, which is not imported here
             raise AssertionError(f"nothing changes when one moves {what}") from error
 

@@ -48,7 +48,7 @@ def seen_in_every_light(notebook: OpenNotebook, name: str) -> dict[str, list[str
         for width in (1280, 900):
             notebook.page.set_viewport_size({"width": width, "height": TALL})
             view = f"{name}-{theme.lower()}-{width}"
-            notebook.shot_of_all(view)
+            notebook.shot_of_all(view, most=16)
             found[view] = too_wide(notebook.page, ".jp-RenderedHTMLCommon.jp-OutputArea-output")
         found[f"{name}-{theme.lower()}"] = violations(notebook.page)
     notebook.page.set_viewport_size({"width": 1280, "height": 900})
@@ -143,7 +143,7 @@ def test_solved_in_notebook_7(server: Started, scratch: Path, page: Any, name: s
     states = {one.name: notebook.output(notebook.code(f'check("{one.name}")')) for one in lab.coded}
     moves = moved(notebook, f"{lab.short}-solved")
     notebook.page.set_viewport_size({"width": 1280, "height": TALL})
-    notebook.shot_of_all(f"{lab.short}-solved-notebook7")
+    notebook.shot_of_all(f"{lab.short}-solved-notebook7", most=16)
     found = violations(page)
 
     assert {} == {one: told for one, told in states.items() if f"{one}: passed" not in told}
