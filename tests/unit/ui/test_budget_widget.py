@@ -40,9 +40,10 @@ def test_the_text_has_a_line_for_each_budget(explorer):
 
 @pytest.mark.slow  # draws three pictures, twice
 def test_a_picture_stands_in_for_the_slider(explorer):
-    bundle = explorer._repr_mimebundle_()
+    bundle, told = explorer._repr_mimebundle_()
 
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
+    assert "100 % of it" in told["image/png"]["alt"]
 
 
 @pytest.mark.slow  # draws twice
@@ -53,4 +54,4 @@ def test_the_slider_redraws_the_picture_and_its_text(explorer):
     slider.value = 50
 
     assert before != (picture.value, picture.tooltip)
-    assert picture.tooltip.startswith("50% of it")
+    assert picture.tooltip.startswith("50 % of it")
