@@ -382,7 +382,7 @@ autocast_table(block, torch.randn(8, 32), device_type="cuda", dtype=torch.bfloat
 
 # %%
 for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bfloat16):
-    print(difference.replace(", on CUDA", ",\n    on CUDA"))
+    print(str(difference).replace(", on CUDA", ",\n    on CUDA"))
 
 # %% [markdown]
 # The two lists differ: LayerNorm and softmax come out in float32 on CUDA, and follow their input on CPU. And batch
