@@ -24,9 +24,10 @@ OFFLINE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "
 
 @dataclass(frozen=True)
 class StudentInstall:
-    """The folder of the environment, in which nothing else lies."""
+    """The folder of the environment, in which nothing else lies, and variables that its programs get beside."""
 
     folder: Path
+    variables: tuple[tuple[str, str], ...] = ()
 
     def run(self, *words: str, cwd: Path, timeout_s: float = 1800.0) -> subprocess.CompletedProcess[str]:
         """`edl-labs WORDS` of that environment, in `cwd`, without anything of this checkout."""
@@ -34,6 +35,7 @@ class StudentInstall:
             key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "EDL_LABS", "VIRTUAL"))
         }
         environment = {**kept, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.defpath}", "HOME": str(self.folder)}
+        environment |= dict(self.variables)
         return subprocess.run(
             [str(self.folder / "bin" / "edl-labs"), *words],
             cwd=cwd,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,36 @@ def test_an_unsolved_lab_runs_to_its_end_with_no_point(lab: str, student: Studen
     assert [] == report["failures"]
     assert states(lab, "not attempted") == {e["state"] for e in report["exercises"]}
     assert (1, 0) == (code, report["points"])
+
+
+@pytest.fixture(scope="session")
+def elsewhere(student: StudentInstall, tmp_path_factory: pytest.TempPathFactory) -> StudentInstall:
+    """The same environment on a system without what only Linux has."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    text = (Path(__file__).parent / "elsewhere.py").read_text(encoding="utf-8")
+    (folder / "sitecustomize.py").write_text(text, encoding="utf-8")
+    return replace(student, variables=(("PYTHONPATH", str(folder)),))
+
+
+def test_elsewhere_has_nothing_that_only_linux_has(elsewhere: StudentInstall, tmp_path: Path) -> None:
+    ask = "import os, signal, multiprocessing as m; print(hasattr(os, 'fork'), hasattr(signal, 'SIGALRM'))"
+    more = "print(m.get_start_method(), os.path.exists('/proc/self'))"
+    environment = {**os.environ, **dict(elsewhere.variables)}
+    command = [str(elsewhere.folder / "bin" / "python"), "-c", f"{ask}; {more}"]
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert ["False False", "spawn False"] == done.stdout.split("\n")[:2]
+
+
+@pytest.mark.parametrize("solved", [False, True], ids=["unsolved", "solved"])
+@pytest.mark.parametrize("lab", LABS)
+def test_a_lab_runs_where_only_what_windows_has_too_is_there(
+    lab: str, solved: bool, elsewhere: StudentInstall, tmp_path: Path
+) -> None:
+    _, report = report_of(elsewhere, LABS[lab], tmp_path, solved=solved)
+
+    assert [] == report["failures"]
+    assert states(lab, "passed" if solved else "not attempted") == {e["state"] for e in report["exercises"]}
 
 
 @pytest.mark.parametrize("lab", LABS)

@@ -139,13 +139,18 @@ def _is_ours(path: Path) -> bool:
     except OSError:
         return False
     others = stat.S_IWGRP | stat.S_IWOTH
-    return found.st_uid == os.getuid() and not found.st_mode & others and _is_safe(folder)
+    return found.st_uid == _user() and not found.st_mode & others and _is_safe(folder)
 
 
 def _is_safe(folder: os.stat_result) -> bool:
     """Whether only its files' owners may put other files in their places: one's own folder, or the system's."""
     shared = folder.st_mode & stat.S_IWOTH and not folder.st_mode & stat.S_ISVTX
-    return folder.st_uid in (os.getuid(), 0) and not shared
+    return folder.st_uid in (_user(), 0) and not shared
+
+
+def _user() -> int:
+    """The number of who runs this; Windows has none, and gives every file to 0."""
+    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 def _abilities() -> str:
