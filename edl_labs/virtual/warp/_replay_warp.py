@@ -106,6 +106,10 @@ class WarpReplay(Value, Drawn):
         """The names of the operations that made it."""
         return self._origins.operations(origin)
 
+    def shape_of(self, origin: int) -> str:
+        """A digest: equal in two replays where the same additions, in the same order, made it of the same elements."""
+        return self._origins.shape_of(origin)
+
     def depth(self, origin: int) -> int:
         """The longest chain of operations in it, each of which waits for the one before."""
         return self._origins.depth(origin)

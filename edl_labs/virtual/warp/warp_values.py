@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
+from hashlib import sha256
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ class Origins:
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._nodes: list[tuple[Any, ...]] = []
         self._depths: list[int] = []
+        self._digests: list[str] = []
 
     def leaf(self, array: str, place: int) -> int:
         """Element `place` of an array, as it was in the beginning."""
@@ -64,6 +66,19 @@ class Origins:
     def depth(self, number: int) -> int:
         """The operations of the longest chain, each of which waits for the one before."""
         return self._depths[number]
+
+    def shape_of(self, number: int) -> str:
+        """A digest that two origins share where the same operations, in the same order, make them of the same leaves.
+
+        a + b and b + a are the same: rounding does not tell them apart.
+        """
+        for at in range(len(self._digests), number + 1):
+            node = self._nodes[at]
+            parts: list[Any] = [self._digests[part] for part in node[1:]] if len(node) == 3 else [node[1]]
+            if node[0] in ("+", "*"):
+                parts.sort()
+            self._digests.append(sha256(repr((node[0], *parts)).encode()).hexdigest())
+        return self._digests[number]
 
     def operations(self, number: int) -> set[str]:
         """The names of the operations that it is made by."""
