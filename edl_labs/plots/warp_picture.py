@@ -31,10 +31,14 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
     shown = [rows[key] for key in sorted(rows)][:_ROWS]
     for row, one in enumerate(shown):
         (_banks if one.is_shared else _lines)(axes, row, one)
-    for name, colour, hatch in (("bytes used", BLUE, ""), ("moved, not used", ORANGE, "//"), ("bank conflict", RED, "xx")):
+    for name, colour, hatch in (
+        ("bytes used", BLUE, ""),
+        ("moved, not used", ORANGE, "//"),
+        ("bank conflict", RED, "xx"),
+    ):
         axes.barh([0], [0], color=colour, hatch=hatch, edgecolor=HATCHING, label=name)
     axes.set(yticks=range(len(shown)), yticklabels=[_label(one) for one in shown], ylim=(len(shown) - 0.4, -0.6))
-    axes.set(xlim=(0, _PLACES), xlabel="lines of 128 bytes that are touched; banks of shared memory")
+    axes.set(xlim=(0, _PLACES), xticks=range(0, _PLACES + 1, 8), xlabel="lines of 128 bytes that are touched; banks of shared memory")
     axes.set_title(title or f"What warp {warp} of block {block} asks of memory")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, fontsize="small", frameon=False)
     return dress(axes)
@@ -43,8 +47,8 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
 def _label(one: WarpRequest) -> str:
     name = f"line {one.line}: {one.op.replace('_', ' ')} {one.array}"
     if one.is_shared:
-        return f"{name}\n{one.wavefronts} wavefronts, best {one.least_wavefronts}"
-    return f"{name}\n{one.sectors} sectors, best {one.least_sectors}"
+        return f"{name}\nwavefronts {one.wavefronts}, best {one.least_wavefronts}"
+    return f"{name}\nsectors {one.sectors}, best {one.least_sectors}"
 
 
 def _lines(axes: Axes, row: int, one: WarpRequest) -> None:

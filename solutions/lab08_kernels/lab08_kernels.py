@@ -12,7 +12,8 @@
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 150 minutes**: section 2 takes 50, sections 3 and 4 35 to 40 each, section 5 takes 25. The practice at the end gives
+# **About 150 minutes**: section 2 takes 50, sections 3 and 4 35 to 40 each, section 5 takes 25. The practice at the
+# end gives
 # no points. *Write your prediction down* before you run the next cell: where there is a box (a number, with or without
 # its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001] course
 # introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an exercise, one at a
@@ -48,7 +49,8 @@ Progress("lab08_kernels")
 # out which one it is. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction at
 # a time: in case of branching, all paths need to be taken".
 #
-# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`; with a real GPU you would import it.
+# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`; with a real GPU you would import
+# it.
 
 
 # %% given
@@ -117,12 +119,13 @@ with revealed("row", "column", "same", "shifted") as truth:
 # A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away.
 #
 # *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes, word
-# `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other threads
+# `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
+# threads
 # wrote is there after `cuda.syncthreads()`, when all threads of the block have come by, and not a moment sooner.
 #
 # A transposition reads rows and writes columns, so one side always goes the wrong way. Unless a block brings a *tile*
 # into shared memory, and turns it there. Write `transpose(gpu, src, dst)`: launch a kernel of yours so that
-# `dst[x, y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 2, 4 or 8 bytes.
+# `dst[x, y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or 8 bytes.
 #
 # | call | does |
 # |---|---|
@@ -206,7 +209,8 @@ with once_written("coalesced"), revealed("longer") as truth:
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?
 #
-# Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them idle,
+# Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
+# idle,
 # unless other kernels are there to run beside it: those of other *streams*.
 #
 # **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM. How long do they take in one
@@ -243,13 +247,15 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
 # last *wave* of them may be nearly empty: 108 tiles of 256 × 128 take one wave on an A100, 109 take two, at 50.5 % of
 # the work that two waves could do.
 #
-# Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several blocks,
+# Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
+# blocks,
 # each of which sums a part of `k`; then a second kernel adds their sums up.
 #
 # Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the
 # quickest of all `chip["tiles"]` and `chip["splits"]`, `tile` as its number in the list.
 #
-# * An output tile of `tile["m"]` × `tile["n"]` is a block, or `split` blocks. A ragged tile takes as long as a whole one.
+# * An output tile of `tile["m"]` × `tile["n"]` is a block, or `split` blocks. A ragged tile takes as long as a whole
+#   one.
 # * A block sums its part of `k`, `k / split` rounded up: 2 · m · n FLOP of the tile for each. An SM does
 #   `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that.
 # * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave is as many blocks as all
@@ -316,8 +322,10 @@ with once_written("tile_choice"), revealed("short_k", "long_k") as truth:
     truth(short_k=gained[0], long_k=gained[1])
 
 # %% [markdown]
-# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs. Four parts of the large ones fill them; but what the parts cost does not
-# depend on `k`, so a short sum is not worth it. The weight gradients of a layer with few channels and a large batch are of
+# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs. Four parts of the large ones fill them; but what the parts cost
+# does not
+# depend on `k`, so a short sum is not worth it. The weight gradients of a layer with few channels and a large batch
+# are of
 # this kind: a small output, and a sum over the whole batch.
 
 # %% [markdown]
@@ -348,10 +356,12 @@ predict("apart", "Between the largest and the smallest sum lie", unit="1")
 # any order, rounded to `fmt` after each addition. There are at most seven values, each a number of that format.
 #
 # `steady_sum(gpu, values, out)` puts the sum of `values`, up to 1000 float32, into `out[0]`, with the same bits
-# whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an array in
+# whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an
+# array in
 # global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race.
 # Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the same each
-# time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one after the other.
+# time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one after the
+# other.
 
 
 # %% solve="order_matters"
@@ -433,7 +443,8 @@ with once_written("order_matters"), revealed("apart") as truth:
 
 # %% [markdown]
 # Bits that are always the same are no better sum, only one that can be compared: a loss curve that differs from
-# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the price of a
+# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the price
+# of a
 # second pass where one would have done.
 
 # %% [markdown]
@@ -461,7 +472,8 @@ predict("quicker", "The depth-wise one is quicker by", unit="times")
 # | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
 #
 # An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is
-# longer. Tensor cores compute a dense convolution as if its input channels were a multiple of `machine["multiple"]`, with
+# longer. Tensor cores compute a dense convolution as if its input channels were a multiple of `machine["multiple"]`,
+# with
 # zeros; a stride skips pixels, so no FLOP is spent on what is not put out. Depth-wise ones are not padded, and no byte
 # is.
 

@@ -1,4 +1,4 @@
-"""coalesced: a transposition through shared memory, judged by where each element comes from and what memory is asked."""
+"""coalesced: a transposition through shared memory, judged by what its warps ask and where elements come from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from edl_labs.exercises.kernel_programs import replayed_kernels, require_launch,
 from edl_labs.virtual.warp import SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
 
 MOST_SECTORS = 1.05  # of what there is to move, promised in the lab's text
-ITEMSIZES = {"float16": 2, "float32": 4, "float64": 8}
+ITEMSIZES = {"float32": 4, "float64": 8}
 _KEPT = 0.5  # of the points, for a transposition that is right and coalesced, and whose tile has bank conflicts
 
 
@@ -80,7 +80,9 @@ def _judge_contents(case: Any, run: WarpReplay) -> None:
         return
     x, y = divmod(bad[0], rows)
     place, source = f"dst[{x}, {y}]", found[bad[0]]
-    why = f"{place} is {_named(source, columns)}, and {_named(due[bad[0]], columns)} belongs there; {len(bad)} are wrong"
+    why = (
+        f"{place} is {_named(source, columns)}, and {_named(due[bad[0]], columns)} belongs there; {len(bad)} are wrong"
+    )
     if all(found[at] == ("dst", at) for at in bad):
         then = "does the grid reach every row and column, with its last block and its last threads?"
         raise Wrong("some elements of dst are never written", why=why, next=then)

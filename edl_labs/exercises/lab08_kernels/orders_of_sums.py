@@ -61,7 +61,9 @@ class OrderMatters:
     def yours(self, case: Any, got: Any) -> str:
         """The range, and what the kernels read."""
         run = replayed_kernels(got["program"], _arrays(case))
-        return f"{got['range'][0]:.9g} to {got['range'][1]:.9g}; {run.launches} launch(es), {_readers(run)} block(s) read"
+        return (
+            f"{got['range'][0]:.9g} to {got['range'][1]:.9g}; {run.launches} launch(es), {_readers(run)} block(s) read"
+        )
 
 
 def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:
@@ -116,7 +118,9 @@ def _judge_work(run: WarpReplay) -> None:
     readers = _readers(run)
     if readers < LEAST_BLOCKS:
         why = f"{readers} block(s) read values, and {LEAST_BLOCKS} are asked for"
-        raise Wrong("too few blocks share the work", why=why, next="a block sums a part; a second launch adds the parts")
+        raise Wrong(
+            "too few blocks share the work", why=why, next="a block sums a part; a second launch adds the parts"
+        )
     chain = run.depth(run.origins("out")[0])
     if chain > LONGEST_CHAIN:
         why = f"{chain} additions wait for each other, and {LONGEST_CHAIN} are allowed"
@@ -178,12 +182,37 @@ def _in_other(fmt: str) -> Any:
 
 
 _RULES: tuple[tuple[Any, str, str, str], ...] = (
-    (_rounded_once, "every addition is rounded, not the sum alone", "Python added in 64 bits, and the end was rounded", "round inside the loop"),
-    (_never_rounded, "sums are not rounded to the format", "they were added in Python's 64 bits", "rounded(value, fmt) after each addition"),
-    (_of_orders(sorted, lambda v: sorted(v, reverse=True)), "the extremes are not the sums of sorted values", "up and down were tried, in all cases", "every order can be the one that loses least or most"),
-    (_of_orders(list, lambda v: v[::-1]), "two orders are not all orders", "forwards and backwards were tried, in all cases", "itertools.permutations"),
+    (
+        _rounded_once,
+        "every addition is rounded: these are sums in 64 bits",
+        "Python added, and the end was rounded, or nothing was",
+        "round inside the loop, after each addition",
+    ),
+    (
+        _never_rounded,
+        "every addition is rounded: these are sums in 64 bits",
+        "Python added, and the end was rounded, or nothing was",
+        "round inside the loop, after each addition",
+    ),
+    (
+        _of_orders(sorted, lambda v: sorted(v, reverse=True)),
+        "the extremes are not the sums of sorted values",
+        "up and down were tried, in all cases",
+        "every order can be the one that loses least or most",
+    ),
+    (
+        _of_orders(list, lambda v: v[::-1]),
+        "two orders are not all orders",
+        "forwards and backwards were tried, in all cases",
+        "itertools.permutations",
+    ),
     (_of_orders(list), "one order has one sum", "the order given was added, in all cases", "itertools.permutations"),
-    (_of_orders(lambda v: sorted(v, key=abs), lambda v: sorted(v, key=abs, reverse=True)), "the extremes are not the sums of values by size", "small first and large first were tried, in all cases", "every order can be the one that loses least or most"),
+    (
+        _of_orders(lambda v: sorted(v, key=abs), lambda v: sorted(v, key=abs, reverse=True)),
+        "the extremes are not the sums of values by size",
+        "small first and large first were tried, in all cases",
+        "every order can be the one that loses least or most",
+    ),
     (_in_other("float32"), "sums are rounded to float32, whatever the format is", "in all cases", "hand fmt on"),
     (_in_other("float16"), "sums are rounded to float16, whatever the format is", "in all cases", "hand fmt on"),
-)  # fmt: skip
+)

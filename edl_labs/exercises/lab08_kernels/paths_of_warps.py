@@ -24,7 +24,9 @@ class WarpPaths:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         if got["issued"] != want["issued"]:
             why = f"{got['issued']} for {want['issued']}"
-            raise Wrong("warps issue another number of instructions", why=why, next="each warp: its different paths, once each")
+            raise Wrong(
+                "warps issue another number of instructions", why=why, next="each warp: its different paths, once each"
+            )
         if not case["can_be_sorted"]:
             return
         if sorted(got["order"]) != list(range(len(case["paths"]))):
@@ -61,12 +63,37 @@ def _per_warp(case: Any, count: Callable[[list[int]], int], *, within: int = 0) 
 
 
 _RULES: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
-    (lambda case: _per_warp(case, max), "a warp issues all of its paths, not the longest alone", "the longest path of each warp was counted", "one after the other"),
-    (lambda case: _per_warp(case, sum), "a warp issues a path once for all its threads", "every thread's path was counted", "threads of one path go together"),
-    (lambda case: _per_warp(case, min), "a warp issues all of its paths, not the shortest alone", "the shortest path of each warp was counted", "one after the other"),
-    (lambda case: _per_warp(case, lambda part: sum(set(part)), within=LANES), "warps begin anew with each block", "32 elements in a row were a warp across blocks", "the last warp of a block may be short"),
-    (lambda case: _by_block(case), "paths differ within a warp, not within a block", "every warp issued all paths of its block", "a warp skips what none of its threads takes"),
-)  # fmt: skip
+    (
+        lambda case: _per_warp(case, max),
+        "a warp issues all of its paths, not the longest alone",
+        "the longest path of each warp was counted",
+        "one after the other",
+    ),
+    (
+        lambda case: _per_warp(case, sum),
+        "a warp issues a path once for all its threads",
+        "every thread's path was counted",
+        "threads of one path go together",
+    ),
+    (
+        lambda case: _per_warp(case, min),
+        "a warp issues all of its paths, not the shortest alone",
+        "the shortest path of each warp was counted",
+        "one after the other",
+    ),
+    (
+        lambda case: _per_warp(case, lambda part: sum(set(part)), within=LANES),
+        "warps begin anew with each block",
+        "32 elements in a row were a warp across blocks",
+        "the last warp of a block may be short",
+    ),
+    (
+        lambda case: _by_block(case),
+        "paths differ within a warp, not within a block",
+        "every warp issued all paths of its block",
+        "a warp skips what none of its threads takes",
+    ),
+)
 
 
 def _by_block(case: Any) -> int:

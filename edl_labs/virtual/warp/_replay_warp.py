@@ -1,4 +1,4 @@
-"""The replay of a VirtualWarp's program: what its warps asked of memory, what raced, and where every value came from."""
+"""The replay of a VirtualWarp's program: what its warps asked of memory, what raced, and where values came from."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class WarpReplay(Value, Drawn):
     """What kernels did, from their program alone.
 
     `instructions` counts what warps issued: accesses, arithmetic on loaded values, shuffles and barriers (index
-    arithmetic is not recorded); `issued_by_warp` has it for each warp. `active_share` is the part of their lanes that took part. `hangs` says where threads
-    wait for ever, `undefined` lists reads of what nobody wrote: (memory, place, thread of the block).
+    arithmetic is not recorded); `issued_by_warp` has it for each warp. `active_share` is the part of their lanes that
+    took part. `hangs` says where threads wait for ever, `undefined` lists reads of what nobody wrote: (memory, place, thread of the block).
     """
 
     DERIVED = ("sectors", "bank_conflicts")
@@ -118,7 +118,7 @@ class WarpReplay(Value, Drawn):
         """The numbers of an array in the end, in its shape and dtype."""
         import numpy as np
 
-        memory, shape, cell = self._memory(array)
+        _, shape, cell = self._memory(array)
         return np.array([cell(place).number for place in range(elements_of(shape))]).reshape(shape)
 
     def __str__(self) -> str:

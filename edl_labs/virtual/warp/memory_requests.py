@@ -24,8 +24,8 @@ BANKS, BANK_BYTES = 32, 4  # of shared memory, compute capability 5.0 and later
 def sectors_of(addresses: Iterable[int], itemsize: int) -> set[int]:
     """The numbers of the 32-byte sectors that elements of `itemsize` bytes at these addresses touch.
 
-    >>> len(sectors_of(range(0, 128, 4), 4)), len(sectors_of(range(0, 4096, 128), 4)), len(sectors_of(range(4, 132, 4), 4))
-    (4, 32, 5)
+    >>> [len(sectors_of(range(first, last, step), 4)) for first, last, step in ((0, 128, 4), (0, 4096, 128), (4, 132, 4))]
+    [4, 32, 5]
     """
     found = set()
     for address in addresses:
@@ -36,8 +36,8 @@ def sectors_of(addresses: Iterable[int], itemsize: int) -> set[int]:
 def wavefronts_of(addresses: Mapping[int, int], itemsize: int) -> int:
     """How often shared memory is asked for {lane: address}: the fullest bank's words, part by part of the warp.
 
-    >>> wavefronts_of({lane: 4 * 32 * lane for lane in range(32)}, 4), wavefronts_of({lane: 4 * 33 * lane for lane in range(32)}, 4)
-    (32, 1)
+    >>> [wavefronts_of({lane: 4 * width * lane for lane in range(32)}, 4) for width in (32, 33)]
+    [32, 1]
     """
     per_part = LANES * BANK_BYTES // max(itemsize, BANK_BYTES)
     parts: dict[int, list[set[int]]] = {}

@@ -2,7 +2,7 @@
 
     {"op": "array", "name": "src", "shape": [64, 48], "dtype": "float32", "offset_bytes": 0}
     {"op": "launch", "kernel": "copy", "grid": [4, 1, 1], "block": [32, 1, 1], "shared": [[[32, 33], "float32"]],
-     "lines": [2, 3], "paths": [[["load", 0, 0], ["store", 1, 1, 0]]], "threads": [0, 0, ...], "places": [0, 0, 1, 1, ...]}
+     "lines": [2, 3], "paths": [[["load", 0, 0], ["store", 1, 1, 0]]], "threads": [0, 0, ...], "places": [0, 0, 1, ...]}
 
 A path is what one thread does, step by step: its name, the place in the kernel's text (`lines` has the line of each),
 and what it needs: the array of an access (0, 1, ... global; -1, -2, ... shared), then where values come from: the

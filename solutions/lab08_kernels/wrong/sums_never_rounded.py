@@ -1,5 +1,6 @@
 # exercise: order_matters
-# told: sums are not rounded to the format
+# told: every addition is rounded: these are sums in 64 bits
+# like: sums_rounded_once.py
 from itertools import permutations
 
 

@@ -1,5 +1,5 @@
 # exercise: order_matters
-# told: every addition is rounded, not the sum alone
+# told: every addition is rounded: these are sums in 64 bits
 from itertools import permutations
 
 

@@ -1,5 +1,6 @@
 # exercise: tile_choice
-# told: sums of the parts have 4 bytes
+# told: sums of the parts take 8 bytes each
+# like: tiles_parts_once.py
 def product_s(m, n, k, tile, split, chip):
     """Parts of 2 bytes."""
     blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split

@@ -1,5 +1,5 @@
 # exercise: tile_choice
-# told: sums of the parts are moved twice: written, then read
+# told: sums of the parts take 8 bytes each
 def product_s(m, n, k, tile, split, chip):
     """Reads them, and does not write them."""
     blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split

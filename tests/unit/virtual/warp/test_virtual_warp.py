@@ -108,7 +108,9 @@ def test_blocks_race_at_one_element_unless_all_of_them_add():
         cuda.atomic.add(a, 0, 1.0)
         a[0]
 
-    assert [True, False, True] == [bool(run_of(one, 1, grid=2, block=1).races) for one in (stores, adds, adds_and_reads)]
+    assert [True, False, True] == [
+        bool(run_of(one, 1, grid=2, block=1).races) for one in (stores, adds, adds_and_reads)
+    ]
 
 
 def test_a_launch_orders_what_the_one_before_it_did():
