@@ -38,7 +38,8 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
     ):
         axes.barh([0], [0], color=colour, hatch=hatch, edgecolor=HATCHING, label=name)
     axes.set(yticks=range(len(shown)), yticklabels=[_label(one) for one in shown], ylim=(len(shown) - 0.4, -0.6))
-    axes.set(xlim=(0, _PLACES), xticks=range(0, _PLACES + 1, 8), xlabel="lines of 128 bytes that are touched; banks of shared memory")
+    axes.set(xlim=(0, _PLACES), xticks=range(0, _PLACES + 1, 8))
+    axes.set_xlabel("lines of 128 bytes that are touched; banks of shared memory")
     axes.set_title(title or f"What warp {warp} of block {block} asks of memory")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, fontsize="small", frameon=False)
     return dress(axes)
@@ -65,7 +66,7 @@ def _lines(axes: Axes, row: int, one: WarpRequest) -> None:
             if sector in used:
                 full = _HEIGHT * len(used[sector]) / SECTOR_BYTES
                 bottom = row + _HEIGHT / 2
-                wasted = {"color": ORANGE, "hatch": "//", "edgecolor": HATCHING, "linewidth": 0}
+                wasted: dict[str, Any] = {"color": ORANGE, "hatch": "//", "edgecolor": HATCHING, "linewidth": 0}
                 axes.bar(left, -_HEIGHT, width=width, bottom=bottom, align="edge", **wasted)
                 axes.bar(left, -full, width=width, bottom=bottom, align="edge", color=BLUE)
 
@@ -85,7 +86,7 @@ def _banks(axes: Axes, row: int, one: WarpRequest) -> None:
         axes.barh(row, 1, left=bank, height=_HEIGHT, **look)
         if len(found) > 1:
             box = {"facecolor": RED if len(found) > least else BLUE, "edgecolor": "none", "pad": 1.0}
-            axes.text(bank + 0.5, row, len(found), ha="center", va="center", color=ON_COLOUR, fontsize=7, bbox=box)
+            axes.text(bank + 0.5, row, str(len(found)), ha="center", va="center", color=ON_COLOUR, fontsize=7, bbox=box)
 
 
 __all__ = ["draw_warp"]

@@ -2,8 +2,8 @@
 # # Kernels: what a warp does
 #
 # Two kernels do the same additions on the same bytes, and one takes eight times as long. Nothing in its formulas says
-# why: it is in *which thread touches which address when*. Profilers show it as "sectors per request 32"; here a machine
-# records every access of every thread, so that you see it, count it, and are judged by it, on a laptop.
+# why: it is in *which thread touches which address when*. Profilers show it as "sectors per request 32"; here a
+# machine records every access of every thread, so that you see it, count it, and are judged by it, on a laptop.
 #
 # After this lab you can
 #
@@ -13,11 +13,10 @@
 # * price the first layers of a network in seconds instead of FLOPs.
 #
 # **About 150 minutes**: section 2 takes 50, sections 3 and 4 35 to 40 each, section 5 takes 25. The practice at the
-# end gives
-# no points. *Write your prediction down* before you run the next cell: where there is a box (a number, with or without
-# its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001] course
-# introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an exercise, one at a
-# time.
+# end gives no points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
+# or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck:
+# [001] course introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an
+# exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("coalesced")` gives that
 # case's inputs as Python values, to try your code on.
@@ -46,8 +45,8 @@ Progress("lab08_kernels")
 # ## 1. One function, many threads
 #
 # A *kernel* is a function that every thread runs. Threads come in *blocks*, blocks make a *grid*, and a thread finds
-# out which one it is. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction at
-# a time: in case of branching, all paths need to be taken".
+# out which one it is. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction
+# at a time: in case of branching, all paths need to be taken".
 #
 # Here the kernel's first parameter is its thread, with the names of Numba's `cuda`; with a real GPU you would import
 # it.
@@ -64,8 +63,8 @@ def scale_or_shift(cuda, src, dst):
 
 
 # %% [markdown]
-# Each side of the branch is three instructions that the machine records: load, compute, store. (What a thread does with
-# indices is not recorded.) **Predict:** how many instructions does a warp issue for its 32 threads?
+# Each side of the branch is three instructions that the machine records: load, compute, store. (What a thread does
+# with indices is not recorded.) **Predict:** how many instructions does a warp issue for its 32 threads?
 
 # %%
 predict("issued", "A warp issues", unit="instructions")
@@ -80,14 +79,14 @@ with revealed("issued") as truth:
     truth(ran.issued_by_warp[0])
 
 # %% [markdown]
-# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the last
-# 32 shifted, no warp would have diverged. The practice at the end sorts elements for that.
+# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the
+# last 32 shifted, no warp would have diverged. The practice at the end sorts elements for that.
 
 # %% [markdown]
 # ## 2. What a warp asks of memory
 #
-# When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of which
-# make a *line*. Deck [004] says "sequential/coalesced access": neighbours in a warp should touch neighbours in memory.
+# When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of
+# which make a *line*. Deck [004] asks for "coalesced access on GPU": neighbours in a warp touch neighbours in memory.
 #
 # **Predict** the sectors of one request, for 4-byte elements: thread `x` loads `src[x]`; or `src[32 * x]`; or all
 # load `src[0]`; or `src[x + 1]`.
@@ -112,16 +111,17 @@ with revealed("row", "column", "same", "shifted") as truth:
     gpu = VirtualWarp()
     gpu.launch(four_loads, gpu.array("src", 1024), grid=1, block=32)
     ran = gpu.replay()
-    truth(**dict(zip(truth.names, [one.sectors for one in ran.requests], strict=True)))
+    asked = [one.sectors for one in ran.requests]
+    truth(row=asked[0], column=asked[1], same=asked[2], shifted=asked[3])
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
 # A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away.
 #
-# *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes, word
-# `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
-# threads
-# wrote is there after `cuda.syncthreads()`, when all threads of the block have come by, and not a moment sooner.
+# *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
+# word `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
+# threads wrote is there after `cuda.syncthreads()`, when all threads of the block have come by, and not a moment
+# sooner.
 #
 # A transposition reads rows and writes columns, so one side always goes the wrong way. Unless a block brings a *tile*
 # into shared memory, and turns it there. Write `transpose(gpu, src, dst)`: launch a kernel of yours so that
@@ -129,8 +129,8 @@ with revealed("row", "column", "same", "shifted") as truth:
 #
 # | call | does |
 # |---|---|
-# | `gpu.launch(kernel, src, dst, grid=(4, 2), block=(32, 8))` | 4 × 2 blocks of 32 × 8 threads, in x and y; at most 1024 threads a block |
-# | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 threads in a row along x are a warp |
+# | `gpu.launch(kernel, src, dst, grid=(4, 2), block=(32, 8))` | 4 × 2 blocks, each of 32 × 8 threads (at most 1024) |
+# | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 in a row along x are a warp |
 # | `cuda.shared.array((32, 32), src.dtype)` | the block's own memory; a shape is a number or a tuple |
 # | `tile[y, x] = src[y, x]` | a load and a store; one element each |
 # | `cuda.syncthreads()` | wait for the whole block; call it where every thread comes by |
@@ -181,8 +181,8 @@ def transposed(how):
 
 
 # %% [markdown]
-# **Predict:** a GPU moves 2 TB/s, and both kernels move a matrix of 8192 × 8192 in fp32, limited by the sectors alone.
-# How many times as long as yours does the short way take?
+# **Predict:** a GPU moves 2 TB/s, and both kernels move a matrix of 8192 × 8192 in fp32, limited by the sectors
+# alone. How many times as long as yours does the short way take?
 
 # %%
 predict("longer", "The short way takes", unit="times")
@@ -210,11 +210,10 @@ with once_written("coalesced"), revealed("longer") as truth:
 # ## 3. Blocks on multiprocessors: which tile?
 #
 # Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
-# idle,
-# unless other kernels are there to run beside it: those of other *streams*.
+# idle, unless other kernels are there to run beside it: those of other *streams*.
 #
-# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM. How long do they take in one
-# stream, and in four? And if each had 108 blocks?
+# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM. How long do they take in
+# one stream, and in four? And if each had 108 blocks?
 
 # %%
 predict("one_stream", "27 blocks each, one stream", unit="s")
@@ -237,7 +236,7 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
     runs = [four_kernels(27, 1), four_kernels(27, 4), four_kernels(108, 4)]
     took = [run.now_s() for run in runs]
     print("modelled:", ", ".join(map(seconds, took)))
-    truth(**dict(zip(truth.names, took, strict=True)))
+    truth(one_stream=took[0], four_streams=took[1], full_four=took[2])
     axes = runs[1].timeline.plot(style.subplots(figsize=(9, 2.6))[1])
 
 # %% [markdown]
@@ -248,8 +247,7 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
 # the work that two waves could do.
 #
 # Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
-# blocks,
-# each of which sums a part of `k`; then a second kernel adds their sums up.
+# blocks, each of which sums a part of `k`; then a second kernel adds their sums up.
 #
 # Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the
 # quickest of all `chip["tiles"]` and `chip["splits"]`, `tile` as its number in the list.
@@ -261,12 +259,12 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
 # * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave is as many blocks as all
 #   `chip["sm_count"]` SMs hold, and takes as long as one of its blocks does in a full SM.
 # * With `split` > 1, every block writes its sums as fp32, each part a whole m × n output. The second kernel reads
-#   them all and writes the output in 2 bytes: bytes at `chip["byte_per_s"]` for all three, and
-#   `chip["launch_s"]` for the launch. Without a split there is none of this.
+#   them all and writes the output in 2 bytes: bytes at `chip["byte_per_s"]` for all three, and `chip["launch_s"]` for
+#   the launch. Without a split there is none of this.
 
 # %% [markdown]
-# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and
-# for k = 65,536?
+# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and for k =
+# 65,536?
 
 # %%
 predict("short_k", "k = 1024: best split over none", unit="times")
@@ -322,18 +320,17 @@ with once_written("tile_choice"), revealed("short_k", "long_k") as truth:
     truth(short_k=gained[0], long_k=gained[1])
 
 # %% [markdown]
-# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs. Four parts of the large ones fill them; but what the parts cost
-# does not
-# depend on `k`, so a short sum is not worth it. The weight gradients of a layer with few channels and a large batch
-# are of
-# this kind: a small output, and a sum over the whole batch.
+# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs, or 32 of the large ones. In 16 parts these are 512 blocks, nearly
+# five full waves; but what the parts cost does not depend on `k`, so a short sum is better left whole. The weight
+# gradients of a layer with few channels and a large batch are of this kind: a small output, and a sum over the whole
+# batch.
 
 # %% [markdown]
 # ## 4. The order of a sum
 #
-# A computer rounds after each addition, so a sum depends on its order. Deck [002] on determinism: `atomicAdd`
-# adds in the order in which threads happen to arrive. **Predict:** the six numbers below in float16, one after the
-# other, in all orders: how far apart are the largest and the smallest sum? (Exactly, the sum is 2.)
+# A computer rounds after each addition, so a sum depends on its order. Deck [002] on determinism: `atomicAdd` adds in
+# the order in which threads happen to arrive. **Predict:** the six numbers below in float16, one after the other, in
+# all orders: how far apart are the largest and the smallest sum? (Exactly, the sum is 2.)
 
 # %% given
 import torch
@@ -357,11 +354,10 @@ predict("apart", "Between the largest and the smallest sum lie", unit="1")
 #
 # `steady_sum(gpu, values, out)` puts the sum of `values`, up to 1000 float32, into `out[0]`, with the same bits
 # whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an
-# array in
-# global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race.
-# Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the same each
-# time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one after the
-# other.
+# array in global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a
+# race. Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the
+# same each time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one
+# after the other.
 
 
 # %% solve="order_matters"
@@ -443,15 +439,14 @@ with once_written("order_matters"), revealed("apart") as truth:
 
 # %% [markdown]
 # Bits that are always the same are no better sum, only one that can be compared: a loss curve that differs from
-# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the price
-# of a
-# second pass where one would have done.
+# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the
+# price of a second pass where one would have done.
 
 # %% [markdown]
 # ## 5. The first layers of a network
 #
-# A 3 × 3 convolution of 64 channels on 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs. **Predict**
-# how much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
+# A 3 × 3 convolution of 64 channels on 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs. **Predict** how
+# much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
 
 # %%
 predict("quicker", "The depth-wise one is quicker by", unit="times")
@@ -464,18 +459,17 @@ predict("quicker", "The depth-wise one is quicker by", unit="times")
 #
 # | kind | the output has | FLOP | elements moved |
 # |---|---|---|---|
-# | `"conv"`: `channels`, `kernel`, `stride` | `channels`, sides over `stride`, rounded up | 2 for each output element, input channel and element of the kernel | input, weights, output |
-# | `"depthwise"`: `kernel`, `stride` | its own channels, sides as above | 2 for each output element and element of the kernel | input, weights, output |
+# | `"conv"`: `channels`, `kernel`, `stride` | sides / stride, rounded up | 2 · output · inputs · kernel² | all |
+# | `"depthwise"`: `kernel`, `stride` | same channels, sides as above | 2 · output · kernel² | all |
 # | `"unshuffle"`: `factor` f | f² times the channels, sides over f | none | input, output |
 # | `"layer_norm"` | the same | none that count | input, output |
 # | `"se"` | the same | none that count | the input twice (to average, to scale), output |
 # | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
 #
-# An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is
-# longer. Tensor cores compute a dense convolution as if its input channels were a multiple of `machine["multiple"]`,
-# with
-# zeros; a stride skips pixels, so no FLOP is spent on what is not put out. Depth-wise ones are not padded, and no byte
-# is.
+# `all` is input, weights and output; `output` counts output elements, `inputs` input channels. An element has 2 bytes. A layer takes `FLOP /
+# machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense
+# convolution as if its input channels were a multiple of `machine["multiple"]`, with zeros; a stride skips pixels, so
+# no FLOP is spent on what is not put out. Depth-wise ones are not padded, and no byte is.
 
 
 # %% solve="first_layers"
@@ -534,6 +528,9 @@ with once_written("first_layers"), revealed("quicker") as truth:
         took[kind] = stem_s(one, V100)
         print(f"modelled, {kind}: {seconds(took[kind])}")
     truth(took["conv"] / took["depthwise"])
+
+# %%
+with once_written("first_layers"):
     small = layers("conv", channels=32, stride=2) + layers("batch_norm", "relu")
     plain = small + layers("conv", channels=32)
     for name, more in (
@@ -547,16 +544,16 @@ with once_written("first_layers"), revealed("quicker") as truth:
         print(f"modelled, {name}: {seconds(took_s)}")
 
 # %% [markdown]
-# The dense convolution has 263.8 FLOP/B and computes, the depth-wise one has 4.49 and waits for memory: 64 times fewer
-# FLOPs are 2.07 times as quick. One squeeze-and-excitation costs nearly as much as the stem. Later layers have few
-# pixels and many channels, and there the deck allows all of it.
+# The dense convolution has 263.8 FLOP/B and computes, the depth-wise one has 4.49 and waits for memory: 64 times
+# fewer FLOPs are 2.07 times as quick. One squeeze-and-excitation costs nearly as much as the stem. Later layers have
+# few pixels and many channels, and there the deck allows all of it.
 
 # %% [markdown]
 # ## Practice: paths of a warp
 #
-# Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the path that it takes,
-# `lengths[name]` how many instructions that has. A warp issues each path that any of its threads takes, once. The last
-# warp of a block may have fewer than 32 threads. Write
+# Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the path that it
+# takes, `lengths[name]` how many instructions that has. A warp issues each path that any of its threads takes, once.
+# The last warp of a block may have fewer than 32 threads. Write
 #
 # * `issued(paths, lengths, block)` → the instructions that all warps issue;
 # * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the fewest

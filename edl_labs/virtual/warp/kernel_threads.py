@@ -78,7 +78,7 @@ class Register:
         )
 
     __bool__ = __float__ = __int__ = __index__ = __abs__ = __round__ = _unknown
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _unknown  # type: ignore[assignment]
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _unknown
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

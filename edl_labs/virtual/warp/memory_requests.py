@@ -24,10 +24,10 @@ BANKS, BANK_BYTES = 32, 4  # of shared memory, compute capability 5.0 and later
 def sectors_of(addresses: Iterable[int], itemsize: int) -> set[int]:
     """The numbers of the 32-byte sectors that elements of `itemsize` bytes at these addresses touch.
 
-    >>> [len(sectors_of(range(first, last, step), 4)) for first, last, step in ((0, 128, 4), (0, 4096, 128), (4, 132, 4))]
+    >>> [len(sectors_of(range(*lanes), 4)) for lanes in ((0, 128, 4), (0, 4096, 128), (4, 132, 4))]
     [4, 32, 5]
     """
-    found = set()
+    found: set[int] = set()
     for address in addresses:
         found.update(range(address // SECTOR_BYTES, (address + itemsize - 1) // SECTOR_BYTES + 1))
     return found

@@ -5,6 +5,6 @@ def issued(paths, lengths, block):
     total = 0
     for first in range(0, len(paths), block):
         mine = paths[first : first + block]
-        for lane in range(0, len(mine), 32):
+        for _ in range(0, len(mine), 32):
             total += sum(lengths[name] for name in set(mine))
     return total

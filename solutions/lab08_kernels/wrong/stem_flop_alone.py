@@ -29,6 +29,5 @@ def stem_s(stem, machine):
             elements += came if kind == "layer_norm" else 2 * came
         else:
             elements = 0
-        moving_s = 2 * elements / machine["byte_per_s"]
         total_s += flop / machine["flop_per_s"]
     return total_s

@@ -4,7 +4,7 @@ def steady_sum(gpu, values, out):
     """The whole list in each block."""
 
     def of_blocks(cuda, values, parts):
-        x, first = cuda.threadIdx.x, cuda.grid(1)
+        x = cuda.threadIdx.x
         tile = cuda.shared.array(64)
         own = 0.0
         for i in range(x, len(values), 64):

@@ -17,7 +17,7 @@ _BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
 @draws("order_matters")
 def sums(rng: Any) -> list[Any]:
     formats = ("float16", "bfloat16", "float32", "float16")
-    counts = (1000, int(rng.integers(300, 700)), int(rng.integers(260, 400)), int(rng.integers(700, 1000)))
+    counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))
     return [_decided(rng, fmt, count) for fmt, count in zip(formats, counts, strict=True)]
 
 
