@@ -223,8 +223,8 @@ predict("full_four", "108 blocks each, four streams", unit="s")
 
 # %%
 def four_kernels(blocks, streams):
-    gpu = VirtualGPU(VirtualMachine.of("A100-SXM4-80GB").warm())
-    many = [gpu.stream() for _ in range(streams)]
+    gpu = VirtualGPU(VirtualMachine.of("A100-80GB").warm())
+    many = [gpu.Stream() for _ in range(streams)]
     for i in range(4):
         work = {"duration_s": 100e-6, "blocks": blocks, "stream": many[i % streams]}
         gpu.launch(f"kernel {i}", **work)
@@ -263,8 +263,8 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
 #   the launch. Without a split there is none of this.
 
 # %% [markdown]
-# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and for k =
-# 65,536?
+# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and
+# for k = 65,536?
 
 # %%
 predict("short_k", "k = 1024: best split over none", unit="times")
@@ -466,10 +466,11 @@ predict("quicker", "The depth-wise one is quicker by", unit="times")
 # | `"se"` | the same | none that count | the input twice (to average, to scale), output |
 # | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
 #
-# `all` is input, weights and output; `output` counts output elements, `inputs` input channels. An element has 2 bytes. A layer takes `FLOP /
-# machine["flop_per_s"]` or `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense
-# convolution as if its input channels were a multiple of `machine["multiple"]`, with zeros; a stride skips pixels, so
-# no FLOP is spent on what is not put out. Depth-wise ones are not padded, and no byte is.
+# `all` is input, weights and output; `output` counts output elements, `inputs` input channels; a convolution has its
+# own `channels` behind it. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or
+# `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input
+# channels were a multiple of `machine["multiple"]`, with zeros; a stride skips pixels, so no FLOP is spent on what is
+# not put out. Depth-wise ones are not padded, and no byte is.
 
 
 # %% solve="first_layers"

@@ -70,6 +70,10 @@ def test_what_the_deck_says_of_first_layers():
     )
 
 
+def test_what_deck_004_asks_of_accesses():
+    assert f'asks for "{quotation("004_access", r"/ (coalesced access on GPU)")}"' in TEXT
+
+
 def test_the_inverse_of_pixel_shuffle_makes_an_image_smaller():
     torch = pytest.importorskip("torch")
     image = torch.zeros(1, 3, 8, 8)

@@ -12,7 +12,7 @@ import operator
 import sys
 from bisect import bisect_right
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from edl_labs.virtual.errors import VirtualWarpError, shown
 from edl_labs.virtual.warp.memory_requests import LANES
@@ -20,7 +20,6 @@ from edl_labs.virtual.warp.memory_requests import LANES
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
-    from edl_labs.virtual.warp.virtual_warp import LaunchRecord
 
 Step = tuple[Any, ...]
 _FULL = 0xFFFFFFFF  # the mask of all 32 lanes
@@ -32,6 +31,26 @@ class Dim3(NamedTuple):
     x: int
     y: int
     z: int
+
+
+class Recording(Protocol):
+    """What a thread needs of the launch that it belongs to."""
+
+    grid: Dim3
+    block: Dim3
+    first_line: int
+    lines: dict[tuple[int, ...], int]
+    root: Any
+
+    @property
+    def running(self) -> KernelThread | None:
+        """The thread that runs now."""
+
+    def charge(self) -> None:
+        """Count a step."""
+
+    def shared_array(self, thread: KernelThread, shape: Any, dtype: str) -> KernelArray:
+        """The thread's next shared array."""
 
 
 class Register:
@@ -188,7 +207,7 @@ class KernelThread:
 
     warpsize = LANES
 
-    def __init__(self, record: LaunchRecord, block: Dim3, thread: Dim3) -> None:
+    def __init__(self, record: Recording, block: Dim3, thread: Dim3) -> None:
         self.record = record
         self.blockIdx, self.threadIdx = block, thread
         self.blockDim, self.gridDim = record.block, record.grid

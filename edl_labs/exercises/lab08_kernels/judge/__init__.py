@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab08_kernels.judge import (
+    drawn_orders,
     drawn_paths,
     drawn_stems,
-    drawn_sums,
     drawn_tiles,
     drawn_transposes,
 )
 
-__all__ = ["drawn_paths", "drawn_stems", "drawn_sums", "drawn_tiles", "drawn_transposes"]
+__all__ = ["drawn_orders", "drawn_paths", "drawn_stems", "drawn_tiles", "drawn_transposes"]
