@@ -43,11 +43,6 @@ def _sides(case: Any, layer: Any) -> float:
     return float(height * width / (-(-height // layer["stride"]) * -(-width // layer["stride"])))
 
 
-def _floored(case: Any, layer: Any) -> float:
-    height, width = case["input"][2:]
-    return (height // layer["stride"]) * (width // layer["stride"]) * _sides(case, layer) / (height * width)
-
-
 def _weights(case: Any, layer: Any) -> float:
     inputs = case["input"][1]
     return float(layer["kernel"] ** 2 * inputs * (layer["channels"] if layer["kind"] == "conv" else 1))
