@@ -21,6 +21,7 @@ _ON_AXES: dict[str, str] = {
     "Sweep": "timings:sweep",
     "TapeReplay": "memory_pictures:draw_tape",
     "Timeline": "timeline_picture:draw_timeline",
+    "WarpReplay": "warp_picture:draw_warp",
 }
 # These make a figure of their own.
 _AS_FIGURE: dict[str, str] = {"Diagnosis": "trace_pictures:draw_diagnosis"}

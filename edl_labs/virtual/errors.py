@@ -45,3 +45,7 @@ class VirtualMemoryError(EdlError):
 
 class VirtualClusterError(EdlError):
     """A program asks a VirtualCluster for what no cluster could do, or would answer with an error."""
+
+
+class VirtualWarpError(EdlError):
+    """A kernel asks a VirtualWarp for what no thread, warp or block could do, or would be answered with an error."""

@@ -1,0 +1,69 @@
+"""Recorded kernels as evidence: written as text beside the student's code, replayed by a judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from edl_labs.errors import Wrong
+from edl_labs.virtual import ReplayError
+from edl_labs.virtual.warp import VirtualWarp, WarpRace, WarpReplay, replay_warp
+
+MAX_KERNEL_STEPS = 200_000  # of all threads: a replay of that many takes seconds, and no sound answer comes near
+
+
+def written_kernels(gpu: VirtualWarp) -> str:
+    """Everything that a machine recorded, as text."""
+    return json.dumps(gpu.program, separators=(",", ":"))
+
+
+def replayed_kernels(
+    text: Any, arrays: Mapping[str, tuple[list[int], str]], values: Mapping[str, Any] | None = None, **options: Any
+) -> WarpReplay:
+    """The kernels in `text` on these arrays of the exercise, by name; Wrong where they are none."""
+    try:
+        program = json.loads(text)
+        run = replay_warp(program, values, max_operations=MAX_KERNEL_STEPS, **options)
+    except (TypeError, ValueError, RecursionError):
+        why, then = "it cannot be read", "use the machine through its own calls, and leave its record alone"
+        raise Wrong("the recorded program is none of a VirtualWarp", why=why, next=then) from None
+    except ReplayError as error:
+        raise Wrong(
+            "the recorded program is not what this machine allows", why=f"{error.what}: {error.why}", next=error.next
+        ) from None
+    made = {entry["name"]: (entry["shape"], entry["dtype"]) for entry in run.program if entry["op"] == "array"}
+    if any(made.get(name) != wanted for name, wanted in arrays.items()):
+        why, then = "it has other arrays than the exercise", "work with the arrays that you are given"
+        raise Wrong("the recorded program is not about these arrays", why=why, next=then)
+    return run
+
+
+def require_launch(run: WarpReplay) -> None:
+    """Wrong where no kernel ran, or one of them never ends."""
+    if not run.launches:
+        why, then = "the function ends, and no kernel was recorded", "gpu.launch(kernel, ..., grid=..., block=...)"
+        raise Wrong("nothing is launched", why=why, next=then)
+    if run.hangs:
+        then = "call a barrier where every thread of the block comes by, outside of branches"
+        raise Wrong("threads wait for each other for ever", why=run.hangs[0], next=then)
+
+
+def require_order(run: WarpReplay) -> None:
+    """Wrong where two threads meet at an element and nothing orders them."""
+    if run.races:
+        raise _told(run.races[0])
+
+
+def _told(race: WarpRace) -> Wrong:
+    ops = {race.first_op, race.second_op}
+    if race.is_shared:
+        then = "a barrier between the write and the read, for all threads of the block"
+        if "load" in ops:
+            return Wrong("shared memory is read while another thread writes it", why=str(race), next=then)
+        return Wrong("two threads write one element of shared memory", why=str(race), next="one thread an element")
+    if "load" in ops:
+        then = "blocks wait for nobody: only the end of a launch orders them"
+        return Wrong("a thread reads from memory what another one writes in the same launch", why=str(race), next=then)
+    then = "give each element to one thread, or let all of them add atomically"
+    return Wrong("several threads write the same element", why=str(race), next=then)

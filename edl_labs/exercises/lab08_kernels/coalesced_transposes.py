@@ -1,0 +1,133 @@
+"""coalesced: a transposition through shared memory, judged by what its warps ask and where elements come from."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.kernel_programs import replayed_kernels, require_launch, require_order, written_kernels
+from edl_labs.virtual.warp import SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
+
+MOST_SECTORS = 1.05  # of what there is to move, promised in the lab's text
+ITEMSIZES = {"float32": 4, "float64": 8}
+_KEPT = 0.5  # of the points, for a transposition that is right and coalesced, and whose tile has bank conflicts
+
+
+@exercise("coalesced")
+class CoalescedTranspose:
+    """`transpose(gpu, src, dst)` launches kernels on a VirtualWarp; the evidence is what their threads did."""
+
+    form: ClassVar[Any] = {"program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualWarp()
+        src = gpu.array("src", (case["rows"], case["columns"]), case["dtype"])
+        dst = gpu.array("dst", (case["columns"], case["rows"]), case["dtype"])
+        student.transpose(gpu, src, dst)
+        return {"program": written_kernels(gpu)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The sectors that there are to move: the program would be the answer."""
+        return {"sectors": _least(case)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed_kernels(got["program"], _arrays(case))
+        require_launch(run)
+        require_order(run)
+        _judge_contents(case, run)
+        if run.sectors > MOST_SECTORS * _least(case):
+            raise _sector_symptom(case, run)
+        if run.bank_conflicts:
+            worst = max(run.accesses, key=lambda one: one.bank_conflicts)
+            raise Wrong(
+                "threads of a warp meet at one bank of shared memory",
+                why=f"{worst}: {_turns(worst)}",
+                next="in which bank is tile[y, x]? Let rows of the tile begin in different banks",
+                keeps=_KEPT,
+            )
+
+    def show(self, case: Any) -> str:
+        """The matrix."""
+        return f"src of {case['rows']} x {case['columns']} {case['dtype']}"
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What a profiler would say of it."""
+        run = replayed_kernels(got["program"], _arrays(case))
+        return "; ".join(map(str, run.accesses[:4]))
+
+
+def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:
+    shape = [case["rows"], case["columns"]]
+    return {"src": (shape, case["dtype"]), "dst": (shape[::-1], case["dtype"])}
+
+
+def _least(case: Any) -> int:
+    return 2 * case["rows"] * case["columns"] * ITEMSIZES[case["dtype"]] // SECTOR_BYTES
+
+
+def _turns(worst: AccessSummary) -> str:
+    return f"{worst.wavefronts / worst.least_wavefronts:.3g} turns for each that is needed"
+
+
+def _judge_contents(case: Any, run: WarpReplay) -> None:
+    """Every element of dst is the one of src that belongs there."""
+    rows, columns = case["rows"], case["columns"]
+    found = run.contents("dst")
+    due = [("src", y * columns + x) for x in range(columns) for y in range(rows)]
+    bad = [at for at, pair in enumerate(zip(found, due, strict=True)) if pair[0] != pair[1]]
+    if not bad:
+        return
+    x, y = divmod(bad[0], rows)
+    place, source = f"dst[{x}, {y}]", found[bad[0]]
+    why = (
+        f"{place} is {_named(source, columns)}, and {_named(due[bad[0]], columns)} belongs there; {len(bad)} are wrong"
+    )
+    if all(found[at] == ("dst", at) for at in bad):
+        then = "does the grid reach every row and column, with its last block and its last threads?"
+        raise Wrong("some elements of dst are never written", why=why, next=then)
+    if source[0] == "nothing":
+        then = "which thread has to have written that place of the tile?"
+        raise Wrong("a place of shared memory is read that nobody has written", why=why, next=then)
+    if _is_tile_kept(found, due, bad, columns):
+        then = "the block at (x, y) of src becomes the one at (y, x) of dst, and so do the elements in it: both turn"
+        raise Wrong("elements are turned within their tile, and tiles are not", why=why, next=then)
+    raise Wrong("elements of dst come from other places of src", why=why, next="follow one element by hand, at an edge")
+
+
+def _is_tile_kept(found: list[Any], due: list[Any], bad: list[int], columns: int) -> bool:
+    """Whether every wrong element comes from somewhere in src, though not a single one from its own tile."""
+    copied = all(found[at][0] == "src" for at in bad)
+    return copied and len(bad) < len(found) and all(_tile(found[at], columns) != _tile(due[at], columns) for at in bad)
+
+
+def _tile(source: Any, columns: int) -> tuple[int, int]:
+    y, x = divmod(source[1], columns)
+    return y // 32, x // 32
+
+
+def _named(source: Any, columns: int) -> str:
+    if source[0] == "src":
+        y, x = divmod(source[1], columns)
+        return f"src[{y}, {x}]"
+    if source[0] == "dst":
+        return "what it was before"
+    return "nothing" if source[0] == "nothing" else str(source)
+
+
+def _sector_symptom(case: Any, run: WarpReplay) -> Wrong:
+    moving = [one for one in run.accesses if not one.is_shared]
+    why = f"{run.sectors} sectors are moved, and {_least(case)} are there to move"
+    half = _least(case) / 2
+    reads = sum(one.sectors for one in moving if one.op == "load") > MOST_SECTORS * half
+    writes = sum(one.sectors for one in moving if one.op != "load") > MOST_SECTORS * half
+    for one in moving:
+        if one.sectors > MOST_SECTORS * one.least_sectors:
+            why = f"{why}; {one}"
+            break
+    if reads and writes:
+        then = "neighbours in a warp differ in threadIdx.x: let it count the last index, here and there"
+        return Wrong("both reads of src and writes of dst are scattered", why=why, next=then)
+    if reads:
+        return Wrong("reads of src are scattered", why=why, next="a warp should read along a row of src")
+    return Wrong("writes of dst are scattered", why=why, next="a warp should write along a row of dst, from the tile")

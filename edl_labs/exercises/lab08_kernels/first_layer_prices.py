@@ -1,0 +1,118 @@
+"""first_layers: stems of networks priced layer by layer, what is computed and what is moved asked apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab08_kernels.stem_slips import SHAPES, SLIPS, TOTALS
+from edl_labs.units import byte_rate
+
+_FREE = 1e40  # per second: what computes or moves at this rate costs nothing
+_CLOSEST = 1e-13  # what free things still cost, in seconds
+_PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
+
+
+@exercise("first_layers")
+class FirstLayers:
+    """`stem_s` of each layer alone, of the layers up to each, and of the stem; FLOP alone, bytes alone, and both."""
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def asked(layers: Any, **changed: float) -> Any:
+            stem = {"input": tuple(case["input"]), "layers": [{**one} for one in layers]}
+            return student.stem_s(stem, {**case["machine"], **changed})
+
+        layers = case["layers"]
+        return {
+            "alone": {part: [asked([one], **free) for one in layers] for part, free in _PARTS.items()},
+            "upto": {
+                part: [asked(layers[: at + 1], **free) for at in range(len(layers))] for part, free in _PARTS.items()
+            },
+            "seconds": asked(layers),
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for part in _PARTS:
+            for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
+                if not close(found, right, atol=_CLOSEST):
+                    counts = [_as_counts(case, part, one) for one in (found, right)]
+                    why = f"a {layer['kind']} as the only layer: {counts[0]} for {counts[1]}"
+                    raise Wrong(f"a layer's {part} are others", why=why, next="its row of the table, column by column")
+        for at, layer in enumerate(case["layers"]):
+            for part in _PARTS:
+                found, right = got["upto"][part][at], want["upto"][part][at]
+                if not close(found, right, atol=_CLOSEST):
+                    before = case["layers"][at - 1]["kind"]
+                    why = f"alone every layer is right; the {layer['kind']} behind a {before} is not"
+                    then = "which channels, height and width does each kind hand on?"
+                    raise Wrong("a layer does not get the shape that the one before puts out", why=why, next=then)
+        if not close(got["seconds"], want["seconds"]):
+            why = f"{got['seconds']:.4g} s for {want['seconds']:.4g} s; FLOP alone and bytes alone are right"
+            raise Wrong(
+                "the two times of a layer are not put together", why=why, next="the longer of the two, layer by layer"
+            )
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The slip that gives what all layers have alone; where these are right, the one that gives all stems."""
+        asked = [(case, part, layer) for case in cases for part in _PARTS for layer in case["layers"]]
+        found, right = (
+            [price for one in all_ for part in _PARTS for price in one["alone"][part]] for all_ in (got, want)
+        )
+        if not _alike(found, right):
+            for slip, what, why, then in SLIPS:
+                if _alike(found, [slip(*one, price) for one, price in zip(asked, right, strict=True)]):
+                    return Wrong(what, why=why, next=then)
+            return None
+        if not all(
+            _alike(one["upto"][part], other["upto"][part])
+            for one, other in zip(got, want, strict=True)
+            for part in _PARTS
+        ):
+            for kind, what, why, then in SHAPES:
+                if all(_is_off_behind(kind, *one) for one in zip(cases, got, want, strict=True)):
+                    return Wrong(what, why=why, next=then)
+            return None
+        for rule, what, why, then in TOTALS:
+            if _alike([one["seconds"] for one in got], [rule(one["alone"], one["upto"]) for one in want]):
+                return Wrong(what, why=why, next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The stem and the machine."""
+        layers = ", ".join(_named(one) for one in case["layers"])
+        machine = case["machine"]
+        return (
+            f"input {tuple(case['input'])}: {layers}; {machine['flop_per_s']:.3g} FLOP/s, "
+            f"{byte_rate(machine['byte_per_s'])}, multiples of {machine['multiple']}"
+        )
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The stem's price."""
+        return f"{got['seconds']:.4g} s in all"
+
+
+def _named(layer: Any) -> str:
+    fields = ", ".join(f"{name} {value}" for name, value in layer.items() if name != "kind")
+    return f"{layer['kind']} ({fields})" if fields else str(layer["kind"])
+
+
+def _as_counts(case: Any, part: str, took_s: float) -> str:
+    rate = case["machine"]["flop_per_s" if part == "FLOP" else "byte_per_s"]
+    return f"{took_s * rate:.4g} {part}"
+
+
+def _alike(got: list[Any], want: list[Any]) -> bool:
+    return all(close(one, other, atol=_CLOSEST) for one, other in zip(got, want, strict=True))
+
+
+def _is_off_behind(kind: str, case: Any, got: Any, want: Any) -> bool:
+    """Whether stems are right up to the layer behind the first one of this kind, and wrong from there on."""
+    kinds = [one["kind"] for one in case["layers"]]
+    right = [
+        all(close(got["upto"][part][at], want["upto"][part][at], atol=_CLOSEST) for part in _PARTS)
+        for at in range(len(kinds))
+    ]
+    if kind not in kinds[:-1]:
+        return all(right)
+    return right.index(False) > kinds.index(kind) if False in right else False

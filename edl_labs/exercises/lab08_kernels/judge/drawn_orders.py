@@ -1,0 +1,60 @@
+"""The cases of order_matters: few values whose sum moves with the order, and counts that no block divides."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+from edl_labs.checks import draws
+
+_TRIES = 500  # one in ten draws is asked
+_APART = 0.02  # of the range: how far the sums of common mistakes are from its ends
+# Of each format: the bits of a number, and the exponents that leave no sum too large.
+_BITS = {"float16": (11, 12), "bfloat16": (8, 12), "float32": (24, 28)}
+
+
+@draws("order_matters")
+def sums(rng: Any) -> list[Any]:
+    formats = ("float16", "bfloat16", "float32", "float16")
+    counts = (500, *(int(count) for count in rng.integers(270, 400, size=3)))
+    return [_decided(rng, fmt, count) for fmt, count in zip(formats, counts, strict=True)]
+
+
+def _decided(rng: Any, fmt: str, count: int) -> dict[str, Any]:
+    """Values whose extreme sums are seen to be those of no sorted order, of no single order, and of no exact sum."""
+    for _ in range(_TRIES):
+        values = _values(rng, fmt)
+        every = [_sum(order, fmt) for order in itertools.permutations(values)]
+        least, most = min(every), max(every)
+        by_size = sorted(values, key=abs)
+        orders = (values, values[::-1], sorted(values), sorted(values)[::-1], by_size, by_size[::-1])
+        tried = [_sum(order, fmt) for order in orders] + [math.fsum(values)]
+        away = _APART * (most - least)
+        if away > 0 and all(min(abs(one - least), abs(one - most)) > away for one in tried):
+            return {"values": values, "fmt": fmt, "count": count}
+    raise AssertionError("no order decided the sum; draw other values")
+
+
+def _values(rng: Any, fmt: str) -> list[float]:
+    """Two pairs that nearly cancel, and two values of the size of their rounding."""
+    bits, top = _BITS[fmt]
+    step = 2.0 ** (top - bits + 1)
+    large = [float(rng.uniform(1, 2)) * 2.0 ** (top - down) for down in (0, 1)]
+    pairs = [sign * one + step * int(rng.integers(-2, 3)) * (sign < 0) for one in large for sign in (1, -1)]
+    small = [float(rng.choice([-1, 1]) * rng.uniform(0.3, 2)) * step for _ in range(2)]
+    values = [_in_format(one, fmt) for one in pairs + small]
+    return [values[at] for at in rng.permutation(6)]
+
+
+def _in_format(value: float, fmt: str) -> float:
+    mantissa, exponent = math.frexp(value)
+    scale = 2 ** _BITS[fmt][0]
+    return math.ldexp(round(mantissa * scale) / scale, exponent)
+
+
+def _sum(order: Any, fmt: str) -> float:
+    total = 0.0
+    for value in order:
+        total = _in_format(total + value, fmt)
+    return total

@@ -1,0 +1,218 @@
+"""order_matters: how far the order moves a sum, and a reduction whose additions are the same for any arrival."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.kernel_programs import replayed_kernels, require_launch, require_order, written_kernels
+from edl_labs.virtual.warp import VirtualWarp, WarpReplay
+
+LONGEST_CHAIN = 64  # additions that wait for each other, promised in the lab's text
+LEAST_BLOCKS = 4  # that read the values, promised too
+_ARRIVALS = 3  # draws of the order of blocks and warps; two tell most loose orders apart
+
+
+@exercise("order_matters")
+class OrderMatters:
+    """The range of a few values' sums over all orders, and kernels on a VirtualWarp that add up many."""
+
+    form: ClassVar[Any] = {"range": [0.0, 0.0], "program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        smallest, largest = student.range_of_sums([*case["values"]], case["fmt"])
+        gpu = VirtualWarp()
+        values, out = gpu.array("values", case["count"]), gpu.array("out", 1)
+        student.steady_sum(gpu, values, out)
+        return {"range": [smallest, largest], "program": written_kernels(gpu)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The range: the program would be the answer."""
+        return {"range": want["range"]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for found, right, what in zip(got["range"], want["range"], ("smallest", "largest"), strict=True):
+            if not close(found, right):
+                why = f"the {what} sum in {case['fmt']} is {found:.9g}, and {right:.9g} is one"
+                then = "every order, rounded after every addition"
+                raise Wrong(f"the {what} sum over all orders is another one", why=why, next=then)
+        run = replayed_kernels(got["program"], _arrays(case))
+        require_launch(run)
+        _judge_sum(case, run)
+        require_order(run)
+        _judge_arrivals(case, got["program"], run)
+        _judge_work(run)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The rule that gives all ranges, where they are not right."""
+        found, right = [one["range"] for one in got], [one["range"] for one in want]
+        if all(_same(*pair) for pair in zip(found, right, strict=True)):
+            return None
+        for rule, what, why, then in _RULES:
+            if all(_same(one, rule(case["values"], case["fmt"])) for one, case in zip(found, cases, strict=True)):
+                return Wrong(what, why=why, next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The values and the count."""
+        return f"{case['values']} in {case['fmt']}; steady_sum of {case['count']} values"
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The range, and what the kernels read."""
+        run = replayed_kernels(got["program"], _arrays(case))
+        return (
+            f"{got['range'][0]:.9g} to {got['range'][1]:.9g}; {run.launches} launch(es), {_readers(run)} block(s) read"
+        )
+
+
+def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:
+    return {"values": ([case["count"]], "float32"), "out": ([1], "float32")}
+
+
+def _judge_sum(case: Any, run: WarpReplay) -> None:
+    """The result is a sum with every element once."""
+    (origin,) = run.origins("out")
+    if run.undefined and not run.races:
+        what, place, thread = run.undefined[0]
+        why = f"thread {thread} of a block reads place {place} of {what}"
+        raise Wrong("a place of shared memory is read that nobody has written", why=why, next="write all of it first")
+    leaves = {leaf: times for leaf, times in run.leaves(origin).items() if leaf[0] == "values"}
+    strange = {leaf for leaf in run.leaves(origin) if leaf[0] not in ("values", "constant", "nothing")}
+    if not leaves:
+        why = "nothing of values has come into out[0]"
+        raise Wrong("out[0] is no sum of the values", why=why, next="the last kernel writes it")
+    if run.races and (len(leaves) < case["count"] or ("nothing", 0) in run.leaves(origin)):
+        require_order(run)
+    missing = [place for place in range(case["count"]) if ("values", place) not in leaves]
+    if missing:
+        why = f"values[{missing[0]}] is not in the sum, and {len(missing)} of {case['count']} are missing"
+        raise Wrong("some values are not in the sum", why=why, next="which thread adds the last ones?")
+    twice = [leaf[1] for leaf, times in leaves.items() if times != 1]
+    if twice:
+        why = f"values[{twice[0]}] is in it {leaves['values', twice[0]]} times"
+        raise Wrong("some values are in the sum more than once", why=why, next="which threads take that one?")
+    others = run.operations(origin) - {"+"}
+    if others:
+        why = f"a {min(others)} is in it"
+        raise Wrong("the result is not made by additions alone", why=why, next="add the values")
+    if strange:
+        array, place = min(strange)
+        why = f"{array}[{place}] was added as it was before the first launch"
+        raise Wrong("memory is added to that nobody has set", why=why, next="write it first, or do not read it")
+
+
+def _judge_arrivals(case: Any, text: str, run: WarpReplay) -> None:
+    """The same additions, in the same order, whatever comes first."""
+    first = run.shape_of(run.origins("out")[0])
+    for seed in range(_ARRIVALS):
+        again = replayed_kernels(text, _arrays(case), arrival_seed=seed)
+        if again.shape_of(again.origins("out")[0]) != first:
+            adds = sum(one.op == "atomic_add" for one in run.requests)
+            why = f"with another order of arrival, other sums are rounded; {adds} request(s) add atomically"
+            then = "let each block write its sum to a place of its own, and add these in an order that you choose"
+            raise Wrong("the order of additions is the order of arrival", why=why, next=then)
+
+
+def _judge_work(run: WarpReplay) -> None:
+    readers = _readers(run)
+    if readers < LEAST_BLOCKS:
+        why = f"{readers} block(s) read values, and {LEAST_BLOCKS} are asked for"
+        raise Wrong(
+            "too few blocks share the work", why=why, next="a block sums a part; a second launch adds the parts"
+        )
+    chain = run.depth(run.origins("out")[0])
+    if chain > LONGEST_CHAIN:
+        why = f"{chain} additions wait for each other, and {LONGEST_CHAIN} are allowed"
+        then = "more threads with fewer values each, and a tree in each block"
+        raise Wrong("one thread adds too many values, one after the other", why=why, next=then)
+
+
+def _readers(run: WarpReplay) -> int:
+    return len({(one.launch, one.block) for one in run.requests if one.array == "values"})
+
+
+def _same(one: Any, other: Any) -> bool:
+    return all(close(*pair) for pair in zip(one, other, strict=True))
+
+
+def _nearest(value: float, fmt: str) -> float:
+    import torch
+
+    return float(torch.tensor(value, dtype=torch.float64).to(getattr(torch, fmt)))
+
+
+def _added(values: Any, fmt: str) -> float:
+    total = 0.0
+    for value in values:
+        total = _nearest(total + value, fmt)
+    return total
+
+
+def _rounded_once(values: Any, fmt: str) -> list[float]:
+    import itertools
+
+    sums = [sum(order) for order in itertools.permutations(values)]
+    return [_nearest(min(sums), fmt), _nearest(max(sums), fmt)]
+
+
+def _never_rounded(values: Any, fmt: str) -> list[float]:
+    import itertools
+
+    sums = [sum(order) for order in itertools.permutations(values)]
+    return [min(sums), max(sums)]
+
+
+def _of_orders(*orders: Any) -> Any:
+    def rule(values: Any, fmt: str) -> list[float]:
+        sums = [_added(order(values), fmt) for order in orders]
+        return [min(sums), max(sums)]
+
+    return rule
+
+
+def _in_other(fmt: str) -> Any:
+    def rule(values: Any, _: str) -> list[float]:
+        import itertools
+
+        sums = {_added(order, fmt) for order in itertools.permutations(values)}
+        return [min(sums), max(sums)]
+
+    return rule
+
+
+_RULES: tuple[tuple[Any, str, str, str], ...] = (
+    (
+        _rounded_once,
+        "every addition is rounded: these are sums in 64 bits",
+        "Python added, and the end was rounded, or nothing was",
+        "round inside the loop, after each addition",
+    ),
+    (
+        _never_rounded,
+        "every addition is rounded: these are sums in 64 bits",
+        "Python added, and the end was rounded, or nothing was",
+        "round inside the loop, after each addition",
+    ),
+    (
+        _of_orders(sorted, lambda v: sorted(v, reverse=True)),
+        "the extremes are not the sums of sorted values",
+        "up and down were tried, in all cases",
+        "every order can be the one that loses least or most",
+    ),
+    (
+        _of_orders(list, lambda v: v[::-1]),
+        "two orders are not all orders",
+        "forwards and backwards were tried, in all cases",
+        "itertools.permutations",
+    ),
+    (_of_orders(list), "one order has one sum", "the order given was added, in all cases", "itertools.permutations"),
+    (
+        _of_orders(lambda v: sorted(v, key=abs), lambda v: sorted(v, key=abs, reverse=True)),
+        "the extremes are not the sums of values by size",
+        "small first and large first were tried, in all cases",
+        "every order can be the one that loses least or most",
+    ),
+    (_in_other("float32"), "sums are rounded to float32, whatever the format is", "in all cases", "hand fmt on"),
+    (_in_other("float16"), "sums are rounded to float16, whatever the format is", "in all cases", "hand fmt on"),
+)

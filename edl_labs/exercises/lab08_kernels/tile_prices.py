@@ -1,0 +1,120 @@
+"""tile_choice: products priced by tiles, waves and split sums, part by part, and the quickest of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab08_kernels.tile_slips import AIMS, SLIPS, Aim
+from edl_labs.units import byte_rate, seconds
+
+_FREE = 1e40  # per second: what computes or moves at this rate costs nothing
+_CLOSEST = 1e-12  # what free things still cost, in seconds
+_GOOD = 1.0001  # of the best time: two choices whose prices are equal are equally right
+# A part: what of the chip is free when it is asked alone, and what it is in words.
+_PARTS: dict[str, tuple[dict[str, float], str]] = {
+    "computing": ({"byte_per_s": _FREE, "launch_s": 0.0}, "the waves of blocks"),
+    "adding up": ({"sm_flop_per_s": _FREE, "launch_s": 0.0}, "the bytes of sums that are split"),
+    "launching": ({"sm_flop_per_s": _FREE, "byte_per_s": _FREE}, "the second kernel's launch"),
+}
+_NEXT = {
+    "computing": "blocks, then waves, each rounded up; then the time of one wave",
+    "adding up": "which bytes are written, read, and written again, and with which split are there none?",
+    "launching": "one more launch, and only where there is a second kernel",
+}
+
+
+@exercise("tile_choice")
+class TileChoice:
+    """`product_s` for every tile and split of a chip, whole and part by part, and the choice of `best_tile`."""
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def priced(chip: Any) -> list[Any]:
+            return [
+                student.product_s(case["m"], case["n"], case["k"], {**chip["tiles"][tile]}, split, chip)
+                for tile, split in _choices(case)
+            ]
+
+        parts = {part: priced(_copied(case["chip"], free)) for part, (free, _) in _PARTS.items()}
+        chosen = student.best_tile(case["m"], case["n"], case["k"], _copied(case["chip"], {}))
+        return {"parts": parts, "seconds": priced(_copied(case["chip"], {})), "chosen": chosen}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for part, (_, words) in _PARTS.items():
+            self._judge_prices(
+                case, got["parts"][part], want["parts"][part], f"a part is priced otherwise: {words}", part
+            )
+        self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
+        chosen, choices = tuple(got["chosen"]), _choices(case)
+        if chosen not in choices:
+            why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
+            raise Wrong("that is no tile and split of this chip", why=why, next="(number of the tile, split)")
+        took, best = want["seconds"][choices.index(chosen)], min(want["seconds"])
+        if took > _GOOD * best:
+            why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, and {seconds(best)} are possible"
+            raise Wrong("another tile or split is quicker", why=why, next="price all of them, and compare")
+
+    def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
+        for (tile, split), found, right in zip(_choices(case), got, want, strict=True):
+            if not close(found, right, atol=_CLOSEST):
+                one = case["chip"]["tiles"][tile]
+                why = f"{found:.4g} s for {right:.4g} s with tiles of {one['m']} x {one['n']} in {split} part(s)"
+                raise Wrong(what, why=why, next=_NEXT.get(part, "waves, and with a split what comes after them"))
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
+        asked = [(case, part, *choice) for case in cases for part in _PARTS for choice in _choices(case)]
+        found, right = (
+            [price for one in all_ for part in _PARTS for price in one["parts"][part]] for all_ in (got, want)
+        )
+        if not _alike(found, right):
+            for slip, what, why, then in SLIPS:
+                if _alike(found, [slip(*one, price) for one, price in zip(asked, right, strict=True)]):
+                    return Wrong(what, why=why, next=then)
+            return None
+        if not all(_alike(one["seconds"], other["seconds"]) for one, other in zip(got, want, strict=True)):
+            return None
+        for aim, what, why, then in AIMS:
+            if all(
+                tuple(one["chosen"]) == _first(case, aim, other)
+                for case, one, other in zip(cases, got, want, strict=True)
+            ):
+                return Wrong(what, why=why, next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The product and the chip."""
+        chip = case["chip"]
+        tiles = ", ".join(
+            f"{one['m']} x {one['n']} ({one['efficiency']:g}, {one['per_sm']} an SM)" for one in chip["tiles"]
+        )
+        return (
+            f"{case['m']} x {case['n']} over {case['k']}; {chip['sm_count']} SMs of {chip['sm_flop_per_s']:.3g} "
+            f"FLOP/s, {byte_rate(chip['byte_per_s'])}, launch {seconds(chip['launch_s'])}; tiles {tiles}; "
+            f"splits {chip['splits']}"
+        )
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The choice with its price."""
+        chosen = tuple(got["chosen"])
+        took = f", {got['seconds'][_choices(case).index(chosen)]:.4g} s" if chosen in _choices(case) else ""
+        return f"best_tile gives {chosen}{took}"
+
+
+def _choices(case: Any) -> list[tuple[int, int]]:
+    return [(tile, split) for tile in range(len(case["chip"]["tiles"])) for split in case["chip"]["splits"]]
+
+
+def _copied(chip: Any, changed: Any) -> Any:
+    return {**chip, "tiles": [{**one} for one in chip["tiles"]], "splits": [*chip["splits"]], **changed}
+
+
+def _alike(got: list[Any], want: list[Any]) -> bool:
+    return all(close(one, other, atol=_CLOSEST) for one, other in zip(got, want, strict=True))
+
+
+def _first(case: Any, aim: Aim, want: Any) -> tuple[int, int]:
+    tiles = case["chip"]["tiles"]
+    both = zip(_choices(case), want["seconds"], strict=True)
+    return min(both, key=lambda one: aim(case, tiles[one[0][0]], one[0][1], one[1]))[0]

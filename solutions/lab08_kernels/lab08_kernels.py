@@ -1,0 +1,591 @@
+# %% [markdown]
+# # Kernels: what a warp does
+#
+# Two kernels do the same additions on the same bytes, and one takes eight times as long. Nothing in its formulas says
+# why: it is in *which thread touches which address when*. Profilers show it as "sectors per request 32"; here a
+# machine records every access of every thread, so that you see it, count it, and are judged by it, on a laptop.
+#
+# After this lab you can
+#
+# * write a kernel with shared memory and barriers, and say what its warps ask of memory;
+# * choose tiles, and know when splitting a sum pays;
+# * say how far the order of additions moves a sum, and write a reduction whose bits never change;
+# * price the first layers of a network in seconds instead of FLOPs.
+#
+# **About 150 minutes**: section 2 takes 50, sections 3 and 4 35 to 40 each, section 5 takes 25. The practice at the
+# end gives no points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
+# or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck:
+# [001] course introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an
+# exercise, one at a time.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("coalesced")` gives that
+# case's inputs as Python values, to try your code on.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+
+# %% parameters
+side = 128
+
+# %% given
+from edl_labs.plots import style
+from edl_labs.units import seconds
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.warp import VirtualWarp
+
+# %%
+Progress("lab08_kernels")
+
+# %% [markdown]
+# ## 1. One function, many threads
+#
+# A *kernel* is a function that every thread runs. Threads come in *blocks*, blocks make a *grid*, and a thread finds
+# out which one it is. Within a block, 32 threads in a row are a *warp*: deck [001], "a warp executes one instruction
+# at a time: in case of branching, all paths need to be taken".
+#
+# Here the kernel's first parameter is its thread, with the names of Numba's `cuda`; with a real GPU you would import
+# it.
+
+
+# %% given
+def scale_or_shift(cuda, src, dst):
+    """dst[i] = 2 * src[i] or src[i] + 1, element by element in turn."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i % 2 == 0:
+        dst[i] = 2 * src[i]
+    else:
+        dst[i] = src[i] + 1
+
+
+# %% [markdown]
+# Each side of the branch is three instructions that the machine records: load, compute, store. (What a thread does
+# with indices is not recorded.) **Predict:** how many instructions does a warp issue for its 32 threads?
+
+# %%
+predict("issued", "A warp issues", unit="instructions")
+
+# %%
+with revealed("issued") as truth:
+    gpu = VirtualWarp()
+    src, dst = gpu.array("src", 64), gpu.array("dst", 64)
+    gpu.launch(scale_or_shift, src, dst, grid=1, block=64)
+    ran = gpu.replay()
+    print(f"modelled: {ran.issued_by_warp} by the warps, {ran.active_share:.0%} active")
+    truth(ran.issued_by_warp[0])
+
+# %% [markdown]
+# Half of the lanes wait while the others work: that is *divergence*. Had the first 32 elements been scaled and the
+# last 32 shifted, no warp would have diverged. The practice at the end sorts elements for that.
+
+# %% [markdown]
+# ## 2. What a warp asks of memory
+#
+# When a warp loads, its 32 addresses make one *request*. Memory answers with whole *sectors* of 32 bytes, four of
+# which make a *line*. Deck [004] asks for "coalesced access on GPU": neighbours in a warp touch neighbours in memory.
+#
+# **Predict** the sectors of one request, for 4-byte elements: thread `x` loads `src[x]`; or `src[32 * x]`; or all
+# load `src[0]`; or `src[x + 1]`.
+
+# %%
+predict("row", "src[x] takes", unit="sectors")
+predict("column", "src[32 * x] takes", unit="sectors")
+predict("same", "src[0] takes", unit="sectors")
+predict("shifted", "src[x + 1] takes", unit="sectors")
+
+
+# %%
+def four_loads(cuda, src):
+    x = cuda.threadIdx.x
+    src[x]
+    src[32 * x]
+    src[0]
+    src[x + 1]
+
+
+with revealed("row", "column", "same", "shifted") as truth:
+    gpu = VirtualWarp()
+    gpu.launch(four_loads, gpu.array("src", 1024), grid=1, block=32)
+    ran = gpu.replay()
+    asked = [one.sectors for one in ran.requests]
+    truth(row=asked[0], column=asked[1], same=asked[2], shifted=asked[3])
+    axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
+
+# %% [markdown]
+# A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away.
+#
+# *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
+# word `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
+# threads wrote is there after `cuda.syncthreads()`, when all threads of the block have come by, and not a moment
+# sooner.
+#
+# A transposition reads rows and writes columns, so one side always goes the wrong way. Unless a block brings a *tile*
+# into shared memory, and turns it there. Write `transpose(gpu, src, dst)`: launch a kernel of yours so that
+# `dst[x, y] == src[y, x]`. Shapes are multiples of 16; `src.shape` is `(rows, columns)`; elements have 4 or 8 bytes.
+#
+# | call | does |
+# |---|---|
+# | `gpu.launch(kernel, src, dst, grid=(4, 2), block=(32, 8))` | 4 × 2 blocks, each of 32 × 8 threads (at most 1024) |
+# | `cuda.threadIdx.x`, `.y`; `cuda.blockIdx.x`, `.y` | which thread, which block; 32 in a row along x are a warp |
+# | `cuda.shared.array((32, 32), src.dtype)` | the block's own memory; a shape is a number or a tuple |
+# | `tile[y, x] = src[y, x]` | a load and a store; one element each |
+# | `cuda.syncthreads()` | wait for the whole block; call it where every thread comes by |
+#
+# What you load is a value that only the replay knows: store it, compute with it, but do not branch on it. Judged:
+# every element right; no races; at most 5 % more sectors than there are to move; no bank conflicts.
+
+
+# %% solve="coalesced"
+def transpose(gpu, src, dst):
+    """dst becomes src with rows and columns swapped."""
+    ### BEGIN SOLUTION
+    rows, columns = src.shape
+
+    def turn(cuda, src, dst):
+        tile = cuda.shared.array((32, 33), src.dtype)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        left, top = 32 * cuda.blockIdx.x, 32 * cuda.blockIdx.y
+        for row in range(y, 32, 8):
+            if top + row < rows and left + x < columns:
+                tile[row, x] = src[top + row, left + x]
+        cuda.syncthreads()
+        for row in range(y, 32, 8):
+            if left + row < columns and top + x < rows:
+                dst[left + row, top + x] = tile[x, row]
+
+    grid = (-(-columns // 32), -(-rows // 32))
+    gpu.launch(turn, src, dst, grid=grid, block=(32, 8))
+    ### END SOLUTION
+
+
+# %% check="coalesced"
+check("coalesced")
+
+
+# %%
+def straight(cuda, src, dst):
+    """The short way: no tile, no barrier."""
+    x, y = cuda.grid(2)
+    dst[x, y] = src[y, x]
+
+
+def transposed(how):
+    gpu = VirtualWarp()
+    src, dst = gpu.array("src", (side, side)), gpu.array("dst", (side, side))
+    how(gpu, src, dst)
+    return gpu.replay()
+
+
+# %% [markdown]
+# **Predict:** a GPU moves 2 TB/s, and both kernels move a matrix of 8192 × 8192 in fp32, limited by the sectors
+# alone. How many times as long as yours does the short way take?
+
+# %%
+predict("longer", "The short way takes", unit="times")
+
+# %%
+with once_written("coalesced"), revealed("longer") as truth:
+    blocks = {"grid": (side // 32, side // 8), "block": (32, 8)}
+    short = transposed(lambda gpu, *both: gpu.launch(straight, *both, **blocks))
+    tiled = transposed(transpose)
+    moved = 2 * 4 * 8192**2
+    for name, run in (("short", short), ("yours", tiled)):
+        share = 32 * run.sectors / (2 * 4 * side**2)
+        print(f"modelled, {name}: {run.sectors} sectors, {seconds(share * moved / 2e12)}")
+        print(f"  {run.accesses[0]}")
+        print(f"  {run.accesses[-1]}")
+    truth(short.sectors / tiled.sectors)
+    axes = tiled.plot(style.subplots(figsize=(9, 3.4))[1])
+
+# %% [markdown]
+# Reads of the short way are whole rows, its writes 32 sectors each: one side at 1, the other at 8, 4.5 times in all.
+# Real caches soften that, since neighbouring warps want the other bytes of these sectors soon; and without the 33rd
+# column each read of the tile would take 32 turns, which no cache softens.
+
+# %% [markdown]
+# ## 3. Blocks on multiprocessors: which tile?
+#
+# Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
+# idle, unless other kernels are there to run beside it: those of other *streams*.
+#
+# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM. How long do they take in
+# one stream, and in four? And if each had 108 blocks?
+
+# %%
+predict("one_stream", "27 blocks each, one stream", unit="s")
+predict("four_streams", "27 blocks each, four streams", unit="s")
+predict("full_four", "108 blocks each, four streams", unit="s")
+
+
+# %%
+def four_kernels(blocks, streams):
+    gpu = VirtualGPU(VirtualMachine.of("A100-80GB").warm())
+    many = [gpu.Stream() for _ in range(streams)]
+    for i in range(4):
+        work = {"duration_s": 100e-6, "blocks": blocks, "stream": many[i % streams]}
+        gpu.launch(f"kernel {i}", **work)
+    gpu.synchronize()
+    return gpu
+
+
+with revealed("one_stream", "four_streams", "full_four") as truth:
+    runs = [four_kernels(27, 1), four_kernels(27, 4), four_kernels(108, 4)]
+    took = [run.now_s() for run in runs]
+    print("modelled:", ", ".join(map(seconds, took)))
+    truth(one_stream=took[0], four_streams=took[1], full_four=took[2])
+    axes = runs[1].timeline.plot(style.subplots(figsize=(9, 2.6))[1])
+
+# %% [markdown]
+# Streams help kernels that are too small for the chip, and no others. (A few microseconds are launches.) A matrix
+# product can be cut so that it fills the chip by itself. Its output is cut into *tiles*, a block each. Deck [002]:
+# "Larger tiles run more efficiently", for each loaded element is used more often. But larger tiles are fewer, and the
+# last *wave* of them may be nearly empty: 108 tiles of 256 × 128 take one wave on an A100, 109 take two, at 50.5 % of
+# the work that two waves could do.
+#
+# Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
+# blocks, each of which sums a part of `k`; then a second kernel adds their sums up.
+#
+# Write `product_s(m, n, k, tile, split, chip)` → seconds, and `best_tile(m, n, k, chip)` → `(tile, split)`, the
+# quickest of all `chip["tiles"]` and `chip["splits"]`, `tile` as its number in the list.
+#
+# * An output tile of `tile["m"]` × `tile["n"]` is a block, or `split` blocks. A ragged tile takes as long as a whole
+#   one.
+# * A block sums its part of `k`, `k / split` rounded up: 2 · m · n FLOP of the tile for each. An SM does
+#   `chip["sm_flop_per_s"]`, and a tile reaches the share `tile["efficiency"]` of that.
+# * An SM holds `tile["per_sm"]` blocks at a time, which share its rate. A wave is as many blocks as all
+#   `chip["sm_count"]` SMs hold, and takes as long as one of its blocks does in a full SM.
+# * With `split` > 1, every block writes its sums as fp32, each part a whole m × n output. The second kernel reads
+#   them all and writes the output in 2 bytes: bytes at `chip["byte_per_s"]` for all three, and `chip["launch_s"]` for
+#   the launch. Without a split there is none of this.
+
+# %% [markdown]
+# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and
+# for k = 65,536?
+
+# %%
+predict("short_k", "k = 1024: best split over none", unit="times")
+predict("long_k", "k = 65,536: best split over none", unit="times")
+
+
+# %% solve="tile_choice"
+def product_s(m, n, k, tile, split, chip):
+    """Seconds of an m × n product over k, with this tile and
+    split."""
+    ### BEGIN SOLUTION
+    blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
+    waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
+    flop = 2 * tile["m"] * tile["n"] * -(-k // split)
+    rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
+    spent_s = waves * flop / rate
+    if split > 1:
+        moved = (2 * 4 * split + 2) * m * n
+        spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
+    return spent_s
+    ### END SOLUTION
+
+
+def best_tile(m, n, k, chip):
+    """(number of the tile, split) of the quickest product."""
+
+    ### BEGIN SOLUTION
+    def took(choice):
+        return product_s(m, n, k, chip["tiles"][choice[0]], choice[1], chip)
+
+    tiles = range(len(chip["tiles"]))
+    return min(((tile, split) for tile in tiles for split in chip["splits"]), key=took)
+    ### END SOLUTION
+
+
+# %% check="tile_choice"
+check("tile_choice")
+
+# %%
+CHIP = {"sm_count": 108, "sm_flop_per_s": 312e12 / 108, "byte_per_s": 2.039e12}
+CHIP |= {"launch_s": 3e-6, "splits": [1, 2, 4, 8, 16], "tiles": []}
+for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5, 2)):
+    CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
+
+with once_written("tile_choice"), revealed("short_k", "long_k") as truth:
+    gained = []
+    for k in (1024, 65536):
+        tile, split = best_tile(1024, 1024, k, CHIP)
+        best_s = product_s(1024, 1024, k, CHIP["tiles"][tile], split, CHIP)
+        whole_s = min(product_s(1024, 1024, k, one, 1, CHIP) for one in CHIP["tiles"])
+        gained.append(whole_s / best_s)
+        print(f"modelled, k = {k}: tile {tile} in {split} parts, {seconds(best_s)}")
+    truth(short_k=gained[0], long_k=gained[1])
+
+# %% [markdown]
+# 1024 × 1024 is 64 tiles of 128 × 128 for 108 SMs, or 32 of the large ones. In 16 parts these are 512 blocks, nearly
+# five full waves; but what the parts cost does not depend on `k`, so a short sum is better left whole. The weight
+# gradients of a layer with few channels and a large batch are of this kind: a small output, and a sum over the whole
+# batch.
+
+# %% [markdown]
+# ## 4. The order of a sum
+#
+# A computer rounds after each addition, so a sum depends on its order. Deck [002] on determinism: `atomicAdd` adds in
+# the order in which threads happen to arrive. **Predict:** the six numbers below in float16, one after the other, in
+# all orders: how far apart are the largest and the smallest sum? (Exactly, the sum is 2.)
+
+# %% given
+import torch
+
+SIX = [2048.0, 1.0, -2048.0, 1.0, 1024.0, -1024.0]
+
+
+def rounded(value, fmt):
+    """The number of a format next to value: "float16", "bfloat16", "float32"."""
+    return torch.tensor(value, dtype=torch.float64).to(getattr(torch, fmt)).item()
+
+
+# %%
+predict("apart", "Between the largest and the smallest sum lie", unit="1")
+
+# %% [markdown]
+# Write two functions.
+#
+# `range_of_sums(values, fmt)` → `(smallest, largest)`: the sums that adding `values` one after the other can give, in
+# any order, rounded to `fmt` after each addition. There are at most seven values, each a number of that format.
+#
+# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 1000 float32, into `out[0]`, with the same bits
+# whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an
+# array in global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a
+# race. Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the
+# same each time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one
+# after the other.
+
+
+# %% solve="order_matters"
+from itertools import permutations
+
+
+def range_of_sums(values, fmt):
+    """(smallest, largest) of the sums that any order gives."""
+
+    ### BEGIN SOLUTION
+    def added(order):
+        total = order[0]
+        for value in order[1:]:
+            total = rounded(total + value, fmt)
+        return total
+
+    sums = {added(order) for order in permutations(values)}
+    return min(sums), max(sums)
+    ### END SOLUTION
+
+
+def steady_sum(gpu, values, out):
+    """out[0] becomes the sum of values."""
+
+    ### BEGIN SOLUTION
+    def of_blocks(cuda, values, parts):
+        x, first = cuda.threadIdx.x, cuda.grid(1)
+        tile = cuda.shared.array(64)
+        own = 0.0
+        for i in range(first, len(values), cuda.gridsize(1)):
+            own = own + values[i]
+        tile[x] = own
+        for half in (32, 16, 8, 4, 2, 1):
+            cuda.syncthreads()
+            if x < half:
+                tile[x] = tile[x] + tile[x + half]
+        if x == 0:
+            parts[cuda.blockIdx.x] = tile[0]
+
+    def of_parts(cuda, parts, out):
+        total = parts[0]
+        for i in range(1, len(parts)):
+            total = total + parts[i]
+        out[0] = total
+
+    parts = gpu.array("parts", 4)
+    gpu.launch(of_blocks, values, parts, grid=4, block=64)
+    gpu.launch(of_parts, parts, out, grid=1, block=1)
+    ### END SOLUTION
+
+
+# %% check="order_matters"
+check("order_matters")
+
+
+# %%
+def arriving(cuda, values, out):
+    """Every thread adds its element when it comes."""
+    cuda.atomic.add(out, 0, values[cuda.grid(1)])
+
+
+def sums_of(program, seeds=8):
+    """The different sums of eight runs, in float32."""
+    gpu = VirtualWarp()
+    numbers = torch.randn(256, generator=torch.Generator().manual_seed(0)).numpy()
+    values, out = gpu.array("values", numbers), gpu.array("out", [0.0])
+    program(gpu, values, out)
+    runs = [gpu.replay(arrival_seed=seed) for seed in range(seeds)]
+    return sorted({float(run.values("out")[0]) for run in runs})
+
+
+with once_written("order_matters"), revealed("apart") as truth:
+    low, high = range_of_sums(SIX, "float16")
+    print(f"{low:g} to {high:g}")
+    loose = sums_of(lambda gpu, *both: gpu.launch(arriving, *both, grid=8, block=32))
+    print("modelled, in order of arrival:", loose)
+    print("modelled, yours:", sums_of(steady_sum))
+    truth(high - low)
+
+# %% [markdown]
+# Bits that are always the same are no better sum, only one that can be compared: a loss curve that differs from
+# yesterday's then differs for a reason. That is what `torch.use_deterministic_algorithms(True)` asks for, at the
+# price of a second pass where one would have done.
+
+# %% [markdown]
+# ## 5. The first layers of a network
+#
+# A 3 × 3 convolution of 64 channels on 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs. **Predict** how
+# much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.
+
+# %%
+predict("quicker", "The depth-wise one is quicker by", unit="times")
+
+# %% [markdown]
+# Deck [002] on first layers: dense convolutions instead of depth-wise ones, no squeeze-and-excitation, no layer
+# normalization, and rearranged pixels for large images. (It says PixelShuffle; what makes an image smaller is the
+# inverse, `PixelUnshuffle`.) Write `stem_s(stem, machine)` → seconds, the sum over its layers. `stem["input"]` is
+# `(batch, channels, height, width)`, `stem["layers"]` a list of dicts with a `kind`:
+#
+# | kind | the output has | FLOP | elements moved |
+# |---|---|---|---|
+# | `"conv"`: `channels`, `kernel`, `stride` | sides / stride, rounded up | 2 · output · inputs · kernel² | all |
+# | `"depthwise"`: `kernel`, `stride` | same channels, sides as above | 2 · output · kernel² | all |
+# | `"unshuffle"`: `factor` f | f² times the channels, sides over f | none | input, output |
+# | `"layer_norm"` | the same | none that count | input, output |
+# | `"se"` | the same | none that count | the input twice (to average, to scale), output |
+# | `"batch_norm"`, `"relu"` | the same | none | none: folded into the convolution before |
+#
+# `all` is input, weights and output; `output` counts output elements, `inputs` input channels; a convolution has its
+# own `channels` behind it. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or
+# `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input
+# channels were a multiple of `machine["multiple"]`, with zeros; a stride skips pixels, so no FLOP is spent on what is
+# not put out. Depth-wise ones are not padded, and no byte is.
+
+
+# %% solve="first_layers"
+def stem_s(stem, machine):
+    """Seconds of all layers of a stem."""
+    ### BEGIN SOLUTION
+    batch, channels, height, width = stem["input"]
+    total_s = 0.0
+    for layer in stem["layers"]:
+        kind = layer["kind"]
+        came = batch * channels * height * width
+        flop, elements = 0, came
+        if kind in ("conv", "depthwise"):
+            height = -(-height // layer["stride"])
+            width = -(-width // layer["stride"])
+            inputs, padded = 1, 1
+            if kind == "conv":
+                step = machine["multiple"]
+                inputs, padded = channels, -(-channels // step) * step
+                channels = layer["channels"]
+            weights = channels * inputs * layer["kernel"] ** 2
+            went = batch * channels * height * width
+            flop = 2 * went * padded * layer["kernel"] ** 2
+            elements += weights + went
+        elif kind == "unshuffle":
+            channels *= layer["factor"] ** 2
+            height //= layer["factor"]
+            width //= layer["factor"]
+            elements += came
+        elif kind in ("layer_norm", "se"):
+            elements += came if kind == "layer_norm" else 2 * came
+        else:
+            elements = 0
+        moving_s = 2 * elements / machine["byte_per_s"]
+        total_s += max(flop / machine["flop_per_s"], moving_s)
+    return total_s
+    ### END SOLUTION
+
+
+# %% check="first_layers"
+check("first_layers")
+
+# %%
+V100 = {"flop_per_s": 125e12, "byte_per_s": 0.9e12, "multiple": 8}
+IMAGES = (32, 3, 224, 224)
+
+
+def layers(*kinds, **fields):
+    return [{"kind": kind, "kernel": 3, "stride": 1, **fields} for kind in kinds]
+
+
+with once_written("first_layers"), revealed("quicker") as truth:
+    took = {}
+    for kind in ("conv", "depthwise"):
+        one = {"input": (1, 64, 56, 56), "layers": layers(kind, channels=64)}
+        took[kind] = stem_s(one, V100)
+        print(f"modelled, {kind}: {seconds(took[kind])}")
+    truth(took["conv"] / took["depthwise"])
+
+# %%
+with once_written("first_layers"):
+    small = layers("conv", channels=32, stride=2) + layers("batch_norm", "relu")
+    plain = small + layers("conv", channels=32)
+    for name, more in (
+        ("dense", plain),
+        ("with SE", [*plain, {"kind": "se"}]),
+        ("with LN", [*plain, {"kind": "layer_norm"}]),
+        ("depth-wise", small + layers("depthwise")),
+        ("unshuffled", [{"kind": "unshuffle", "factor": 4}, *layers("conv", channels=32)]),
+    ):
+        took_s = stem_s({"input": IMAGES, "layers": more}, V100)
+        print(f"modelled, {name}: {seconds(took_s)}")
+
+# %% [markdown]
+# The dense convolution has 263.8 FLOP/B and computes, the depth-wise one has 4.49 and waits for memory: 64 times
+# fewer FLOPs are 2.07 times as quick. One squeeze-and-excitation costs nearly as much as the stem. Later layers have
+# few pixels and many channels, and there the deck allows all of it.
+
+# %% [markdown]
+# ## Practice: paths of a warp
+#
+# Element `i` of a list is one thread's, in blocks of `block` threads; `paths[i]` is the name of the path that it
+# takes, `lengths[name]` how many instructions that has. A warp issues each path that any of its threads takes, once.
+# The last warp of a block may have fewer than 32 threads. Write
+#
+# * `issued(paths, lengths, block)` → the instructions that all warps issue;
+# * `sorted_paths(paths, lengths, block)` → an order of the elements, as a list of their numbers, in which the fewest
+#   are issued. Blocks are multiples of 32 here, and so many elements take each path.
+
+
+# %% solve="warp_paths"
+def issued(paths, lengths, block):
+    """Instructions that all warps issue."""
+    ### BEGIN SOLUTION
+    total = 0
+    for first in range(0, len(paths), block):
+        mine = paths[first : first + block]
+        for lane in range(0, len(mine), 32):
+            total += sum(lengths[name] for name in set(mine[lane : lane + 32]))
+    return total
+    ### END SOLUTION
+
+
+def sorted_paths(paths, lengths, block):
+    """The numbers of the elements, in an order that issues the fewest."""
+    ### BEGIN SOLUTION
+    return sorted(range(len(paths)), key=lambda i: paths[i])
+    ### END SOLUTION
+
+
+# %% check="warp_paths"
+check("warp_paths")
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab08_kernels")

@@ -1,0 +1,9 @@
+# exercise: warp_paths
+# told: in this order some warps still take several paths
+def sorted_paths(paths, lengths, block):
+    """Sorts within each block."""
+    order = []
+    for first in range(0, len(paths), block):
+        mine = range(first, min(first + block, len(paths)))
+        order += sorted(mine, key=lambda i: paths[i])
+    return order

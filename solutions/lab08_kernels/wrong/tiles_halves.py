@@ -1,0 +1,14 @@
+# exercise: tile_choice
+# told: sums of the parts take 8 bytes each
+# like: tiles_parts_once.py
+def product_s(m, n, k, tile, split, chip):
+    """Parts of 2 bytes."""
+    blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
+    waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
+    flop = 2 * tile["m"] * tile["n"] * -(-k // split)
+    rate = chip["sm_flop_per_s"] * tile["efficiency"] / tile["per_sm"]
+    spent_s = waves * flop / rate
+    if split > 1:
+        moved = (2 * 2 * split + 2) * m * n
+        spent_s += moved / chip["byte_per_s"] + chip["launch_s"]
+    return spent_s
