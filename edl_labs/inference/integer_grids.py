@@ -165,13 +165,13 @@ def _least(values: Any, symmetric: bool, lowest: int, highest: int) -> tuple[flo
     if symmetric:
         low, high = 0.0, max(-low, high)
 
-    def error(parts: tuple[float, float]) -> float:
+    def error(parts: tuple[float, ...]) -> float:
         scale, zero = _spread(parts[0] * low, parts[1] * high, symmetric, lowest, highest)
         rounded = IntegerGrid(scale, zero, lowest, highest).rounded(looked_at)
         return float((weights * (rounded - looked_at) ** 2).sum())
 
     coarse = [at / _CANDIDATES for at in range(1, _CANDIDATES + 1)]
-    best = min(itertools.product(coarse if low else [0.0], coarse if high else [0.0]), key=error)
+    best: tuple[float, ...] = min(itertools.product(coarse if low else [0.0], coarse if high else [0.0]), key=error)
     width = 1 / _CANDIDATES
     for _ in range(_ROUNDS):
         steps = [width * at / 4 for at in range(-4, 5)]

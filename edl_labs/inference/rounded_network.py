@@ -16,15 +16,16 @@ def rounded_network(
     batches: Iterable[Any],
     *,
     weights: str = "max",
-    activations: str = "max",
+    activations: str | None = "max",
     per_channel: bool = True,
     bits: int = 8,
 ) -> Any:
     """A copy of an `nn.Sequential` that rounds each layer's weights and inputs to grids of `bits` bits.
 
     `weights` and `activations` are calibrations of `integer_grid`; weights are symmetric (per output channel unless
-    `per_channel` is False), activations affine and for a whole tensor. `batches` are inputs to calibrate on. Batch
-    norms are rounded nowhere: fold them first. UsageError for a model that is no Sequential, or for no batches.
+    `per_channel` is False), activations affine and for a whole tensor; `activations=None` leaves those as they are.
+    `batches` are inputs to calibrate on, each layer with what the rounded ones before it give. Biases and batch norms
+    are not rounded: fold the latter first. UsageError for a model that is no Sequential, or for no batches.
 
     Products are exact in float32 up to 2**24 steps of the grids, so this answers as integer arithmetic does.
     """
@@ -39,13 +40,15 @@ def rounded_network(
     rounded = copy.deepcopy(model).eval()
     with torch.no_grad():
         inputs = torch.cat([torch.as_tensor(batch) for batch in seen])
-        for layer in rounded:
-            if getattr(layer, "weight", None) is not None and layer.weight.ndim > 1:
-                grid = integer_grid(inputs, method=activations, bits=bits)
+        for layer in rounded.children():
+            weight: Any = getattr(layer, "weight", None)
+            if weight is not None and weight.ndim > 1:
                 axis = _output_axis(layer) if per_channel else None
-                own = integer_grid(layer.weight, method=weights, symmetric=True, bits=bits, axis=axis)
-                layer.weight.copy_(own.rounded(layer.weight))
-                layer.register_forward_pre_hook(partial(_round_inputs, grid))
+                grid = integer_grid(weight, method=weights, symmetric=True, bits=bits, axis=axis)
+                weight.copy_(grid.rounded(weight))
+                if activations is not None:
+                    grid = integer_grid(inputs, method=activations, bits=bits)
+                    layer.register_forward_pre_hook(partial(_round_inputs, grid))
             inputs = layer(inputs)
     return rounded
 
