@@ -246,45 +246,49 @@ with once_written("fold_batch_norm"):
 # point is a whole number too, so that 0 (padding, ReLU) is exactly on it. A **symmetric** grid has zero point 0 and
 # ends at -127 and 127: then a weight and its negative are rounded alike, and products have fewer terms (section 3).
 #
-# A wide grid is coarse, and a narrow one cuts off. Here is what goes into our network:
+# A wide grid is coarse, and a narrow one cuts off. Here is what goes into our fourth convolution:
 
 # %%
+folded = fold_batch_norms(model)
 with torch.no_grad():
-    pixels = torch.cat(calibration).flatten()
-    figure, (left, right_side) = style.subplots(1, 2, figsize=(10, 3.4))
-    for axes, method in ((left, "max"), (right_side, "least")):
-        grid = integer_grid(pixels, method=method)
-        low, high = grid.restored(torch.tensor([grid.lowest, grid.highest])).tolist()
-        axes.hist(pixels.tolist(), bins=120, color=style.BLUE, log=True)
-        axes.vlines(torch.linspace(low, high, 33), 0.5, 1.2, color=style.TEXT)
-        for end in (low, high):
-            axes.axvline(end, color=style.ORANGE, linestyle="--")
-        axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="pixel")
-    left.set_ylabel("count")
+    inner = folded[:9](torch.cat(calibration)).flatten()
+figure, pair = style.subplots(1, 2, figsize=(10, 3.2), sharey=True)
+for axes, method in zip(pair, ("max", "percentile"), strict=True):
+    kept_by = integer_grid(inner, method=method)
+    ends = kept_by.restored(torch.tensor([kept_by.lowest, kept_by.highest])).tolist()
+    axes.hist(inner.tolist(), bins=120, color=style.BLUE, log=True)
+    axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
+    axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
+    axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
+    axes.legend()
 
 # %% [markdown]
-# Dashed lines are the grid's ends, strokes every eighth of its numbers. **Predict:** kept as a whole, the pixels have
-# some squared error. With the best ends, at which share of the largest pixel does the upper end lie? And the *weights*:
-# if each whole tensor has one grid, symmetric, of 8 bits, and activations stay as they are, how many images of those
-# that were right before stay right?
+# Dashed is the grid's upper end, strokes are every eighth of its numbers. **Predict:** with the end that makes the mean
+# squared error least, at which share of the largest activation does it lie, for 8 bits? And for 4 bits, a grid of 16
+# numbers? Then the *weights*: if each whole tensor has one grid of 8 bits, and activations stay as they are, how many
+# images does the network get right?
 
 # %%
-predict("best_end", "Of the largest pixel the best upper end is at", unit="%")
-predict("one_grid", "With a grid for each weight tensor are right", unit="%")
+predict("end_of_8_bits", "With 8 bits the best end is, of the largest, at", unit="%")
+predict("end_of_4_bits", "With 4 bits the best end is, of the largest, at", unit="%")
+predict("one_grid", "With one grid for each weight tensor are right", unit="%")
 
 # %%
-with revealed("best_end", "one_grid") as truth, torch.no_grad():
-    upper = [torch.linspace(0.05, 1, 60) * pixels.max(), []]
-    for end in upper[0]:
-        near = integer_grid(pixels.clamp(max=end)).rounded(pixels)
-        upper[1].append(float(((near - pixels) ** 2).mean()))
+with revealed("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
+    shares, found = torch.linspace(0.1, 1, 37), {}
     figure, axes = style.subplots(figsize=(7, 3.2))
-    axes.plot(upper[0], upper[1], color=style.BLUE, label="mean squared error")
-    axes.set(yscale="log", xlabel="upper end of the grid", title="Coarse, or cut off?")
-    truth(best_end=float(upper[0][upper[1].index(min(upper[1]))] / pixels.max()))
-    folded = fold_batch_norms(model)
-    one_grid = rounded_network(folded, calibration, per_channel=False, activations=None)
-    truth(one_grid=right(one_grid))
+    for bits, mark in ((4, "s"), (8, "o")):
+        ends = [inner.clamp(max=share * inner.max()) for share in shares]
+        near = [integer_grid(kept, bits=bits).rounded(inner) for kept in ends]
+        errors = [float(((one - inner) ** 2).mean()) for one in near]
+        found[f"end_of_{bits}_bits"] = float(shares[errors.index(min(errors))])
+        axes.plot(shares, errors, label=f"{bits} bits", marker=mark, markersize=4)
+    axes.set(yscale="log", xlabel="upper end, as a share of the largest activation")
+    axes.set(ylabel="mean squared error", title="Cut off, or coarse?")
+    axes.legend()
+    given = {"per_channel": False, "activations": None}
+    one_grid = right(rounded_network(folded, calibration, **given))
+    truth(**found, one_grid=one_grid)
 
 # %% [markdown]
 # Now your own calibrator. Three functions:
@@ -377,35 +381,33 @@ check("calibrate")
 from edl_labs.inference import ActivationHistogram
 
 
-def rounded_by(name, network, batches):
-    """SQNR and share right of a network whose weights and inputs are rounded."""
+def rounded_by(method, bits):
+    """SQNR and share right of the network with its weights and inputs on grids."""
     with torch.no_grad():
-        near = rounded_network(network, batches, activations=name, bits=8)
-        return sqnr_db(answers, near(images)), right(near)
+        near = rounded_network(folded, calibration, activations=method, bits=bits)
+        return f"{sqnr_db(answers, near(images)):.1f} dB, {percent(right(near))} right"
 
 
 # %%
 with once_written("calibrate"):
     seen = ActivationHistogram(bins=512)
-    for batch in calibration:
-        seen.add(batch)
-    counts, edges = seen.trimmed(100)
+    for part in inner.split(10_000):
+        seen.add(part)
+    counts, edges = seen.trimmed(60)
+    options = {"axis": None, "symmetric": False}
     for method in ("max", "percentile", "least"):
         scale, zero = calibrate(counts, edges, method=method, symmetric=False)
-        near = scale * (
-            integers(images, scale, zero, axis=None, symmetric=False) - zero
-        )
-        quality, share = rounded_by(method, folded, calibration)
-        print(f"{method}: pixels {sqnr_db(images, near):.1f} dB, ", end="")
-        print(f"the network all in int8 {quality:.1f} dB, {percent(share)} right")
+        steps = integers(inner, scale, zero, **options).int() - zero
+        print(f"{method}: these activations {sqnr_db(inner, scale * steps):.1f} dB")
+        for bits in (8, 6):
+            print(f"  the network in int{bits}: {rounded_by(method, bits)}")
 
 # %% [markdown]
 # Two things to see. First, weights want a grid for **each output channel**: with one for all, channels that are small
-# have few numbers left, and folding has just made channels more uneven. It costs nothing in the product, where every
-# column has its own factor anyway. Second, the least squared error of the *pixels* need not be the best of the
-# *answers*: a hot pixel that is cut off costs a lot squared, and the network never needed it. TensorRT's calibrators
-# ("maximizes throughput by quantizing models to INT8 while preserving accuracy", deck [002]) look at the answers'
-# data for that reason, and the last word has the accuracy.
+# have few numbers left, and folding has made channels more uneven still. It costs nothing in the product, where every
+# column has its own factor anyway. Second, the range with the least squared error *of the activations* need not be that
+# with the best *answers*: a hot pixel that is cut off costs a lot when squared, and the network never needed it. A
+# calibrator can only guess which numbers matter; the accuracy has the last word.
 
 # %% [markdown]
 # ## 3. The product in integers
@@ -415,7 +417,7 @@ with once_written("calibrate"):
 # fp16 is a linear layer of 4096 to 4096 in int8, for 2048 rows at once; for one row; and one of 256 to 256 for one row?
 
 # %%
-predict("fits_16", "An int16 surely holds a sum of", unit="products")
+predict("fits_16", "Products that an int16 surely holds the sum of:", unit="1")
 predict("many_rows", "4096 to 4096, 2048 rows, int8 is faster by", unit="times")
 predict("one_row", "4096 to 4096, one row, int8 is faster by", unit="times")
 predict("small_layer", "256 to 256, one row, int8 is faster by", unit="times")
