@@ -47,6 +47,14 @@ class FoldBatchNorm:
             why = f"outputs are right; {counted(kept, 'batch norm')} left, where {needed} would do"
             raise _left_over(before, made, why)
 
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a shape that does not fit means where a transposed convolution has groups."""
+        if error != "RuntimeError" or not any(one["kind"] == "transposed" for one in case["layers"]):
+            return None
+        what = "a factor for each channel does not fit a transposed convolution's weight as it is"
+        why = "torch refuses a shape: dimension 1 has the outputs of one group, and not of all"
+        return Wrong(what, why=why, next="take the groups of inputs apart first")
+
     def inputs(self, case: Any) -> Any:
         """The layers, with their tensors."""
         return {"layers": drawn_layers(case)}
@@ -214,7 +222,7 @@ def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
     why = f"outputs are {off:.2g} of their length off"
     grouped = any(one["kind"] == "transposed" and one["groups"] > 1 for one in before)
     if kinds[0] == "batch_norm":
-        return _wrong_in_front(made, right, why)
+        return _wrong_in_front(before, made, right, why)
     if grouped:
         then = "the rows of the first group of inputs meet the first outputs / groups factors alone"
         what = "of a grouped transposed convolution the first group's factors were taken"
@@ -226,10 +234,15 @@ def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
     return Wrong("the outputs are not those of the chain before", why=why, next=then)
 
 
-def _wrong_in_front(made: Any, right: Any, why: str) -> Wrong:
+def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:
+    own = next(one["bias"] for one in before if one["kind"] in _CONVOLUTIONS)
     for one, aimed in zip(made, right, strict=False):
         if one["kind"] == aimed["kind"] == "conv" and _near(one["weight"], aimed["weight"]):
             then = "with x = factor * y + rest in each input channel, what does rest add to each output?"
+            lost = one["bias"] is None or not bool(one["bias"].any()) or (own is not None and _near(one["bias"], own))
+            if not lost:
+                what = "a batch norm in front gives each output another bias"
+                return Wrong(what, why=f"{why}; weights are right", next=then)
             return Wrong("the shifts of a batch norm in front are lost", why=f"{why}; weights are right", next=then)
     then = "its factors belong to the inputs of the convolution: which of them does each group read?"
     return Wrong("a batch norm in front of a convolution is folded wrongly", why=why, next=then)
@@ -275,6 +288,7 @@ def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | Non
         return Wrong("a convolution without a bias needs one now", why="the folded one has bias None", next=then)
     for slip, what, then in (
         (bias, "the bias is as it was", "where do the batch norm's mean and shift go?"),
+        (aimed["bias"] + 2 * factor * norm["mean"], "the mean is added", "a batch norm subtracts it, and then scales"),
         (factor * bias + norm["shift"], "the mean is not subtracted", "a batch norm moves before it scales"),
         (norm["shift"] - factor * norm["mean"], "the convolution's own bias is lost", _OWN_BIAS),
         (bias + norm["shift"] - factor * norm["mean"], "the convolution's own bias is not scaled", _OWN_BIAS),

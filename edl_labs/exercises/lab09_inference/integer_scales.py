@@ -117,8 +117,8 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
         why = _first_off(asked, zeros, whole, "a zero point of")
         raise Wrong("zero is no number of the grid: its zero point is not whole", why=why, next="round it")
     for shift, what, then in _ZERO_SLIPS:
-        wrong = [shift(one, zero) for one, zero in zip(asked, whole, strict=True)]
-        if zeros != whole and zeros == wrong:
+        some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
+        if zeros != whole and all(zeros[at] == shift(asked[at], whole[at]) for at in some):
             raise Wrong(what, why=_first_off(asked, zeros, whole, "a zero point of"), next=then)
     if zeros != whole:
         why = _first_off(asked, zeros, whole, "a zero point of")
@@ -141,6 +141,11 @@ def _of_256(asked: Any, scale: float) -> float:
 
 _SCALE_SLIPS: Any = (
     (_unwidened, "zero is no number of the grid: the range does not reach it", "widen the range to hold 0"),
+    (
+        lambda asked, scale: scale if asked["symmetric"] else _of_256(asked, scale),
+        "the steps between n numbers are n - 1",
+        "from -128 to 127 there are 255 steps",
+    ),
     (
         _of_256,
         "the steps between n numbers are n - 1",

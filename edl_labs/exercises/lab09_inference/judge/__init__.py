@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from edl_labs.exercises.lab09_inference.judge import (
-    drawn_chains,
+    drawn_foldable_chains,
     drawn_histograms,
     drawn_integer_layers,
     drawn_sparse_weights,
 )
 
 __all__ = [
-    "drawn_chains",
+    "drawn_foldable_chains",
     "drawn_histograms",
     "drawn_integer_layers",
     "drawn_sparse_weights",

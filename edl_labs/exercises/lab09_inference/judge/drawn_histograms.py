@@ -7,7 +7,7 @@ from typing import Any
 from edl_labs.checks import draws
 from edl_labs.exercises.lab09_inference.integer_scales import expected_error
 
-_BINS = 40
+_BINS = 40  # all pairs of edges are 800, which a slow search prices in a second
 _TRIES = 300  # half of the draws are asked, of each kind
 _INNER = ("tails", "away")  # where a percentile cuts off too much
 _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twelfth, squared, counts beside outliers
