@@ -13,8 +13,7 @@
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers;
 # * prune and pack weights 2:4, and say beforehand how much of it anybody will notice.
 #
-# **About 150 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 45, section 4 takes 30. The practice after
-# them gives no points.
+# **About 150 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 45, section 4 takes 30.
 #
 # No GPU is needed: what would be on one is modelled and says so. *Write your prediction down* before you run the next
 # cell: where there is a box (a number, with or without its unit, Enter), what comes out is shown beside it, and not

@@ -62,6 +62,13 @@ class TwoOfFourWeights:
         places = ", ".join(f"{int(one):08b}" for row in got["places"][:2] for one in row[:1])
         return f"first column {column}, values {values} …, places {places} …; shares {got['shares']}"
 
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a shape that does not fit says of the mask that pack reads."""
+        if error != "RuntimeError":
+            return None
+        why = "with two kept of each four inputs, every column has inputs / 2 values; another mask gives other counts"
+        return Wrong("torch refuses a shape", why=why, next="look at mask(weight)[:, 0] first: what does it keep?")
+
     def show(self, case: Any) -> str:
         """Sizes, and the first column."""
         weight, _ = drawn_weight(case)
