@@ -45,6 +45,7 @@ _MODULES = (
     "device",
     "errors",
     "hardware",
+    "inference",
     "numerics",
     "pipeline",
     "plots",

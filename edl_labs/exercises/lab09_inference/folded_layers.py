@@ -1,0 +1,310 @@
+"""fold_batch_norm: a chain of layers without the batch norms that a convolution can do on its way."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import counted
+
+_SAME = 1e-5  # of the outputs' length, promised in the text
+_CONVOLUTIONS = ("conv", "transposed")
+_STATISTICS = ("gain", "shift", "mean", "var", "eps", "batch_mean", "batch_var")
+
+
+@exercise("fold_batch_norm", digits=13)
+class FoldBatchNorm:
+    """Layers as dicts; what comes back gives the same outputs, with as few batch norms as can be.
+
+    The evidence is the layers that came back. They are run here, on an input that the case's seed draws.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return {"layers": [_plain(layer) for layer in student.fold_batch_norm(drawn_layers(case))]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        before = drawn_layers(case)
+        made = [_layer(one) for one in got["layers"]]
+        strange = [one["kind"] for one in made if one["kind"] not in (*_CONVOLUTIONS, "batch_norm", "relu")]
+        if strange:
+            raise Wrong("a layer is of no known kind", why=f"{strange[0][:30]!r}", next="give back dicts as they came")
+        _judge_settings(before, made)
+        right = [_layer(one) for one in want["layers"]]
+        told = _told_of_pairs(before, made, right)
+        kept, needed = _norms(made), _norms(right)
+        off = _distance(before, made, case)
+        if off > _SAME:
+            if told:
+                raise told
+            if kept < needed:
+                then = "what does a padded convolution, or a transposed one, read beside the batch norm's outputs?"
+                why = f"outputs are {off:.2g} of their length off; {counted(needed, 'batch norm')} should have stayed"
+                raise Wrong("a batch norm is gone that could not be folded", why=why, next=then)
+            raise _wrong_outputs(before, made, right, off)
+        if kept > needed:
+            why = f"outputs are right; {counted(kept, 'batch norm')} left, where {needed} would do"
+            raise _left_over(before, made, why)
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a shape that does not fit means where a transposed convolution has groups."""
+        if error != "RuntimeError" or not any(one["kind"] == "transposed" for one in case["layers"]):
+            return None
+        what = "a factor for each channel does not fit a transposed convolution's weight as it is"
+        why = "torch refuses a shape: dimension 1 has the outputs of one group, and not of all"
+        return Wrong(what, why=why, next="take the groups of inputs apart first")
+
+    def inputs(self, case: Any) -> Any:
+        """The layers, with their tensors."""
+        return {"layers": drawn_layers(case)}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The kinds of layers: weights are too many numbers to read."""
+        return " → ".join(f"{one['kind']}{_shape_text(one)}" for one in got["layers"])
+
+    def show(self, case: Any) -> str:
+        """The chain."""
+        return " → ".join(f"{one['kind']}{_shape_text(_plain(one))}{_settings(one)}" for one in drawn_layers(case))
+
+
+def drawn_layers(case: Any) -> list[dict[str, Any]]:
+    """The chain of a case, in float64."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"])
+
+    def normal(*shape: int) -> Any:
+        return torch.randn(*shape, generator=drawn, dtype=torch.float64)
+
+    def spread(count: int) -> Any:
+        return 0.02 + torch.rand(count, generator=drawn, dtype=torch.float64)
+
+    layers: list[dict[str, Any]] = []
+    for one in case["layers"]:
+        kind = one["kind"]
+        if kind == "relu":
+            layers.append({"kind": kind})
+        elif kind == "batch_norm":
+            count = one["channels"]
+            norm = {"gain": 0.5 + spread(count), "shift": normal(count), "mean": normal(count), "var": spread(count)}
+            last = {"batch_mean": norm["mean"] + 0.3 * normal(count), "batch_var": norm["var"] + spread(count)}
+            layers.append({"kind": kind, **norm, "eps": one["eps"], **last})
+        else:
+            shape = [one["inputs"], one["outputs"]] if kind == "transposed" else [one["outputs"], one["inputs"]]
+            shape[1] //= one["groups"]
+            weight = normal(*shape, one["size"], one["size"]) / math.sqrt(shape[1])
+            settings = {name: one[name] for name in ("stride", "padding", "groups")}
+            bias = 2 * normal(one["outputs"]) if one["has_bias"] else None
+            layers.append({"kind": kind, "weight": weight, "bias": bias, **settings})
+    return layers
+
+
+def outputs_of(layers: list[dict[str, Any]], x: Any) -> Any:
+    """What the chain gives for x (batch × channels × height × width)."""
+    from torch.nn import functional
+
+    for one in layers:
+        if one["kind"] == "relu":
+            x = x.relu()
+        elif one["kind"] == "batch_norm":
+            x = functional.batch_norm(x, one["mean"], one["var"], one["gain"], one["shift"], False, 0.0, one["eps"])
+        else:
+            call = functional.conv2d if one["kind"] == "conv" else functional.conv_transpose2d
+            settings = {name: one[name] for name in ("stride", "padding", "groups")}
+            x = call(x, one["weight"], one["bias"], **settings)
+    return x
+
+
+def _plain(layer: Any) -> dict[str, Any]:
+    """A layer as plain data of one form, whatever its kind: lists are empty where it has no such thing."""
+    kind = str(layer["kind"])
+    if kind in _CONVOLUTIONS:
+        weight, bias = layer["weight"], layer["bias"]
+        settings = [int(layer[name]) for name in ("stride", "padding", "groups")]
+        numbers = [_listed(weight), [] if bias is None else _listed(bias)]
+        return {"kind": kind, "shape": [int(n) for n in weight.shape], "settings": settings, "numbers": numbers}
+    numbers = [_listed(layer[name]) for name in _STATISTICS] if kind == "batch_norm" else []
+    return {"kind": kind, "shape": [], "settings": [], "numbers": numbers}
+
+
+def _listed(value: Any) -> list[float]:
+    import torch
+
+    return [float(one) for one in torch.as_tensor(value).detach().to(torch.float64).flatten().tolist()]
+
+
+def _layer(plain: Any) -> dict[str, Any]:
+    """What `_plain` wrote, as a layer."""
+    import torch
+
+    numbers = [torch.tensor(one, dtype=torch.float64) for one in plain["numbers"]]
+    if plain["kind"] == "batch_norm":
+        found: dict[str, Any] = dict(zip(_STATISTICS, numbers, strict=True))
+        return {"kind": "batch_norm", **found, "eps": float(found["eps"])}
+    if plain["kind"] in _CONVOLUTIONS:
+        settings = dict(zip(("stride", "padding", "groups"), plain["settings"], strict=True))
+        weight = numbers[0].view(plain["shape"])
+        return {"kind": plain["kind"], "weight": weight, "bias": numbers[1] if len(numbers[1]) else None, **settings}
+    return {"kind": plain["kind"]}
+
+
+def _norms(layers: list[dict[str, Any]]) -> int:
+    return sum(one["kind"] == "batch_norm" for one in layers)
+
+
+def _shape_text(plain: dict[str, Any]) -> str:
+    return f" {'×'.join(map(str, plain['shape']))}" if plain["shape"] else ""
+
+
+def _settings(layer: dict[str, Any]) -> str:
+    if layer["kind"] not in _CONVOLUTIONS:
+        return ""
+    bias = "with a bias" if layer["bias"] is not None else "bias None"
+    return f" (groups {layer['groups']}, stride {layer['stride']}, padding {layer['padding']}, {bias})"
+
+
+def _distance(before: Any, made: Any, case: Any) -> float:
+    """How far the outputs are from those before, as a share of their length; infinite where they cannot be had."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"] + 1)
+    x = torch.randn(2, _channels(before), 9, 9, generator=drawn, dtype=torch.float64)
+    right = outputs_of(before, x)
+    try:
+        found = outputs_of(made, x)
+    except (RuntimeError, ValueError):
+        return math.inf
+    if found.shape != right.shape or not bool(found.isfinite().all()):
+        return math.inf
+    return float((found - right).norm() / right.norm())
+
+
+def _channels(layers: Any) -> int:
+    """Of the input."""
+    for one in layers:
+        if one["kind"] == "batch_norm":
+            return len(one["mean"])
+        if one["kind"] in _CONVOLUTIONS:
+            return one["weight"].shape[0] if one["kind"] == "transposed" else one["weight"].shape[1] * one["groups"]
+    return 1
+
+
+def _judge_settings(before: Any, made: Any) -> None:
+    """Convolutions and activations are those that came, in their order and shapes."""
+    old, new = ([one for one in each if one["kind"] != "batch_norm"] for each in (before, made))
+    if [one["kind"] for one in old] != [one["kind"] for one in new]:
+        why = f"of {', '.join(one['kind'] for one in old)} came {', '.join(one['kind'] for one in new) or 'nothing'}"
+        raise Wrong("other layers than batch norms have changed places, or are gone", why=why, next="keep the rest")
+    for first, second in zip(old, new, strict=True):
+        if first["kind"] == "relu":
+            continue
+        if first["weight"].shape != second["weight"].shape:
+            why = f"a weight of {list(first['weight'].shape)} became one of {list(second['weight'].shape)}"
+            raise Wrong("a weight has another shape", why=why, next="a factor multiplies numbers, and moves none")
+        if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
+            raise Wrong("stride, padding or groups have changed", why=_settings(second), next="leave them as they are")
+
+
+def _left_over(before: Any, made: Any, why: str) -> Wrong:
+    """Which batch norms could have been folded and were not."""
+    kinds = [one["kind"] for one in made]
+    for at, kind in enumerate(kinds):
+        if kind == "batch_norm" and at and kinds[at - 1] in _CONVOLUTIONS:
+            then = f"behind a convolution of kind {kinds[at - 1]!r} every batch norm can go"
+            return Wrong("a batch norm behind a convolution is still there", why=why, next=then)
+    then = "scale what the convolution reads of each channel; what do the shifts add up to, with no padding?"
+    return Wrong("a batch norm in front of a convolution is still there", why=why, next=then)
+
+
+def _wrong_outputs(before: Any, made: Any, right: Any, off: float) -> Wrong:
+    kinds = [one["kind"] for one in before if one["kind"] != "relu"]
+    why = f"outputs are {off:.2g} of their length off"
+    grouped = any(one["kind"] == "transposed" and one["groups"] > 1 for one in before)
+    if kinds[0] == "batch_norm":
+        return _wrong_in_front(before, made, right, why)
+    if grouped:
+        then = "the rows of the first group of inputs meet the first outputs / groups factors alone"
+        what = "of a grouped transposed convolution the first group's factors were taken"
+        return Wrong(what, why=f"{why}; each group has its own outputs", next=then)
+    if "transposed" in kinds:
+        then = "a weight here is inputs × outputs of a group × height × width: where is output channel c?"
+        return Wrong("a transposed convolution's weight is scaled along the wrong channels", why=why, next=then)
+    then = "write the batch norm as y = factor * x + rest, for each channel, and put the convolution in for x"
+    return Wrong("the outputs are not those of the chain before", why=why, next=then)
+
+
+def _wrong_in_front(before: Any, made: Any, right: Any, why: str) -> Wrong:
+    own = next(one["bias"] for one in before if one["kind"] in _CONVOLUTIONS)
+    for one, aimed in zip(made, right, strict=False):
+        if one["kind"] == aimed["kind"] == "conv" and _near(one["weight"], aimed["weight"]):
+            then = "with x = factor * y + rest in each input channel, what does rest add to each output?"
+            lost = one["bias"] is None or not bool(one["bias"].any()) or (own is not None and _near(one["bias"], own))
+            if not lost:
+                what = "a batch norm in front gives each output another bias"
+                return Wrong(what, why=f"{why}; weights are right", next=then)
+            return Wrong("the shifts of a batch norm in front are lost", why=f"{why}; weights are right", next=then)
+    then = "its factors belong to the inputs of the convolution: which of them does each group read?"
+    return Wrong("a batch norm in front of a convolution is folded wrongly", why=why, next=then)
+
+
+def _told_of_pairs(before: Any, made: Any, right: Any) -> Wrong | None:
+    """What went wrong in the first batch norm behind a plain convolution that was folded; None where nothing did."""
+    new, wanted = (iter([one for one in each if one["kind"] in _CONVOLUTIONS]) for each in (made, right))
+    for at, one in enumerate(before):
+        if one["kind"] not in _CONVOLUTIONS:
+            continue
+        folded, aimed = next(new), next(wanted)
+        alone = at + 2 >= len(before) or before[at + 2]["kind"] != "batch_norm"
+        behind = at + 1 < len(before) and before[at + 1]["kind"] == "batch_norm"
+        in_front = at > 0 and before[at - 1]["kind"] == "batch_norm"
+        if one["kind"] == "conv" and behind and alone and not in_front:
+            told = _told_of_pair(one, before[at + 1], folded, aimed)
+            if told:
+                return told
+    return None
+
+
+def _told_of_pair(layer: Any, norm: Any, folded: Any, aimed: Any) -> Wrong | None:
+    """The slip that gives these weights, and where weights are right, this bias."""
+    ratio = (folded["weight"] / layer["weight"]).flatten(1)
+    factor = ratio[:, 0]
+    if not _near(ratio, factor.view(-1, 1).expand_as(ratio)):
+        return None
+    root = norm["var"].sqrt()
+    for slip, what, then in (
+        (norm["gain"] / (root + norm["eps"]), "eps is added outside the root", "eps belongs to the variance"),
+        (norm["gain"] / root, "eps is left out", "what does a batch norm divide by where a variance is near zero?"),
+        (norm["gain"] / (norm["var"] + norm["eps"]), "the variance was taken for the deviation", "there is a root"),
+        (norm["gain"] / (norm["batch_var"] + norm["eps"]).sqrt(), _LAST_BATCH, _RUNNING),
+        (norm["gain"] * 0 + 1, "the weights are as they were", "a bias alone cannot do what a factor does"),
+        (norm["gain"] / norm["gain"] / (norm["var"] + norm["eps"]).sqrt(), "the gain is lost", "y = gain * … + shift"),
+    ):
+        if _near(factor, slip):
+            return Wrong(what, why="recomputed so, it gives your weights", next=then)
+    bias = layer["bias"] if layer["bias"] is not None else 0 * norm["mean"]
+    if folded["bias"] is None:
+        then = "with bias None too, the batch norm's mean and shift have to go somewhere"
+        return Wrong("a convolution without a bias needs one now", why="the folded one has bias None", next=then)
+    for slip, what, then in (
+        (bias, "the bias is as it was", "where do the batch norm's mean and shift go?"),
+        (aimed["bias"] + 2 * factor * norm["mean"], "the mean is added", "a batch norm subtracts it, and then scales"),
+        (factor * bias + norm["shift"], "the mean is not subtracted", "a batch norm moves before it scales"),
+        (norm["shift"] - factor * norm["mean"], "the convolution's own bias is lost", _OWN_BIAS),
+        (bias + norm["shift"] - factor * norm["mean"], "the convolution's own bias is not scaled", _OWN_BIAS),
+        (factor * bias - factor * norm["mean"], "the shift is lost", "y = gain * … + shift"),
+        (aimed["bias"] - factor * (norm["batch_mean"] - norm["mean"]), _LAST_BATCH, _RUNNING),
+        (aimed["bias"] + (factor - 1) * norm["mean"], "the mean is not scaled", "it is subtracted before the factor"),
+    ):
+        if _near(folded["bias"], slip) and not _near(aimed["bias"], slip):
+            return Wrong(what, why="recomputed so, it gives your bias", next=then)
+    return None
+
+
+_LAST_BATCH = "the last batch's statistics were taken"
+_RUNNING = "in inference a batch norm uses its running ones, mean and var"
+_OWN_BIAS = "the batch norm sees the convolution's output, with its bias in it"
+
+
+def _near(found: Any, right: Any) -> bool:
+    return bool(((found - right).abs() <= 1e-7 * (right.abs() + 1e-3)).all())

@@ -1,0 +1,283 @@
+"""int8_product: a layer on integers, asked one property at a time: sums, zero points, bias, rounding, ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")
+# What brings the sums of each into int8, and none of small whole numbers to a tie.
+_MULTIPLIERS = {
+    "sums of bytes": 0.00391,
+    "large sums": 1.53e-5,
+    "weight zeros": 4.9e-4,
+    "out zero": 0.2603,
+    "rounding": 0.2903,
+}
+_DURING = (  # in the order of judging: what is asked later takes for granted what was asked before
+    *("small sums", "rounding", "sums of bytes", "large sums", "offset", "out zero", "ends", "weight zeros", "relu"),
+)
+
+
+@exercise("int8_product")
+class Int8Product:
+    """What a layer needs ahead of its inputs, and its int8 outputs.
+
+    The evidence has what `ahead` and `int8_product` give for a drawn layer with all but one property taken out
+    (no zero points, no bias, a multiplier of 1), then for the layer as it is. All are integers but the multipliers.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        before = {name: _ahead(student, case, name) for name in _BEFORE}
+        during = {name: _product(student, case, name) for name in _DURING}
+        return {"before": before, "during": during, "layer": _whole(student, case)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        _judge_before(case, got["before"], want["before"])
+        for name in _DURING:
+            found, right = got["during"][name], want["during"][name]
+            if found != right:
+                raise _told(name, case, found, right)
+        if got["layer"] != want["layer"]:
+            off = _first_off(got["layer"], want["layer"])
+            then = "each property alone is right: which of them meet in one layer?"
+            raise Wrong("the parts of the layer are not put together", why=off, next=then)
+
+    def inputs(self, case: Any) -> Any:
+        """The layer's tensors and numbers, by the parameters' names."""
+        import torch
+
+        values = _values(case)
+        given = {**_given(case), **_row(case, "layer")}
+        given.pop("offset"), given.pop("multiplier")
+        return {
+            "x": values["x"],
+            "weight": values["weight"],
+            "bias": torch.tensor(values["bias"], dtype=torch.float64),
+            **given,
+        }
+
+    def yours(self, case: Any, got: Any) -> str:
+        """Offsets and the first outputs."""
+        offset, multiplier = got["before"]["ahead of both"], got["before"]["multiplier"]
+        return f"offset {_few(offset)}; multiplier {_few(multiplier)}; outputs of the layer {_few(got['layer'])}"
+
+    def show(self, case: Any) -> str:
+        """Sizes and grids."""
+        given = _given(case)
+        scales = ", ".join(f"{one:.3g}" for one in case["weight_scale"])
+        return (
+            f"x {case['rows']}×{case['depth']} (scale {given['x_scale']:.3g}, zero point {given['x_zero']}), weight "
+            f"{case['depth']}×{len(case['weight_scale'])} (scales {scales}; zero points {case['weight_zero']}), out "
+            f"(scale {case['out_scale']:.3g}, zero point {case['out_zero']}){', relu' if case['relu'] else ''}"
+        )
+
+
+def _few(values: list[float]) -> str:
+    more = ", …" if len(values) > 4 else ""
+    return f"[{', '.join(f'{one:.6g}' for one in values[:4])}{more}]"
+
+
+def _values(case: Any) -> dict[str, Any]:
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"])
+    columns = len(case["weight_scale"])
+    x = torch.randint(-128, 128, (case["rows"], case["depth"]), generator=drawn, dtype=torch.int8)
+    weight = torch.randint(-127, 128, (case["depth"], columns), generator=drawn, dtype=torch.int8)
+    return {"x": x, "weight": weight, "bias": case["bias"]}
+
+
+def _given(case: Any) -> dict[str, Any]:
+    return {name: case[name] for name in ("x_scale", "x_zero", "weight_scale", "weight_zero", "out_scale")}
+
+
+def _ahead(student: Any, case: Any, name: str, *, both: bool = False) -> Any:
+    """The offsets for a layer with some of its properties, as whole numbers; or its multipliers."""
+    import torch
+
+    given, columns = _given(case), len(case["weight_scale"])
+    bias = [0.0] * columns if name == "ahead of zero points" else case["bias"]
+    if name in ("ahead of bias", "multiplier"):
+        given |= {"x_zero": 0, "weight_zero": [0] * columns}
+    given |= {key: list(given[key]) for key in ("weight_scale", "weight_zero")}
+    weight = _values(case)["weight"]
+    offset, multiplier = student.ahead(weight, torch.tensor(bias, dtype=torch.float64), **given)
+    if both:
+        return offset, multiplier
+    return _numbers(multiplier if name == "multiplier" else offset)
+
+
+def _row(case: Any, name: str) -> dict[str, Any]:
+    """The parameters of a product in which one property counts, and the others change nothing."""
+    import torch
+
+    columns = len(case["weight_scale"])
+    row: dict[str, Any] = {
+        "offset": torch.zeros(columns, dtype=torch.int32),
+        "multiplier": torch.ones(columns, dtype=torch.float64),
+        "weight_zero": [0] * columns,
+        "out_zero": 0,
+        "relu": False,
+    }
+    row["multiplier"] *= _MULTIPLIERS.get(name, 1.0)
+    if name == "weight zeros":
+        row |= {"weight_zero": list(case["weight_zero"])}
+    elif name == "offset":
+        row["offset"] += torch.arange(columns, dtype=torch.int32) * 3 - 5
+    elif name == "out zero":
+        row["out_zero"] = case["out_zero"]
+    elif name == "relu":
+        row |= {"relu": True, "out_zero": case["out_zero"]}
+    return row if name != "layer" else {**row, "out_zero": case["out_zero"], "relu": case["relu"]}
+
+
+def _product(student: Any, case: Any, name: str) -> list[float]:
+    import torch
+
+    drawn, columns = torch.Generator().manual_seed(case["seed"] + 7), len(case["weight_scale"])
+    if name in ("large sums", "weight zeros"):
+        values = _values(case)
+        x, weight = values["x"], values["weight"]
+        if name == "large sums":  # of one sign, so that sums leave 16 bits in every column
+            x, weight = x.clamp(min=90), weight.clamp(min=90)
+    else:
+        most = {"sums of bytes": 70, "rounding": 6, "ends": 7, "out zero": 4}.get(name, 3)
+        x = torch.randint(-most, most + 1, (3, 5), generator=drawn, dtype=torch.int8)
+        weight = torch.randint(-most, most + 1, (5, columns), generator=drawn, dtype=torch.int8)
+        if name == "ends":
+            x, weight = (x.abs() + 1) * torch.tensor([[1], [-1], [1]], dtype=torch.int8), weight.abs() + 4
+        elif name == "relu":  # the first column is far below any zero point
+            x, weight[:, 0] = x.abs() + 3, -9 - weight[:, 0].abs()
+    row = _row(case, name)
+    return _numbers(student.int8_product(x, weight, row.pop("offset"), row.pop("multiplier"), **row))
+
+
+def _whole(student: Any, case: Any) -> list[float]:
+    values, row = _values(case), _row(case, "layer")
+    offset, multiplier = _ahead(student, case, "whole", both=True)
+    row |= {"weight_zero": list(case["weight_zero"])}
+    del row["offset"], row["multiplier"]
+    return _numbers(student.int8_product(values["x"], values["weight"], offset, multiplier, **row))
+
+
+def _numbers(given: Any) -> list[float]:
+    import torch
+
+    if not hasattr(given, "shape"):
+        given = torch.tensor([float(one) for one in given], dtype=torch.float64)
+    return [float(one) for one in torch.as_tensor(given).to(torch.float64).flatten().tolist()]
+
+
+def _first_off(found: list[float], right: list[float]) -> str:
+    if len(found) != len(right):
+        return f"{len(found)} numbers came for {len(right)}"
+    off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
+    return f"{off[0][0]:g} came for {off[0][1]:g}; {len(off)} of {len(right)} differ"
+
+
+def _judge_before(case: Any, got: Any, want: Any) -> None:
+    found, right = got["multiplier"], want["multiplier"]
+    if len(found) != len(right) or not all(close(a, b, rtol=1e-7) for a, b in zip(found, right, strict=True)):
+        raise _told_multiplier(case, found, right)
+    found, right = got["ahead of bias"], want["ahead of bias"]
+    if found != right:
+        raise _told_bias(case, found, right)
+    found, right = got["ahead of zero points"], want["ahead of zero points"]
+    if found != right:
+        raise _told_zeros(case, found, right)
+    if got["ahead of both"] != want["ahead of both"]:
+        why = _first_off(got["ahead of both"], want["ahead of both"])
+        raise Wrong("the offset is not the sum of its parts", why=why, next="bias and zero points add up")
+
+
+def _told_multiplier(case: Any, found: list[float], right: list[float]) -> Wrong:
+    why = _first_off(found, right)
+    if len(found) == len(right):
+        if all(close(a * b, 1.0) for a, b in zip(found, right, strict=True)):
+            return Wrong("the multiplier is upside down", why=why, next="a sum's step, in steps of the output")
+        if all(close(a, b * case["out_scale"]) for a, b in zip(found, right, strict=True)):
+            return Wrong("the output's scale is not in the multiplier", why=why, next="out_scale")
+        if len({f"{one:.9g}" for one in found}) < len({f"{one:.9g}" for one in right}):
+            return Wrong("each column has a scale of its own", why=why, next="weight_scale has one for each")
+    return Wrong(
+        "a sum's step is another one", why=why, next="one step of x times one step of the weight, by out_scale"
+    )
+
+
+def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
+    what, why = "the bias is on another scale than the sums", _first_off(found, right)
+    if any(one != round(one) for one in found):
+        return Wrong("the offset has a fraction, and sums are integers", why=why, next="round it")
+    if not any(found):
+        return Wrong("the bias is not in the offset", why=why, next="add it to the sums, before they are scaled")
+    if all(abs(a - b) <= 1 for a, b in zip(found, right, strict=True)):
+        return Wrong("the bias is cut off, not rounded", why=why, next="to the nearest step of the sums")
+    steps = {"x's": case["x_scale"], "the output's": case["out_scale"]}
+    for name, step in steps.items():
+        if found == [float(round(value / step)) for value in case["bias"]]:
+            return Wrong(
+                what, why=f"{why}; recomputed in {name} steps, it is yours", next="what is a sum's step worth?"
+            )
+    return Wrong(what, why=why, next="what is a sum's step worth, in each column?")
+
+
+def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
+    why = f"without a bias, {_first_off(found, right)}"
+    sums = [float(case["x_zero"] * sum(column)) for column in zip(*_values(case)["weight"].tolist(), strict=True)]
+    square = [float(case["depth"] * case["x_zero"] * zero) for zero in case["weight_zero"]]
+    if not any(found):
+        return Wrong("the input's zero point is not taken out", why=why, next="multiply (x - x_zero) out")
+    if len(found) == len(sums):
+        if found == [-one for one in sums]:
+            then = "(x - a)(w - b) has four terms: which of them are known ahead?"
+            return Wrong("the product of both zero points is left out", why=why, next=then)
+        if found == [-one - other for one, other in zip(sums, square, strict=True)] or found == [
+            one + other for one, other in zip(sums, square, strict=True)
+        ]:
+            return Wrong("a term of the zero points has the wrong sign", why=why, next="multiply (x - a)(w - b) out")
+        if found == [a - b for a, b in zip(sums, square, strict=True)]:
+            return Wrong("what the zero points add is added again", why=why, next="it is to be taken out")
+        once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
+        if found == [-a + b for a, b in zip(sums, once, strict=True)]:
+            return Wrong("the product of both zero points comes once a product, not once a sum", why=why, next="depth")
+    then = "which sum goes with x_zero: that of the column, or that of the row?"
+    return Wrong("the zero points' terms of the offset are others", why=why, next=then)
+
+
+def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong:
+    why = _first_off(found, right)
+    whole = all(one == round(one) for one in found)
+    if name == "small sums":
+        if not whole:
+            return Wrong("outputs are integers", why=why, next="round")
+        return Wrong("not even small sums are right", why=why, next="offset 0, multiplier 1: a plain product")
+    if name == "sums of bytes" or name == "large sums":
+        bits = 8 if name == "sums of bytes" else 16
+        then = "how large can a sum of products of int8 be? Which type does the product itself have?"
+        if name == "large sums" and len(found) == len(right):
+            return Wrong("sums do not fit their type: beyond 32767 they are wrong", why=why, next=then)
+        return Wrong(f"sums do not fit their type: beyond {2 ** (bits - 1) - 1} they are wrong", why=why, next=then)
+    what, then = _SAYS[name]
+    if name == "rounding" and not whole:
+        return Wrong("outputs are integers", why=why, next="round")
+    if name == "ends" and all(a >= -128 and a <= 127 for a in found):
+        return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
+    if name == "relu" and len(found) == len(right) and min(found) >= 0:
+        return Wrong("relu cuts at integer 0, and not at the number 0", why=why, next="which integer is 0 here?")
+    return Wrong(what, why=why, next=then)
+
+
+_SAYS = {
+    "weight zeros": (
+        "the weights' zero points are not taken out",
+        "each is multiplied by the sum of a row of x: that has to wait for x",
+    ),
+    "offset": ("the offset is not added before scaling", "sum, offset, multiplier, zero point"),
+    "out zero": ("the output's zero point is not added at the end", "it is on the output's grid: scale first"),
+    "rounding": ("outputs are not rounded to the nearest", "torch's .to(torch.int8) cuts off"),
+    "ends": ("outputs are not brought to the ends of int8", "clamp"),
+    "relu": ("relu is left out, or cuts elsewhere", "no output lies below the integer that is 0"),
+}

@@ -1,0 +1,17 @@
+"""The judge's part of lab09_inference: what draws hidden cases. It is in no install of students."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab09_inference.judge import (
+    drawn_foldable_chains,
+    drawn_histograms,
+    drawn_integer_layers,
+    drawn_sparse_weights,
+)
+
+__all__ = [
+    "drawn_foldable_chains",
+    "drawn_histograms",
+    "drawn_integer_layers",
+    "drawn_sparse_weights",
+]

@@ -1,0 +1,129 @@
+"""The cases of calibrate: ranges, tensors with scales, and histograms whose outliers cost more to keep than to cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+from edl_labs.exercises.lab09_inference.integer_scales import expected_error
+
+_BINS = 40  # all pairs of edges are 800, which a slow search prices in a second
+_TRIES = 300  # half of the draws are asked, of each kind
+_INNER = ("tails", "away")  # where a percentile cuts off too much
+_DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twelfth, squared, counts beside outliers
+
+
+@draws("calibrate")
+def calibrations(rng: Any) -> list[Any]:
+    shapes = [("one-sided", "tails"), ("away", "skewed"), ("skewed", "tails")]
+    return [
+        {
+            "ranges": _ranges(rng),
+            "tensors": _tensors(rng),
+            "histograms": [_histogram(rng, name, symmetric=name == "tails") for name in pair],
+        }
+        for pair in shapes
+    ]
+
+
+def _ranges(rng: Any) -> list[dict[str, Any]]:
+    a, b, c, d = (round(float(value), 4) for value in rng.uniform(0.5, 9, 4))
+    pairs = [(-a, b + a, False), (c, c + d, False), (-b - c, -b, False), (-a - 4, d, True), (-a, a + 2, True)]
+    return [{"low": low, "high": high, "symmetric": one} for low, high, one in [*pairs, (0.0, 0.0, False)]]
+
+
+def _tensors(rng: Any) -> list[dict[str, Any]]:
+    side = int(rng.integers(3, 6))
+    asked: list[tuple[list[int], int | None, bool]] = [
+        ([4 * side], None, False),
+        ([4 * side], None, True),
+        ([side, side], 0, True),
+        ([side, side], 1, False),
+        ([2, side, 3], 1, True),
+    ]
+    return [_tensor(rng, *one) for one in asked]
+
+
+def _tensor(rng: Any, shape: list[int], axis: int | None, symmetric: bool) -> dict[str, Any]:
+    count = 1 if axis is None else shape[axis]
+    scales = [round(float(value), 5) for value in rng.uniform(0.01, 0.3, count)]
+    zeros = [0 if symmetric else int(value) for value in rng.integers(-120, 120, count)]
+    size = 1
+    for one in shape:
+        size *= one
+    # Quarters of a step away from ties; a fifth of the values lie beyond the ends.
+    steps = rng.integers(-330, 330, size) + rng.choice([-0.3, 0.1, 0.3], size)
+    values = [round(float(step) * scales[int(rng.integers(count))] / 2, 6) for step in steps]
+    few = {"scale": scales[0], "zero_point": zeros[0]} if axis is None else {"scale": scales, "zero_point": zeros}
+    return {"shape": shape, "axis": axis, "symmetric": symmetric, "values": values, **few}
+
+
+def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
+    """One that outliers decide: keeping them costs, or leaving out a share does; skewed, each end by itself."""
+    for _ in range(_TRIES):
+        seen = {**_counted(rng, name), "symmetric": symmetric}
+        least = min(error for _, _, error in _priced(seen))
+        kept = [at for at, count in enumerate(seen["counts"]) if count]
+        whole = _error(seen, seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]) / least
+        inner = _error(seen, *_percentile(seen)) / least
+        if name in _INNER and inner > 1.1 and whole > 1.04:
+            return seen
+        if name not in _INNER and whole > 1.2 and (name == "one-sided" or _scaled_together(seen, kept) > 1.06 * least):
+            return seen
+    raise AssertionError(f"no {name} histogram was decided by its outliers; draw other tails")
+
+
+def _counted(rng: Any, name: str) -> dict[str, Any]:
+    width = float(2.0 ** -int(rng.integers(1, 5)))
+    first = {"one-sided": 0, "tails": -_BINS // 2, "skewed": -_BINS // 4, "away": _BINS // 8}[name]
+    sizes = {"one-sided": (0, 3, 4.5), "tails": (0, 2.5, 4), "skewed": (0, 1.5, 4), "away": (_BINS // 8 + 4, 1.5, 3)}
+    middle, left, right = sizes[name]
+    at = rng.gamma(1.2, 1.0, 10_000) * rng.choice([-left, right], 10_000, p=[0.4, 0.6])
+    if name == "one-sided":
+        at = abs(at)
+    places = (at + middle - first).astype(int)
+    counts = [0.0] * _BINS
+    for place in places[(places > 1) & (places < 7 * _BINS // 10)]:
+        counts[place] += _DECAYED
+    for place in rng.integers(_BINS * 8 // 10, _BINS - 3, int(rng.integers(1, 3))):
+        counts[int(place)] += 0.25 * int(rng.integers(1, 6))
+    return {"counts": counts, "edges": [width * (first + one) for one in range(_BINS + 1)]}
+
+
+def _spread(low: float, high: float, symmetric: bool) -> tuple[float, int]:
+    low, high = min(low, 0.0), max(high, 0.0)
+    if symmetric:
+        return (max(-low, high) or 127.0) / 127, 0
+    scale = (high - low) / 255 or 1.0
+    return scale, round(-128 - low / scale)
+
+
+def _error(seen: Any, low: float, high: float) -> float:
+    return expected_error(seen, *_spread(low, high, seen["symmetric"]))
+
+
+def _priced(seen: Any) -> list[tuple[float, float, float]]:
+    edges = seen["edges"]
+    if seen["symmetric"]:
+        return [(-abs(one), abs(one), _error(seen, -abs(one), abs(one))) for one in edges if one]
+    every = [(low, high) for at, low in enumerate(edges) for high in edges[at + 1 :]]
+    return [(low, high, _error(seen, low, high)) for low, high in every[:: max(1, len(every) // 500)]]
+
+
+def _percentile(seen: Any) -> tuple[float, float]:
+    counts, edges = seen["counts"], seen["edges"]
+    total = sum(counts)
+    if seen["symmetric"]:
+        for end in sorted({abs(one) for one in edges}):
+            beyond = sum(n for n, low, high in zip(counts, edges, edges[1:], strict=False) if high > end or low < -end)
+            if beyond <= 0.001 * total:
+                return -end, end
+    low = max(edge for at, edge in enumerate(edges) if sum(counts[:at]) <= 0.0005 * total)
+    high = min(edge for at, edge in enumerate(edges) if sum(counts[at:]) <= 0.0005 * total)
+    return low, high
+
+
+def _scaled_together(seen: Any, kept: list[int]) -> float:
+    """The least error where both ends shrink by one factor."""
+    low, high = seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]
+    return min(_error(seen, part * low / 100, part * high / 100) for part in range(10, 101, 2))

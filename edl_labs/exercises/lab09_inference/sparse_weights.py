@@ -1,0 +1,233 @@
+"""two_of_four: which weights are kept, how they are packed, the product from them, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+_SAME = 1e-9  # of the product's size: float64, added in another order
+
+
+@exercise("two_of_four")
+class TwoOfFourWeights:
+    """A weight of inputs × outputs pruned to two of four inputs, packed, multiplied, and its share of the time.
+
+    The evidence has the mask, the packed values and places, the product from packed weights that are handed in, and
+    shares for several speed-ups.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        weight, x = drawn_weight(case)
+        values, places = student.pack(weight.clone())
+        given = (case["packed"]["values"], case["packed"]["places"])
+        packed = [_matrix(given[0], "float64"), _matrix(given[1], "uint8")]
+        return {
+            "mask": _rows(student.mask(weight.clone())),
+            "values": _rows(values),
+            "places": _rows(places),
+            "place_bytes": int(getattr(places, "nbytes", -1)),
+            "product": _rows(student.sparse_product(x, *packed)),
+            "shares": [float(student.sparse_share(one, peak=peak)) for one, peak in case["speed_ups"]],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["mask"] != want["mask"]:
+            raise _told_mask(case, got["mask"], want["mask"])
+        _judge_packed(case, got, want)
+        found, right = ([value for row in one["product"] for value in row] for one in (got, want))
+        size = max(map(abs, right))
+        if len(found) != len(right) or not all(
+            close(a, b, atol=_SAME * size) for a, b in zip(found, right, strict=True)
+        ):
+            why = f"{found[0] if found else 'nothing':.6g} came for {right[0]:.6g} first" if found else "it is empty"
+            then = "group g of a column has inputs 4 g to 4 g + 3, and its places say which two of these"
+            raise Wrong("the product from packed weights is another one", why=why, next=then)
+        _judge_shares(case, got["shares"], want["shares"])
+
+    def inputs(self, case: Any) -> Any:
+        """The weight, the input and the packed weights as tensors."""
+        weight, x = drawn_weight(case)
+        packed = {
+            "values": _matrix(case["packed"]["values"], "float64"),
+            "places": _matrix(case["packed"]["places"], "uint8"),
+        }
+        return {"weight": weight, "x": x, **packed, "speed_ups": case["speed_ups"]}
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The first column of mask and values, the first row of places, the shares."""
+        column = "".join("x" if row[0] else "." for row in got["mask"])
+        values = ", ".join(f"{row[0]:.3g}" for row in got["values"][:4])
+        places = ", ".join(f"{int(one):08b}" for row in got["places"][:2] for one in row[:1])
+        return f"first column {column}, values {values} …, places {places} …; shares {got['shares']}"
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a shape that does not fit says of the mask that pack reads."""
+        if error != "RuntimeError":
+            return None
+        why = "with two kept of each four inputs, every column has inputs / 2 values; another mask gives other counts"
+        return Wrong("torch refuses a shape", why=why, next="look at mask(weight)[:, 0] first: what does it keep?")
+
+    def show(self, case: Any) -> str:
+        """Sizes, and the first column."""
+        weight, _ = drawn_weight(case)
+        column = ", ".join(f"{float(one):.3g}" for one in weight[:8, 0])
+        return f"a weight of {case['inputs']} inputs × {case['outputs']} outputs; the first output's begins {column}"
+
+
+def drawn_weight(case: Any) -> tuple[Any, Any]:
+    """The weight (inputs × outputs) and an input (3 × inputs), in float64."""
+    import torch
+
+    drawn = torch.Generator().manual_seed(case["seed"])
+    weight = torch.randn(case["inputs"], case["outputs"], generator=drawn, dtype=torch.float64)
+    # Some groups are small as a whole, others large: what is best in a group is not what is best in the column.
+    weight *= torch.logspace(-1, 1, case["inputs"], dtype=torch.float64).view(-1, 1)
+    weight = torch.round(weight, decimals=4)  # what goldens hold of them is exact
+    return weight, torch.randn(3, case["inputs"], generator=drawn, dtype=torch.float64)
+
+
+def _matrix(rows: Any, dtype: str) -> Any:
+    import torch
+
+    return torch.tensor(rows, dtype=getattr(torch, dtype))
+
+
+def _rows(given: Any) -> list[list[float]]:
+    import torch
+
+    if given is None:
+        return []
+    table = torch.as_tensor(given)
+    if table.ndim != 2:
+        table = table.reshape(1, -1)
+    return [[float(one) for one in row] for row in table.to(torch.float64).tolist()]
+
+
+def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
+    inputs, outputs = case["inputs"], case["outputs"]
+    if [len(got), len(got[0]) if got else 0] != [inputs, outputs]:
+        why = f"{len(got)}×{len(got[0]) if got else 0} came for {inputs}×{outputs}"
+        return Wrong("the mask has another shape than the weight", why=why, next="True or False for each weight")
+    weight, _ = drawn_weight(case)
+    columns = [[got[at][column] for at in range(inputs)] for column in range(outputs)]
+    kept = sum(map(sum, columns))
+    why = f"{kept:g} of {inputs * outputs} weights are kept"
+    if [[1 - one for one in row] for row in got] == want:
+        return Wrong("the mask says what is left out", why="it is the right one upside down", next="True is kept")
+    if got == _best(weight, 4, by=lambda value: value):
+        return Wrong(
+            "negative weights count as small", why="recomputed without signs taken off, it is yours", next="abs"
+        )
+    if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
+        return Wrong("other weights of a group are larger", why=f"{why}, two in each group", next="the two largest")
+    if got == _best(weight, inputs, by=abs):
+        then = "the unit looks at four inputs at a time: what if all four of a group are large?"
+        return Wrong("the largest half of each column is kept, whatever groups it lies in", why=why, next=then)
+    flat = [one for row in got for one in row]
+    if all(sum(flat[at : at + 4]) == 2 for at in range(0, len(flat) - 3, 4)):
+        if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
+            return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
+        why = "groups of four were counted through all rows, one behind the other"
+        return Wrong("groups go on across rows", why=why, next="a group belongs to one output")
+    if all(sum(row[at : at + 4]) == min(2, len(row) - at) for row in got for at in range(0, outputs, 4)):
+        return Wrong(_WRONG_SIDE, why=_ALONG, next=_SUMMED)
+    if abs(kept - inputs * outputs / 2) < 1:
+        then = "two in each group of four inputs, in every column"
+        return Wrong("the largest half of the tensor is kept, whatever groups it lies in", why=why, next=then)
+    return Wrong("a group of four does not keep two", why=why, next="four neighbours of one column: two are kept")
+
+
+_WRONG_SIDE = "groups lie along the outputs"
+_ALONG = "each row of the mask keeps two of four columns"
+_SUMMED = "the product sums over inputs, so the two are chosen of four inputs: down a column"
+
+
+def _best(weight: Any, size: int, *, by: Any) -> list[list[float]]:
+    """The mask that keeps the larger half of every `size` neighbours in a column, as rows."""
+    rows = [[by(float(one)) for one in row] for row in weight]
+    mask = [[0.0] * len(rows[0]) for _ in rows]
+    for column in range(len(rows[0])):
+        for start in range(0, len(rows), size):
+            order = sorted(range(start, start + size), key=lambda at: -rows[at][column])
+            for at in order[: size // 2]:
+                mask[at][column] = 1.0
+    return mask
+
+
+def _judge_packed(case: Any, got: Any, want: Any) -> None:
+    shapes = [
+        [len(one), len(one[0]) if one else 0] for one in (got["values"], want["values"], got["places"], want["places"])
+    ]
+    if shapes[0] != shapes[1]:
+        why = f"{shapes[0][0]}×{shapes[0][1]} came for {shapes[1][0]}×{shapes[1][1]}"
+        raise Wrong("the kept values have another shape", why=why, next="half as many rows as the weight")
+    if got["values"] != want["values"]:
+        if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
+            why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
+            raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
+        why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
+        raise Wrong(
+            "other values are packed than those that are kept", why=why, next="group after group, down a column"
+        )
+    if shapes[2] != shapes[3]:
+        each = case["inputs"] // 2
+        why = f"{shapes[2][0]}×{shapes[2][1]} came for {shapes[3][0]}×{shapes[3][1]}"
+        if shapes[2][0] in (each, each // 2):
+            then = "two bits hold a place, so that a byte holds four: two groups"
+            raise Wrong("places do not fill their bytes", why=why, next=then)
+        raise Wrong("the places have another shape", why=why, next="a byte for eight inputs, in each column")
+    if got["places"] != want["places"]:
+        why = f"{int(got['places'][0][0]):08b} came for {int(want['places'][0][0]):08b}"
+        turned = [[(int(one) >> 4) | (int(one) & 15) << 4 for one in row] for row in want["places"]]
+        if got["places"] == turned:
+            raise Wrong("the two groups of a byte have changed places", why=why, next="the first has the lowest bits")
+        swapped = [[_swapped(int(one)) for one in row] for row in want["places"]]
+        if got["places"] == swapped:
+            raise Wrong(
+                "the two places of a group are in another order", why=why, next="the lower one in the lower bits"
+            )
+        if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
+            raise Wrong("places fill a byte from its top", why=why, next="the first place has the lowest two bits")
+        raise Wrong("places are packed otherwise", why=why, next="the first place in the lowest two bits, and so on up")
+    if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
+        why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
+        raise Wrong("places take more bytes than they need", why=why, next="their type is torch.uint8")
+
+
+def _pairs(rows: Any) -> list[list[float]]:
+    return [[rows[at][column], rows[at + 1][column]] for at in range(0, len(rows), 2) for column in range(len(rows[0]))]
+
+
+def _swapped(byte: int) -> int:
+    return (byte & 0b0011_0011) << 2 | (byte & 0b1100_1100) >> 2
+
+
+def _backwards(byte: int) -> int:
+    return sum((byte >> 2 * at & 3) << 2 * (3 - at) for at in range(4))
+
+
+def _judge_shares(case: Any, got: Any, want: Any) -> None:
+    asked = case["speed_ups"]
+    if all(close(a, b) for a, b in zip(got, want, strict=True)):
+        return
+    (faster, peak), found, right = asked[0], got[0], want[0]
+    why = f"{found:.4g} came for {right:.4g}, at {faster:g} times as fast in all with products {peak:g} times as fast"
+
+    def fits(rule: Any) -> bool:
+        return all(close(a, rule(*one)) for a, one in zip(got, asked, strict=True))
+
+    if fits(lambda s, p: (s - 1) / (p - 1)):
+        then = "time after = time before * (1 - share + share / peak)"
+        raise Wrong("speed-ups do not add up in proportion to shares", why=why, next=then)
+    if fits(lambda s, p: (s - 1) / (1 - 1 / p)):
+        then = "at s times the speed, the time is 1 / s"
+        raise Wrong("30 % faster was taken for 30 % less time", why=why, next=then)
+    if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
+        raise Wrong("a share is of the time before", why=why, next="which part of it becomes how much shorter?")
+    if all(close(a, 1 - b) for a, b in zip(got, want, strict=True)):
+        raise Wrong("that is the share of all else", why=why, next="the share of products that become faster")
+    if all(close(a, 100 * b) for a, b in zip(got, want, strict=True)):
+        raise Wrong("a share is a fraction, not per cent", why=why, next="0.46 for 46 %")
+    raise Wrong("another share of the time explains this speed-up", why=why, next="write the time before, and after")

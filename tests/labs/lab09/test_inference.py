@@ -1,0 +1,138 @@
+"""lab09's exercises: what the solutions give by hand and against the library's, and drawn cases that decide."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from edl_labs.exercises.lab09_inference.folded_layers import drawn_layers
+from edl_labs.exercises.lab09_inference.integer_scales import expected_error
+from edl_labs.inference import integer_grid, pack_two_of_four, two_of_four_mask
+
+torch = pytest.importorskip("torch")
+
+
+def test_a_batch_norm_in_front_of_a_padded_convolution_stays(solution):
+    norm = {"gain": [2.0], "shift": [3.0], "mean": [0.0], "var": [1.0]}
+    norm = {"kind": "batch_norm", "eps": 0.0, **{name: torch.tensor(one) for name, one in norm.items()}}
+    conv = {"kind": "conv", "weight": torch.ones(1, 1, 3, 3), "bias": None, "stride": 1, "groups": 1}
+    found = {
+        padding: solution["fold_batch_norm"]([norm, {**conv, "padding": padding}])[0]["kind"] for padding in (0, 1)
+    }
+
+    assert {0: "conv", 1: "batch_norm"} == found
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_chains_fold_as_torch_folds_pairs(exercises, solution, seed):
+    case = exercises["fold_batch_norm"].draw_cases(seed)[0]
+    conv, norm, _ = drawn_layers(case)
+    weight, bias = torch.nn.utils.fuse_conv_bn_weights(
+        conv["weight"], conv["bias"], norm["mean"], norm["var"], norm["eps"], norm["gain"], norm["shift"]
+    )
+    folded = solution["fold_batch_norm"](drawn_layers(case))[0]
+
+    assert torch.allclose(weight, folded["weight"])
+    assert torch.allclose(bias, folded["bias"])
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("ends", [(-3.0, 1.0), (2.0, 5.0), (-7.0, -6.5), (0.0, 0.0)])
+def test_grids_and_integers_are_the_librarys(solution, symmetric, ends):
+    values = torch.linspace(*ends, 301, dtype=torch.float64) + 0.001
+    ours = integer_grid(torch.tensor(ends), symmetric=symmetric)
+    scale, zero = solution["grid"](*ends, symmetric=symmetric)
+    integers = solution["integers"](values, ours.scale, ours.zero_point, axis=None, symmetric=symmetric)
+
+    assert (ours.scale, ours.zero_point) == (pytest.approx(scale), zero)
+    assert int((integers.int() - ours.integers(values)).abs().max()) <= 1
+
+
+def test_the_expected_error_is_what_rounding_costs():
+    values = torch.rand(200_000, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 8
+    counts, edges = torch.histogram(values, 80, range=(0.0, 8.0))
+    seen = {"counts": counts.tolist(), "edges": edges.tolist(), "symmetric": False}
+    for end in (8.0, 7.5, 5.0):
+        grid = integer_grid([0.0, end])
+        measured = float(((grid.rounded(values) - values) ** 2).sum())
+
+        assert measured == pytest.approx(expected_error(seen, grid.scale, grid.zero_point), rel=0.03)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_histograms_are_decided_by_their_outliers(exercises, solution, seed):
+    ratios = []
+    for case in exercises["calibrate"].draw_cases(seed):
+        for one in case["histograms"]:
+            given = (one["counts"], one["edges"])
+            price = {
+                method: expected_error(one, *solution["calibrate"](*given, method=method, symmetric=one["symmetric"]))
+                for method in ("max", "percentile", "least")
+            }
+            ratios.append((price["max"] / price["least"], price["percentile"] / price["least"]))
+
+    assert all(whole > 1.02 for whole, _ in ratios)
+    assert any(inner > 1.05 for _, inner in ratios)
+    assert min(min(pair) for pair in ratios) >= 1
+
+
+def test_a_range_within_two_per_cent_counts_and_no_other(judged, solution):
+    def off(factor):
+        def calibrate(counts, edges, *, method, symmetric):
+            scale, zero = solution["calibrate"](counts, edges, method=method, symmetric=symmetric)
+            return (scale * factor, zero) if method == "least" else (scale, zero)
+
+        return calibrate
+
+    assert 1 == judged("calibrate", calibrate=off(1.001)).points
+    assert "another range has a smaller error" == judged("calibrate", calibrate=off(1.3)).what
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_the_product_in_integers_is_that_of_the_numbers(solution, relu):
+    drawn = torch.Generator().manual_seed(3)
+    x = torch.randint(-128, 128, (4, 300), generator=drawn, dtype=torch.int8)
+    weight = torch.randint(-127, 128, (300, 3), generator=drawn, dtype=torch.int8)
+    bias = torch.tensor([1.0, -20.0, 300.0], dtype=torch.float64)
+    scales, zeros = [0.01, 0.02, 0.005], [3, -9, 0]
+    exact = 0.1 * (x.double() + 17) @ ((weight.double() - torch.tensor(zeros)) * torch.tensor(scales)) + bias
+    given = {"x_scale": 0.1, "x_zero": -17, "weight_scale": scales, "weight_zero": zeros, "out_scale": 2.5}
+    made = solution["ahead"](weight, bias, **given)
+    out = solution["int8_product"](x, weight, *made, weight_zero=zeros, out_zero=-20, relu=relu)
+    right = (torch.round((exact.relu() if relu else exact) / 2.5) - 20).clamp(-128, 127)
+
+    assert int((out - right).abs().max()) <= 1
+    assert out.dtype == torch.int8
+
+
+def test_masks_and_values_are_the_librarys_of_the_transposed_weight(solution):
+    weight = torch.randn(32, 6, generator=torch.Generator().manual_seed(2))
+    values, places = solution["pack"](weight)
+    packed = pack_two_of_four(weight.T)
+
+    assert torch.equal(two_of_four_mask(weight.T).T, solution["mask"](weight))
+    assert torch.equal(packed.values.T, values)
+    assert packed.places.numel() * 2 == places.numel()
+
+
+def test_the_product_from_packed_weights_is_that_of_the_pruned_one(solution):
+    weight = torch.randn(16, 5, generator=torch.Generator().manual_seed(4))
+    x = torch.randn(3, 16, generator=torch.Generator().manual_seed(5))
+    found = solution["sparse_product"](x, *solution["pack"](weight))
+
+    assert torch.allclose(x @ (weight * solution["mask"](weight)), found, atol=1e-5)
+
+
+def test_bad_answers_are_told_and_do_not_break_the_check(judged):
+    assert 0 == judged("two_of_four", mask=lambda weight: None).points
+    assert 0 == judged("fold_batch_norm", fold_batch_norm=lambda layers: []).points
+    nan = judged("calibrate", calibrate=lambda *given, **named: (math.nan, 0))
+
+    assert "a scale is above 0 and finite" == nan.what
+
+
+def test_no_batch_norm_is_gone_without_a_trace(judged):
+    outcome = judged("fold_batch_norm", fold_batch_norm=lambda layers: [one for one in layers if "gain" not in one])
+
+    assert (0, "the weights are as they were") == (outcome.points, outcome.what)
