@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-EXERCISES = ()
+from edl_labs.exercises.lab08b_compilers.captured_training import Capture
+from edl_labs.exercises.lab08b_compilers.compiled_calls import Guards
+
+EXERCISES = (Guards, Capture)
