@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from edl_labs.values import Value
 
@@ -106,3 +107,20 @@ WHOLE_RESULTS = frozenset(
     cudnn_batch_norm_backward cumsum cumprod softmax layer_norm
     """.split()  # noqa: SIM905 - one name a line would fill a page
 )
+
+
+def runs_of(shape: tuple[int, ...], stride: tuple[int, ...], reduced: set[int]) -> str:
+    """Dimensions from the slowest in memory to the fastest, neighbours of a kind joined: "r4096 c768"."""
+    order = sorted(range(len(shape)), key=lambda at: -stride[at] if stride[at] else 0)
+    if any(step == 0 for step in stride):
+        order = list(range(len(shape)))
+    runs: list[list[Any]] = []
+    for at in order:
+        if shape[at] == 1:
+            continue
+        kind = "c" if at in reduced else "r"
+        if runs and runs[-1][0] == kind:
+            runs[-1][1] *= shape[at]
+        else:
+            runs.append([kind, shape[at]])
+    return " ".join(f"{kind}{size}" for kind, size in runs)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
-from edl_labs.graph.graph_parts import Node
+from edl_labs.graph.graph_parts import Node, runs_of
 from edl_labs.graph.operator_graph import Graph
 from edl_labs.presenters import Drawn
 from edl_labs.units import byte_count
@@ -188,12 +188,8 @@ def read_bytes(graph: Graph, names: Sequence[str]) -> dict[str, int]:
             if at == 0 and node.operator in _LOOKS_UP:
                 size = min(size, node.written_bytes)
             # Two names of the same elements count once; parts of one tensor never more than it has.
-            key = (
-                (facts.shape, facts.stride)
-                if facts.elements * facts.itemsize == graph.tensors[facts.base].bytes
-                else one
-            )
-            found.setdefault(facts.base, {})[key if isinstance(key, tuple) else (key,)] = size
+            is_whole = facts.elements * facts.itemsize == graph.tensors[facts.base].bytes
+            found.setdefault(facts.base, {})[() if is_whole else (one,)] = size
     return {base: min(graph.tensors[base].bytes, sum(parts.values())) for base, parts in found.items()}
 
 
@@ -334,8 +330,6 @@ def _broken_reduction(
 
 def _is_aligned(graph: Graph, node: Node, reduction: Node) -> bool:
     """Whether a node that reads a result of each row reads the one of its own row."""
-    from edl_labs.graph.operator_kinds import runs_of
-
     if not reduction.gives_rows or reduction.loop.runs in ("", "windows"):
         return True
     out = graph.tensors[node.makes[0]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from edl_labs.graph.graph_parts import Loop, TensorFacts
+from edl_labs.graph.graph_parts import Loop, TensorFacts, runs_of
 from edl_labs.roofline.operators.contractions import contraction_formula, hides_products
 
 # Operators without work: their results are their arguments' memory.
@@ -118,20 +118,3 @@ def _reduced_dims(name: str, args: Any, one: TensorFacts) -> set[int]:
     if not rank or isinstance(dims, bool) or dims is None or dims == []:
         return set(range(rank))
     return {at % rank for at in (dims if isinstance(dims, (list, tuple)) else [dims]) if isinstance(at, int)}
-
-
-def runs_of(shape: tuple[int, ...], stride: tuple[int, ...], reduced: set[int]) -> str:
-    """Dimensions from the slowest in memory to the fastest, neighbours of a kind joined: "r4096 c768"."""
-    order = sorted(range(len(shape)), key=lambda at: -stride[at] if stride[at] else 0)
-    if any(step == 0 for step in stride):
-        order = list(range(len(shape)))
-    runs: list[list[Any]] = []
-    for at in order:
-        if shape[at] == 1:
-            continue
-        kind = "c" if at in reduced else "r"
-        if runs and runs[-1][0] == kind:
-            runs[-1][1] *= shape[at]
-        else:
-            runs.append([kind, shape[at]])
-    return " ".join(f"{kind}{size}" for kind, size in runs)

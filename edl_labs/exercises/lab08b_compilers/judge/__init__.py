@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from edl_labs.exercises.lab08b_compilers.judge import (
     drawn_calls,
+    drawn_kernels,
+    drawn_nets,
+    drawn_operator_graphs,
     drawn_towers,
 )
 
 __all__ = [
     "drawn_calls",
+    "drawn_kernels",
+    "drawn_nets",
+    "drawn_operator_graphs",
     "drawn_towers",
 ]
