@@ -68,6 +68,7 @@ class _Watch:
     def __init__(self, dynamo: Any) -> None:
         self._dynamo = dynamo
         self._frames: list[int] = []
+        self._main: int | None = None
         self._ran = 0
 
     def backend(self, graph: Any, _inputs: Any) -> Callable[..., Any]:
@@ -83,7 +84,7 @@ class _Watch:
         return run
 
     def call(self, compiled: Callable[..., Any], args: tuple[Any, ...]) -> WatchedCall:
-        """What one call comes to. Frame 0 is the function; others go on behind a break."""
+        """What one call comes to. The frame that is compiled first is the function's; others go on behind a break."""
         self._frames, self._ran = [], 0
         utils = self._dynamo.utils
         with suppress(AttributeError):
@@ -94,7 +95,9 @@ class _Watch:
                 compiled(*args)
         except limit_hit:
             return WatchedCall(EAGER, 0)
-        if 0 not in self._frames:
+        if self._main is None and self._frames:
+            self._main = min(self._frames)
+        if self._main not in self._frames:
             return WatchedCall(HIT, self._ran)
         reason, break_reason = self._reasons()
         return WatchedCall(BREAK if self._ran > 1 else RECOMPILE, self._ran, reason, break_reason)

@@ -658,7 +658,8 @@ with revealed("eager_step") as truth:
 # %% [markdown]
 # Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order, all but the first by replays
 # of one graph. `batches` are pinned buffers of the host, and what comes back is another one: the loss of every step,
-# 4 bytes each, there when the function returns. At most 10 % more time than the best program will do.
+# 4 bytes each, there when the function returns. In between nothing keeps the host. At most 10 % more time than the
+# best program will do.
 #
 # | call | does |
 # |---|---|

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 SAID: dict[str, tuple[str, str]] = {
+    "nothing is free": (
+        "what changes is free from its second version on, sizes and numbers alike",
+        "without that step every length and every learning rate costs a version, and the ninth runs eagerly",
+    ),
     "numbers by value": (
         "a number that changes is free from its second version on",
+        "the second value compiles once more, and is the last one to do so: a learning rate does not cost 8 versions",
+    ),
+    "floats by value": (
+        "a float that changes is free from its second version on, as an int is",
         "the second value compiles once more, and is the last one to do so: a learning rate does not cost 8 versions",
     ),
     "numbers free at once": (
@@ -55,6 +63,10 @@ SAID: dict[str, tuple[str, str]] = {
         "what was seen belongs to the argument, not to a version",
         "a size seen in float32 counts when float64 is compiled",
     ),
+    "last one seen": (
+        "what was seen are all calls that made a version, not the last one",
+        "what has changed once stays free in every version that is made later",
+    ),
     "newest version alone": (
         "every version is asked, not only the newest one",
         "a call hits if any of the versions fits",
@@ -63,6 +75,8 @@ SAID: dict[str, tuple[str, str]] = {
         "a function keeps 8 versions",
         "what fits none of them runs eagerly from then on",
     ),
+    "another limit": ("the ninth version is not made any more", "count what is there before a version is added"),
+    "a version less": ("the eighth version is still made", "count what is there before a version is added"),
     "limit before hits": (
         "the versions that are there are still used at the limit",
         "ask for a hit first; only a call that fits none runs eagerly",
@@ -73,11 +87,7 @@ SAID: dict[str, tuple[str, str]] = {
     ),
     "break at every call": (
         "a break is met while compiling, not at a hit",
-        "the pieces are kept, and used again without looking",
-    ),
-    "breaks are not kept": (
-        "what breaks is compiled too, in pieces, and kept as a version",
-        "the next call of its kind is a hit",
+        "what breaks is compiled too, in pieces, and kept as a version: the next call of its kind is a hit",
     ),
     "condition ignored": (
         "a line under a bool counts only where that bool is true",

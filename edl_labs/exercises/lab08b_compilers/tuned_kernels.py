@@ -13,6 +13,7 @@ from edl_labs.virtual import VirtualGPU, VirtualMachine
 
 TOLERANCE = 0.10  # promised in the lab's text
 RARE = 3  # so many calls or fewer are not worth a trial, as the lab's text says
+_WAITS = (*SYNCS, "elapsed_time")
 _KEY = ("shape", "dtype", "layout")
 
 
@@ -150,17 +151,35 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     if not trials:
         return _shared(case, number, tried, chosen, why)
     trial = trials[0]
-    if not any(entry["op"] in (*SYNCS, "elapsed_time") for entry in trial):
+    last = max(at for at, entry in enumerate(trial) if entry["op"] == "launch")
+    behind = next((entry["op"] for entry in trial[last:] if entry["op"] in (*_WAITS, "now")), "now")
+    if behind == "now":
         then = "a launch returns at once: wait before each reading of the clock"
         return Wrong("launches were timed, and not kernels", why=f"nothing waits for the device; {why}", next=then)
     if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
         then = "the first launch of a kernel loads it: run each candidate once before you time it"
         return Wrong("first calls were timed, which are cold", why=why, next=then)
+    times = problem["times_s"]
+    if chosen == _kernel(times.index(max(times))) and _waits_first(trial):
+        return Wrong("the slowest candidate was kept", why=why, next="the fastest takes the least time")
+    if chosen == _kernel(0) and _waits_first(trial):
+        then = "look the choice up in every call behind the trial"
+        return Wrong("what the trial found is not used", why=f"the default runs on; {why}", next=then)
     waits = sum(entry["op"] in SYNCS for entry in trial)
     then = "the device must be idle when the clock is read the first time, too"
     return Wrong(
         "the timing of a trial includes other work", why=f"{counted(waits, 'wait')} in the trial; {why}", next=then
     )
+
+
+def _waits_first(trial: list[dict[str, Any]]) -> bool:
+    """Whether every reading of the clock finds the device idle: something waits between it and the launch before."""
+    is_busy = True
+    for entry in trial:
+        if entry["op"] == "now" and is_busy:
+            return False
+        is_busy = entry["op"] == "launch" or (is_busy and entry["op"] not in SYNCS)
+    return True
 
 
 def _shared(case: Any, number: int, tried: set[int], chosen: str, why: str) -> Wrong:

@@ -12,29 +12,34 @@ FREE = "free"
 LIMIT = 8  # torch._dynamo.config.recompile_limit
 BREAKS = tuple(LINES[at] for at in (2, 3, 5, 8))
 _DTYPES = ("float32", "float64", "bfloat16", "float16", "int32")
+_ALL = ("x", "scale", "shift", "verbose")
 _NO_BREAK = tuple(line for line in LINES if line not in BREAKS)
 
 # Of each slip, what the rules below leave out or do otherwise.
 SLIPS: dict[str, dict[str, Any]] = {
-    "numbers by value": {"frees_numbers": False},
+    "nothing is free": {"frees": ()},
+    "numbers by value": {"frees": ("x",)},
+    "floats by value": {"frees": ("x", "shift")},
     "numbers free at once": {"numbers_free_at_once": True},
     "flag is a number": {"flag_is_a_number": True},
     "flag missing": {"ignores": "flag"},
     "dtype missing": {"ignores": "dtype"},
     "rank missing": {"ignores": "rank"},
     "layout missing": {"ignores": "layout"},
-    "sizes never free": {"frees_sizes": False},
+    "sizes never free": {"frees": ("scale", "shift")},
     "sizes free at once": {"sizes_free_at_once": True},
     "all sizes free": {"all_sizes_free": True},
     "one is a size": {"one_is_a_size": True},
     "rank frees nothing": {"rank_frees_nothing": True},
     "seen of a dtype": {"seen_of_a_dtype": True},
+    "last one seen": {"last_one_seen": True},
     "newest version alone": {"newest_alone": True},
     "no limit": {"limit": 10**6},
+    "another limit": {"limit": LIMIT + 1},
+    "a version less": {"limit": LIMIT - 1},
     "limit before hits": {"limit_first": True},
     "eager is a recompile": {"limit_word": "recompile"},
     "break at every call": {"break_when_hit": True},
-    "breaks are not kept": {"keeps_breaks": False},
     "condition ignored": {"ignores_conditions": True},
     "no breaks": {"breaks": ()},
     "item is no break": {"breaks": tuple(one for one in BREAKS if ".item()" not in one)},
@@ -71,8 +76,7 @@ class Rules:
         if full:
             return str(slip.get("limit_word", "eager"))
         version = {name: self._guard(name, value) for name, value in args.items()}
-        if not breaks or slip.get("keeps_breaks", True):
-            self.versions.append(version)
+        self.versions.append(version)
         return "break" if breaks else "recompile"
 
     def _fits(self, guard: Any, value: Any) -> bool:
@@ -95,9 +99,12 @@ class Rules:
             return FREE if self.slip.get("ignores") == "flag" else value
         before = self.seen.get(name, value)
         self.seen[name] = value if before == value else FREE
+        if self.slip.get("last_one_seen"):
+            self.seen[name] = value
+            return value if before == value else FREE
         if self.slip.get("numbers_free_at_once"):
             return FREE
-        return self.seen[name] if self.slip.get("frees_numbers", True) else value
+        return self.seen[name] if name in self.slip.get("frees", _ALL) else value
 
     def _sizes(self, key: Any, sizes: list[int]) -> list[Any]:
         """The sizes that a version is for; None is seen of an argument whose rank has changed: all is free."""
@@ -110,10 +117,10 @@ class Rules:
             merged = [s if s == b else FREE for s, b in zip(sizes, before, strict=True)]
             if slip.get("all_sizes_free") and FREE in merged:
                 merged = [FREE] * len(sizes)
-        self.seen[key] = None if before is None else merged
+        self.seen[key] = list(sizes) if slip.get("last_one_seen") else None if before is None else merged
         if slip.get("sizes_free_at_once"):
             merged = [FREE] * len(sizes)
-        if not slip.get("frees_sizes", True):
+        if "x" not in slip.get("frees", _ALL):
             return list(sizes)
         special = () if slip.get("one_is_a_size") else (1,)
         return [s if s in special else m for s, m in zip(sizes, merged, strict=True)]
@@ -136,22 +143,24 @@ def _case(rng: Any, lines: list[dict[str, Any]], calls: list[dict[str, Any]]) ->
 
 
 def _drawn(rng: Any) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
-    plain = _lines(rng, breaking=0)
-    yield _lines(rng, breaking=1, only_if="verbose"), _everything(rng)
-    yield plain, _of_sizes(rng)
-    yield plain, _of_dtypes(rng)
-    yield plain, _of_numbers(rng)
-    yield plain, _of_ranks(rng)
-    yield plain, _of_versions(rng)
+    # Lines that look like breaks and are none are not all in the same functions.
+    with_if, with_where = (_lines(rng, without=one) for one in ("where(", "if "))
+    yield _with(rng, with_where, str(rng.choice(list(BREAKS))), "verbose"), _everything(rng)
+    yield with_if, _of_sizes(rng)
+    yield with_where, _of_dtypes(rng)
+    yield with_if, _of_numbers(rng)
+    yield with_where, _of_ranks(rng)
+    yield with_if, _of_versions(rng)
+    plain = [line for line in with_if if line in with_where]
     for line in BREAKS:
         only_if = "verbose" if rng.random() < 0.5 else None
         yield _with(rng, plain, line, only_if), _of_flags(rng)
 
 
-def _lines(rng: Any, *, breaking: int, only_if: str | None = None) -> list[dict[str, Any]]:
-    """Lines of a function: all that do not break, in an order, and one or none that does."""
-    lines = [{"code": _NO_BREAK[at], "only_if": None} for at in rng.permutation(len(_NO_BREAK))[:4]]
-    return _with(rng, lines, str(rng.choice(list(BREAKS))), only_if) if breaking else lines
+def _lines(rng: Any, *, without: str) -> list[dict[str, Any]]:
+    """Lines that stay in the graph, in an order, but for those with a text in them."""
+    kept = [line for line in _NO_BREAK if without not in line]
+    return [{"code": kept[at], "only_if": None} for at in rng.permutation(len(kept))]
 
 
 def _with(rng: Any, lines: list[dict[str, Any]], code: str, only_if: str | None) -> list[dict[str, Any]]:
@@ -183,7 +192,7 @@ def _of_sizes(rng: Any) -> list[dict[str, Any]]:
 def _of_dtypes(rng: Any) -> list[dict[str, Any]]:
     a, b, c = _some(rng, 3)
     m = _some(rng, 1)[0]
-    one, two = (str(one) for one in rng.choice(_DTYPES[:4], size=2, replace=False))
+    one, two, three = (str(one) for one in rng.choice(_DTYPES[:4], size=3, replace=False))
     return [
         _call([a, m], dtype=one),
         _call([a, m], dtype=two),
@@ -193,6 +202,8 @@ def _of_dtypes(rng: Any) -> list[dict[str, Any]]:
         _call([a, m], dtype=one, layout="transposed"),
         _call([c, m], dtype=one, layout="transposed"),
         _call([b, m], dtype=two),
+        _call([c, m], dtype=three),
+        _call([a, m], dtype=three),
     ]
 
 
