@@ -116,8 +116,9 @@ def _race(run: Replay, race: Race) -> Wrong:
     if second["op"] == "host_work":
         what = "the losses are read before they have arrived"
         return Wrong(what, why=f"{race}", next="wait once, behind the last copy, before you return")
-    if second["op"] == "copy" and first["op"] == "replay_graph":
-        what = "a static buffer is filled again while a replay may still read it"
+    places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
+    if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:
+        what = "a static buffer is filled again while a step may still read it"
         return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
     if second["op"] == "replay_graph" and first["op"] == "copy":
         what = "a replay may start before its batch has arrived"
