@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -141,7 +142,10 @@ def _broken(graph: Any, problem: Any) -> Wrong:
     if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
         what = "what the backward pass needs is not written"
         then = "graph['saved'] names what it reads: fused or not, these results have to be in memory"
-    return Wrong(what, why=problem.why if problem.kernel < 0 else str(problem), next=then)
+    why = re.sub(
+        r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
+    )  # rows are elements here
+    return Wrong(what, why=why, next=then)
 
 
 def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:

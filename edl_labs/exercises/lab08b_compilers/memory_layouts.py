@@ -131,6 +131,13 @@ def _all_copies(copies: Any) -> dict[str, int]:
     return {name: size for name, size in sorted(copies) if size}
 
 
+def _is_alike(net: Any, name: str) -> bool:
+    """Whether a node's result, or its weight, has both layouts."""
+    node = next((one for one in net if one["name"] == name.removesuffix(".weight")), None)
+    sizes = (node or {}).get("weight" if name.endswith(".weight") else "shape", (0, 0, 0, 0))
+    return bool(sizes[1] == 1 or sizes[2] * sizes[3] == 1)
+
+
 def _items(found: Any) -> Any:
     """A dict as pairs: which keys it has is for `compare` to say."""
     return [[name, size] for name, size in found.items()] if hasattr(found, "items") else found
@@ -174,15 +181,17 @@ def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, 
         if mine == due:
             continue
         why = f"{name}: {mine} bytes for {due}" + at
+        if not due and _is_alike(net, name):
+            then = "with one channel or one pixel the other layout is there already: only padding makes a copy"
+            return Wrong("a tensor is copied to a layout that it has", why=why, next=then)
         if not due:
-            return Wrong(
-                "a tensor is copied that need not be", why=why, next="who reads it, in which form, and has it?"
-            )
+            then = "who reads it, in which form, and is it there already?"
+            return Wrong("a tensor is copied that need not be", why=why, next=then)
         if not mine:
-            kind = "weight" if name.endswith(".weight") else "tensor"
-            return Wrong(
-                f"a {kind} that has to be copied is missing", why=why, next="which form is wanted, and which is there?"
-            )
+            what = "a tensor that has to be copied is missing"
+            if name.endswith(".weight"):
+                what = "a weight that has to be copied is missing"
+            return Wrong(what, why=why, next="which form is wanted, and which is there?")
         then = "a copy reads what is there and writes what is wanted, padding included, once for each form"
         return Wrong("a copy has another number of bytes", why=why, next=then)
     return Wrong("the copies are others", next="name tensors after their node, weights 'conv1.weight'")

@@ -1,5 +1,5 @@
 # exercise: strides
-# told: a tensor is copied that need not be
+# told: a tensor is copied to a layout that it has
 def conversions(net, layouts):
     """The bytes of every copy, by name."""
 
