@@ -8,7 +8,7 @@ from edl_labs.checks import draws
 
 _CHIPS = ("H100-SXM", "A100-80GB")
 _KINDS = (("fp16", "NHWC"), ("fp16", "NCHW"), ("fp32", "NHWC"), ("fp32", "NCHW"))
-_CANDIDATES = 4
+_CANDIDATES = 4  # as many as there are kinds, so that each kind can have a best of its own
 
 
 @draws("autotuner")
