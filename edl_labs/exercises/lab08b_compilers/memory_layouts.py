@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08b_compilers.layout_slips import PLACEMENTS, READINGS, SLIPS
+from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS, READINGS, SLIPS
 from edl_labs.units import byte_count
 
 LAYOUTS = ("NCHW", "NHWC")

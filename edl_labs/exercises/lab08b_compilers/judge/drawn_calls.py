@@ -111,9 +111,8 @@ class Rules:
         slip, before = self.slip, self.seen.get(key, sizes)
         if before is not None and len(before) != len(sizes):
             before = sizes if slip.get("rank_frees_nothing") else None
-        if before is None:
-            merged = [FREE] * len(sizes)
-        else:
+        merged: list[Any] = [FREE] * len(sizes)
+        if before is not None:
             merged = [s if s == b else FREE for s, b in zip(sizes, before, strict=True)]
             if slip.get("all_sizes_free") and FREE in merged:
                 merged = [FREE] * len(sizes)
