@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS
 from edl_labs.exercises.lab08b_compilers.memory_layouts import placements
+from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS
 
 _CHANNELS = (3, 12, 1, 4)  # of the image: padded to 4, to 16, to 4 (its layouts are alike), and not at all
 _TRIES = 300  # about one draw in three is asked
