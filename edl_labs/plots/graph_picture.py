@@ -58,7 +58,8 @@ def draw_partition(axes: Axes, plan: Partition, *, title: str = "") -> Axes:
     dress(axes)
     axes.spines["bottom"].set_visible(False)
     _legend(axes, kinds)
-    axes.figure.set_figheight(max(2.2, 0.34 * shown + 1.2))
+    figure: Any = axes.figure
+    figure.set_figheight(max(2.2, 0.34 * shown + 1.2))
     return axes
 
 
