@@ -44,6 +44,7 @@ _MODULES = (
     "clock",
     "device",
     "errors",
+    "graph",
     "hardware",
     "inference",
     "numerics",

@@ -235,7 +235,7 @@ _CHECKS = {"setup": _check_setup, "parameters": _check_parameters, "solve": _che
 
 
 PUBLIC_MODULES = (
-    *("bench", "checks", "clock", "device", "errors", "hardware", "inference", "numerics", "pipeline", "plots"),
+    *("bench", "checks", "clock", "device", "errors", "graph", "hardware", "inference", "numerics", "pipeline", "plots"),
     *("roofline", "stats", "trace", "ui", "units", "virtual"),
 )
 # Of these a lab may import what the package itself exports: their modules are the engine's insides.

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -264,6 +265,22 @@ def _chromium() -> Row:
     return Row("chromium", "ok", Path(found).name, who="nobody")
 
 
+def _compiler() -> Row:
+    """What torch.compile needs on a processor: a C++ compiler that builds an extension of this Python."""
+    who, step = "some cells", "Debian and Ubuntu: apt install g++ python3-dev; macOS: xcode-select --install"
+    names = (os.environ.get("CXX", ""), "g++", "clang++", "c++")
+    found = next((path for name in names if name and (path := shutil.which(name))), None)
+    without = "torch.compile cannot compile for this processor, and cells show recordings"
+    if found is None:
+        return Row("compiler", "missing", f"no C++ compiler: {without}", step, who)
+    command = [found, "-x", "c++", "-fsyntax-only", f"-I{sysconfig.get_paths()['include']}", "-"]
+    run = subprocess.run(command, input="#include <Python.h>\n", capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        what = f"{Path(found).name} finds no headers of this Python: {without}"
+        return Row("compiler", "warn", what, step, who)
+    return Row("compiler", "ok", f"{Path(found).name}, with the headers of this Python: torch.compile", who=who)
+
+
 def _disk() -> Row:
     free_bytes = shutil.disk_usage(Path.cwd()).free
     text = f"{units.byte_count(free_bytes)} free here"
@@ -317,6 +334,7 @@ _LOOKS: dict[str, Callable[[], Row]] = {
     "jupytext": _package("jupytext", what_for="edl-labs edit", install=_INSTRUCTOR, who="instructors"),
     "bubblewrap": _bubblewrap,
     "chromium": _chromium,
+    "compiler": _compiler,
     **_lab_looks(),
     "disk": _disk,
     "memory": _memory,

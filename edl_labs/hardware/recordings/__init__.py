@@ -29,6 +29,7 @@ class Recording:
     """An experiment's result: what was varied, what came out, on which machine; `modelled` says that none was measured.
 
     `environment` is the stamp of the machine (`edl_labs.device.Device.to_dict()`), of a modelled one its parameters.
+    `hardware_key` is an accelerator's of the table, or "CPU" for what a processor did.
     """
 
     name: str

@@ -266,6 +266,10 @@ class VirtualGPU:
         """A context that captures what is issued in it into `cuda_graph`, from `stream` (a new one unless given)."""
         return graph_context(self, cuda_graph, stream)
 
+    def is_current_stream_capturing(self) -> bool:
+        """Whether a graph is being captured, so that nothing runs."""
+        return isinstance(self.core, graphs.Capturing)
+
     def stream(self, stream: streams.Stream) -> StreamContext:
         """A context in which `stream` is the current one."""
         return StreamContext(self, own_stream(self, stream))

@@ -142,3 +142,28 @@ def test_each_package_of_a_lab_is_in_the_extra_that_the_doctor_names() -> None:
     extras = project["optional-dependencies"]
     for package in (package for packages in doctor.LAB_PACKAGES.values() for package in packages):
         assert package.name in {Requirement(text).name for text in extras[package.extra]}
+
+
+def test_a_compiler_is_tried_with_the_headers_of_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "clang++" else None)
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> SimpleNamespace:
+        asked.append(command)
+        return SimpleNamespace(returncode=len(asked) - 1)
+
+    monkeypatch.setattr(doctor.subprocess, "run", run)
+    good, bad = doctor._compiler(), doctor._compiler()
+
+    assert ("ok", "warn") == (good.state, bad.state)
+    assert "clang++" in good.what
+    assert "apt install g++ python3-dev" in bad.next
+    assert asked[0][0] == "/usr/bin/clang++"
+
+
+def test_without_a_compiler_cells_show_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    row = doctor._compiler()
+
+    assert ("missing", "some cells") == (row.state, row.who)
+    assert "recordings" in row.what

@@ -1,0 +1,290 @@
+"""capture: a training loop that replays a captured step, judged by its program: what it trained on, and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
+from edl_labs.units import byte_count, counted, percent, seconds
+from edl_labs.virtual import Race, Replay, ReplayError, VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.buffers import DEVICE, Buffer
+from edl_labs.virtual.gpu.dataflow import contents
+from edl_labs.virtual.gpu.two_towers import LOSS_BYTES, TowersPlan, TwoTowers
+
+TOLERANCE = 0.10  # promised in the lab's text
+_MOST_WAITS = 2  # one at the end, and one around the warm-up, as the docs have it
+_NO_BUFFER = -1  # no buffer has this number
+_TOWERS = ("image", "text")
+_KERNELS = (*_TOWERS, "loss", "update")
+
+
+@exercise("capture")
+class Capture:
+    """A captured training step, replayed for every batch: right weights and losses, in little more than the best time.
+
+    `student.captured_train(gpu, towers, batches)` gives the host buffer with the losses. The evidence is the program.
+    """
+
+    form: ClassVar[Any] = {"result": 0, "program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(machine_of(case))
+        towers, batches = made(gpu, case)
+        result = student.captured_train(gpu, towers, list(batches))
+        if not isinstance(result, Buffer):
+            return {"result": _NO_BUFFER, "program": written(gpu.program)}
+        if result.where != DEVICE:
+            # Whoever called the function reads the losses at once: are they there?
+            gpu.host_work(0.0, reads=result)
+        return {"result": result.index, "program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed(got["program"], machine_of(case), graphs=True)
+        _judge_kernels(run, case)
+        _judge_races(run)
+        right = _serial(case)
+        _judge_training(run, case, right["weights"])
+        _judge_losses(run, case, got["result"], right["losses"])
+        _judge_waits(run)
+        best_s = want.get("makespan_s")
+        _judge_time(run, case, best_s=self.public(case, want)["makespan_s"] if best_s is None else best_s)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The reference's makespan: its program would be the answer."""
+        return {"makespan_s": replayed(want["program"], machine_of(case), graphs=True).makespan_s}
+
+    def show(self, case: Any) -> str:
+        plan = case["plan"]
+        return (
+            f"{counted(case['batches'], 'batch')} of {byte_count(plan['batch_bytes'])} on a modelled {case['chip']}; "
+            f"{plan['image_kernels']} kernels of the image tower, {plan['text_kernels']} of the text tower, "
+            f"{1 + plan['update_kernels']} of the update, of {seconds(plan['kernel_s'])} each"
+        )
+
+
+def machine_of(case: Any) -> VirtualMachine:
+    """The machine of a case, its context already made."""
+    return VirtualMachine.of(case["chip"]).warm()
+
+
+def made(gpu: VirtualGPU, case: Any) -> tuple[TwoTowers, list[Buffer]]:
+    """The model of a case, and its batches in pinned memory."""
+    towers, size = TwoTowers(gpu, TowersPlan(**case["plan"])), case["plan"]["batch_bytes"]
+    return towers, [gpu.host_empty(size, pin_memory=True, name=f"batch {at}") for at in range(case["batches"])]
+
+
+def _issued(run: Replay) -> Iterator[dict[str, Any]]:
+    """Every entry of a program, and the nodes of what it captures."""
+    for entry in run.program:
+        yield entry
+        yield from entry.get("nodes", ())
+
+
+def _judge_kernels(run: Replay, case: Any) -> None:
+    gpu = VirtualGPU(machine_of(case))
+    towers, batches = made(gpu, case)
+    for part in (towers.image, towers.text):
+        part(batches[0])
+    towers.update()
+    facts = ("name", "duration_s", "blocks")
+    known = {tuple(entry.get(fact) for fact in facts) for entry in gpu.program if entry["op"] == "launch"}
+    for entry in _issued(run):
+        if entry["op"] == "launch" and tuple(entry.get(fact) for fact in facts) not in known:
+            why = f"a launch of {entry['name']!r} is none of the towers'"
+            raise Wrong("the program has a kernel of its own", why=why, next="launch through towers alone")
+    if not any(entry["op"] == "capture" for entry in run.program):
+        kernels = sum(run.launches.values())
+        why = f"{counted(kernels, 'kernel')} were launched one by one"
+        raise Wrong("no graph was captured", why=why, next="g = gpu.CUDAGraph(), then with gpu.graph(g): ...")
+
+
+def _judge_races(run: Replay) -> None:
+    try:
+        races = run.races
+    except ReplayError as error:
+        raise Wrong(error.what, why=error.why, next="use fewer and larger parts") from None
+    if races:
+        raise _race(run, races[0])
+
+
+def _race(run: Replay, race: Race) -> Wrong:
+    first, second = run.program[race.first], run.program[race.second]
+    if second["op"] == "host_work":
+        what = "the losses are read before they have arrived"
+        return Wrong(what, why=f"{race}", next="wait once, behind the last copy, before you return")
+    places = [entry["where"] for entry in run.program if entry["op"] == "alloc"]
+    if second["op"] == "copy" and places[second["dst"][0]] == DEVICE:
+        what = "a static buffer is filled again while a step may still read it"
+        return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
+    if second["op"] == "replay_graph" and first["op"] == "copy":
+        what = "a replay may start before its batch has arrived"
+        return Wrong(what, why=f"{race}", next="copy in the stream in which you replay, or let one wait for the other")
+    what = "two operations touch the same bytes, and nothing orders them"
+    return Wrong(what, why=f"{race}", next="let one stream wait for the other, before and behind the work beside it")
+
+
+def _judge_training(run: Replay, case: Any, right: str) -> None:
+    """Wrong where the weights are not those of one step for each batch, in order."""
+    towers, _ = made(VirtualGPU(machine_of(case)), case)
+    if _origins(run, towers.weights.index) == right:
+        return
+    trained = _trained(run, case, towers)
+    told = ", ".join("nothing" if one is None else str(one) for one in trained) or "nothing"
+    raise _training(trained, list(range(case["batches"])), f"steps were trained on batches {told}")
+
+
+def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
+    if trained == right:
+        why = "every batch had its turn, but not all kernels of a step ran, or not in their order"
+        return Wrong("a step is both towers, then the update", why=why, next="capture all three")
+    if None in trained:
+        return Wrong(
+            "a step was trained on a buffer that no batch had been copied to",
+            why=why,
+            next="warm up on a batch: it is a training step like others",
+        )
+    later = trained[1:]
+    if len(later) > 1 and len(set(later)) == 1:
+        return Wrong(
+            "every replay trained on the same batch",
+            why=why,
+            next="a replay reads the addresses of the capture: copy each batch into the static buffer first",
+        )
+    known = [one for one in trained if one is not None]
+    if sorted({*known}) == right and known == sorted(known):
+        return Wrong(
+            "a batch was trained on more than once",
+            why=why,
+            next="warming up trains, and capturing does not: count the steps of each batch",
+        )
+    missing = [one for one in right if one not in trained]
+    if missing and trained == [one for one in right if one not in missing]:
+        return Wrong(
+            "a batch was never trained on",
+            why=why,
+            next="nothing runs during a capture: replay for the batch that was captured too",
+        )
+    if trained[: len(right)] == [right[0], *right[:-1]]:
+        return Wrong("batches are copied behind the replay that should read them", why=why, next="copy, then replay")
+    return Wrong("other batches were trained on than asked for", why=why, next="each batch once, in their order")
+
+
+def _trained(run: Replay, case: Any, towers: TwoTowers) -> list[int | None]:
+    """The batch that each step read: its number, or None where the buffer held none."""
+    first = towers.weights.index + 4  # weights, loss and two features come before the batches
+    initial = {_origins(run, number, upto=0): at for at, number in enumerate(range(first, first + case["batches"]))}
+    steps: list[int | None] = []
+    reads: dict[int, int] = {}
+    for at, entry in enumerate(run.program):
+        if entry["op"] == "capture":
+            reads[len(reads)] = next(_batches_read(entry["nodes"], towers), -1)
+        elif entry["op"] == "replay_graph" and reads[entry["graph"]] >= 0:
+            steps.append(initial.get(_origins(run, reads[entry["graph"]], upto=at + 1)))
+        elif entry["op"] == "launch":
+            steps += [initial.get(_origins(run, one, upto=at)) for one in _batches_read([entry], towers)]
+    return steps
+
+
+def _batches_read(entries: list[dict[str, Any]], towers: TwoTowers) -> Iterator[int]:
+    """The buffers from which kernels of the image tower read a batch."""
+    own = range(towers.weights.index, towers.weights.index + 4)
+    for entry in entries:
+        if entry.get("name") == "image":
+            yield from (number for number, *_ in entry["reads"] if number not in own)
+
+
+def _origins(run: Replay, number: int, *, upto: int | None = None) -> str:
+    """Where the bytes of a buffer come from, at the end or before an entry."""
+    made = [entry for entry in run.program if entry["op"] == "alloc"]
+    program = run.program if upto is None else (*made, *_without_allocs(run.program[:upto]))
+    return ";".join(f"{piece.start}:{piece.origin}" for piece in contents(program, number))
+
+
+def _without_allocs(program: tuple[dict[str, Any], ...]) -> Iterator[dict[str, Any]]:
+    return (entry for entry in program if entry["op"] != "alloc")
+
+
+def _serial(case: Any) -> dict[str, Any]:
+    """The origins of weights and losses when everything runs one after the other, batch by batch."""
+    gpu = VirtualGPU(machine_of(case))
+    towers, batches = made(gpu, case)
+    inside = gpu.empty(case["plan"]["batch_bytes"])
+    losses = gpu.host_empty(LOSS_BYTES * len(batches))
+    for at, batch in enumerate(batches):
+        gpu.copy(inside, batch)
+        towers.image(inside)
+        towers.text(inside)
+        towers.update()
+        gpu.copy(losses[LOSS_BYTES * at : LOSS_BYTES * (at + 1)], towers.loss)
+    run = replayed(written(gpu.program), gpu.machine, graphs=True)
+    return {
+        "weights": _origins(run, towers.weights.index),
+        "losses": [piece.origin for piece in run.contents(losses.index)],
+    }
+
+
+def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None:
+    if result == _NO_BUFFER:
+        why = "whoever calls the function wants the losses"
+        raise Wrong("no buffer came back", why=why, next="return the host buffer that they were copied to")
+    buffers = [entry for entry in run.program if entry["op"] == "alloc"]
+    if buffers[result]["where"] == DEVICE:
+        why = "it lies in the device's memory, which the host cannot read"
+        raise Wrong("the device's buffer came back", why=why, next="copy each loss to a host buffer")
+    if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
+        why = f"{buffers[result]['bytes']:,} bytes came back; {case['batches']} losses have {LOSS_BYTES} bytes each"
+        raise Wrong("the buffer of losses has another size", why=why, next="one place for each batch")
+    pieces = run.contents(result)
+    if [piece.origin for piece in pieces] == right:
+        return
+    # An origin is a computation and the distance of its bytes, which differs from place to place.
+    different = len({piece.origin.partition("[")[0] for piece in pieces})
+    if different < len(right):
+        raise Wrong(
+            "some losses were overwritten before they were kept",
+            why=f"{different} different losses came back for {len(right)} batches",
+            next="a replay writes its loss to the same address each time: copy it away before the next one",
+        )
+    raise Wrong(
+        "the losses are not those of the batches, in their order",
+        why="the weights are right, and the losses that came back are of other moments",
+        next="copy towers.loss behind each step, the first one too",
+    )
+
+
+def _judge_waits(run: Replay) -> None:
+    waits = sum(entry["op"] in SYNCS for entry in run.program)
+    if waits > _MOST_WAITS:
+        raise Wrong("the host waits for the device at every step", why=counted(waits, "wait"), next="wait at the end")
+    if run.blocking > waits:
+        why = f"{counted(run.blocking - waits, 'call')} of copy kept the host until the device was done"
+        raise Wrong("copies keep the host", why=why, next="pinned memory and non_blocking=True")
+
+
+def _judge_time(run: Replay, case: Any, *, best_s: float) -> None:
+    spent_s = run.makespan_s
+    if spent_s <= (1 + TOLERANCE) * best_s:
+        return
+    slower = f"it takes {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than the best known program"
+    captures = sum(entry["op"] == "capture" for entry in run.program)
+    if captures > 1:
+        why = f"{counted(captures, 'graph')}, each at the price of launching its kernels: {slower}"
+        raise Wrong("a graph is captured again and again", why=why, next="capture once, replay for every batch")
+    if sum(entry["op"] == "replay_graph" for entry in run.program) < case["batches"] - 1:
+        why = f"the host launches its kernels one by one: {slower}"
+        raise Wrong("some steps run without the graph", why=why, next="one step warms up, the others are replays")
+    if not _side_by_side(run):
+        why = f"each fills half of the SMs: {slower}"
+        then = "a side stream that waits for the captured one, and for which that one waits"
+        raise Wrong("the towers run one after the other", why=why, next=then)
+    raise Wrong("right, but slower than it could be", why=slower, next="a step: one copy, one replay, one copy")
+
+
+def _side_by_side(run: Replay) -> bool:
+    """Whether kernels of the two towers run at the same time."""
+    spans = sorted((s for s in run.timeline.spans if s.name in _TOWERS and s.kind == "kernel"), key=lambda s: s.start_s)
+    return any(one.name != two.name and two.start_s < one.end_s for one, two in pairwise(spans))

@@ -1,0 +1,95 @@
+"""guards: what torch.compile does at each call of a function: a hit, a recompile, a break, or nothing any more."""
+
+from __future__ import annotations
+
+import copy
+from hashlib import blake2b
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab08b_compilers.guard_slips import SAID, symptom
+
+WORDS = ("hit", "recompile", "break", "eager")
+# The lines of which functions are made, as the lab's text lists them.
+LINES = (
+    "y = y.relu()",
+    "y = y - y.mean()",
+    "y = y - y.mean().item()",
+    "y = y * float(y.max())",
+    "y = torch.where(y > 0, y, 0)",
+    "if y.sum() > 0: y = y + 1",
+    "if y.ndim == 2: y = y + 1",
+    "y = y * len(x)",
+    "print(y)",
+)
+
+
+@exercise("guards")
+class Guards:
+    """What torch.compile does at each call, from guards, one dynamic step, a limit, and lines that break.
+
+    `Cache(lines)` stands for a compiled function of these lines, and `call(args)` gives the decision on a call. The
+    evidence is the list of decisions. `slips` of a case are digests of what known slips decide.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        given = self.inputs(copy.deepcopy(case))
+        cache = student.Cache(given["lines"])
+        return [cache.call(args) for args in given["calls"]]
+
+    def inputs(self, case: Any) -> Any:
+        """The lines, and the arguments of the calls with tensors of the sizes, dtypes and layouts that a case says."""
+        calls = [{name: _made(value) for name, value in args.items()} for args in case["calls"]]
+        return {"lines": case["lines"], "calls": calls}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for at, (mine, right) in enumerate(zip(got, want, strict=True)):
+            if mine not in WORDS:
+                why = f"{mine[:30]!r} came back for call {at}"
+                raise Wrong("that is none of the four decisions", why=why, next=f"return one of {', '.join(WORDS)}")
+            if mine != right:
+                what, then = symptom(mine, right)
+                earlier = ", ".join(want[:at]) or "none"
+                raise Wrong(what, why=f"call {at} came out as {mine!r}; the calls before it: {earlier}", next=then)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The slip that gives every decision of all cases."""
+        if [list(one) for one in got] == [list(one) for one in want]:
+            return None
+        mine = [digest(one) for one in got]
+        for name, (what, then) in SAID.items():
+            if all(case["slips"].get(name) == one for case, one in zip(cases, mine, strict=True)):
+                return Wrong(what, why="with that, every decision in all cases comes out as yours did", next=then)
+        return None
+
+    def show(self, case: Any) -> str:
+        """The lines, and the arguments of each call."""
+        lines = [
+            f"  if {one['only_if']}: {one['code']}" if one["only_if"] else f"  {one['code']}" for one in case["lines"]
+        ]
+        calls = [f"  call {at}: {_told(args)}" for at, args in enumerate(case["calls"])]
+        return "\n".join(["lines:", *lines, *calls])
+
+
+def digest(decisions: list[str]) -> str:
+    """A list of decisions as a short text that does not show them."""
+    return blake2b(",".join(decisions).encode(), digest_size=6).hexdigest()
+
+
+def _made(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    import torch
+
+    sizes, dtype = value["sizes"], getattr(torch, value["dtype"])
+    if value["layout"] == "contiguous":
+        return torch.ones(sizes, dtype=dtype)
+    return torch.ones(sizes[::-1], dtype=dtype).t()
+
+
+def _told(args: Any) -> str:
+    x = args["x"]
+    layout = "" if x["layout"] == "contiguous" else f" {x['layout']}"
+    rest = ", ".join(f"{name}={value}" for name, value in args.items() if name != "x")
+    return f"x {x['dtype']}{x['sizes']}{layout}, {rest}"

@@ -1,0 +1,249 @@
+"""fuse: the operators of a graph in kernels, judged by what can run and by the bytes that are moved."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.graph.graph_parts import Loop, Node, TensorFacts
+from edl_labs.graph.kernel_groups import Kernel, Partition
+from edl_labs.graph.operator_graph import Graph
+from edl_labs.units import byte_count, counted
+
+WITHIN = 1.02  # of the fewest bytes, promised in the text
+
+
+@exercise("fuse")
+class Fuse:
+    """Kernels for a graph of operators: each can run, and together they move nearly the fewest bytes.
+
+    `fuse(graph)` gives a list of kernels, each a dict of its `nodes` and of what it `writes`. Replayed on the IR.
+    """
+
+    form: ClassVar[Any] = [{"nodes": [""], "writes": [""]}]
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return student.fuse(_copied(case["graph"]))
+
+    def inputs(self, case: Any) -> Any:
+        """What `fuse` is given."""
+        return {"graph": _copied(case["graph"])}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """How many kernels: which they are would be the answer."""
+        return {"kernels": len(want), "least_bytes": case["least_bytes"]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        graph, kernels = as_graph(case["graph"]), tuple(Kernel((*one["nodes"],), (*one["writes"],)) for one in got)
+        plan = Partition(graph, kernels, case["graph"]["longest_row"])
+        for problem in sorted(plan.problems, key=lambda one: _ORDER.index(one.rule)):
+            raise _broken(case["graph"], problem)
+        if plan.moved_bytes > WITHIN * case["least_bytes"]:
+            what, then = _symptom(case["graph"], plan)
+            why = f"{counted(plan.launches, 'kernel')} move {byte_count(plan.moved_bytes)}, "
+            raise Wrong(what, why=why + f"and {byte_count(case['least_bytes'])} are possible", next=then)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The kernels, with what they write."""
+        return "\n       ".join(f"{' + '.join(one['nodes'])} → {', '.join(one['writes']) or 'nothing'}" for one in got)
+
+    def show(self, case: Any) -> str:
+        """Each node with what it reads."""
+        graph = case["graph"]
+        lines = [f"{one['name']} = {one['kind']}({', '.join(one['reads'])})" for one in graph["nodes"]]
+        kept = f"outputs {', '.join(graph['outputs'])}; saved {', '.join(graph['saved']) or 'nothing'}"
+        return "; ".join([*lines, kept, f"rows up to {graph['longest_row']} stay on the chip"])
+
+
+def as_graph(graph: Any) -> Graph:
+    """The exercise's graph as one of the IR: sizes are bytes, and each node makes a tensor of its name."""
+    made = {node["name"] for node in graph["nodes"]}
+    weights = {one for node in graph["nodes"] if node["kind"] == "contraction" for one in node["reads"][1:]}
+    tensors = {}
+    for name, size in graph["bytes"].items():
+        role = "made" if name in made else "parameter" if name in weights else "input"
+        tensors[name] = TensorFacts(name, (size,), (1,), "bytes", 1, name, role)
+    nodes = tuple(
+        Node(
+            node["name"],
+            node["kind"],
+            node["kind"],
+            tuple(node["reads"]),
+            (node["name"],),
+            Loop(node["rows"], node["elements"] // node["rows"]) if node["rows"] else Loop(node["elements"]),
+            sum(graph["bytes"][one] for one in node["reads"]),
+            graph["bytes"][node["name"]],
+        )
+        for node in graph["nodes"]
+    )
+    kept = dict.fromkeys([*graph["outputs"], *graph["saved"]])
+    return Graph("drawn", "drawn", nodes, tensors, tuple(kept))
+
+
+def _copied(graph: Any) -> Any:
+    return {
+        **graph,
+        "nodes": [{**node, "reads": [*node["reads"]]} for node in graph["nodes"]],
+        "bytes": {**graph["bytes"]},
+        "outputs": [*graph["outputs"]],
+        "saved": [*graph["saved"]],
+    }
+
+
+# What is told first where several rules are broken, each with its sentence and what to look at.
+_RULES = {
+    "unknown": ("a kernel has a node that the graph does not have", "take names from graph['nodes']"),
+    "empty": ("a kernel has no nodes", "leave it out"),
+    "repeated": ("a kernel names one node twice", "each node once in a kernel"),
+    "missing": ("a node is in no kernel", "each node is computed somewhere"),
+    "before a product": (
+        "a contraction's kernel computes what the contraction reads",
+        "a product reads its inputs many times, tile by tile: they have to be in memory before it starts",
+    ),
+    "two products": (
+        "contractions of different inputs are in one kernel",
+        "side by side only weights can lie, and they need one and the same input",
+    ),
+    "reduction behind a product": (
+        "a reduction is in a contraction's kernel",
+        "a tile of the product holds a part of each row, and the reduction wants all of it",
+    ),
+    "other loops": (
+        "nodes of one kernel go through different loops",
+        "compare their elements, and the rows of the reductions",
+    ),
+    "across a reduction": (
+        "a kernel goes on behind a reduction whose row it cannot keep",
+        "the result is there once the whole row was read; then the row is needed again: is it still on the chip?",
+    ),
+    "computed twice": (
+        "a contraction or a reduction is computed in several kernels",
+        "only pointwise nodes are cheap enough to be computed again",
+    ),
+    "writes another's": ("a kernel writes what it does not compute", "writes are names of its own nodes"),
+    "circle": (
+        "kernels wait for each other in a circle",
+        "one of them needs a result that is made from another of its own: split it there",
+    ),
+    "never written": (
+        "a kernel reads what no kernel writes",
+        "what is computed in a kernel is lost when it ends, unless it is written",
+    ),
+    "not kept": ("an output of the graph is not written", "outputs are read later, by others"),
+}
+_ORDER = list(_RULES)
+
+
+def _broken(graph: Any, problem: Any) -> Wrong:
+    what, then = _RULES[problem.rule]
+    if problem.rule == "not kept" and problem.why.split()[0] in graph["saved"]:
+        what = "what the backward pass needs is not written"
+        then = "graph['saved'] names what it reads: fused or not, these results have to be in memory"
+    why = re.sub(
+        r" of [\d.]+ \w*B\b", "", problem.why if problem.kernel < 0 else str(problem)
+    )  # rows are elements here
+    return Wrong(what, why=why, next=then)
+
+
+def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
+    """Why so many bytes: from what is done for nothing to what could still be joined."""
+    if all(len(one.nodes) == 1 for one in plan.kernels):
+        return "every node is still a kernel of its own", "which two read the same, or one what the other makes?"
+    needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
+    if needed.moved_bytes < plan.moved_bytes:
+        return "results are written that nobody reads", "a kernel writes what another kernel, an output or saved needs"
+    if any(once.moved_bytes < needed.moved_bytes for once in _changed(needed, _without)):
+        return (
+            "computing a node again costs more than reading its result",
+            "again means: all of its inputs are read again; compare them with one write and one read of the result",
+        )
+    for (i, one), (j, other) in itertools.combinations(enumerate(needed.kernels), 2):
+        joined = _joined(needed, i, j)
+        if joined.is_legal and joined.moved_bytes < needed.moved_bytes:
+            return _apart(plan.graph, one, other)
+    if any(moved.moved_bytes < needed.moved_bytes for moved in _changed(needed, _behind_products)):
+        return _LEFT_OUT
+    if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
+        return (
+            "a node would be cheaper to compute again",
+            "one input, two kernels that read the result and cannot be joined: what does writing it save?",
+        )
+    return "other kernels move fewer bytes", "which tensor travels most often between kernels?"
+
+
+def _changed(plan: Partition, changes: Any) -> list[Partition]:
+    """What `changes` makes of the groups, one change at a time, where that can run."""
+    groups = [one.nodes for one in plan.kernels]
+    found = [
+        Partition(plan.graph, tuple(Kernel(one) for one in changed if one), plan.on_chip_bytes)
+        for changed in changes(plan, groups)
+    ]
+    return [one for one in found if one.is_legal]
+
+
+def _with(groups: list[Any], at: int, names: Any) -> list[Any]:
+    return [*groups[:at], tuple(names), *groups[at + 1 :]]
+
+
+def _without(plan: Partition, groups: list[Any]) -> Any:
+    """One node that several kernels compute is left out of one of them."""
+    for at, names in enumerate(groups):
+        for name in names:
+            if sum(name in other for other in groups) > 1:
+                yield _with(groups, at, (one for one in names if one != name))
+
+
+def _copied_nodes(plan: Partition, groups: list[Any]) -> Any:
+    """One kernel computes one more pointwise node itself."""
+    for at, reads in enumerate(plan.reads):
+        makers = (plan.graph.maker.get(name) for name in reads)
+        for maker in makers:
+            if maker is not None and maker.kind == "pointwise":
+                yield _with(groups, at, (*groups[at], maker.name))
+
+
+def _behind_products(plan: Partition, groups: list[Any]) -> Any:
+    """One pointwise node moves into the kernel of the contraction that it reads."""
+    home = {name: at for at, names in enumerate(groups) for name in names}
+    for at, names in enumerate(groups):
+        for name in names:
+            node = plan.graph.by_name[name]
+            for maker in (plan.graph.maker.get(one) for one in node.reads if node.kind == "pointwise"):
+                if maker is not None and maker.kind == "contraction" and home[maker.name] != at:
+                    moved = _with(groups, at, (one for one in names if one != name))
+                    yield _with(moved, home[maker.name], (*groups[home[maker.name]], name))
+
+
+def _joined(plan: Partition, i: int, j: int) -> Partition:
+    rest = [one for at, one in enumerate(plan.kernels) if at not in (i, j)]
+    both = Kernel(tuple(dict.fromkeys((*plan.kernels[i].nodes, *plan.kernels[j].nodes))))
+    return Partition(plan.graph, (*rest, both), plan.on_chip_bytes)
+
+
+_LEFT_OUT = (
+    "pointwise nodes behind a contraction are left out of its kernel",
+    "bias, activation, residual: while a tile of the product is on the chip, they cost no bytes",
+)
+
+
+def _apart(graph: Graph, one: Kernel, other: Kernel) -> tuple[str, str]:
+    """What two kernels are that could be one."""
+    kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
+    if all("contraction" in kind for kind in kinds):
+        then = "q, k and v multiply the same input: with their weights side by side it is read once"
+        return "contractions of the same input are kernels of their own", then
+    if any("contraction" in kind for kind in kinds):
+        return _LEFT_OUT
+    if any("reduction" in kind for kind in kinds):
+        then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
+        return "a reduction is apart from nodes with the same loop", then
+    makes = {name for name in one.nodes for name in graph.by_name[name].makes}
+    reads = {name for name in other.nodes for name in graph.by_name[name].reads}
+    back = {name for name in one.nodes for name in graph.by_name[name].reads}
+    if makes & reads or back & {name for node in other.nodes for name in graph.by_name[node].makes}:
+        then = "one may read what the other makes, whoever else reads it too"
+        return "pointwise nodes that follow one another are apart", then
+    return "two kernels read the same tensor and could be one", "joined, they read it once"

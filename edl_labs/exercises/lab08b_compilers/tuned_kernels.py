@@ -1,0 +1,218 @@
+"""autotuner: which kernel for which problem, tried in a stream of calls, judged by what was launched and how long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.recorded_programs import SYNCS, replayed, written
+from edl_labs.units import counted, percent, seconds
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+TOLERANCE = 0.10  # promised in the lab's text
+RARE = 3  # so many calls or fewer are not worth a trial, as the lab's text says
+_WAITS = (*SYNCS, "elapsed_time")
+_KEY = ("shape", "dtype", "layout")
+
+
+@exercise("autotuner")
+class AutotunerOfKernels:
+    """A tuner that tries kernels for problems that come often, by honest timing, and runs the fastest from then on.
+
+    `Autotuner(candidates, gpu)` has `run(problem)`. The evidence is the program, with a mark before each call.
+    """
+
+    form: ClassVar[Any] = {"program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(_machine(case))
+        request = gpu.host_empty(8, name="request")
+        tuner = student.Autotuner(_candidates(case, gpu), gpu)
+        for number in case["calls"]:
+            gpu.host_work(0.0, writes=request)
+            tuner.run({part: case["problems"][number][part] for part in _KEY})
+        gpu.host_work(0.0, writes=request)
+        gpu.synchronize()
+        return {"program": written(gpu.program)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = replayed(got["program"], _machine(case))
+        calls = _by_call(run.program, case)
+        _judge_work(case, calls)
+        _judge_trials(case, calls)
+        _judge_choices(case, calls)
+        best_s = want.get("makespan_s")
+        best_s = replayed(want["program"], _machine(case)).makespan_s if best_s is None else best_s
+        _judge_time(case, calls, spent_s=run.makespan_s, best_s=best_s)
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The reference's makespan."""
+        return {"makespan_s": replayed(want["program"], _machine(case)).makespan_s}
+
+    def show(self, case: Any) -> str:
+        """How often each problem comes, and how long the candidates take on it."""
+        often = Counter(case["calls"])
+        lines = [f"modelled {case['chip']}, {counted(len(case['calls']), 'call')}; candidates take"]
+        for number, problem in enumerate(case["problems"][:8]):
+            times = ", ".join(seconds(one) for one in problem["times_s"])
+            name = f"{problem['shape']} {problem['dtype']} {problem['layout']}"
+            lines.append(f"  {name}: {times}; it comes {counted(often[number], 'time')}")
+        rest = len(case["problems"]) - 8
+        return "\n".join([*lines, f"  and {counted(rest, 'problem')} more"] if rest > 0 else lines)
+
+
+def _machine(case: Any) -> VirtualMachine:
+    # Kernels are loaded at their first launch: that is what makes a first call cold.
+    return VirtualMachine.of(case["chip"], context_init_s=0.0)
+
+
+def _kernel(candidate: int) -> str:
+    return f"candidate {candidate}"
+
+
+def _candidates(case: Any, gpu: VirtualGPU) -> list[Any]:
+    times = {tuple(map(str, (one[part] for part in _KEY))): one["times_s"] for one in case["problems"]}
+
+    def candidate(number: int) -> Any:
+        def run(problem: Any) -> None:
+            duration_s = times[tuple(str(problem[part]) for part in _KEY)][number]
+            gpu.launch(_kernel(number), duration_s=duration_s)
+
+        return run
+
+    return [candidate(number) for number in range(len(case["problems"][0]["times_s"]))]
+
+
+def _by_call(program: Any, case: Any) -> list[list[dict[str, Any]]]:
+    """What each call issued."""
+    calls: list[list[dict[str, Any]]] = []
+    for entry in program:
+        if entry["op"] == "host_work" and entry.get("writes"):
+            calls.append([])
+        elif calls:
+            calls[-1] += [entry] * entry.get("times", 1)
+    if len(calls) != len(case["calls"]) + 1:
+        why = "there are more marks of calls than calls"
+        raise Wrong("the program is not that of the calls", why=why, next="leave the host's buffers alone")
+    return calls[:-1]
+
+
+def _launched(call: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for entry in call if entry["op"] == "launch"]
+
+
+def _judge_work(case: Any, calls: list[list[dict[str, Any]]]) -> None:
+    for at, (number, call) in enumerate(zip(case["calls"], calls, strict=True)):
+        times = case["problems"][number]["times_s"]
+        known = {(_kernel(one), time_s) for one, time_s in enumerate(times)}
+        launched = _launched(call)
+        if not launched:
+            why = f"call {at} launched nothing"
+            raise Wrong("a problem was not computed", why=why, next="every call runs a candidate, a trial included")
+        if any((entry["name"], entry.get("duration_s")) not in known for entry in launched):
+            why = f"call {at} launched something else than the candidates on its problem"
+            raise Wrong("another problem was computed", why=why, next="candidate(problem), with the problem as it came")
+
+
+def _trials(case: Any, calls: list[list[dict[str, Any]]]) -> Counter[int]:
+    """How many calls of each problem launched more than one kernel."""
+    return Counter(one for one, call in zip(case["calls"], calls, strict=True) if len(_launched(call)) > 1)
+
+
+def _judge_trials(case: Any, calls: list[list[dict[str, Any]]]) -> None:
+    trials = _trials(case, calls)
+    if max(trials.values(), default=0) > 1:
+        why = f"{counted(max(trials.values()), 'call')} of one problem launched more than one kernel"
+        raise Wrong("a problem was tried again and again", why=why, next="keep the choice")
+
+
+def _judge_choices(case: Any, calls: list[list[dict[str, Any]]]) -> None:
+    """Wrong where a problem that comes often does not end with its fastest candidate."""
+    often, last = Counter(case["calls"]), dict(zip(case["calls"], range(len(calls)), strict=True))
+    for number, times in often.items():
+        if times <= RARE:
+            continue
+        took = case["problems"][number]["times_s"]
+        chosen = _launched(calls[last[number]])[-1]["name"]
+        if chosen != _kernel(took.index(min(took))):
+            raise _choice(case, calls, number, chosen)
+
+
+def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: str) -> Wrong:
+    problem = case["problems"][number]
+    why = f"{problem['shape']} {problem['dtype']} {problem['layout']} does not end with its fastest candidate"
+    mine = [call for one, call in zip(case["calls"], calls, strict=True) if one == number]
+    trials = [call for call in mine if len({entry["name"] for entry in _launched(call)}) > 1]
+    tried = {one for one, call in zip(case["calls"], calls, strict=True) if len(_launched(call)) > 1}
+    if not tried:
+        return Wrong("nothing was tried", why=why, next="a problem that comes a fourth time will come often")
+    if not trials:
+        return _shared(case, number, tried, chosen, why)
+    trial = trials[0]
+    last = max(at for at, entry in enumerate(trial) if entry["op"] == "launch")
+    behind = next((entry["op"] for entry in trial[last:] if entry["op"] in (*_WAITS, "now")), "now")
+    if behind == "now":
+        then = "a launch returns at once: wait before each reading of the clock"
+        return Wrong("launches were timed, and not kernels", why=f"nothing waits for the device; {why}", next=then)
+    if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
+        then = "the first launch of a kernel loads it: run each candidate once before you time it"
+        return Wrong("first calls were timed, which are cold", why=why, next=then)
+    times = problem["times_s"]
+    if chosen == _kernel(times.index(max(times))) and _waits_first(trial):
+        return Wrong("the slowest candidate was kept", why=why, next="the fastest takes the least time")
+    if chosen == _kernel(0) and _waits_first(trial):
+        then = "look the choice up in every call behind the trial"
+        return Wrong("what the trial found is not used", why=f"the default runs on; {why}", next=then)
+    waits = sum(entry["op"] in SYNCS for entry in trial)
+    then = "the device must be idle when the clock is read the first time, too"
+    return Wrong(
+        "the timing of a trial includes other work", why=f"{counted(waits, 'wait')} in the trial; {why}", next=then
+    )
+
+
+def _waits_first(trial: list[dict[str, Any]]) -> bool:
+    """Whether every reading of the clock finds the device idle: something waits between it and the launch before."""
+    is_busy = True
+    for entry in trial:
+        if entry["op"] == "now" and is_busy:
+            return False
+        is_busy = entry["op"] == "launch" or (is_busy and entry["op"] not in SYNCS)
+    return True
+
+
+def _shared(case: Any, number: int, tried: set[int], chosen: str, why: str) -> Wrong:
+    """What the key lacks, from the problem that was tried and whose choice this one has."""
+    mine, often = case["problems"][number], Counter(case["calls"])
+    several = sum(times > RARE for times in often.values()) > 2
+    for other in tried:
+        theirs = case["problems"][other]
+        differs = [part for part in _KEY if theirs[part] != mine[part]]
+        is_theirs = chosen == _kernel(theirs["times_s"].index(min(theirs["times_s"])))
+        if len(differs) == 1 and is_theirs and not (several and len(tried) == 1):
+            return Wrong(
+                f"two problems that differ in their {differs[0]} share one choice",
+                why=why,
+                next="what is fastest depends on shape, dtype and layout: the key needs all three",
+            )
+    return Wrong("problems share one choice", why=why, next="the key needs shape, dtype and layout")
+
+
+def _judge_time(case: Any, calls: list[list[dict[str, Any]]], *, spent_s: float, best_s: float) -> None:
+    trials = _trials(case, calls)
+    waits = sum(any(entry["op"] in SYNCS for entry in call) for call in calls)
+    if waits > trials.total() + 1:
+        why = f"{counted(waits, 'call')} wait, and {counted(trials.total(), 'call')} try"
+        raise Wrong("the host waits in calls that try nothing", why=why, next="time in trials alone")
+    if spent_s <= (1 + TOLERANCE) * best_s:
+        return
+    slower = f"the calls take {seconds(spent_s)}, {percent(spent_s / best_s - 1)} more than with a good tuner"
+    often = Counter(case["calls"])
+    if any(often[number] <= RARE for number in trials):
+        why = f"trials for problems that come three times or less: {slower}"
+        then = "count the calls of each problem, and try when it comes the fourth time"
+        raise Wrong("what comes seldom was tried", why=why, next=then)
+    most = max(map(len, map(_launched, calls)))
+    why = f"up to {most} launches in a call: {slower}"
+    raise Wrong("trials take too long, or come too late", why=why, next="one call to warm up and one to time will do")

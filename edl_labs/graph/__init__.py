@@ -1,0 +1,41 @@
+"""A model as a graph: its operators, what they read and write, what may become one kernel, and in which layout.
+
+>>> from edl_labs.graph import Kernel
+>>> Kernel(("add", "relu"), writes=("relu",)).nodes
+('add', 'relu')
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Graph": "operator_graph",
+    "Lifetime": "operator_graph",
+    "Loop": "graph_parts",
+    "Node": "graph_parts",
+    "TensorFacts": "graph_parts",
+    "Broken": "kernel_groups",
+    "Kernel": "kernel_groups",
+    "Partition": "kernel_groups",
+    "fusions": "greedy_fusions",
+    "InductorRun": "inductor_kernels",
+    "inductor_run": "inductor_kernels",
+    "LayoutPlan": "layout_plans",
+    "as_traced": "layout_plans",
+    "layer_by_layer": "layout_plans",
+    "memory_format": "layout_plans",
+    "propagated": "layout_plans",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"edl_labs.graph.{_HOMES[name]}"), name)
+    raise AttributeError(f"edl_labs.graph has no {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,11 @@
+# exercise: fuse
+# told: a kernel reads what no kernel writes
+def with_writes(graph, groups):
+    """Kernels of groups of names: each writes what others need, and none do before."""
+    needed = {*graph["outputs"], *graph["saved"]}
+    kernels, written = [], set()
+    for names in groups:
+        writes = [name for name in names if name in needed and name not in written]
+        written |= set(writes)
+        kernels.append({"nodes": names, "writes": writes})
+    return kernels
