@@ -186,23 +186,24 @@ class _Lowering:
         inner, taps = weight.shape[1], math.prod(weight.shape[2:])
         places, given = math.prod(result.shape[2:]), math.prod(source.shape[2:])
         nhwc = _is_nhwc(source) or _is_nhwc(result)
-        size = source.dtype.itemsize
         x, y, w = (float(unique_bytes(one)) for one in (source, result, weight))
         dtype = self._dtype(source)
-        del size
         strided = max(stride) > 1
         common = dict(taps=taps, groups=groups, channels=inner, nhwc=nhwc, strided=strided)
         per_group = outputs // groups
         flops = 2.0 * count * places * outputs * inner * taps
         forward = Product("conv", groups, count * places, per_group, inner * taps, **common)
-        to_input = Product("dgrad", groups, count * (given if not strided else given), inner, per_group * taps, **common)
+        # Windows that skip places give values to some inputs alone: as many products as the forward pass has.
+        reached = places if strided else given
+        to_input = Product("dgrad", groups, count * reached, inner, per_group * taps, **common)
         to_weight = Product("wgrad", groups, per_group, inner * taps, count * places, **common)
         if not is_backward:
             way = to_input._replace(way="conv") if transposed else forward
             self._add(name, "product", dtype, call, x + y + w, product=way, flops=flops)
-            if call.args[2] is not None:
-                # cuDNN's bias is a pass of its own.
+            if call.args[2] is not None and (inner > 1 or groups == 1):
+                # cuDNN's bias is a pass of its own; depthwise kernels add it themselves.
                 self._add("bias", "pointwise", short_dtype(source.dtype), call, 2 * y)
+                self.kernels[-1] = self.kernels[-1]._replace(reads=self.kernels[-2].writes)
             return
         if wanted[0]:
             way = forward._replace(way="dgrad") if transposed else to_input
