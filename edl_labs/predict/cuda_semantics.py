@@ -41,6 +41,7 @@ class CudaSemantics(TorchFunctionMode):
     def __init__(self, autocast: torch.dtype | None = None) -> None:
         super().__init__()
         self.autocast = autocast
+        self.reads = 0
         self._cached: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __enter__(self) -> CudaSemantics:
@@ -64,6 +65,11 @@ class CudaSemantics(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "scaled_dot_product_attention":
             return self._attention(*args, **kwargs)
+        if name in ("item", "__float__", "__bool__", "__int__") and args[0].numel() == 1 and args[0].is_meta:
+            if name == "__bool__":
+                return func(*args, **kwargs)
+            self.reads += 1
+            return 1.0 if args[0].dtype.is_floating_point else 1
         if name == "dropout" and func in (torch.dropout, torch.nn.functional.dropout):
             return _dropout(*args, **kwargs)
         if self.autocast is not None:

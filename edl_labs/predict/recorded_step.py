@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.utils._pytree import tree_map_only
@@ -49,6 +51,8 @@ class StepRecording:
     has_optimizer: bool
     notes: list[str] = field(default_factory=list)
     gradients: list[tuple[int, int]] = field(default_factory=list)
+    blocks: int = 1
+    checkpointed: bool = False
 
     @property
     def peak_bytes(self) -> int:
@@ -89,10 +93,11 @@ def record_step(
 
 
 def _recorded(
-    model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *, checkpoint: bool
-) -> StepRecording:
+    model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *,
+    checkpoint: bool, whole: bool = False,
+) -> StepRecording:  # fmt: skip
     inputs, keywords = _arguments(example)
-    trains = model.training and any(parameter.requires_grad for parameter in model.parameters())
+    trains = not whole and model.training and any(parameter.requires_grad for parameter in model.parameters())
     found = StepRecorder({module: name for name, module in model.named_modules()}, cuda=True)
     calls = Recorder({module: name for name, module in model.named_modules()})
     gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
@@ -116,8 +121,8 @@ def _recorded(
             if update is not None:
                 _make_state(model, update)
                 found.there([t for one in update.state.values() for t in tensors(one)], "optimizer")
-            with torch.enable_grad() if trains else torch.no_grad():
-                sizes = _run(model, inputs, keywords, found, calls, semantics, update, loss, made, trains)
+            with torch.enable_grad() if trains or whole else torch.no_grad():
+                sizes = _run(model, inputs, keywords, found, calls, semantics, update, loss, made, trains, warm=whole)
     except EdlError:
         raise
     except Exception as error:
@@ -125,7 +130,9 @@ def _recorded(
     finally:
         for parameter, gradient in gradients:
             parameter.grad = gradient
-    return _recording(model, dtype, trains, made, found, update is not None, sizes)
+    recording = _recording(model, dtype, trains, made, found, update is not None, sizes)
+    recording.blocks, recording.checkpointed = max(1, len(repeated_blocks(model))), checkpoint
+    return recording
 
 
 @contextmanager
@@ -160,22 +167,26 @@ def _on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
 
 def _run(
     model: Any, inputs: Any, keywords: Any, found: StepRecorder, calls: Recorder, semantics: CudaSemantics,
-    update: Any, loss: Any, made: list[tuple[str, RecordedCall]], trains: bool,
+    update: Any, loss: Any, made: list[tuple[str, RecordedCall]], trains: bool, warm: bool,
 ) -> dict[str, Any]:  # fmt: skip
     def take(phase: str) -> None:
         made.extend((phase, call) for call in calls.calls)
         calls.calls.clear()
 
     sizes: dict[str, Any] = {"gradients": []}
+    if warm:
+        # The first step makes the optimizer's state, the second is like all others.
+        with CudnnLayouts(), semantics:
+            model(*inputs, **keywords)
     with CudnnLayouts(), found, calls:
         found.begin("forward")
-        with semantics:
+        with semantics, _phases_marked(found, calls, take):
             output = model(*inputs, **keywords)
             value = (loss or _scalar)(output) if trains else None
             del output
             found.forward_is_over()
             semantics.forget_casts()
-        take("forward")
+        take("optimizer" if found.phase == "optimizer" else "forward")
         sizes["parameters"] = sum(parameter.numel() for parameter in model.parameters())
         sizes["parameter_bytes"] = sum(p.numel() * p.element_size() for p in model.parameters())
         if not trains or value is None:
@@ -203,6 +214,25 @@ def _run(
         for parameter in model.parameters():
             parameter.grad = None
     return sizes
+
+
+@contextmanager
+def _phases_marked(found: StepRecorder, calls: Recorder, take: Callable[[str], None]) -> Iterator[None]:
+    """Where the model itself goes back, what comes before, in and after that is forward, backward and update."""
+    original = torch.autograd.backward
+
+    def marked(*args: Any, **kwargs: Any) -> None:
+        found.forward_is_over()
+        take("forward")
+        found.begin("backward")
+        calls.is_backward = True
+        original(*args, **kwargs)
+        take("backward")
+        calls.is_backward = False
+        found.begin("optimizer")
+
+    with mock.patch.object(torch.autograd, "backward", marked):
+        yield
 
 
 def _recording(
@@ -320,6 +350,63 @@ def _checkpointed(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for block in blocks:
             del block.forward
+
+
+def record_function(step: Callable[..., Any], example: Any, *, dtype: str | None = None) -> StepRecording:
+    """One call of `step(*example)`, which may go back and update: models and optimizers are found where it sees them.
+
+    Everything that it holds as a module (closure, globals, `self`) lies on meta meanwhile, and is afterwards as before.
+    """
+    seen = _seen_by(step)
+    model = torch.nn.ModuleDict({str(i): one for i, one in enumerate(s for s in seen if isinstance(s, torch.nn.Module))})
+    updates = [one for one in seen if isinstance(one, torch.optim.Optimizer)]
+    places = {id(p): (module, name) for module in model.modules() for name, p in module._parameters.items()}
+    before = [(group, list(group["params"])) for one in updates for group in one.param_groups]
+    states = [(one, one.state) for one in updates]
+    options = [(group, {k: v for k, v in group.items() if k != "params"}) for group, _ in before]
+    for one in updates:
+        one.state = defaultdict(dict)
+
+    class Whole(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = model
+
+        def forward(self, *inputs: Any, **keywords: Any) -> Any:
+            for group, params in before:
+                found = [places.get(id(p)) for p in params]
+                group["params"] = [m._parameters[n] for m, n in (one for one in found if one is not None)]
+                if group.get("fused") is None and group.get("foreach", 1) is None:
+                    group["foreach"] = True  # what torch chooses for CUDA tensors
+            return step(*inputs, **keywords)
+
+    whole = Whole()
+    try:
+        recording = _recorded(whole, example, dtype, None, None, _on_meta, checkpoint=False, whole=True)
+        recording.name = getattr(step, "__name__", "step")
+        recording.is_training = any(phase == "backward" for phase, _ in recording.calls)
+        return recording
+    finally:
+        for (group, params), (_, kept) in zip(before, options, strict=True):
+            group["params"] = params
+            group.update(kept)
+        for one, state in states:
+            one.state = state
+
+
+def _seen_by(step: Any) -> list[Any]:
+    """Modules and optimizers in a function's closure, the globals that it names, its defaults and its object."""
+    inner = getattr(step, "__func__", step)
+    code = getattr(inner, "__code__", None)
+    found = [getattr(step, "__self__", None), *vars(getattr(step, "__self__", object())).values()] if hasattr(step, "__self__") else []
+    for cell in getattr(inner, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):
+            found.append(cell.cell_contents)
+    if code is not None:
+        found += [inner.__globals__[name] for name in code.co_names if name in inner.__globals__]
+    found += list(getattr(inner, "__defaults__", None) or ())
+    kinds = (torch.nn.Module, torch.optim.Optimizer)
+    return list({id(one): one for one in found if isinstance(one, kinds)}.values())
 
 
 def repeated_blocks(model: torch.nn.Module) -> list[torch.nn.Module]:
