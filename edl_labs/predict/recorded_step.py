@@ -6,7 +6,7 @@ import contextlib
 import functools
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,10 +94,10 @@ def record_step(
 
 def _recorded(
     model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *,
-    checkpoint: bool, whole: bool = False,
+    checkpoint: bool, whole: Sequence[torch.optim.Optimizer] | None = None,
 ) -> StepRecording:  # fmt: skip
     inputs, keywords = _arguments(example)
-    trains = not whole and model.training and any(parameter.requires_grad for parameter in model.parameters())
+    trains = whole is None and model.training and any(parameter.requires_grad for parameter in model.parameters())
     found = StepRecorder({module: name for name, module in model.named_modules()}, cuda=True)
     calls = Recorder({module: name for name, module in model.named_modules()})
     gradients = [(parameter, parameter.grad) for parameter in model.parameters()]
@@ -121,8 +121,8 @@ def _recorded(
             if update is not None:
                 _make_state(model, update)
                 found.there([t for one in update.state.values() for t in tensors(one)], "optimizer")
-            with torch.enable_grad() if trains or whole else torch.no_grad():
-                sizes = _run(model, inputs, keywords, found, calls, semantics, update, loss, made, trains, warm=whole)
+            with torch.enable_grad() if trains or whole is not None else torch.no_grad():
+                sizes = _run(model, inputs, keywords, found, calls, semantics, update, loss, made, trains, whole or ())
     except EdlError:
         raise
     except Exception as error:
@@ -167,7 +167,7 @@ def _on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
 
 def _run(
     model: Any, inputs: Any, keywords: Any, found: StepRecorder, calls: Recorder, semantics: CudaSemantics,
-    update: Any, loss: Any, made: list[tuple[str, RecordedCall]], trains: bool, warm: bool,
+    update: Any, loss: Any, made: list[tuple[str, RecordedCall]], trains: bool, warm: Sequence[torch.optim.Optimizer],
 ) -> dict[str, Any]:  # fmt: skip
     def take(phase: str) -> None:
         made.extend((phase, call) for call in calls.calls)
@@ -178,6 +178,7 @@ def _run(
         # The first step makes the optimizer's state, the second is like all others.
         with CudnnLayouts(), semantics:
             model(*inputs, **keywords)
+        found.there([t for one in warm for held in one.state.values() for t in tensors(held)], "optimizer")
     with CudnnLayouts(), found, calls:
         found.begin("forward")
         with semantics, _phases_marked(found, calls, take):
@@ -382,7 +383,7 @@ def record_function(step: Callable[..., Any], example: Any, *, dtype: str | None
 
     whole = Whole()
     try:
-        recording = _recorded(whole, example, dtype, None, None, _on_meta, checkpoint=False, whole=True)
+        recording = _recorded(whole, example, dtype, None, None, _on_meta, checkpoint=False, whole=updates)
         recording.name = getattr(step, "__name__", "step")
         recording.is_training = any(phase == "backward" for phase, _ in recording.calls)
         return recording
