@@ -68,7 +68,7 @@ class Attention(nn.Module):
         if rope is not None:
             q, k = rotated(q, rope), rotated(k, rope)
         if self.fused:
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, enable_gqa=self.kv != self.heads)
         else:
             scores = q @ k.transpose(-1, -2)
             scores = scores / math.sqrt(self.dim)
@@ -407,7 +407,7 @@ class DecodeOne(nn.Module):
             y = self.qkv[i](self.norms[2 * i](x))
             q = y[..., : self.heads * self.dim].view(1, 1, self.heads, self.dim).transpose(1, 2)
             k, v = self.cache[i, 0].to(q.dtype), self.cache[i, 1].to(q.dtype)
-            x = x + self.out[i](F.scaled_dot_product_attention(q, k, v).reshape(1, 1, -1))
+            x = x + self.out[i](F.scaled_dot_product_attention(q, k, v, enable_gqa=self.kv != self.heads).reshape(1, 1, -1))
             y = self.norms[2 * i + 1](x)
             x = x + self.down[i](F.silu(self.gate[i](y)) * self.up[i](y))
         return self.head(self.norms[-1](x))

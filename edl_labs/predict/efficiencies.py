@@ -47,12 +47,12 @@ class Efficiencies:
     # The best large product, as a share of the tensor cores' datasheet rate: V100 0.90, A100 0.94, RTX 4090 1.0 (its
     # clock is above the printed one), H100 0.80, B200 0.78 (tables named above).
     tensor: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.90, ga100=0.92, ga10x=0.92, ada=0.93, hopper=0.80, blackwell=0.78)
+        default_factory=lambda: _frozen(old=0.918, ga100=0.911, ga10x=0.957, ada=1, hopper=0.76, blackwell=0.78)
     )
     # The same on CUDA cores in fp32: V100 0.97, A100 0.98, H100 0.76; GA10x and Ada share half of their lanes with
     # integers, and sgemm keeps 0.7 of them busy (cutlass on A10; power apart).
     cuda: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.96, ga100=0.96, ga10x=0.70, ada=0.72, hopper=0.76, blackwell=0.75)
+        default_factory=lambda: _frozen(old=0.972, ga100=0.952, ga10x=0.70, ada=0.733, hopper=0.767, blackwell=0.75)
     )
     # Joules of a tensor-core FLOP in 16 bits at full clock: T4's 24 TFLOP/s at 70 W, A100 PCIe's 253 at 300 W, the
     # H100's 795 at 700 W; fp32 on CUDA cores: T4's 3.9 TFLOP/s at 70 W, L4's 8.8 at 72 W.
@@ -67,53 +67,54 @@ class Efficiencies:
         )
     )
     # Clocks of GeForce boards in use against the printed boost clock: 1.9 of 1.7 GHz on RTX 3090, 2.7 of 2.5 on 4090.
-    geforce_clock: float = 1.08
-    power_exponent: float = 0.85  # of share of power to share of clock: 1 at lowest voltage, 1/3 far above it
+    geforce_clock: float = 1.18
+    power_exponent: float = 0.795  # of share of power to share of clock: 1 at lowest voltage, 1/3 far above it
     idle_share: float = 0.15  # of a board's power that memory and the rest take while products run
     # Streams over large tensors, as a share of the datasheet: HBM2 0.90, HBM2e 0.86, GDDR6 0.75, HBM3 0.91.
     dram: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(HBM2=0.90, HBM2e=0.88, GDDR6=0.77, GDDR6X=0.88, GDDR7=0.88, HBM3=0.91, HBM3e=0.90, HBM3E=0.85)
+        default_factory=lambda: _frozen(HBM2=0.909, HBM2e=0.858, GDDR6=0.78, GDDR6X=0.968, GDDR7=0.88, HBM3=0.91, HBM3e=0.90, HBM3E=0.85)
     )
     # Shares of that stream that kernels of a kind reach (NeuSight: norms 0.6-0.8, softmax 0.65-0.8 of the sheet).
     stream: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            pointwise=1.0, norm=0.80, softmax=0.85, reduce=0.80, copy=0.85, gather=0.6, pool=0.7, optimizer=0.95,
-            product=0.90, attention=0.9,
+            pointwise=1.0, norm=0.777, softmax=0.746, reduce=0.753, copy=0.851, gather=0.588, pool=0.731, optimizer=0.95,
+            product=0.882, attention=0.9,
         )  # fmt: skip
     )
     l2_speedup: float = 2.5  # the L2 against DRAM, as VirtualMachine has it
     l2_share: float = 0.5  # of the L2 that one kernel's tensors may fill and still be found there by the next
-    ordinary: float = 0.90  # of the best product of a search that an ordinary large shape reaches (MAMF tables)
-    ordinary_fp32: float = 0.95  # fitted; sgemm has fewer kernels to choose among
-    prologue: float = 96.0  # of k, in elements, that filling and draining a tile's pipeline costs; fitted
-    misaligned: float = 0.35  # rows off 16 bytes: no asynchronous or wide loads (tensor cores at a third); fitted
-    conv: float = 0.80  # an implicit product against a plain one: windows are gathered on the way; fitted
-    dgrad: float = 0.75  # fitted
-    strided_dgrad: float = 0.5  # windows that skip places leave taps without work; fitted
-    wgrad: float = 0.65  # sums over all images, split and added again; fitted
-    conv_fp32: float = 0.85  # fitted
-    winograd: float = 1.5  # cuDNN's gain on 3 x 3 windows in fp32 on CUDA cores, of 2.25 in theory; fitted
-    tf32_conv: float = 0.8  # TF32 convolutions against 16-bit ones, after the halved peak; fitted
-    nchw_conv: float = 0.75  # tensor-core convolutions of images in NCHW; fitted
-    nchw_passes: float = 1.0  # how often NCHW images are written and read again in NHWC around a kernel; fitted
-    depthwise: float = 0.35  # of the stream that a depthwise window reaches; fitted
-    depthwise_back: float = 0.25  # and its gradients; fitted
-    grouped: float = 0.5  # of a product's rate in narrow groups after padding to 16 channels; fitted
+    ordinary: float = 0.82  # of the best product of a search that an ordinary large shape reaches (MAMF tables)
+    ordinary_fp32: float = 0.972  # fitted; sgemm has fewer kernels to choose among
+    prologue: float = 91.4  # of k, in elements, that filling and draining a tile's pipeline costs; fitted
+    misaligned: float = 0.30  # rows off 16 bytes: no asynchronous or wide loads (tensor cores at a third); fitted
+    conv: float = 0.998  # an implicit product against a plain one: windows are gathered on the way; fitted
+    dgrad: float = 0.738  # fitted
+    strided_dgrad: float = 0.495  # windows that skip places leave taps without work; fitted
+    wgrad: float = 0.707  # sums over all images, split and added again; fitted
+    conv_fp32: float = 1.2  # fitted
+    winograd: float = 1.51  # cuDNN's gain on 3 x 3 windows in fp32 on CUDA cores, of 2.25 in theory; fitted
+    tf32_conv: float = 0.832  # TF32 convolutions against 16-bit ones, after the halved peak; fitted
+    nchw_conv: float = 0.786  # tensor-core convolutions of images in NCHW; fitted
+    nchw_passes: float = 0.927  # how often NCHW images are written and read again in NHWC around a kernel; fitted
+    nchw_back: float = 1.12  # the same around a gradient's kernel; fitted
+    depthwise: float = 0.836  # of the stream that a depthwise window reaches; fitted
+    depthwise_back: float = 0.5  # and its gradients; fitted
+    grouped: float = 1.02  # of a product's rate in narrow groups after padding to 16 channels; fitted
     # FlashAttention-2 forward on A100 0.6, on H100 0.4; backward 0.85 of it; older chips have a memory-saving kernel.
     attention: Mapping[str, float] = field(
         default_factory=lambda: _frozen(old=0.25, ga100=0.58, ga10x=0.60, ada=0.65, hopper=0.45, blackwell=0.40)
     )
     attention_back: float = 0.80  # of the forward pass's rate, FlashAttention-2's paper
-    kernel_s: float = 2.0e-6  # what a kernel takes beside its work: start, last wave, end; fitted
+    kernel_s: float = 2.08e-06  # what a kernel takes beside its work: start, last wave, end; fitted
     # What an operation costs the host in eager mode, a module's Python included: 5-25 us on hosts of today, and
     # 10 ms of a ResNet-50 on those that carried V100 and T4 (published latencies at batch 1).
     host_s: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=55e-6, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6)
+        default_factory=lambda: _frozen(old=5.91e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6)
     )
     host_backward: float = 0.5  # autograd issues from C++
     host_compiled: float = 0.4  # a compiled graph's wrapper, against eager's dispatcher
     graph_launch_s: float = 1.0e-6  # a kernel of a CUDA graph
-    compiled_stream: float = 1.0  # generated kernels against written ones; fitted
+    compiled_stream: float = 1.19  # generated kernels against written ones; fitted
     overlap: float = 4.0  # p of (compute^p + memory^p)^(1/p): how well a product hides its traffic
 
     def changed(self, **values: float) -> Efficiencies:

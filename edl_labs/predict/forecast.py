@@ -49,6 +49,8 @@ class Prediction(Value, Drawn):
     compiled: bool
     is_training: bool
     gpus: int
+    replicas: int
+    accumulate: int
     batch: int | None
     step_s: float
     low_s: float
@@ -75,7 +77,7 @@ class Prediction(Value, Drawn):
     @property
     def samples_per_s(self) -> float:
         """Samples of all GPUs in a second; 0 where the example does not say how many it holds."""
-        return (self.batch or 0) * self.gpus / self.step_s if self.step_s else 0.0
+        return (self.batch or 0) * self.replicas * self.accumulate / self.step_s if self.step_s else 0.0
 
     @property
     def limiter(self) -> str:

@@ -18,6 +18,7 @@ _CUDA_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128),
 # A tile loads (1/m + 1/n) of an element for each multiply-add. An A100's SM does 1024 of them in a clock and needs
 # tiles of 128 x 128 to feed them; one of half the rate needs half the tile (128 bytes of shared memory a clock in each).
 _FED_LOADS, _FED_RATE = 1 / 64, 1024
+_CUDA_RATE = 768  # that rate for sgemm: eight by eight results a thread need 128 bytes a clock for its 128
 _STARVED = 0.55  # how the rate falls with loads beyond that: 64 x 64 at two thirds, as CUTLASS's profiles have it
 _SPLITS = (1, 2, 4, 8, 16, 32)  # of k, as cuBLAS's heuristics offer
 _GROUP_CHANNELS = 16  # tensor cores want as many channels of a group, padded
@@ -50,7 +51,9 @@ class KernelTimer:
         e = self.efficiencies
         compute_s, reason = self._compute(kernel)
         memory_s = self._memory(kernel)
-        body = _together(compute_s, memory_s, e.overlap)
+        turned_s = self._turned(kernel)
+        memory_s += turned_s
+        body = _together(compute_s, memory_s - turned_s, e.overlap) + turned_s
         seconds = (body + e.kernel_s) * kernel.calls
         if e.kernel_s > body:
             return KernelTime(seconds, "launch", "shorter than a kernel's own start and end")
@@ -90,7 +93,7 @@ class KernelTimer:
         elif unit == "tensor" and not product.aligned:
             share *= e.misaligned
             why.append("rows off 16 bytes")
-        fed = min(1024, self.card.tensor_fma or 1024) if unit == "tensor" else 512
+        fed = min(1024, self.card.tensor_fma or 1024) if unit == "tensor" else _CUDA_RATE
         tiles = _tiled(batch, m, n, k, unit == "tensor", self.card.sm_count, e.prologue, fed)
         useful = 2.0 * product.batch * product.m * product.n * product.k
         seconds = tiles.padded_flops / (rate * share)
@@ -115,7 +118,7 @@ class KernelTimer:
             share *= e.strided_dgrad
         if product.groups > 1:
             share *= e.grouped
-        if not product.nhwc and product.taps > 1 and not self.compiled:
+        if not product.nhwc and product.taps > 1 and not self.compiled and dtype != "tf32":
             return share * e.nchw_conv, "NCHW"
         return share, ""
 
@@ -126,9 +129,6 @@ class KernelTimer:
         if product is not None and product.way != "gemm":
             if product.groups > 1 and product.channels <= 2:
                 share *= e.depthwise if product.way == "conv" else e.depthwise_back
-            tensor = self.rate(kernel.dtype)[1] == "tensor"
-            if tensor and not product.nhwc and product.taps > 1 and product.groups == 1 and not self.compiled:
-                moved *= 1 + 2 * e.nchw_passes
         if self.compiled and kernel.product is None and kernel.attention is None:
             share *= e.compiled_stream
         rate = self.card.stream_byte_per_s(e) * share
@@ -136,6 +136,21 @@ class KernelTimer:
         # What fits into the L2 was mostly left there by the kernel before.
         near = max(0.0, min(1.0, 2 * (1 - moved / room) if room else 0.0))
         return moved * ((1 - near) + near / e.l2_speedup) / rate
+
+    def _turned(self, kernel: StepKernel) -> float:
+        """Seconds of writing NCHW images in NHWC and back, which 16-bit kernels of tensor cores want.
+
+        A forward window of one place is a plain product in NCHW too; gradients go through NHWC always.
+        """
+        product, e = kernel.product, self.efficiencies
+        if product is None or product.way == "gemm" or product.nhwc or product.groups > 1 or self.compiled:
+            return 0.0
+        if kernel.dtype not in ("fp16", "bf16") or self.rate(kernel.dtype)[1] != "tensor":
+            return 0.0
+        if product.way == "conv" and product.taps == 1:
+            return 0.0
+        passes = e.nchw_passes if product.way == "conv" else e.nchw_back
+        return 2 * passes * kernel.moved_bytes / (self.card.stream_byte_per_s(e) * e.stream["copy"])
 
     def _attention(self, kernel: StepKernel, attention: Attention) -> tuple[float, str]:
         e = self.efficiencies

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_map_only
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics.step_memory import StepRecorder, timeline
 from edl_labs.predict.cuda_semantics import CudaSemantics, CudnnLayouts
+from edl_labs.predict.step_kernels import StepKernel, step_kernels
 from edl_labs.roofline.operators.recorded_run import as_fake, tensors
 from edl_labs.roofline.operators.recorder import RecordedCall, Recorder
 
@@ -37,12 +38,12 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass
 class StepRecording:
-    """What one step runs: calls by phase, its memory over time, and what of the model matters for many GPUs."""
+    """What one step runs: its kernels, its memory over time, and what of the model matters for many GPUs."""
 
     name: str
     dtype: str
     is_training: bool
-    calls: list[tuple[str, RecordedCall]]
+    kernels: list[StepKernel]
     parameters: int
     parameter_bytes: int
     held: dict[str, int]
@@ -201,7 +202,10 @@ def _run(
             for p in model.parameters()
             if p.requires_grad
         ]
-        value.backward()
+        with semantics:
+            # What is run again for its gradient runs as it did before.
+            value.backward()
+        semantics.forget_casts()
         for hook in hooks:
             hook.remove()
         take("backward")
@@ -250,7 +254,7 @@ def _recording(
         type(model).__name__,
         dtype or "as given",
         trains,
-        made,
+        step_kernels(made, tf32=dtype == "tf32"),
         sizes["parameters"],
         sizes["parameter_bytes"],
         {name: size for name, size in held.items() if size},
@@ -385,7 +389,7 @@ def record_function(step: Callable[..., Any], example: Any, *, dtype: str | None
     try:
         recording = _recorded(whole, example, dtype, None, None, _on_meta, checkpoint=False, whole=updates)
         recording.name = getattr(step, "__name__", "step")
-        recording.is_training = any(phase == "backward" for phase, _ in recording.calls)
+        recording.is_training = any(one.phase == "backward" for one in recording.kernels)
         return recording
     finally:
         for (group, params), (_, kept) in zip(before, options, strict=True):

@@ -19,7 +19,7 @@ from edl_labs.predict.kernel_times import KernelTimer
 from edl_labs.predict.machine_card import MachineCard
 from edl_labs.predict.many_gpus import Spread, sharded, spread_held, spread_times
 from edl_labs.predict.recorded_step import StepRecording, record_function, record_step
-from edl_labs.predict.step_kernels import StepKernel, step_kernels
+from edl_labs.predict.step_kernels import StepKernel
 from edl_labs.predict.step_times import LIMITERS, PlayedStep, play
 from edl_labs.roofline.operators.recorded_run import tensors
 
@@ -111,8 +111,8 @@ def _record(asked: _Asked) -> StepRecording:
 def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     """The prediction of a recorded step; recordings serve several machines."""
     card = MachineCard.of(asked.machine)
-    spread = Spread.of(asked.cluster) if asked.cluster else Spread(1, 1)
-    base = step_kernels(recording.calls, tf32=asked.dtype == "tf32")
+    spread = Spread.of(asked.cluster) if asked.cluster else Spread(1, dp=1)
+    base = recording.kernels
     kernels = sharded(fused(base) if asked.compiled else base, spread)
     timer = KernelTimer(card, asked.efficiencies, compiled=asked.compiled)
     played = play(kernels, timer, graphed=asked.graphed, accumulate=asked.accumulate)
@@ -128,7 +128,7 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     low, high = interval(step_s, limits)
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
-        is_training=recording.is_training, gpus=spread.gpus, batch=_batch(asked), step_s=step_s, low_s=low, high_s=high,
+        is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp, accumulate=asked.accumulate, batch=_batch(asked), step_s=step_s, low_s=low, high_s=high,
         host_s=played.host_s, peak_bytes=sum(held.values()), memory_bytes=card.memory_bytes, held=held,
         peak_phase=recording.peak_phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
         mfu=useful / (step_s * peak) if step_s else 0.0, light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
@@ -195,7 +195,7 @@ def _with_batch(asked: _Asked, batch: int) -> Any:
 
 def _batch(asked: _Asked) -> int | None:
     first = next((one for one in tensors(asked.example) if one.dim()), None)
-    return None if first is None else int(first.shape[0]) * asked.accumulate if asked.accumulate == 1 else int(first.shape[0])
+    return None if first is None else int(first.shape[0])
 
 
 def _main_peak(card: MachineCard, kernels: Sequence[StepKernel]) -> float:
