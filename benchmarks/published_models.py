@@ -146,7 +146,14 @@ class Decoder(nn.Module):
         self.norm, self.head = norm(width), nn.Linear(width, vocabulary, bias=False)
         if tied:
             self.head.weight = self.tokens.weight
-        self.p, self.dim, self.rope, self.chunks, self.wide, self.last = dropout, width // heads, rope, chunks, wide_loss, last
+        self.p, self.dim, self.rope, self.chunks, self.wide, self.last = (
+            dropout,
+            width // heads,
+            rope,
+            chunks,
+            wide_loss,
+            last,
+        )
 
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor | None = None) -> torch.Tensor:
         s = tokens.shape[1]
@@ -198,7 +205,9 @@ class Encoder(nn.Module):
             return x if self.head is None else self.head(x)
         if self.task == "mlm":
             some = x[:, : max(1, round(s * 20 / 128) if s <= 128 else 80)]
-            return F.cross_entropy(self.head(F.gelu(self.extra(some))).flatten(0, 1).float(), labels[:, : some.shape[1]].flatten())
+            return F.cross_entropy(
+                self.head(F.gelu(self.extra(some))).flatten(0, 1).float(), labels[:, : some.shape[1]].flatten()
+            )
         start, end = self.head(x).unbind(-1)
         return F.cross_entropy(start, labels[:, 0]) + F.cross_entropy(end, labels[:, 1])
 
@@ -212,7 +221,9 @@ class EncoderDecoder(nn.Module):
         made = dict(act=nn.GELU(), pre=False, dropout=0.1, fused=False)
         self.encoder = nn.ModuleList(Block(width, heads, 4 * width, causal=False, **made) for _ in range(layers))
         self.decoder = nn.ModuleList(Block(width, heads, 4 * width, causal=True, **made) for _ in range(layers))
-        self.cross = nn.ModuleList(Attention(width, heads, fused=False, causal=False, dropout=0.1) for _ in range(layers))
+        self.cross = nn.ModuleList(
+            Attention(width, heads, fused=False, causal=False, dropout=0.1) for _ in range(layers)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.tokens.weight
@@ -271,7 +282,9 @@ class TransformerXL(nn.Module):
         super().__init__()
         cuts = (0, 19997, 39997, 199997, 267735)
         self.memory, self.width = memory, width
-        self.words = nn.ModuleList(nn.Embedding(b - a, width // shrink**i) for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False)))
+        self.words = nn.ModuleList(
+            nn.Embedding(b - a, width // shrink**i) for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))
+        )
         self.widen = nn.ModuleList(nn.Linear(width // shrink**i, width, bias=False) for i in range(4))
         self.blocks = nn.ModuleList(RelativeBlock(width, heads, 64, hidden, 0.1) for _ in range(layers))
         self.shares = (0.85, 0.05, 0.07, 0.03)  # of tokens in each cluster of WikiText-103, roughly
@@ -279,7 +292,11 @@ class TransformerXL(nn.Module):
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         s, b = tokens.shape
         x = self.words[0](tokens)
-        x = self.widen[0](x) if x.shape[-1] == self.width and len(self.words) > 1 and self.words[1].embedding_dim < self.width else x
+        x = (
+            self.widen[0](x)
+            if x.shape[-1] == self.width and len(self.words) > 1 and self.words[1].embedding_dim < self.width
+            else x
+        )
         n = s + self.memory
         places = torch.empty(n, self.width, device=x.device, dtype=x.dtype)
         mask = torch.ones(s, n, dtype=torch.bool, device=x.device)
@@ -337,12 +354,17 @@ class UNet(nn.Module):
 
     def __init__(self, dims: int, filters: tuple[int, ...], channels: int = 5, classes: int = 4) -> None:
         super().__init__()
-        conv, up, norm = ((nn.Conv2d, nn.ConvTranspose2d, nn.InstanceNorm2d), (nn.Conv3d, nn.ConvTranspose3d, nn.InstanceNorm3d))[dims - 2]
+        conv, up, norm = (
+            (nn.Conv2d, nn.ConvTranspose2d, nn.InstanceNorm2d),
+            (nn.Conv3d, nn.ConvTranspose3d, nn.InstanceNorm3d),
+        )[dims - 2]
         pair = lambda a, b, stride: nn.Sequential(  # noqa: E731
             conv(a, b, 3, stride, 1), norm(b, affine=True), nn.LeakyReLU(0.01, True),
             conv(b, b, 3, 1, 1), norm(b, affine=True), nn.LeakyReLU(0.01, True))  # fmt: skip
         sizes = (channels, *filters)
-        self.down = nn.ModuleList(pair(a, b, 1 if i == 0 else 2) for i, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)))
+        self.down = nn.ModuleList(
+            pair(a, b, 1 if i == 0 else 2) for i, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False))
+        )
         back = filters[::-1]
         self.up = nn.ModuleList(up(a, b, 2, 2) for a, b in zip(back, back[1:], strict=False))
         self.join = nn.ModuleList(pair(2 * b, b, 1) for b in back[1:])
@@ -361,7 +383,10 @@ class UNet(nn.Module):
         for head, out in zip(self.heads, outs[-3:], strict=True):
             y = head(out)
             soft = torch.softmax(y.float(), 1)
-            part = F.cross_entropy(y, torch.zeros(y.shape[0], *y.shape[2:], dtype=torch.long, device=y.device)) + (soft * soft).sum()
+            part = (
+                F.cross_entropy(y, torch.zeros(y.shape[0], *y.shape[2:], dtype=torch.long, device=y.device))
+                + (soft * soft).sum()
+            )
             loss = part if loss is None else loss + part
         return loss
 
@@ -389,7 +414,9 @@ class ViT(nn.Module):
 class DecodeOne(nn.Module):
     """One token of one sequence through a Llama whose cache holds `context` tokens."""
 
-    def __init__(self, width: int, layers: int, heads: int, kv: int, hidden: int, vocabulary: int, context: int) -> None:
+    def __init__(
+        self, width: int, layers: int, heads: int, kv: int, hidden: int, vocabulary: int, context: int
+    ) -> None:
         super().__init__()
         dim = width // heads
         self.heads, self.kv, self.dim = heads, kv, dim
@@ -407,7 +434,9 @@ class DecodeOne(nn.Module):
             y = self.qkv[i](self.norms[2 * i](x))
             q = y[..., : self.heads * self.dim].view(1, 1, self.heads, self.dim).transpose(1, 2)
             k, v = self.cache[i, 0].to(q.dtype), self.cache[i, 1].to(q.dtype)
-            x = x + self.out[i](F.scaled_dot_product_attention(q, k, v, enable_gqa=self.kv != self.heads).reshape(1, 1, -1))
+            x = x + self.out[i](
+                F.scaled_dot_product_attention(q, k, v, enable_gqa=self.kv != self.heads).reshape(1, 1, -1)
+            )
             y = self.norms[2 * i + 1](x)
             x = x + self.down[i](F.silu(self.gate[i](y)) * self.up[i](y))
         return self.head(self.norms[-1](x))
@@ -488,7 +517,9 @@ def build(row: dict[str, str]) -> Job | None:
     name, notes, source = row["model"], row["notes"], row["source"]
     batch = max(1, round(float(row["batch_per_gpu"] or 1)))
     trains = row["mode"].startswith("train")
-    dtype = {"apexO2_fp16": "fp16", "pure_bf16": "amp_bf16" if name.startswith("mpt") else "bf16"}.get(row["dtype"], row["dtype"])
+    dtype = {"apexO2_fp16": "fp16", "pure_bf16": "amp_bf16" if name.startswith("mpt") else "bf16"}.get(
+        row["dtype"], row["dtype"]
+    )
     if dtype not in ("fp32", "tf32", "amp_fp16", "amp_bf16", "fp16", "bf16"):
         return None
     numbers = [int(n) for n in re.findall(r"\d+", row["seq_or_image"])]
@@ -501,7 +532,9 @@ def build(row: dict[str, str]) -> Job | None:
     if row["layout"].startswith(("NHWC", "NDHWC")):
         last = torch.channels_last_3d if row["layout"].startswith("NDHWC") else torch.channels_last
         model = model.to(memory_format=last)
-        example = tuple(one.to(memory_format=last) if one.dim() == (5 if "D" in row["layout"] else 4) else one for one in example)
+        example = tuple(
+            one.to(memory_format=last) if one.dim() == (5 if "D" in row["layout"] else 4) else one for one in example
+        )
     model.train(trains)
     job = Job(model, example, dtype, compiled=compiled, graphed=graphed, **more)
     if row["mode"] == "train-no-optimizer" or not trains:
@@ -514,13 +547,19 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
     apex = row["dtype"] == "apexO2_fp16"
     if name in TIMM or name in ("resnext101_32x4d", "vit_base_patch16_224"):
         if name == "resnext101_32x4d":
-            net: nn.Module = torchvision.models.ResNet(torchvision.models.resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
+            net: nn.Module = torchvision.models.ResNet(
+                torchvision.models.resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4
+            )
         elif name.startswith("vit"):
             net = ViT(fused="fused SDPA" in notes)
         else:
             net = getattr(torchvision.models, TIMM[name])()
         images = torch.empty(batch, *numbers)
-        return (WithLoss(net), (images, torch.empty(batch, dtype=torch.long)), {"optimizer": "momentum"}) if trains else (net, (images,), {})
+        return (
+            (WithLoss(net), (images, torch.empty(batch, dtype=torch.long)), {"optimizer": "momentum"})
+            if trains
+            else (net, (images,), {})
+        )
     if name == "ssd300-resnet50":
         return SSD(), (torch.empty(batch, 3, 300, 300),), {"optimizer": "momentum"}
     if name == "nnunet-2d":
@@ -536,19 +575,35 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
         example = (tokens(numbers[0]),) if plain or not trains else (tokens(numbers[0]), tokens(numbers[0]))
         return model, example, {"optimizer": optimizer}
     if name in XL:
-        return TransformerXL(*XL[name]), (torch.empty(numbers[0], batch, dtype=torch.long),), {"optimizer": MasterAdam if apex else "adam"}
+        return (
+            TransformerXL(*XL[name]),
+            (torch.empty(numbers[0], batch, dtype=torch.long),),
+            {"optimizer": MasterAdam if apex else "adam"},
+        )
     if name == "bart-large":
         return EncoderDecoder(), (tokens(numbers[0]), tokens(numbers[0])), {}
     if name in ("gpt2-large", "gpt3-xl-1.3b", "opt-1.3b"):
         # NeuSight's "GPT3-XL" is 3072 wide (its scripts/asplos/data/DLmodel_configs/gpt3_xl.json), whatever its name says.
-        size, vocabulary = {"gpt2-large": ((1280, 36, 20), 50257), "gpt3-xl-1.3b": ((3072, 24, 24), 50257), "opt-1.3b": ((2048, 24, 32), 50272)}[name]
+        size, vocabulary = {
+            "gpt2-large": ((1280, 36, 20), 50257),
+            "gpt3-xl-1.3b": ((3072, 24, 24), 50257),
+            "opt-1.3b": ((2048, 24, 32), 50272),
+        }[name]
         more = {"act": nn.ReLU(), "separate": True} if name.startswith("opt") else {}
         more_row: dict[str, Any] = {}
         kind = re.match(r"(DP|TP|PP)4", notes)
         if kind:
             global_batch = int(re.findall(r"global batch (\d+)", notes)[0])
             batch = global_batch // (4 if kind[1] == "DP" else 1)
-            more_row = {"cluster": {"gpus": 4, "dp": 4 if kind[1] == "DP" else 1, "tp": 4 if kind[1] == "TP" else 1, "pp": 4 if kind[1] == "PP" else 1, "micro_batches": 4 if kind[1] == "PP" else 1}}
+            more_row = {
+                "cluster": {
+                    "gpus": 4,
+                    "dp": 4 if kind[1] == "DP" else 1,
+                    "tp": 4 if kind[1] == "TP" else 1,
+                    "pp": 4 if kind[1] == "PP" else 1,
+                    "micro_batches": 4 if kind[1] == "PP" else 1,
+                }
+            }
             if kind[1] == "PP":
                 batch, more_row["accumulate"] = max(1, global_batch // 4), 4
         model = _gpt2(*size, vocabulary, **more)
@@ -557,14 +612,37 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
         fused = False
         more = {"fused": fused, "act": GeluNew(), "dropout": 0.0, "bias": False, "ffn_bias": False}
         if row["n_gpus"] == "8":
-            return _gpt2(768, 12, 12, 50304, **more), (tokens(1024), tokens(1024)), {"optimizer": "fused_adamw", "accumulate": 5, "cluster": {"gpus": 8, "dp": 8}}
+            return (
+                _gpt2(768, 12, 12, 50304, **more),
+                (tokens(1024), tokens(1024)),
+                {"optimizer": "fused_adamw", "accumulate": 5, "cluster": {"gpus": 8, "dp": 8}},
+            )
         return _gpt2(768, 12, 12, 50304, **more), (tokens(1024), tokens(1024)), {"optimizer": "fused_adamw"}
     if name.startswith("mpt-"):
         width, layers, heads = MPT[name[4:]]
-        model = Decoder(width, layers, heads, 4 * width, 50368, positions=numbers[0], act=nn.GELU(), fused=True, causal=True, separate=False, bias=False, ffn_bias=False, wide_loss=False)
+        model = Decoder(
+            width,
+            layers,
+            heads,
+            4 * width,
+            50368,
+            positions=numbers[0],
+            act=nn.GELU(),
+            fused=True,
+            causal=True,
+            separate=False,
+            bias=False,
+            ffn_bias=False,
+            wide_loss=False,
+        )
         gpus = int(row["n_gpus"])
         found = int(re.findall(r"grad_accum (\d+)", notes)[0])
-        more = {"optimizer": "adamw", "accumulate": found, "checkpoint": "checkpointing True" in notes, "cluster": {"gpus": gpus, "dp": gpus, "zero": 3}}
+        more = {
+            "optimizer": "adamw",
+            "accumulate": found,
+            "checkpoint": "checkpointing True" in notes,
+            "cluster": {"gpus": gpus, "dp": gpus, "zero": 3},
+        }
         if "PURE" in notes:
             more["cluster"]["state_dtype"] = "bf16"
         return model, (tokens(numbers[0]), tokens(numbers[0])), more
@@ -581,7 +659,9 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
     return None
 
 
-def _made_llama(base: str, name: str, tokens: Any, numbers: list[int], row: dict[str, str], notes: str, source: str) -> Any:
+def _made_llama(
+    base: str, name: str, tokens: Any, numbers: list[int], row: dict[str, str], notes: str, source: str
+) -> Any:
     gpus, more = int(row["n_gpus"]), {"optimizer": "fused_adamw"}
     chunks, kept = 1, {}
     if "torchtune" in source:
@@ -601,7 +681,7 @@ def _made_llama(base: str, name: str, tokens: Any, numbers: list[int], row: dict
     if gpus > 1:
         tp = 8 if "TP8" in notes else 1
         zero = 2 if "ZeRO-2" in notes else 3
-        if "CPU-offloaded" in notes or "full AC" in notes and "fp8" in row["dtype"]:
+        if "CPU-offloaded" in notes or ("full AC" in notes and "fp8" in row["dtype"]):
             return None
         cluster = {"gpus": gpus, "dp": gpus // tp, "tp": tp, "zero": zero}
         if "selective AC" in notes and "no AC" not in notes:
@@ -625,9 +705,26 @@ def _made_megatron(name: str, tokens: Any, numbers: list[int], row: dict[str, st
     steps = max(1, total // (dp * micro))
     stages = layers / pp
     kept = "Megatron" if name in MEGATRON else "vTrain"
-    model = Decoder(width, max(1, round(stages)), heads, 4 * width, 51200, positions=numbers[0], act=nn.GELU(approximate="tanh"), fused=False, causal=True, separate=False, dropout=0.1, wide_loss=True)
-    full = "full recompute" in notes or kept == "vTrain" and width >= 3072
+    model = Decoder(
+        width,
+        max(1, round(stages)),
+        heads,
+        4 * width,
+        51200,
+        positions=numbers[0],
+        act=nn.GELU(approximate="tanh"),
+        fused=False,
+        causal=True,
+        separate=False,
+        dropout=0.1,
+        wide_loss=True,
+    )
+    full = "full recompute" in notes or (kept == "vTrain" and width >= 3072)
     interleave = re.findall(r"interleave (\d+)", notes)
     cluster = {"gpus": gpus, "dp": dp, "tp": tp, "pp": pp, "micro_batches": steps, "interleave": int(interleave[0]) if interleave else 1,
                "sequence": "sequence parallel" in notes and "no sequence" not in notes, "stage_of": pp}  # fmt: skip
-    return model, (tokens(numbers[0]), tokens(numbers[0])), {"optimizer": "fused_adamw", "accumulate": steps, "checkpoint": full, "cluster": cluster}
+    return (
+        model,
+        (tokens(numbers[0]), tokens(numbers[0])),
+        {"optimizer": "fused_adamw", "accumulate": steps, "checkpoint": full, "cluster": cluster},
+    )

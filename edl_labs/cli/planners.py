@@ -24,19 +24,32 @@ def add_to(app: typer.Typer) -> None:
 
 
 def predict(
-    what: Annotated[str, typer.Argument(help="torchvision:resnet50, or my_model.py:make, a function that gives (model, example).")],
-    machine: Annotated[list[str] | None, typer.Option("--machine", "-m", help="A GPU, or the card that calibrate wrote; several are compared.")] = None,
-    batch: Annotated[int, typer.Option(help="Samples of a torchvision model, or a changed first dimension of the example.")] = 0,
-    dtype: Annotated[str, typer.Option(help="fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16; as the model is unless given.")] = "",
+    what: Annotated[
+        str, typer.Argument(help="torchvision:resnet50, or my_model.py:make, a function that gives (model, example).")
+    ],
+    machine: Annotated[
+        list[str] | None,
+        typer.Option("--machine", "-m", help="A GPU, or the card that calibrate wrote; several are compared."),
+    ] = None,
+    batch: Annotated[
+        int, typer.Option(help="Samples of a torchvision model, or a changed first dimension of the example.")
+    ] = 0,
+    dtype: Annotated[
+        str, typer.Option(help="fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16; as the model is unless given.")
+    ] = "",
     train: Annotated[bool, typer.Option("--train/--infer", help="A training step, or a forward pass.")] = True,
     optimizer: Annotated[str, typer.Option(help="momentum, sgd, adam, adamw, fused_adamw, rmsprop or none.")] = "adamw",
     compiled: Annotated[bool, typer.Option("--compiled", help="After torch.compile.")] = False,
-    checkpoint: Annotated[bool, typer.Option("--checkpoint", help="Each of a stack of equal blocks runs again in the backward pass.")] = False,
+    checkpoint: Annotated[
+        bool, typer.Option("--checkpoint", help="Each of a stack of equal blocks runs again in the backward pass.")
+    ] = False,
     channels_last: Annotated[bool, typer.Option("--channels-last", help="Images and weights in NHWC.")] = False,
     gpus: Annotated[int, typer.Option(help="How many of the machine.")] = 1,
     zero: Annotated[int, typer.Option(help="ZeRO stage 0 to 3 (3 is FSDP) over these GPUs.")] = 0,
     tensor_parallel: Annotated[int, typer.Option(help="GPUs that share each layer.")] = 1,
-    price: Annotated[list[str] | None, typer.Option(help="What an hour of a GPU costs: H100=2.5; once for each.")] = None,
+    price: Annotated[
+        list[str] | None, typer.Option(help="What an hour of a GPU costs: H100=2.5; once for each.")
+    ] = None,
     trace: Annotated[Path | None, typer.Option(help="Write the step's timeline for Perfetto there.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Write a picture there (.png or .svg).")] = None,
     as_json: AsJson = False,
@@ -54,7 +67,12 @@ def predict(
     cards = [_card(name) for name in machine or ["H100"]]
     cluster = {"gpus": gpus, "zero": zero, "tp": tensor_parallel} if gpus > 1 else None
     chosen = optimizer if train and optimizer != "none" and hasattr(model, "parameters") else None
-    options: dict[str, Any] = {"dtype": dtype or None, "compiled": compiled, "checkpoint": checkpoint, "cluster": cluster}
+    options: dict[str, Any] = {
+        "dtype": dtype or None,
+        "compiled": compiled,
+        "checkpoint": checkpoint,
+        "cluster": cluster,
+    }
     found = compare_machines(model, example, cards, price_per_hour=_prices(price), optimizer=chosen, **options)
     first = found.predictions[0]
     if trace is not None:
@@ -72,7 +90,9 @@ def predict(
 
 
 def calibrate(
-    out: Annotated[Path, typer.Option(help="Where the machine card goes; give it to predict with -m.")] = Path("card.json"),
+    out: Annotated[Path, typer.Option(help="Where the machine card goes; give it to predict with -m.")] = Path(
+        "card.json"
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Measure this machine's GPU in a few minutes: products, memory, launches, as a card that predict takes."""
@@ -104,10 +124,13 @@ def _loaded(what: str, batch: int) -> tuple[Any, Any]:
         return _of_torchvision(name, batch or 32)
     path = Path(source)
     if not path.is_file():
-        raise UsageError(f"there is no file {source}", next="give the path of a Python file, and the function after a colon")
+        raise UsageError(
+            f"there is no file {source}", next="give the path of a Python file, and the function after a colon"
+        )
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
@@ -133,7 +156,9 @@ def _of_torchvision(name: str, batch: int) -> tuple[Any, Any]:
             model = torchvision.models.get_model(name)
     except ValueError as error:
         raise UsageError(
-            f"torchvision has no model {name!r}", why=str(error)[:160], next="torchvision.models.list_models() lists them"
+            f"torchvision has no model {name!r}",
+            why=str(error)[:160],
+            next="torchvision.models.list_models() lists them",
         ) from None
     return model, torch.empty(batch, 3, 224, 224, device="meta")
 
@@ -174,5 +199,7 @@ def _prices(given: list[str] | None) -> dict[str, float]:
         try:
             prices[_card(name).key] = float(value)
         except ValueError:
-            raise UsageError(f"{one!r} is no price", why="a price is a GPU and a number", next="--price H100=2.5") from None
+            raise UsageError(
+                f"{one!r} is no price", why="a price is a GPU and a number", next="--price H100=2.5"
+            ) from None
     return prices

@@ -85,7 +85,9 @@ def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[
     for kernel in group.kernels:
         if any(word in kernel.name for word in _TWO_PASSES) and "no_training" not in kernel.name:
             # Statistics of a whole tensor are a pass of their own.
-            moved += sum(sorted((size for _, size in kernel.reads), reverse=True)[: 2 if "backward" in kernel.name else 1])
+            moved += sum(
+                sorted((size for _, size in kernel.reads), reverse=True)[: 2 if "backward" in kernel.name else 1]
+            )
     kinds = {kernel.kind for kernel in group.kernels}
     kind = next((kind for kind in ("norm", "softmax", "reduce") if kind in kinds), "pointwise")
     names = dict.fromkeys(kernel.name for kernel in group.kernels)

@@ -21,21 +21,61 @@ def _frozen(**values: float) -> Mapping[str, float]:
 # Board power in watts, from each card's datasheet: the clock that products can hold follows from it.
 BOARD_POWER_W: Mapping[str, float] = MappingProxyType(
     {
-        **{"T4": 70, "L4": 72, "A10": 150, "A10G": 150, "A30": 165, "A40": 300, "A6000": 300, "L40": 300, "L40S": 350},
-        **{"V100-16GB": 300, "V100-32GB": 300, "V100-PCIe-16GB": 250, "V100-PCIe-32GB": 250},
-        **{"P100-SXM2": 300, "P100-PCIe-16GB": 250, "P100-PCIe-12GB": 250},
-        **{"A100-40GB": 400, "A100-80GB": 400, "A100-40GB-PCIe": 250, "A100-80GB-PCIe": 300},
-        **{"RTX-3080-10GB": 320, "RTX-3080-12GB": 350, "RTX-3090": 350, "RTX-4090": 450, "RTX-5090": 575},
-        **{"RTX-6000-Ada": 300, "H100-SXM": 700, "H100-PCIe": 350, "H100-NVL": 400, "H100-SXM-96GB-HBM2e": 500},
-        **{"H200": 700, "H200-NVL": 600, "H20": 400, "GH200-96GB": 900, "GH200-144GB": 900},
-        **{"B200": 1000, "GB200": 1200, "B300": 1400, "MI250X-GCD": 280, "MI300X": 750, "MI325X": 1000},
+        "T4": 70,
+        "L4": 72,
+        "A10": 150,
+        "A10G": 150,
+        "A30": 165,
+        "A40": 300,
+        "A6000": 300,
+        "L40": 300,
+        "L40S": 350,
+        "V100-16GB": 300,
+        "V100-32GB": 300,
+        "V100-PCIe-16GB": 250,
+        "V100-PCIe-32GB": 250,
+        "P100-SXM2": 300,
+        "P100-PCIe-16GB": 250,
+        "P100-PCIe-12GB": 250,
+        "A100-40GB": 400,
+        "A100-80GB": 400,
+        "A100-40GB-PCIe": 250,
+        "A100-80GB-PCIe": 300,
+        "RTX-3080-10GB": 320,
+        "RTX-3080-12GB": 350,
+        "RTX-3090": 350,
+        "RTX-4090": 450,
+        "RTX-5090": 575,
+        "RTX-6000-Ada": 300,
+        "H100-SXM": 700,
+        "H100-PCIe": 350,
+        "H100-NVL": 400,
+        "H100-SXM-96GB-HBM2e": 500,
+        "H200": 700,
+        "H200-NVL": 600,
+        "H20": 400,
+        "GH200-96GB": 900,
+        "GH200-144GB": 900,
+        "B200": 1000,
+        "GB200": 1200,
+        "B300": 1400,
+        "MI250X-GCD": 280,
+        "MI300X": 750,
+        "MI325X": 1000,
     }
 )
 # Which chips share a way of making and of issuing products.
 FAMILY: Mapping[str, str] = MappingProxyType(
     {
-        **{"Pascal": "old", "Volta": "old", "Turing": "old", "Ampere": "ga100", "Ada": "ada", "Hopper": "hopper"},
-        **{"Blackwell": "blackwell", "CDNA2": "ga100", "CDNA3": "hopper"},
+        "Pascal": "old",
+        "Volta": "old",
+        "Turing": "old",
+        "Ampere": "ga100",
+        "Ada": "ada",
+        "Hopper": "hopper",
+        "Blackwell": "blackwell",
+        "CDNA2": "ga100",
+        "CDNA3": "hopper",
     }
 )
 
@@ -72,13 +112,23 @@ class Efficiencies:
     idle_share: float = 0.15  # of a board's power that memory and the rest take while products run
     # Streams over large tensors, as a share of the datasheet: HBM2 0.90, HBM2e 0.86, GDDR6 0.75, HBM3 0.91.
     dram: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(HBM2=0.909, HBM2e=0.858, GDDR6=0.78, GDDR6X=0.968, GDDR7=0.88, HBM3=0.91, HBM3e=0.90, HBM3E=0.85)
+        default_factory=lambda: _frozen(
+            HBM2=0.909, HBM2e=0.858, GDDR6=0.78, GDDR6X=0.968, GDDR7=0.88, HBM3=0.91, HBM3e=0.90, HBM3E=0.85
+        )
     )
     # Shares of that stream that kernels of a kind reach (NeuSight: norms 0.6-0.8, softmax 0.65-0.8 of the sheet).
     stream: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            pointwise=1.0, norm=0.777, softmax=0.746, reduce=0.753, copy=0.851, gather=0.588, pool=0.731, optimizer=0.95,
-            product=0.882, attention=0.9,
+            pointwise=1.0,
+            norm=0.777,
+            softmax=0.746,
+            reduce=0.753,
+            copy=0.851,
+            gather=0.588,
+            pool=0.731,
+            optimizer=0.95,
+            product=0.882,
+            attention=0.9,
         )  # fmt: skip
     )
     l2_speedup: float = 2.5  # the L2 against DRAM, as VirtualMachine has it
@@ -109,7 +159,9 @@ class Efficiencies:
     # What an operation costs the host in eager mode, a module's Python included: 5-25 us on hosts of today, and
     # 10 ms of a ResNet-50 on those that carried V100 and T4 (published latencies at batch 1).
     host_s: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=5.91e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6)
+        default_factory=lambda: _frozen(
+            old=5.91e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6
+        )
     )
     host_backward: float = 0.5  # autograd issues from C++
     host_compiled: float = 0.4  # a compiled graph's wrapper, against eager's dispatcher

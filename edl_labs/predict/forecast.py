@@ -146,15 +146,28 @@ class Prediction(Value, Drawn):
     def __repr__(self) -> str:
         shares = ", ".join(f"{name} {percent(value / self.step_s)}" for name, value in self.limits.items() if value > 0)
         lines = [str(self), f"time: {shares}; {percent(self.light)} of the roofline, MFU {percent(self.mfu)}"]
-        held = ", ".join(f"{name} {byte_count(size)}" for name, size in sorted(self.held.items(), key=lambda x: -x[1])[:4])
+        held = ", ".join(
+            f"{name} {byte_count(size)}" for name, size in sorted(self.held.items(), key=lambda x: -x[1])[:4]
+        )
         where = f", most in {self.peak_module}" if self.peak_module else ""
         lines.append(f"peak in {self.peak_phase}: {held}{where}")
         rows = [("operator", "where", "calls", "time", "share", "limited by: why")]
         for one in self.dearest:
             why = f"{one.limiter}: {one.reason}"
-            rows.append((one.name, f"{one.phase} {one.module}"[:34], str(one.calls), seconds(one.seconds), percent(one.share), why))
+            rows.append(
+                (
+                    one.name,
+                    f"{one.phase} {one.module}"[:34],
+                    str(one.calls),
+                    seconds(one.seconds),
+                    percent(one.share),
+                    why,
+                )
+            )
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
-        lines += ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in rows]
+        lines += [
+            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[5]]) for row in rows
+        ]
         if self.unknown:
             lines.append(f"nothing is known of {', '.join(self.unknown)}: the step takes at least this long")
         lines += [f"measured: {', '.join(self.measured) or 'nothing'}; assumed: {', '.join(self.assumed)}", *self.notes]

@@ -54,8 +54,9 @@ class KernelTimer:
         turned_s = self._turned(kernel)
         memory_s += turned_s
         body = _together(compute_s, memory_s - turned_s, e.overlap) + turned_s
-        seconds = (body + e.kernel_s) * kernel.calls
-        if e.kernel_s > body:
+        floor_s = self.card.kernel_floor_s or e.kernel_s
+        seconds = (body + floor_s) * kernel.calls
+        if floor_s > body:
             return KernelTime(seconds, "launch", "shorter than a kernel's own start and end")
         if compute_s > memory_s:
             return KernelTime(seconds, "compute", reason)
@@ -102,7 +103,9 @@ class KernelTimer:
             f"{kernel.dtype} on {unit} cores, tiles of {tiles.m} × {tiles.n}{split}: "
             f"{100 * useful / tiles.padded_flops:.0f} % of them is work"
         )
-        return seconds + tiles.split_bytes / (self.card.stream_byte_per_s(e) * e.l2_speedup), "; ".join(filter(None, why))
+        return seconds + tiles.split_bytes / (self.card.stream_byte_per_s(e) * e.l2_speedup), "; ".join(
+            filter(None, why)
+        )
 
     def _convolved(self, product: Product, dtype: str, unit: str) -> tuple[float, str]:
         e = self.efficiencies

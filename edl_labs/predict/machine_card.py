@@ -60,7 +60,9 @@ class MachineCard(Value):
                 why="a prediction needs a GPU's figures",
                 next='name one, as "H100", or give a MachineCard',
             )
-        peaks = tuple((rate.unit, rate.dtype, machine.peak_flop_per_s(rate.dtype, unit=rate.unit)) for rate in machine.rates)
+        peaks = tuple(
+            (rate.unit, rate.dtype, machine.peak_flop_per_s(rate.dtype, unit=rate.unit)) for rate in machine.rates
+        )
         kind = family(machine.key, machine.architecture)
         half = machine.key.startswith(("RTX-30", "RTX-40", "RTX-50", "A10G")) or machine.key == "L40"
         power = BOARD_POWER_W.get(machine.key.split(" MIG")[0], 300.0)

@@ -61,7 +61,9 @@ class MachineComparison(Value, Drawn):
             memory = f"{byte_count(one.peak_bytes)} of {byte_count(one.memory_bytes)}"
             between = f"{seconds(one.low_s)} – {seconds(one.high_s)}"
             limit = f"{one.limiter} {percent(one.limits[one.limiter] / one.step_s)}"
-            rows.append((one.machine, seconds(one.step_s), between, f"{one.samples_per_s:,.4g}", limit, memory, one.fits, cost))
+            rows.append(
+                (one.machine, seconds(one.step_s), between, f"{one.samples_per_s:,.4g}", limit, memory, one.fits, cost)
+            )
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, self.verdict])

@@ -58,7 +58,9 @@ class Spread:
             strange = sorted(set(given) - known)
             if strange or "gpus" not in given:
                 raise UsageError(
-                    f"a cluster is not described by {strange[0]!r}" if strange else "a cluster needs its number of gpus",
+                    f"a cluster is not described by {strange[0]!r}"
+                    if strange
+                    else "a cluster needs its number of gpus",
                     why=f"there are {', '.join(sorted(known))}",
                     next='say cluster={"gpus": 8, "zero": 3}',
                 )
@@ -112,7 +114,7 @@ def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKer
         p = kernel.product
         if p.batch >= part:
             cut = p._replace(batch=p.batch // part)
-        elif p.m >= max(p.n, p.k) and p.n >= p.k or p.n > max(p.m, p.k):
+        elif (p.m >= max(p.n, p.k) and p.n >= p.k) or p.n > max(p.m, p.k):
             cut = p._replace(n=max(1, p.n // part))
         elif p.k >= p.n and p.m >= p.n:
             cut = p._replace(k=max(1, p.k // part))
@@ -122,7 +124,9 @@ def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKer
     if kernel.attention is not None:
         form = kernel.attention._replace(pairs=kernel.attention.pairs / part)
         return kernel._replace(attention=form, flops=kernel.flops / part, moved_bytes=kernel.moved_bytes / part)
-    stays = kernel.kind == "norm" or (kernel.writes and kernel.writes[0][1] <= 1.01 * width and kernel.kind != "optimizer")
+    stays = kernel.kind == "norm" or (
+        kernel.writes and kernel.writes[0][1] <= 1.01 * width and kernel.kind != "optimizer"
+    )
     if stays and whole:
         return kernel
     return kernel._replace(moved_bytes=kernel.moved_bytes / part)
@@ -138,7 +142,13 @@ class SpreadTimes:
 
 
 def spread_times(
-    played: PlayedStep, recording: StepRecording, card: MachineCard, spread: Spread, *, accumulate: int, hidden_bytes: float
+    played: PlayedStep,
+    recording: StepRecording,
+    card: MachineCard,
+    spread: Spread,
+    *,
+    accumulate: int,
+    hidden_bytes: float,
 ) -> SpreadTimes:
     """The step of a spread model, from what one GPU's part takes; `hidden_bytes` is one activation between layers."""
     machine = spread.machine(card)
@@ -152,7 +162,7 @@ def spread_times(
     forward, backward = forward + tp_s, backward + tp_s * (2 if recording.checkpointed else 1)
     shards = spread.dp if spread.zero else 1
     update = update / (spread.tp * shards)
-    bubble_s, piped = _pipeline(costs, spread, forward, backward, micro, hidden_bytes)
+    _, piped = _pipeline(costs, spread, forward, backward, micro, hidden_bytes)
     total_s, sent = _data_parallel(machine, spread, recording, forward, backward, micro if piped == 0 else 1)
     if piped:
         total_s = total_s - forward - backward + piped
@@ -202,7 +212,9 @@ def _data_parallel(
         part = max(1, count // size)
         buckets = [dist.tensor(part * size, dtype="fp16", name=f"bucket {i}") for i in range(pieces)]
         shards = [dist.tensor(part, dtype="fp16", name=f"shard {i}") for i in range(pieces)]
-        gradients = [dist.tensor(part * size, dtype="fp16" if wire == 2 else "fp32", name=f"gradient {i}") for i in range(pieces)]
+        gradients = [
+            dist.tensor(part * size, dtype="fp16" if wire == 2 else "fp32", name=f"gradient {i}") for i in range(pieces)
+        ]
         kept = [dist.tensor(part, dtype="fp16" if wire == 2 else "fp32", name=f"kept {i}") for i in range(pieces)]
         works: list[Any] = []
         for step in range(micro):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -81,10 +80,10 @@ def record_step(
             why="a step's dtype says how products are done: weights, autocast or TF32",
             next=f"say one of {', '.join(DTYPES)}",
         )
-    for place in (_on_meta, as_fake):
+    for place in (on_meta, as_fake):
         # Meta tensors are the quicker; a model that makes tensors on a device of its own needs fake ones.
         try:
-            return _recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
+            return recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
         except UsageError:
             raise
         except EdlError:
@@ -93,7 +92,7 @@ def record_step(
     raise AssertionError("one of two places gives a recording or an error")
 
 
-def _recorded(
+def recorded(
     model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *,
     checkpoint: bool, whole: Sequence[torch.optim.Optimizer] | None = None,
 ) -> StepRecording:  # fmt: skip
@@ -137,7 +136,7 @@ def _recorded(
 
 
 @contextmanager
-def _on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
+def on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
     """Inside, `model` holds meta tensors, and new ones are made there; yields `given` on meta."""
     moved: dict[int, torch.Tensor] = {}
 
@@ -345,73 +344,20 @@ def _checkpointed(model: torch.nn.Module) -> Iterator[None]:
             why="checkpointing keeps the input of each block, and nothing here says what a block is",
             next="use torch.utils.checkpoint in the model itself, and predict that",
         )
-    before = [block.forward for block in blocks]
-    for block, run in zip(blocks, before, strict=True):
-        block.forward = functools.partial(
-            checkpoint, run, use_reentrant=False, preserve_rng_state=False, determinism_check="none"
-        )
+
+    def again(run: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        # The reentrant kind saves nothing else, and wants an input that has a gradient.
+        reentrant = not named and any(one.requires_grad for one in tensors(given))
+        options = {} if reentrant else {"determinism_check": "none", **named}
+        return checkpoint(run, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
+
+    for block in blocks:
+        block.forward = functools.partial(again, block.forward)
     try:
         yield
     finally:
         for block in blocks:
             del block.forward
-
-
-def record_function(step: Callable[..., Any], example: Any, *, dtype: str | None = None) -> StepRecording:
-    """One call of `step(*example)`, which may go back and update: models and optimizers are found where it sees them.
-
-    Everything that it holds as a module (closure, globals, `self`) lies on meta meanwhile, and is afterwards as before.
-    """
-    seen = _seen_by(step)
-    model = torch.nn.ModuleDict({str(i): one for i, one in enumerate(s for s in seen if isinstance(s, torch.nn.Module))})
-    updates = [one for one in seen if isinstance(one, torch.optim.Optimizer)]
-    places = {id(p): (module, name) for module in model.modules() for name, p in module._parameters.items()}
-    before = [(group, list(group["params"])) for one in updates for group in one.param_groups]
-    states = [(one, one.state) for one in updates]
-    options = [(group, {k: v for k, v in group.items() if k != "params"}) for group, _ in before]
-    for one in updates:
-        one.state = defaultdict(dict)
-
-    class Whole(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inside = model
-
-        def forward(self, *inputs: Any, **keywords: Any) -> Any:
-            for group, params in before:
-                found = [places.get(id(p)) for p in params]
-                group["params"] = [m._parameters[n] for m, n in (one for one in found if one is not None)]
-                if group.get("fused") is None and group.get("foreach", 1) is None:
-                    group["foreach"] = True  # what torch chooses for CUDA tensors
-            return step(*inputs, **keywords)
-
-    whole = Whole()
-    try:
-        recording = _recorded(whole, example, dtype, None, None, _on_meta, checkpoint=False, whole=updates)
-        recording.name = getattr(step, "__name__", "step")
-        recording.is_training = any(one.phase == "backward" for one in recording.kernels)
-        return recording
-    finally:
-        for (group, params), (_, kept) in zip(before, options, strict=True):
-            group["params"] = params
-            group.update(kept)
-        for one, state in states:
-            one.state = state
-
-
-def _seen_by(step: Any) -> list[Any]:
-    """Modules and optimizers in a function's closure, the globals that it names, its defaults and its object."""
-    inner = getattr(step, "__func__", step)
-    code = getattr(inner, "__code__", None)
-    found = [getattr(step, "__self__", None), *vars(getattr(step, "__self__", object())).values()] if hasattr(step, "__self__") else []
-    for cell in getattr(inner, "__closure__", None) or ():
-        with contextlib.suppress(ValueError):
-            found.append(cell.cell_contents)
-    if code is not None:
-        found += [inner.__globals__[name] for name in code.co_names if name in inner.__globals__]
-    found += list(getattr(inner, "__defaults__", None) or ())
-    kinds = (torch.nn.Module, torch.optim.Optimizer)
-    return list({id(one): one for one in found if isinstance(one, kinds)}.values())
 
 
 def repeated_blocks(model: torch.nn.Module) -> list[torch.nn.Module]:
@@ -448,5 +394,3 @@ def _explained(model: Any, error: Exception) -> EdlError:
         why=f"{kind}: {text}",
         next="give an example that model(*example) takes (a dict for keywords); try model(*example) itself first",
     )
-
-

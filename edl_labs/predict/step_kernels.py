@@ -77,10 +77,82 @@ _PASSES = {
 }
 _NORM = ("norm",)
 _SOFTMAX = ("softmax",)
-_REDUCES = frozenset("sum mean amax amin max min argmax argmin prod std var var_mean norm linalg_vector_norm all any logsumexp cumsum nll_loss_forward mse_loss".split())
-_GATHERS = frozenset("embedding index gather index_select embedding_dense_backward index_put_ scatter_ scatter_add_ index_add_ nll_loss_backward _index_put_impl_ scatter sort topk".split())
-_COPIES = frozenset("clone copy_ contiguous cat stack _to_copy constant_pad_nd roll flip repeat slice_backward select_backward slice_scatter as_strided_ new_zeros".split())
-_FREE = frozenset("_record_function_enter_new _record_function_exit as_strided_ ones_like empty_like lift_fresh_copy _local_scalar_dense _assert_async _assert_scalar is_pinned scalar_tensor".split())
+_REDUCES = frozenset(
+    [
+        "sum",
+        "mean",
+        "amax",
+        "amin",
+        "max",
+        "min",
+        "argmax",
+        "argmin",
+        "prod",
+        "std",
+        "var",
+        "var_mean",
+        "norm",
+        "linalg_vector_norm",
+        "all",
+        "any",
+        "logsumexp",
+        "cumsum",
+        "nll_loss_forward",
+        "mse_loss",
+    ]
+)
+_GATHERS = frozenset(
+    [
+        "embedding",
+        "index",
+        "gather",
+        "index_select",
+        "embedding_dense_backward",
+        "index_put_",
+        "scatter_",
+        "scatter_add_",
+        "index_add_",
+        "nll_loss_backward",
+        "_index_put_impl_",
+        "scatter",
+        "sort",
+        "topk",
+    ]
+)
+_COPIES = frozenset(
+    [
+        "clone",
+        "copy_",
+        "contiguous",
+        "cat",
+        "stack",
+        "_to_copy",
+        "constant_pad_nd",
+        "roll",
+        "flip",
+        "repeat",
+        "slice_backward",
+        "select_backward",
+        "slice_scatter",
+        "as_strided_",
+        "new_zeros",
+    ]
+)
+_FREE = frozenset(
+    [
+        "_record_function_enter_new",
+        "_record_function_exit",
+        "as_strided_",
+        "ones_like",
+        "empty_like",
+        "lift_fresh_copy",
+        "_local_scalar_dense",
+        "_assert_async",
+        "_assert_scalar",
+        "is_pinned",
+        "scalar_tensor",
+    ]
+)
 _POOLS = ("pool",)
 
 
@@ -126,7 +198,9 @@ class _Lowering:
             side = max(1, round((work.contraction_flops / 2) ** (1 / 3)))
             product, kind = Product("gemm", 1, side, side, side), "product"
         dtype = short_dtype(call.out.dtype) if isinstance(call.out, Brief) else work.dtype
-        self._add(name, kind, dtype, call, moved, product=product, flops=work.contraction_flops, unknown=work.hides_products)
+        self._add(
+            name, kind, dtype, call, moved, product=product, flops=work.contraction_flops, unknown=work.hides_products
+        )
         if name == "_softmax" or name == "_log_softmax":
             self._merge_cast_before()
         elif name == "_to_copy":
@@ -143,7 +217,10 @@ class _Lowering:
 
     def _merge_cast_after(self) -> None:
         """And the gradient of softmax goes back in 16 bits by itself."""
-        if len(self.kernels) < 2 or self.kernels[-2].name not in ("_softmax_backward_data", "_log_softmax_backward_data"):
+        if len(self.kernels) < 2 or self.kernels[-2].name not in (
+            "_softmax_backward_data",
+            "_log_softmax_backward_data",
+        ):
             return
         before, cast = self.kernels[-2], self.kernels[-1]
         if before.writes and cast.reads and before.writes[0][0] == cast.reads[0][0]:
@@ -181,7 +258,7 @@ class _Lowering:
             wanted, result = (True, False, False), call.out
         if transposed:
             source, result = result, source
-        count, channels = source.shape[:2]
+        count = source.shape[0]
         outputs = weight.shape[0]
         inner, taps = weight.shape[1], math.prod(weight.shape[2:])
         places, given = math.prod(result.shape[2:]), math.prod(source.shape[2:])
@@ -189,7 +266,7 @@ class _Lowering:
         x, y, w = (float(unique_bytes(one)) for one in (source, result, weight))
         dtype = self._dtype(source)
         strided = max(stride) > 1
-        common = dict(taps=taps, groups=groups, channels=inner, nhwc=nhwc, strided=strided)
+        common = {"taps": taps, "groups": groups, "channels": inner, "nhwc": nhwc, "strided": strided}
         per_group = outputs // groups
         flops = 2.0 * count * places * outputs * inner * taps
         forward = Product("conv", groups, count * places, per_group, inner * taps, **common)

@@ -18,7 +18,8 @@ from edl_labs.predict.forecast import DearOperator, Prediction, Source
 from edl_labs.predict.kernel_times import KernelTimer
 from edl_labs.predict.machine_card import MachineCard
 from edl_labs.predict.many_gpus import Spread, sharded, spread_held, spread_times
-from edl_labs.predict.recorded_step import StepRecording, record_function, record_step
+from edl_labs.predict.recorded_function import record_function
+from edl_labs.predict.recorded_step import StepRecording, record_step
 from edl_labs.predict.step_kernels import StepKernel
 from edl_labs.predict.step_times import LIMITERS, PlayedStep, play
 from edl_labs.roofline.operators.recorded_run import tensors
@@ -210,7 +211,9 @@ def _light(card: MachineCard, kernels: Sequence[StepKernel], accumulate: int) ->
     total = 0.0
     for one in kernels:
         compute = one.flops / card.peak(one.dtype)[1] if one.flops else 0.0
-        total += max(compute, one.moved_bytes / card.memory_byte_per_s) * (1 if one.phase == "optimizer" else accumulate)
+        total += max(compute, one.moved_bytes / card.memory_byte_per_s) * (
+            1 if one.phase == "optimizer" else accumulate
+        )
     return total
 
 
