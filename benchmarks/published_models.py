@@ -6,13 +6,14 @@ was run: dtype, optimizer, accumulation, layout over GPUs. Sizes are those of th
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 import torchvision
 from torch import nn
 
@@ -111,7 +112,7 @@ class Block(nn.Module):
     """A transformer block with norms before (or, as BERT's, after) its two halves."""
 
     def __init__(self, width: int, heads: int, hidden: int, *, act: nn.Module, pre: bool = True, dropout: float = 0.0,
-                 norm: Any = nn.LayerNorm, gated: bool = False, ffn_bias: bool = True, **attention: Any) -> None:  # fmt: skip
+                 norm: Any = nn.LayerNorm, gated: bool = False, ffn_bias: bool = True, **attention: Any) -> None:  # fmt: skip  # noqa: E501
         super().__init__()
         self.attention = Attention(width, heads, dropout=dropout, **attention)
         self.one, self.two, self.pre, self.p, self.act = norm(width), norm(width), pre, dropout, act
@@ -218,7 +219,7 @@ class EncoderDecoder(nn.Module):
     def __init__(self, width: int = 1024, layers: int = 12, heads: int = 16, vocabulary: int = 50272) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
-        made = dict(act=nn.GELU(), pre=False, dropout=0.1, fused=False)
+        made = {"act": nn.GELU(), "pre": False, "dropout": 0.1, "fused": False}
         self.encoder = nn.ModuleList(Block(width, heads, 4 * width, causal=False, **made) for _ in range(layers))
         self.decoder = nn.ModuleList(Block(width, heads, 4 * width, causal=True, **made) for _ in range(layers))
         self.cross = nn.ModuleList(
@@ -283,7 +284,7 @@ class TransformerXL(nn.Module):
         cuts = (0, 19997, 39997, 199997, 267735)
         self.memory, self.width = memory, width
         self.words = nn.ModuleList(
-            nn.Embedding(b - a, width // shrink**i) for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))
+            nn.Embedding(b - a, width // shrink**i) for i, (a, b) in enumerate(itertools.pairwise(cuts))
         )
         self.widen = nn.ModuleList(nn.Linear(width // shrink**i, width, bias=False) for i in range(4))
         self.blocks = nn.ModuleList(RelativeBlock(width, heads, 64, hidden, 0.1) for _ in range(layers))
@@ -362,11 +363,9 @@ class UNet(nn.Module):
             conv(a, b, 3, stride, 1), norm(b, affine=True), nn.LeakyReLU(0.01, True),
             conv(b, b, 3, 1, 1), norm(b, affine=True), nn.LeakyReLU(0.01, True))  # fmt: skip
         sizes = (channels, *filters)
-        self.down = nn.ModuleList(
-            pair(a, b, 1 if i == 0 else 2) for i, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False))
-        )
+        self.down = nn.ModuleList(pair(a, b, 1 if i == 0 else 2) for i, (a, b) in enumerate(itertools.pairwise(sizes)))
         back = filters[::-1]
-        self.up = nn.ModuleList(up(a, b, 2, 2) for a, b in zip(back, back[1:], strict=False))
+        self.up = nn.ModuleList(up(a, b, 2, 2) for a, b in itertools.pairwise(back))
         self.join = nn.ModuleList(pair(2 * b, b, 1) for b in back[1:])
         self.heads = nn.ModuleList(conv(b, classes, 1) for b in back[-3:])
 
@@ -485,7 +484,7 @@ class MasterAdam(torch.optim.Optimizer):
 
 def _llama(width: int, layers: int, heads: int, kv: int, hidden: int, vocabulary: int, **more: Any) -> Decoder:
     return Decoder(width, layers, heads, hidden, vocabulary, rope=True, norm=RMSNorm, kv_heads=kv, act=nn.SiLU(),
-                   gated=True, ffn_bias=False, bias=False, **{"fused": True, "causal": True, "tied": False} | more)  # fmt: skip
+                   gated=True, ffn_bias=False, bias=False, **{"fused": True, "causal": True, "tied": False} | more)  # fmt: skip  # noqa: E501
 
 
 LLAMAS = {
@@ -583,7 +582,7 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
     if name == "bart-large":
         return EncoderDecoder(), (tokens(numbers[0]), tokens(numbers[0])), {}
     if name in ("gpt2-large", "gpt3-xl-1.3b", "opt-1.3b"):
-        # NeuSight's "GPT3-XL" is 3072 wide (its scripts/asplos/data/DLmodel_configs/gpt3_xl.json), whatever its name says.
+        # NeuSight's "GPT3-XL" is 3072 wide (its scripts/asplos/data/DLmodel_configs/gpt3_xl.json), whatever its name says.  # noqa: E501
         size, vocabulary = {
             "gpt2-large": ((1280, 36, 20), 50257),
             "gpt3-xl-1.3b": ((3072, 24, 24), 50257),
@@ -721,7 +720,7 @@ def _made_megatron(name: str, tokens: Any, numbers: list[int], row: dict[str, st
     )
     full = "full recompute" in notes or (kept == "vTrain" and width >= 3072)
     interleave = re.findall(r"interleave (\d+)", notes)
-    cluster = {"gpus": gpus, "dp": dp, "tp": tp, "pp": pp, "micro_batches": steps, "interleave": int(interleave[0]) if interleave else 1,
+    cluster = {"gpus": gpus, "dp": dp, "tp": tp, "pp": pp, "micro_batches": steps, "interleave": int(interleave[0]) if interleave else 1,  # noqa: E501
                "sequence": "sequence parallel" in notes and "no sequence" not in notes, "stage_of": pp}  # fmt: skip
     return (
         model,

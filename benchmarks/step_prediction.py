@@ -5,8 +5,9 @@ Rows, families, pairs and causes are in `benchmarks/published/`; models are rebu
 prints them (they are then written into `edl_labs/predict/efficiencies.py` by hand). Leaving a GPU or a family out
 repeats the fit without its rows by one Gauss-Newton step from the optimum.
 
-Run with `python benchmarks/step_prediction.py [--cache DIR] [--fit] [--rows FILE] [--show]`; exit status 1 means that a target
-is missed. Recordings of models are kept in DIR, which makes a second run one of seconds.
+Run with `python benchmarks/step_prediction.py [--cache DIR] [--cached] [--single] [--fit] [--rows FILE] [--show]`; exit
+status 1 means that a target is missed. Recordings of models are kept in DIR, which makes a second run quick; with
+`--cached` rows that are not there are left out.
 """
 
 from __future__ import annotations
@@ -415,7 +416,8 @@ def show(rows: list[Row]) -> None:
     for row in sorted(rows, key=lambda one: abs(error(one))):
         prediction, mark = row["prediction"], "test" if row["test"] else ""
         print(
-            f"{row['id']} {row['model']:22s} {row['gpu']:15s} {row['n_gpus']:>3s} × {row['batch_per_gpu']:5s} {row['dtype']:11s} "
+            f"{row['id']} {row['model']:22s} {row['gpu']:15s} {row['n_gpus']:>3s} × "
+            f"{row['batch_per_gpu']:5s} {row['dtype']:11s} "
             f"{row['layout']:5s} {row['mode']:8.8s} {float(row['step_ms']):9.1f} {prediction.step_s * 1e3:9.1f} ms "
             f"{100 * error(row):+6.1f} % {prediction.limiter:8s} {mark} {'' if scored(row) else 'not scored'}"
         )

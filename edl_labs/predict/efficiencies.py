@@ -129,7 +129,7 @@ class Efficiencies:
             optimizer=0.95,
             product=0.882,
             attention=0.9,
-        )  # fmt: skip
+        )
     )
     l2_speedup: float = 2.5  # the L2 against DRAM, as VirtualMachine has it
     l2_share: float = 0.5  # of the L2 that one kernel's tensors may fill and still be found there by the next

@@ -16,7 +16,7 @@ _TENSOR_TILES = (
 )  # CUTLASS's menu
 _CUDA_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32), (64, 16), (16, 64))
 # A tile loads (1/m + 1/n) of an element for each multiply-add. An A100's SM does 1024 of them in a clock and needs
-# tiles of 128 x 128 to feed them; one of half the rate needs half the tile (128 bytes of shared memory a clock in each).
+# tiles of 128 x 128 to feed them; one of half the rate needs half the tile (128 bytes of shared memory a clock each).
 _FED_LOADS, _FED_RATE = 1 / 64, 1024
 _CUDA_RATE = 768  # that rate for sgemm: eight by eight results a thread need 128 bytes a clock for its 128
 _STARVED = 0.55  # how the rate falls with loads beyond that: 64 x 64 at two thirds, as CUTLASS's profiles have it
@@ -129,9 +129,8 @@ class KernelTimer:
         e, moved = self.efficiencies, kernel.moved_bytes
         share = e.stream[kernel.kind]
         product = kernel.product
-        if product is not None and product.way != "gemm":
-            if product.groups > 1 and product.channels <= 2:
-                share *= e.depthwise if product.way == "conv" else e.depthwise_back
+        if product is not None and product.way != "gemm" and product.groups > 1 and product.channels <= 2:
+            share *= e.depthwise if product.way == "conv" else e.depthwise_back
         if self.compiled and kernel.product is None and kernel.attention is None:
             share *= e.compiled_stream
         rate = self.card.stream_byte_per_s(e) * share

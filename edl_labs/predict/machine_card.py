@@ -69,7 +69,8 @@ class MachineCard(Value):
         fma = max((r.fma_per_clock_per_sm for r in machine.rates if (r.unit, r.dtype) == ("tensor", "fp16")), default=0)
         made = cls(
             machine.key, machine.name, kind, machine.memory_kind, machine.sm_count, machine.memory_bytes,
-            machine.memory_bandwidth_byte_per_s, machine.l2_bytes, float(power), machine.nvlink_byte_per_s, peaks, half, fma,
+            machine.memory_bandwidth_byte_per_s, machine.l2_bytes, float(power), machine.nvlink_byte_per_s, peaks, half,
+            fma,
         )  # fmt: skip
         return replace(made, **changes)
 

@@ -299,7 +299,7 @@ def _optimizer(model: torch.nn.Module, wanted: Any) -> torch.optim.Optimizer | N
         raise UsageError(
             f"no optimizer is called {str(wanted)[:40]!r}",
             why="its traffic is part of the step",
-            next=f"say one of {', '.join(OPTIMIZERS)}, give an optimizer, or a function of the parameters that makes one",
+            next=f"say one of {', '.join(OPTIMIZERS)}, give an optimizer, or a function that makes one",
         )
     return make(trained)
 

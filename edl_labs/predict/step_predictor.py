@@ -67,8 +67,8 @@ def predict(
 ) -> Prediction:
     """How long a step takes on `machine`, whether it fits, and what limits it. No GPU, and no memory for the model.
 
-    A model in train mode does forward, backward and (with `optimizer`) update; in eval mode forward alone. Its output is
-    summed for a loss unless `loss` makes one number of it. A function is a whole step: models and optimizers that it
+    A model in train mode does forward, backward and (with `optimizer`) update; in eval mode forward alone. Its output
+    is summed for a loss unless `loss` makes one number of it. A function is a whole step: models and optimizers that it
     uses are found in its closure and globals. `example` is a tensor, a tuple of arguments or a dict of keywords, on any
     device, meta included. `dtype` is fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16 (as the model is unless given);
     `optimizer` a name ('momentum', 'adamw', 'fused_adamw', …), an optimizer, or a function of parameters. `cluster` is
@@ -129,10 +129,12 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     low, high = interval(step_s, limits)
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
-        is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp, accumulate=asked.accumulate, batch=_batch(asked), step_s=step_s, low_s=low, high_s=high,
+        is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp,
+        accumulate=asked.accumulate, batch=_batch(asked), step_s=step_s, low_s=low, high_s=high,
         host_s=played.host_s, peak_bytes=sum(held.values()), memory_bytes=card.memory_bytes, held=held,
         peak_phase=recording.peak_phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
-        mfu=useful / (step_s * peak) if step_s else 0.0, light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
+        mfu=useful / (step_s * peak) if step_s else 0.0,
+        light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
         limits=limits, phases=dict(played.phases), dearest=_dearest(kernels, played, asked.accumulate, step_s),
         unknown=tuple(dict.fromkeys(one.name for one in kernels if one.unknown)), measured=card.measured,
         assumed=_assumed(card), notes=tuple(recording.notes), price_per_hour=card.price_per_hour,

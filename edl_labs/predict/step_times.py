@@ -14,7 +14,7 @@ _LAUNCH_S = 4e-6  # from the host's call to the kernel's start on an idle stream
 
 @dataclass
 class PlayedStep:
-    """Seconds by phase and by limiter; `times` stand beside the kernels. Launch is the stream's waiting for the host."""
+    """Seconds by phase and by limiter; `times` stand beside the kernels. Launch: the stream waits for the host."""
 
     total_s: float
     host_s: float
