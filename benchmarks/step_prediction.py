@@ -205,7 +205,8 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path) -> 
     line("one GPU, all rows: error median / p90, % (rows)", both(errors), "≤ 8 / ≤ 20", meets(errors, 0.08, 0.20))
     line("… calibration rows", both(map(error, train)), "–", True)
     line("… test rows", both(map(error, test)), "≤ 8 / ≤ 20", meets(map(error, test), 0.08, 0.20))
-    gpu_left, family_left, worst = left_out(good, "gpu"), left_out(good, "family"), 0.0
+    slopes = slopes_of(good)
+    gpu_left, family_left = left_out(good, "gpu", slopes), left_out(good, "family", slopes)
     by_gpu = defaultdict(list)
     for row in good:
         by_gpu[row["gpu"]].append(abs(gpu_left[row["id"]]))
@@ -377,29 +378,30 @@ def fit(single: list[Row]) -> int:
     return 0
 
 
-def left_out(good: list[Row], key: str) -> dict[str, float]:
+def left_out(good: list[Row], key: str, slopes: tuple[Any, Any]) -> dict[str, float]:
     """The error of each row with the rows of its GPU (or family) taken out of the fit, by one Gauss-Newton step."""
-    base, names = Efficiencies(), list(FITTED)
+    centre, jacobian = slopes
     spreads = np.array(list(FITTED.values()))
-    centre = logarithms(good, base)
-    jacobian = np.stack(
-        [
-            (logarithms(good, base.changed(**{name: value_of(base, name) * 1.02})) - centre) / math.log(1.02)
-            for name in names
-        ],
-        1,
-    )
     exact = np.log1p([error(row) for row in good])
     share, found = weights(good), {}
     fitted = np.array([not row["test"] and row["family"] not in UNFITTED for row in good])
+    whole = newton(jacobian, centre, share, fitted, spreads)
     for group in sorted({row[key] for row in good}):
         out = np.array([row[key] == group for row in good])
-        step = newton(jacobian, centre, share, fitted & ~out, spreads) - newton(
-            jacobian, centre, share, fitted, spreads
-        )
+        step = newton(jacobian, centre, share, fitted & ~out, spreads) - whole
         for number in np.flatnonzero(out):
             found[good[number]["id"]] = math.expm1(exact[number] + float(jacobian[number] @ step))
     return found
+
+
+def slopes_of(good: list[Row]) -> tuple[Any, Any]:
+    """Logarithms of predicted over published, and how they change with each fitted number's logarithm."""
+    base, columns = Efficiencies(), []
+    centre = logarithms(good, base)
+    for name in FITTED:
+        changed = base.changed(**{name: value_of(base, name) * 1.02})
+        columns.append((logarithms(good, changed) - centre) / math.log(1.02))
+    return centre, np.stack(columns, 1)
 
 
 def newton(jacobian: Any, centre: Any, share: Any, used: Any, spreads: Any) -> Any:

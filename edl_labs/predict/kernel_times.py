@@ -14,6 +14,7 @@ _TENSOR_TILES = (
     *((256, 128), (128, 256), (128, 128), (256, 64), (64, 256), (128, 64), (64, 128), (64, 64), (256, 32), (32, 256)),
     *((128, 32), (32, 128), (64, 32), (32, 64), (32, 32), (128, 16), (16, 128), (64, 16), (16, 64)),
 )  # CUTLASS's menu
+# The menu of cuBLAS's sgemm kernels.
 _CUDA_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (128, 32), (32, 128), (32, 32), (64, 16), (16, 64))
 # A tile loads (1/m + 1/n) of an element for each multiply-add. An A100's SM does 1024 of them in a clock and needs
 # tiles of 128 x 128 to feed them; one of half the rate needs half the tile (128 bytes of shared memory a clock each).
