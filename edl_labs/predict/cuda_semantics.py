@@ -135,19 +135,26 @@ class CudaSemantics(TorchFunctionMode):
         super().__init__()
         self.autocast = autocast
         self.reads = 0
+        self._opened: list[ExitStack] = []
         self._cached: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def __enter__(self) -> CudaSemantics:
         # Functions that are written in Python are not calls of their own: what they call is looked at.
-        self._opened = ExitStack()
+        opened = ExitStack()
+        self._opened.append(opened)
         for name in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic"):
-            self._opened.enter_context(mock.patch.object(torch.nn.functional, name, return_value=False))
+            opened.enter_context(mock.patch.object(torch.nn.functional, name, _nothing_overrides))
         super().__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        self._opened.close()
+        self._opened.pop().close()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether calls are looked at just now: torch switches modes off while a backward pass runs."""
+        return self in torch.overrides._get_current_function_mode_stack()
 
     def forget_casts(self) -> None:
         """What autocast's cache does where its context ends."""
@@ -215,6 +222,10 @@ class CudnnLayouts(TorchDispatchMode):
         if any(one.is_contiguous(memory_format=last) and not one.is_contiguous() for one in args[:2]):
             return torch.empty_like(out, memory_format=last)
         return out
+
+
+def _nothing_overrides(*_: Any) -> bool:
+    return False  # a Mock would keep its arguments, and their memory, alive
 
 
 def _dropout(x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, **_: Any) -> torch.Tensor:

@@ -85,7 +85,7 @@ class Efficiencies:
     """Shares of peaks, seconds and joules; `replace` changes some, as a calibrated card or a fit does."""
 
     # The best large product, as a share of the tensor cores' datasheet rate: V100 0.90, A100 0.94, RTX 4090 1.0 (its
-    # clock is above the printed one), B200 0.78 (tables named above). H100 0.80 in the tables; 0.70 fits published steps.
+    # clock is above the printed one), B200 0.78 (tables named above). H100 0.80 there; 0.70 fits published steps.
     tensor: Mapping[str, float] = field(
         default_factory=lambda: _frozen(old=0.918, ga100=0.911, ga10x=0.957, ada=1, hopper=0.70, blackwell=0.78)
     )

@@ -111,9 +111,9 @@ def recorded(
                 parameter.grad = None
             if dtype in _WHOLE:
                 inputs, keywords = _lower(model, (inputs, keywords), _WHOLE[dtype])
-            if checkpoint:
-                stack.enter_context(_checkpointed(model))
             semantics = CudaSemantics(_AUTOCAST.get(dtype or ""))
+            if checkpoint:
+                stack.enter_context(_checkpointed(model, semantics))
             update = _optimizer(model, optimizer) if trains else None
             found.there(model.parameters(), "parameters")
             found.there(model.buffers(), "parameters")
@@ -201,9 +201,7 @@ def _run(
             for p in model.parameters()
             if p.requires_grad
         ]
-        with semantics:
-            # What is run again for its gradient runs as it did before.
-            value.backward()
+        value.backward()
         semantics.forget_casts()
         for hook in hooks:
             hook.remove()
@@ -333,7 +331,7 @@ def _plain_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def _checkpointed(model: torch.nn.Module) -> Iterator[None]:
+def _checkpointed(model: torch.nn.Module, semantics: CudaSemantics) -> Iterator[None]:
     """Each of a stack of equal blocks keeps its input alone and runs again in the backward pass."""
     from torch.utils.checkpoint import checkpoint
 
@@ -347,9 +345,18 @@ def _checkpointed(model: torch.nn.Module) -> Iterator[None]:
 
     def again(run: Callable[..., Any], *given: Any, **named: Any) -> Any:
         # The reentrant kind saves nothing else, and wants an input that has a gradient.
+        def as_before(*args: Any, **kwargs: Any) -> Any:
+            # What is run again for its gradient runs as it did before, though the backward pass has no modes.
+            if semantics.is_on:
+                return run(*args, **kwargs)
+            with semantics:
+                made = run(*args, **kwargs)
+            semantics.forget_casts()
+            return made
+
         reentrant = not named and any(one.requires_grad for one in tensors(given))
         options = {} if reentrant else {"determinism_check": "none", **named}
-        return checkpoint(run, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
+        return checkpoint(as_before, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
 
     for block in blocks:
         block.forward = functools.partial(again, block.forward)
