@@ -148,10 +148,11 @@ def on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
             moved[id(tensor)] = made.requires_grad_(tensor.requires_grad)
         return moved[id(tensor)]
 
-    held = [
+    stores: Any = [(one._parameters, one._buffers, vars(one)) for one in model.modules()]
+    held: list[tuple[Any, str, torch.Tensor]] = [
         (store, name, tensor)
-        for module in model.modules()
-        for store in (module._parameters, module._buffers, vars(module))
+        for several in stores
+        for store in several
         for name, tensor in store.items()
         if isinstance(tensor, torch.Tensor)
     ]
