@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from edl_labs import __version__
-from edl_labs.cli import authors, instructors, maintainers, outside, students
+from edl_labs.cli import authors, instructors, maintainers, outside, planners, students
 from edl_labs.errors import EdlError
 
 app = typer.Typer(
@@ -48,5 +48,5 @@ def _root(
         raise typer.Exit
 
 
-for _module in (students, authors, maintainers, instructors, outside):
+for _module in (students, planners, authors, maintainers, instructors, outside):
     _module.add_to(app)

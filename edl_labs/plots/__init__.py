@@ -20,13 +20,17 @@ _ON_AXES: dict[str, str] = {
     "Measurement": "timings:strip",
     "MemoryPlan": "memory_pictures:draw_memory_plan",
     "Partition": "graph_picture:draw_partition",
+    "Prediction": "prediction_pictures:draw_prediction",
     "Sweep": "timings:sweep",
     "TapeReplay": "memory_pictures:draw_tape",
     "Timeline": "timeline_picture:draw_timeline",
     "WarpReplay": "warp_picture:draw_warp",
 }
 # These make a figure of their own.
-_AS_FIGURE: dict[str, str] = {"Diagnosis": "trace_pictures:draw_diagnosis"}
+_AS_FIGURE: dict[str, str] = {
+    "Diagnosis": "trace_pictures:draw_diagnosis",
+    "MachineComparison": "prediction_pictures:draw_machines",
+}
 
 
 def draw(value: Any, axes: Any = None, **options: Any) -> Any:

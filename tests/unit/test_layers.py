@@ -19,7 +19,7 @@ LEVELS = {
     **dict.fromkeys(("device", "clock", "virtual", "hardware"), 1),
     "bench": 2,
     "roofline": 3,
-    **dict.fromkeys(("graph", "inference", "numerics", "pipeline", "trace"), 4),
+    **dict.fromkeys(("graph", "inference", "numerics", "pipeline", "predict", "trace"), 4),
     **dict.fromkeys(("plots", "ui", "checks"), 5),
     "exercises": 6,
     "course": 7,

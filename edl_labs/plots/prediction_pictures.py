@@ -1,0 +1,68 @@
+"""Pictures of predictions: where a step's time goes, and several machines with throughput, memory and cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress, subplots
+from edl_labs.units import byte_count, percent, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LIMITS = {"compute": (BLUE, ""), "memory": (ORANGE, "//"), "launch": (PURPLE, ".."), "communication": (GREEN, "xx")}
+_FITS = {"yes": (GREY, ""), "unsure": (ORANGE, "//"), "no": (RED, "xx")}
+
+
+def draw_prediction(axes: Axes, prediction: Any, *, title: str | None = None) -> Axes:
+    """The dearest operators of a `Prediction` as bars, in the colour of what limits them."""
+    rows = prediction.dearest[::-1]
+    seen: set[str] = set()
+    for place, row in enumerate(rows):
+        colour, hatch = _LIMITS[row.limiter]
+        label = None if row.limiter in seen else row.limiter
+        seen.add(row.limiter)
+        axes.barh(place, row.share * 100, color=colour, hatch=hatch, edgecolor=HATCHING, linewidth=0, label=label)
+    names = [f"{row.name[:34]}, {row.phase}" for row in rows]
+    axes.set(yticks=range(len(rows)), yticklabels=names, xlabel="share of the step [%]")
+    doubt = f"{seconds(prediction.step_s)} ({seconds(prediction.low_s)} to {seconds(prediction.high_s)})"
+    limit = f"limited by {prediction.limiter}, {percent(prediction.limits[prediction.limiter] / prediction.step_s)}"
+    axes.set_title(title or f"{prediction.model} on {prediction.machine}: {doubt}; {limit}")
+    if rows:
+        axes.legend(title="limited by", loc="lower right")
+    return dress(axes)
+
+
+def draw_machines(comparison: Any, *, title: str | None = None) -> Figure:
+    """A `MachineComparison`: samples a second with intervals, memory against the card's, and cost where it is known."""
+    found = comparison.predictions
+    has_prices = any(one.cost_per_million for one in found)
+    figure, panels = subplots(1, 3 if has_prices else 2, figsize=(11 if has_prices else 8.5, 0.5 * len(found) + 1.8))
+    places = range(len(found))
+    speed, memory = panels[0], panels[1]
+    for place, one in zip(places, found, strict=True):
+        colour, hatch = _LIMITS[one.limiter]
+        rate = one.samples_per_s or 1 / one.step_s
+        low, high = rate * one.step_s / one.high_s, rate * one.step_s / one.low_s
+        speed.barh(place, rate, color=colour, hatch=hatch, edgecolor=HATCHING, linewidth=0)
+        speed.errorbar(rate, place, xerr=[[rate - low], [high - rate]], color=TEXT, capsize=3, linewidth=1.2)
+        shade, hatch = _FITS[one.fits]
+        memory.barh(place, one.memory_bytes / 1e9, color="none", edgecolor=TEXT, linewidth=1)
+        memory.barh(place, one.peak_bytes / 1e9, color=shade, hatch=hatch, edgecolor=ON_COLOUR, linewidth=0)
+        memory.annotate(f" {byte_count(one.peak_bytes)}", (one.peak_bytes / 1e9, place), va="center", fontsize=8)
+    unit = "samples a second" if found[0].batch else "steps a second"
+    speed.set(yticks=places, yticklabels=[one.machine for one in found], xlabel=f"{unit}, 80 % interval")
+    memory.set(yticks=places, yticklabels=[], xlabel="peak of memory's GB (outline: the card)")
+    for name in dict.fromkeys(one.limiter for one in found):
+        colour, hatch = _LIMITS[name]
+        speed.barh(-1, 0, color=colour, hatch=hatch, edgecolor=HATCHING, label=name)
+    speed.legend(title="limited by")
+    if has_prices:
+        panels[2].barh(places, [one.cost_per_million for one in found], color=GREEN, edgecolor=HATCHING)
+        panels[2].set(yticks=places, yticklabels=[], xlabel="cost of a million samples")
+    for axes in panels:
+        axes.set_ylim(len(found) - 0.4, -0.6)
+        dress(axes)
+    figure.suptitle(title or f"{found[0].model}: {comparison.verdict}", fontsize=10)
+    return figure

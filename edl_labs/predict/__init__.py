@@ -1,0 +1,51 @@
+"""How fast would my step be on that GPU? Time, memory, limiter and reasons, from the model alone, with an interval.
+
+>>> import torch
+>>> from edl_labs.predict import predict
+>>> step = predict(torch.nn.Linear(1024, 1024).eval(), torch.empty(64, 1024, device="meta"), "T4", dtype="fp16")
+>>> step.machine, step.limiter
+('T4', 'launch')
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from edl_labs.predict.calibration import calibrate
+    from edl_labs.predict.efficiencies import Efficiencies
+    from edl_labs.predict.forecast import DearOperator, Prediction
+    from edl_labs.predict.machine_card import MachineCard
+    from edl_labs.predict.machine_comparison import MachineComparison, compare_machines
+    from edl_labs.predict.many_gpus import Spread
+    from edl_labs.predict.step_predictor import predict
+
+_HOMES = {
+    "DearOperator": "forecast",
+    "Efficiencies": "efficiencies",
+    "MachineCard": "machine_card",
+    "MachineComparison": "machine_comparison",
+    "Prediction": "forecast",
+    "Spread": "many_gpus",
+    "calibrate": "calibration",
+    "compare_machines": "machine_comparison",
+    "predict": "step_predictor",
+}
+__all__ = [
+    "DearOperator",
+    "Efficiencies",
+    "MachineCard",
+    "MachineComparison",
+    "Prediction",
+    "Spread",
+    "calibrate",
+    "compare_machines",
+    "predict",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,194 @@
+"""What share of their datasheets GPUs reach: few numbers, each with its reason, its source and its spread.
+
+Sources: published tables of the best products and streams of each card (NeuSight's kernel data, the ML Engineering
+book's MAMF tables, gpt-fast, FlashAttention's papers); where no table says, the value is fitted on the calibration rows
+of `benchmarks/step_prediction.py` (marked "fitted").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+
+from edl_labs.errors import UsageError
+
+
+def _frozen(**values: float) -> Mapping[str, float]:
+    return MappingProxyType(values)
+
+
+# Board power in watts, from each card's datasheet: the clock that products can hold follows from it.
+BOARD_POWER_W: Mapping[str, float] = MappingProxyType(
+    {
+        "T4": 70,
+        "L4": 72,
+        "A10": 150,
+        "A10G": 150,
+        "A30": 165,
+        "A40": 300,
+        "A6000": 300,
+        "L40": 300,
+        "L40S": 350,
+        "V100-16GB": 300,
+        "V100-32GB": 300,
+        "V100-PCIe-16GB": 250,
+        "V100-PCIe-32GB": 250,
+        "P100-SXM2": 300,
+        "P100-PCIe-16GB": 250,
+        "P100-PCIe-12GB": 250,
+        "A100-40GB": 400,
+        "A100-80GB": 400,
+        "A100-40GB-PCIe": 250,
+        "A100-80GB-PCIe": 300,
+        "RTX-3080-10GB": 320,
+        "RTX-3080-12GB": 350,
+        "RTX-3090": 350,
+        "RTX-4090": 450,
+        "RTX-5090": 575,
+        "RTX-6000-Ada": 300,
+        "H100-SXM": 700,
+        "H100-PCIe": 350,
+        "H100-NVL": 400,
+        "H100-SXM-96GB-HBM2e": 500,
+        "H200": 700,
+        "H200-NVL": 600,
+        "H20": 400,
+        "GH200-96GB": 900,
+        "GH200-144GB": 900,
+        "B200": 1000,
+        "GB200": 1200,
+        "B300": 1400,
+        "MI250X-GCD": 280,
+        "MI300X": 750,
+        "MI325X": 1000,
+    }
+)
+# Which chips share a way of making and of issuing products.
+FAMILY: Mapping[str, str] = MappingProxyType(
+    {
+        "Pascal": "old",
+        "Volta": "old",
+        "Turing": "old",
+        "Ampere": "ga100",
+        "Ada": "ada",
+        "Hopper": "hopper",
+        "Blackwell": "blackwell",
+        "CDNA2": "ga100",
+        "CDNA3": "hopper",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Efficiencies:
+    """Shares of peaks, seconds and joules; `replace` changes some, as a calibrated card or a fit does."""
+
+    # The best large product, as a share of the tensor cores' datasheet rate: V100 0.90, A100 0.94, RTX 4090 1.0 (its
+    # clock is above the printed one), B200 0.78 (tables named above). H100 0.80 there; 0.70 fits published steps.
+    tensor: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(old=0.918, ga100=0.911, ga10x=0.957, ada=1, hopper=0.70, blackwell=0.78)
+    )
+    # The same on CUDA cores in fp32: V100 0.97, A100 0.98, H100 0.76; GA10x and Ada share half of their lanes with
+    # integers, and sgemm keeps 0.7 of them busy (cutlass on A10; power apart).
+    cuda: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(old=0.972, ga100=0.952, ga10x=0.70, ada=0.733, hopper=0.767, blackwell=0.75)
+    )
+    # Joules of a tensor-core FLOP in 16 bits at full clock: T4's 24 TFLOP/s at 70 W, A100 PCIe's 253 at 300 W, the
+    # H100's 795 at 700 W; fp32 on CUDA cores: T4's 3.9 TFLOP/s at 70 W, L4's 8.8 at 72 W.
+    tensor_j: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(
+            old=1.95e-12, ga100=0.95e-12, ga10x=1.1e-12, ada=0.9e-12, hopper=0.62e-12, blackwell=0.38e-12
+        )
+    )
+    cuda_j: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(
+            old=12.5e-12, ga100=9e-12, ga10x=8e-12, ada=6.2e-12, hopper=5e-12, blackwell=4.5e-12
+        )
+    )
+    # Clocks of GeForce boards in use against the printed boost clock: 1.9 of 1.7 GHz on RTX 3090, 2.7 of 2.5 on 4090.
+    geforce_clock: float = 1.18
+    power_exponent: float = 0.795  # of share of power to share of clock: 1 at lowest voltage, 1/3 far above it
+    idle_share: float = 0.15  # of a board's power that memory and the rest take while products run
+    # Streams over large tensors, as a share of the datasheet: HBM2 0.90, HBM2e 0.86, GDDR6 0.75, HBM3 0.91;
+    # fitted within that, HBM3 and HBM3e below it: pointwise kernels do not keep as many bytes in flight as these want.
+    dram: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(
+            HBM2=0.909, HBM2e=0.858, GDDR6=0.78, GDDR6X=0.968, GDDR7=0.88, HBM3=0.87, HBM3e=0.77, HBM3E=0.85
+        )
+    )
+    # Shares of that stream that kernels of a kind reach (NeuSight: norms 0.6-0.8, softmax 0.65-0.8 of the sheet).
+    stream: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(
+            pointwise=1.0,
+            norm=0.777,
+            softmax=0.746,
+            reduce=0.753,
+            copy=0.851,
+            gather=0.588,
+            pool=0.731,
+            optimizer=0.95,
+            product=0.882,
+            attention=0.9,
+        )
+    )
+    l2_speedup: float = 2.5  # the L2 against DRAM, as VirtualMachine has it
+    l2_share: float = 0.5  # of the L2 that one kernel's tensors may fill and still be found there by the next
+    ordinary: float = 0.82  # of the best product of a search that an ordinary large shape reaches (MAMF tables)
+    ordinary_fp32: float = 0.972  # fitted; sgemm has fewer kernels to choose among
+    prologue: float = 91.4  # of k, in elements, that filling and draining a tile's pipeline costs; fitted
+    misaligned: float = 0.30  # rows off 16 bytes: no asynchronous or wide loads (tensor cores at a third); fitted
+    conv: float = 0.998  # an implicit product against a plain one: windows are gathered on the way; fitted
+    dgrad: float = 0.738  # fitted
+    strided_dgrad: float = 0.495  # windows that skip places leave taps without work; fitted
+    wgrad: float = 0.707  # sums over all images, split and added again; fitted
+    conv_fp32: float = 1.2  # fitted
+    winograd: float = 1.51  # cuDNN's gain on 3 x 3 windows in fp32 on CUDA cores, of 2.25 in theory; fitted
+    tf32_conv: float = 0.832  # TF32 convolutions against 16-bit ones, after the halved peak; fitted
+    nchw_conv: float = 0.786  # tensor-core convolutions of images in NCHW; fitted
+    nchw_passes: float = 0.927  # how often NCHW images are written and read again in NHWC around a kernel; fitted
+    nchw_back: float = 1.12  # the same around a gradient's kernel; fitted
+    depthwise: float = 0.836  # of the stream that a depthwise window reaches; fitted
+    depthwise_back: float = 0.5  # and its gradients; fitted
+    grouped: float = 1.02  # of a product's rate in narrow groups after padding to 16 channels; fitted
+    # FlashAttention-2 forward on A100 0.6, on H100 0.4; backward 0.85 of it; older chips have a memory-saving kernel.
+    attention: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(old=0.25, ga100=0.58, ga10x=0.60, ada=0.65, hopper=0.45, blackwell=0.40)
+    )
+    attention_back: float = 0.80  # of the forward pass's rate, FlashAttention-2's paper
+    kernel_s: float = 2.08e-06  # what a kernel takes beside its work: start, last wave, end; fitted
+    # What an operation costs the host in eager mode, a module's Python included: 5-25 us on hosts of today, and
+    # 10 ms of a ResNet-50 on those that carried V100 and T4 (published latencies at batch 1).
+    host_s: Mapping[str, float] = field(
+        default_factory=lambda: _frozen(
+            old=5.91e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6
+        )
+    )
+    host_backward: float = 0.5  # autograd issues from C++
+    host_compiled: float = 0.4  # a compiled graph's wrapper, against eager's dispatcher
+    graph_launch_s: float = 1.0e-6  # a kernel of a CUDA graph
+    compiled_stream: float = 1.19  # generated kernels against written ones; fitted
+    overlap: float = 4.0  # p of (compute^p + memory^p)^(1/p): how well a product hides its traffic
+
+    def changed(self, **values: float) -> Efficiencies:
+        """The same with some numbers changed; 'stream.norm' reaches into a table. UsageError for unknown names."""
+        plain: dict[str, object] = {}
+        known = {one.name for one in fields(self)}
+        for name, value in values.items():
+            table, _, key = name.partition(".")
+            if table not in known:
+                raise UsageError(
+                    f"no efficiency is called {name!r}", why=f"there are {', '.join(sorted(known))}", next="name one"
+                )
+            if key:
+                plain[table] = _frozen(**{**dict(plain.get(table) or getattr(self, table)), key: value})  # type: ignore
+            else:
+                plain[table] = value
+        return replace(self, **plain)  # type: ignore[arg-type]
+
+
+def family(key: str, architecture: str) -> str:
+    """Which row of the tables a card reads: Ampere is two chips, the A100's and the graphics cards'."""
+    if architecture == "Ampere" and not key.startswith(("A100", "A30")):
+        return "ga10x"
+    return FAMILY.get(architecture, "hopper")
