@@ -45,3 +45,7 @@ class VirtualMemoryError(EdlError):
 
 class VirtualClusterError(EdlError):
     """A program asks a VirtualCluster for what no cluster could do, or would answer with an error."""
+
+
+class VirtualServerError(EdlError):
+    """A policy asks a VirtualServer for what no server could do: a request that has not come, a block that is taken."""
