@@ -47,7 +47,7 @@ def draw_load_curve(axes: Axes, curve: Any, *, title: str = "", limit_s: float |
 
 
 def draw_pool(axes: Axes, run: Any, *, title: str = "") -> Axes:
-    """The block pool of a `ServerReplay` over time: blocks with tokens, blocks held and empty, and who waits."""
+    """The block pool of a `ServerReplay` over time: blocks with tokens, and blocks held and empty."""
     moments = run.moments[:: max(1, len(run.moments) // _STEPS)]
     times = [one.time_ps * _PS for one in moments]
     filled = [one.tokens / run.machine.block_tokens for one in moments]
@@ -57,7 +57,6 @@ def draw_pool(axes: Axes, run: Any, *, title: str = "") -> Axes:
     top = [a + b for a, b in zip(filled, empty, strict=True)]
     axes.fill_between(times, filled, top, facecolor=ORANGE, hatch="//", label="held, empty", **look)
     axes.axhline(run.machine.blocks, color=TEXT, linewidth=1, linestyle=":", label="pool")
-    axes.step(times, [one.waiting for one in moments], where="post", color=RED, linewidth=1.2, label="requests waiting")
     axes.set(ylim=(0, 1.3 * run.machine.blocks), ylabel="blocks", xlabel="time")
     axes.set_title(f"{title + ': ' if title else ''}{percent(run.filled_share, digits=2)} of the held cache is filled")
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
@@ -83,7 +82,7 @@ def draw_requests(axes: Axes, run: Any, *, title: str = "") -> Axes:
         (phase[1] * _PS, row)
         for row in shown
         for before, phase in zip(run.phases[row], run.phases[row][1:], strict=False)
-        if before[0] == "decode" and phase[0] in ("wait", "queue")
+        if before[0] == "decode"
     ]
     if taken_out:
         axes.plot(*zip(*taken_out, strict=True), "x", color=PURPLE, markersize=6, label="preempted")
@@ -93,9 +92,7 @@ def draw_requests(axes: Axes, run: Any, *, title: str = "") -> Axes:
         if kind != "queue"
     ]
     marks = axes.get_legend_handles_labels()[0]
-    axes.legend(
-        handles=[*handles, *marks], frameon=False, labelcolor=TEXT, ncols=4, loc="lower right", fontsize="small"
-    )
+    axes.legend(handles=[*handles, *marks], frameon=False, labelcolor=TEXT, ncols=4, loc="lower left", fontsize="small")
     told = f"p99 of the first word {seconds(run.time_to_first_token_s(0.99))}" if not run.unfinished else "not all end"
     axes.set(ylim=(len(shown) - 0.4, -0.6), ylabel="request", xlabel="time", xlim=(0, None))
     axes.set_title(f"{title + ': ' if title else ''}{told}")

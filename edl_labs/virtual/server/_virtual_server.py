@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from edl_labs.virtual.errors import VirtualServerError, shown
 from edl_labs.virtual.quantities import PER_SECOND, picoseconds
@@ -175,6 +176,8 @@ class VirtualServer:
 
     def _number(self, request: object) -> int:
         number = request.number if isinstance(request, ServerRequest) else request
+        if hasattr(number, "__index__") and type(number) is not bool:
+            number = operator.index(number)  # numpy's whole numbers are numbers too
         requests = self.engine.requests
         if type(number) is int and 0 <= number < len(requests) and requests[number].state != FUTURE:
             return number
@@ -192,9 +195,9 @@ def serve_batches(server: VirtualServer, next_batch: Callable[..., Any]) -> Virt
     Blocks are handed out as needed: a pool that lacks them has no place here.
     """
     while server.is_open:
-        chosen = next_batch(server.now_s, list(server.waiting)) if server.waiting else []
-        if type(chosen) in (int, float) or not chosen:
-            server.wait(cast("float | None", chosen if type(chosen) in (int, float) else None))
+        chosen = _numbers(next_batch(server.now_s, list(server.waiting))) if server.waiting else []
+        if isinstance(chosen, float) or not chosen:
+            server.wait(chosen if isinstance(chosen, float) else None)
             continue
         for number in chosen:
             server.admit(number)
@@ -203,6 +206,22 @@ def serve_batches(server: VirtualServer, next_batch: Callable[..., Any]) -> Virt
         for one in server.finished:
             server.free(one)
     return server
+
+
+def _numbers(chosen: Any) -> float | list[int]:
+    """A time, or the numbers of requests, from what a policy returned: a list, an array, a generator, nothing."""
+    if chosen is None:
+        return []
+    if hasattr(chosen, "__float__") and not hasattr(chosen, "__iter__"):
+        return float(chosen)
+    try:
+        return [one.number if isinstance(one, ServerRequest) else operator.index(one) for one in chosen]
+    except TypeError:
+        raise VirtualServerError(
+            f"next_batch gives {shown(chosen)}",
+            why="what runs next is a list of numbers of requests; a time waits until then",
+            next="[one.number for one in queue[:8]], or [] to wait for the next arrival",
+        ) from None
 
 
 def _moment(until_s: object) -> int:

@@ -84,7 +84,7 @@ class ServerEngine:
         one = self._in_state(number, WAITING, "admit", "it can run once it has come and waits")
         if len(self.running) >= self.machine.most_sequences:
             raise VirtualServerError(
-                f"request {number} would be the {len(self.running) + 1}th in the batch",
+                f"request {number} is one too many for the batch",
                 why=f"this server runs at most {self.machine.most_sequences} at a time",
                 next="let it wait until another one has finished",
             )

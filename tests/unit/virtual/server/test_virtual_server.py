@@ -30,7 +30,7 @@ def admit_all(server):
         if 0 < one.needs <= server.free_blocks:
             server.allocate(one, one.needs)
     for one in server.waiting:
-        if one.needs > server.free_blocks:
+        if one.needs > server.free_blocks or len(server.running) == server.machine.most_sequences:
             break
         server.allocate(one, one.needs)
         server.admit(one)
@@ -152,7 +152,7 @@ def test_a_policy_sees_nothing_of_what_comes_and_no_length_of_an_answer():
         ([("allocate", 0, 0)], "0 blocks for request 0"),
         ([("preempt", 0)], "preempt request 0, which is waiting"),
         ([("admit", 0), ("admit", 0)], "admit request 0, which is running"),
-        ([("admit", 0), ("admit", 1)], "would be the 2th in the batch"),
+        ([("admit", 0), ("admit", 1)], "request 1 is one too many for the batch"),
         ([("admit", 0), ("free", 0)], "it runs and reads them"),
         ([("step",)], "a step, and nothing runs"),
         ([("wait", 0.0)], "wait until 0 s"),
