@@ -97,6 +97,8 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
     why = f"{told}: {seconds(found)} of {side}, and it is {seconds(right)}"
+    if found < 1e-6 * right:  # of a chip that does the other part in no time
+        return Wrong("the shorter of two times is taken", why=why, next="a step ends when the longer part has ended")
     weights_s = model["parameters"] * model["number_bytes"] / chip["memory_byte_per_s"]
     products_s = 2 * model["parameters"] / chip["flop_per_s"]
     times = {"prefill": case["tokens"], "one": 1, "decode": case["batch"]}[what]
