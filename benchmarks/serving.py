@@ -1,0 +1,304 @@
+"""The VirtualServer against a real small decoder: throughput and p50 of six drawn loads under the same policies.
+
+The decoder has seeded weights and a paged cache, and runs on one thread. Its clock is the thread's processor time, so
+that other programs on the machine do not count; waiting for arrivals costs none. The model's rates (FLOP/s, B/s and
+seconds a step and a sequence) come from a separate run of steps before the loads. Then loads are served five times, in
+turns;
+the error is the median of measured over predicted, less one.
+
+Run with `python benchmarks/serving.py [--json] [--repeats N]`; exit status 1 means that the target is missed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from edl_labs.device import describe
+from edl_labs.virtual.server import (
+    Arrival,
+    DecoderShape,
+    ServerMachine,
+    ServerReplay,
+    StepWork,
+    VirtualServer,
+    arrivals_of,
+    burst_times,
+    drawn_lengths,
+    poisson_times,
+    replay,
+)
+from edl_labs.virtual.server.server_engine import ServerEngine
+
+LARGEST_ERROR = 0.15  # the target, on throughput and on p50
+LAYERS, WIDTH, HEADS, KV_HEADS, SIZE, WORDS = 4, 256, 8, 4, 32, 512
+BLOCKS, BLOCK_TOKENS = 160, 16
+REPEATS, COUNT = 5, 24
+
+
+class PagedDecoder:
+    """Four layers of about 0.7 million parameters, and a cache whose blocks lie anywhere in a pool."""
+
+    def __init__(self) -> None:
+        drawn = torch.Generator().manual_seed(1)
+
+        def make(*shape: int) -> torch.Tensor:
+            return torch.randn(*shape, generator=drawn) / math.sqrt(shape[-1])
+
+        kv = KV_HEADS * SIZE
+        self.layers = [
+            {"q": make(WIDTH, WIDTH), "kv": make(2 * kv, WIDTH), "out": make(WIDTH, WIDTH),
+             "up": make(4 * WIDTH, WIDTH), "down": make(WIDTH, 4 * WIDTH)}
+            for _ in range(LAYERS)
+        ]  # fmt: skip
+        self.words = make(WORDS, WIDTH)
+        self.cache = torch.zeros(LAYERS, 2, BLOCKS * BLOCK_TOKENS, KV_HEADS, SIZE)
+        counts = [part.numel() for layer in self.layers for part in layer.values()]
+        self.parameters = sum(counts) + self.words.numel()
+
+    def step(self, prompts: Sequence[tuple[torch.Tensor, torch.Tensor]], last: Any, cells: Any) -> list[int]:
+        """Next words: of prompts (words, cells), each whole, and of decoding rows, each with its tokens' cells."""
+        found = [self._through(words, [place], whole=True) for words, place in prompts]
+        if len(last):
+            found += self._through(last, cells, whole=False)
+        return [int(word) for word in torch.cat([torch.as_tensor(one).reshape(-1) for one in found])]
+
+    def _through(self, words: torch.Tensor, cells: list[torch.Tensor], *, whole: bool) -> Any:
+        x = self.words[words]
+        for number, layer in enumerate(self.layers):
+            y = functional.layer_norm(x, (WIDTH,))
+            q = functional.linear(y, layer["q"]).view(-1, HEADS, SIZE)
+            k, v = functional.linear(y, layer["kv"]).view(-1, 2, KV_HEADS, SIZE).unbind(1)
+            own = cells[0] if whole else torch.stack([one[-1] for one in cells])
+            self.cache[number, 0, own], self.cache[number, 1, own] = k, v
+            mixed = self._attended(number, q, cells, whole=whole)
+            x = x + functional.linear(mixed.reshape(-1, WIDTH), layer["out"])
+            y = functional.layer_norm(x, (WIDTH,))
+            x = x + functional.linear(functional.gelu(functional.linear(y, layer["up"])), layer["down"])
+        return functional.linear(x[-1:] if whole else x, self.words).argmax(-1)
+
+    def _attended(self, number: int, q: torch.Tensor, cells: list[torch.Tensor], *, whole: bool) -> torch.Tensor:
+        rows = [q] if whole else list(q[:, None])
+        found = []
+        for row, place in zip(rows, cells, strict=True):
+            k, v = self.cache[number, :, place].transpose(1, 2)
+            found.append(
+                functional.scaled_dot_product_attention(
+                    row.transpose(0, 1)[None], k[None], v[None], is_causal=whole, enable_gqa=True
+                )[0].transpose(0, 1)
+            )
+        return torch.cat(found)
+
+
+class RealEngine(ServerEngine):
+    """The state of a VirtualServer, with steps that a decoder really does, timed in the thread's processor time."""
+
+    decoder: PagedDecoder
+
+    def tables(self) -> None:
+        """Give every request as many blocks of the pool as it holds, and take back the others."""
+        for number, one in enumerate(self.requests):
+            table = self.table.setdefault(number, [])
+            while len(table) > one.held:
+                self.pool.append(table.pop())
+        for number, one in enumerate(self.requests):
+            while len(self.table[number]) < one.held:
+                self.table[number].append(self.pool.pop())
+
+    def begin(self, decoder: PagedDecoder) -> None:
+        self.decoder, self.pool = decoder, list(range(BLOCKS))
+        self.table: dict[int, list[int]] = {}
+        self.text: dict[int, list[int]] = {}
+
+    def step_ps(self, able: Sequence[int], work: StepWork) -> int:
+        self.tables()
+        for number in able:
+            self.text.setdefault(number, [(7 * at + number) % WORDS for at in range(self.requests[number].prompt)])
+        fresh = [number for number in able if not self.requests[number].cached]
+        going = [number for number in able if self.requests[number].cached]
+        began = time.thread_time()
+        prompts = [(torch.tensor(self.text[number]), self._cells(number)) for number in fresh]
+        last = torch.tensor([self.text[number][-1] for number in going], dtype=torch.long)
+        words = self.decoder.step(prompts, last, [self._cells(number) for number in going])
+        took_s = time.thread_time() - began
+        for number, word in zip([*fresh, *going], words, strict=True):
+            self.text[number].append(word)
+        return max(1, round(took_s * 1e12))
+
+    def _cells(self, number: int) -> torch.Tensor:
+        at = torch.arange(self.requests[number].due_tokens)
+        return torch.tensor(self.table[number])[at // BLOCK_TOKENS] * BLOCK_TOKENS + at % BLOCK_TOKENS
+
+
+def served_really(machine: ServerMachine, load: Sequence[Arrival], policy: Any, decoder: PagedDecoder) -> VirtualServer:
+    """A load on the decoder itself."""
+    server = VirtualServer(machine, load)
+    server.engine = engine = RealEngine(machine, server.load, traced=False)
+    engine.begin(decoder)
+    return server.run(policy)
+
+
+def continuous(server: VirtualServer) -> None:
+    """Whoever fits joins before every step; the youngest leaves where blocks are short."""
+    _release(server)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    _fill(server, server.machine.most_sequences)
+
+
+def in_batches(server: VirtualServer) -> None:
+    """A batch runs to its end before the next begins."""
+    _release(server)
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    if not server.running:
+        _fill(server, 8)
+
+
+def one_by_one(server: VirtualServer) -> None:
+    """One request after the other."""
+    _release(server)
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    _fill(server, 1)
+
+
+def _release(server: VirtualServer) -> None:
+    for one in server.finished:
+        server.free(one)
+
+
+def _fill(server: VirtualServer, most: int) -> None:
+    for one in server.waiting:
+        if len(server.running) >= most or one.needs > server.free_blocks:
+            return
+        server.allocate(one, one.needs)
+        server.admit(one)
+
+
+def calibrated(decoder: PagedDecoder) -> ServerMachine:
+    """The machine whose roofline fits single steps best: prompts of some lengths, batches of some contexts."""
+    works = [StepWork((n,), ()) for n in (8, 32, 96, 200)]
+    works += [StepWork((), (n,) * rows) for rows in (1, 4, 12) for n in (16, 60, 180)]
+    took = [median(_step_s(decoder, work) for _ in range(9)) for work in works]
+    shape = DecoderShape("real", LAYERS, HEADS, KV_HEADS, SIZE, decoder.parameters, 4)
+    names = ("flop_per_s", "memory_byte_per_s", "step_s", "sequence_s")
+    rates = dict(zip(names, (2e10, 1e10, 3e-4, 2e-4), strict=True))
+    fixed = {"name": "this CPU", "shape": shape, "blocks": BLOCKS, "block_tokens": BLOCK_TOKENS, "most_sequences": 12}
+
+    def error(tried: dict[str, float]) -> float:
+        machine = ServerMachine(**fixed, **tried)
+        return sum(abs(math.log(machine.work_s(work) / one)) for work, one in zip(works, took, strict=True))
+
+    factor = 2.0
+    while factor > 1.002:
+        tries = [{**rates, name: rates[name] * way} for name in names for way in (factor, 1 / factor)]
+        best = min(tries, key=error)
+        if error(best) < error(rates):
+            rates = best
+        else:
+            factor = math.sqrt(factor)
+    return ServerMachine(**fixed, **rates)
+
+
+def _step_s(decoder: PagedDecoder, work: StepWork) -> float:
+    prompts = [(torch.arange(n) % WORDS, torch.arange(n)) for n in work.prompts]
+    began = time.thread_time()
+    decoder.step(prompts, torch.zeros(len(work.contexts), dtype=torch.long), [torch.arange(n) for n in work.contexts])
+    return time.thread_time() - began
+
+
+def six_loads(machine: ServerMachine) -> list[tuple[str, Callable[[VirtualServer], None], list[Arrival]]]:
+    """Loads around what the machine can do: policies, arrivals and lengths differ."""
+    rng = np.random.default_rng(2)
+    token_s = machine.work_s(StepWork((), (60,)))
+
+    def load(use: float, prompt: int, answer: int, *, burst: int = 0) -> list[Arrival]:
+        per_s = use / (answer * token_s)
+        times = burst_times(rng, count=COUNT, per_s=per_s, burst=burst) if burst else poisson_times(
+            rng, count=COUNT, per_s=per_s
+        )  # fmt: skip
+        prompts = drawn_lengths(rng, count=COUNT, median=prompt, spread=0.5, most=200)
+        return arrivals_of(times, prompts, drawn_lengths(rng, count=COUNT, median=answer, spread=0.6, most=60))
+
+    return [
+        ("one by one, half busy", one_by_one, load(0.5, 40, 16)),
+        ("batches of 8", in_batches, load(1.5, 40, 16)),
+        ("continuous, calm", continuous, load(0.6, 40, 16)),
+        ("continuous, busy", continuous, load(2.5, 40, 16)),
+        ("continuous, bursts", continuous, load(1.5, 30, 20, burst=8)),
+        ("continuous, long prompts", continuous, load(1.2, 120, 12)),
+    ]
+
+
+def measured(repeats: int) -> list[dict[str, Any]]:
+    """A row a load: predicted and measured throughput and p50, and their errors."""
+    torch.set_num_threads(1)
+    decoder = PagedDecoder()
+    with torch.inference_mode():
+        for _ in range(3):
+            _step_s(decoder, StepWork((64,), (64,) * 4))
+        machine = calibrated(decoder)
+        loads = six_loads(machine)
+        runs: list[list[ServerReplay]] = [[] for _ in loads]
+        for _ in range(repeats):
+            for found, (_, policy, load) in zip(runs, loads, strict=True):
+                server = served_really(machine, load, policy, decoder)
+                found.append(_as_run(server))
+    told = f"{machine.flop_per_s:.3g} FLOP/s, {machine.memory_byte_per_s:.3g} B/s, {machine.step_s * 1e6:.0f} µs a step"
+    print(f"calibrated: {told}, {machine.sequence_s * 1e6:.0f} µs a sequence", file=sys.stderr)
+    return [_row(name, replay(VirtualServer(machine, load).run(policy)), found)
+            for (name, policy, load), found in zip(loads, runs, strict=True)]  # fmt: skip
+
+
+def _as_run(server: VirtualServer) -> ServerReplay:
+    """The figures of a real run: its own times, which no model would replay."""
+    from edl_labs.virtual.server._replay_server import _result
+
+    return _result(server, {})
+
+
+def _row(name: str, predicted: ServerReplay, runs: Sequence[ServerReplay]) -> dict[str, Any]:
+    figures = {"token_per_s": lambda run: run.token_per_s, "p50_s": lambda run: run.latency_s(0.5)}
+    row: dict[str, Any] = {"load": name}
+    for key, read in figures.items():
+        ratios = [read(run) / read(predicted) - 1 for run in runs]
+        row[key] = {"predicted": read(predicted), "measured": median(map(read, runs)), "errors": ratios}
+        row[key]["error"] = median(ratios)
+    return row
+
+
+def main(arguments: Sequence[str]) -> int:
+    repeats = int(arguments[arguments.index("--repeats") + 1]) if "--repeats" in arguments else REPEATS
+    rows = measured(repeats)
+    missed = [
+        (row["load"], key) for row in rows for key in ("token_per_s", "p50_s") if abs(row[key]["error"]) > LARGEST_ERROR
+    ]
+    if "--json" in arguments:
+        print(json.dumps({"device": describe(), "torch": torch.__version__, "rows": rows}, default=str))
+    else:
+        print(f"| load | predicted, tokens/s | measured | error | predicted p50 | measured | error |\n{'|---' * 7}|")
+        for row in rows:
+            a, b = row["token_per_s"], row["p50_s"]
+            print(f"| {row['load']} | {a['predicted']:.0f} | {a['measured']:.0f} | {a['error']:+.1%} | "
+                  f"{b['predicted'] * 1e3:.1f} ms | {b['measured'] * 1e3:.1f} ms | {b['error']:+.1%} |")  # fmt: skip
+        print(f"{len(rows) * 2 - len(missed)} of {len(rows) * 2} figures within {LARGEST_ERROR:.0%}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

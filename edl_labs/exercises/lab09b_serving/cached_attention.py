@@ -1,0 +1,281 @@
+"""kv_cache: attention of one new token over cached keys and values, and how many sequences a memory holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_count, counted
+
+_SAME = 1e-9  # of a weight: float64, added in another order
+_SEEN = 1e-12  # a weight that is no rounding
+_PAIRS = 3  # old tokens that a shift by one is told from: two of them keep a neighbour
+_SMALL = 0.6  # of a normal number: even scores without their root leave every token a weight
+
+
+@exercise("kv_cache", digits=13)
+class KVCache:
+    """One token at a time over a cache gives what attention over the whole text gives, and the cache has a size.
+
+    `decode(cache, q, k, v)` gives the outputs of a step; `fits(chip, model, tokens)` a number of sequences. Values are
+    drawn so that an output says how much of which cell of the cache is in it.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        cache, steps = drawn_cache(case)
+        outputs = []
+        for q, k, v in steps:
+            out = student.decode(cache, q.clone(), k.clone(), v.clone())
+            outputs.append(out.detach().double().tolist())
+        lengths = cache["lengths"]
+        return {
+            "outputs": outputs,
+            "lengths": [int(one) for one in lengths],
+            "fits": student.fits({**case["chip"]}, {**case["model"]}, case["tokens"]),
+        }
+
+    def inputs(self, case: Any) -> Any:
+        """The cache and the first new token's q, k and v, as tensors."""
+        cache, steps = drawn_cache(case)
+        q, k, v = steps[0]
+        asked = {name: case[name] for name in ("chip", "model", "tokens")}
+        return {"cache": cache, "q": q, "k": k, "v": v, **asked}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
+            _judge_step(case, step, found, right)
+        if got["lengths"] != want["lengths"]:
+            why = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
+            raise Wrong("lengths do not say how much is in the cache", why=why, next="a row is longer by one each time")
+        _judge_fits(case, got["fits"], want["fits"])
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The lengths and the count: outputs are too many numbers to read."""
+        first = got["outputs"][0]
+        shape = f"{len(first)} rows of {len(first[0])} heads" if first and isinstance(first[0], list) else "none"
+        return f"outputs of {shape}; lengths {got['lengths']}; {got['fits']} sequences fit"
+
+    def show(self, case: Any) -> str:
+        """The cache, the memory and the model."""
+        model = case["model"]
+        return (
+            f"{case['rows']} rows of {', '.join(map(str, case['lengths']))} cached tokens, {case['heads']} heads on "
+            f"{case['kv_heads']} of keys and values, {counted(case['steps'], 'new token')}; memory for "
+            f"{byte_count(case['chip']['memory_bytes'])}, {case['tokens']} tokens a sequence, {model['layers']} "
+            f"layers, {model['heads']} heads on {model['kv_heads']}, {model['number_bytes']} B a number"
+        )
+
+
+def drawn_cache(case: Any) -> tuple[dict[str, Any], list[tuple[Any, Any, Any]]]:
+    """A cache with keys and values of some tokens in each row, and the new tokens' q, k and v.
+
+    Cell t of a row and a kv head has its own place in the values: 1 there for a token, -1 where the cell is stale.
+    """
+    import torch
+
+    rows, kv_heads, heads = case["rows"], case["kv_heads"], case["heads"]
+    capacity = max(case["lengths"]) + case["steps"] + 1
+    size = rows * kv_heads * capacity
+    drawn = torch.Generator().manual_seed(case["seed"])
+
+    def make(*shape: int) -> Any:
+        return _SMALL * torch.randn(*shape, generator=drawn, dtype=torch.float64)
+
+    own = torch.eye(size, dtype=torch.float64).reshape(rows, kv_heads, capacity, size)
+    lengths = torch.tensor(case["lengths"])
+    filled = (torch.arange(capacity) < lengths[:, None])[:, None, :, None]
+    alike = make(size) if case["alike"] else None
+    keys = make(rows, kv_heads, capacity, size) if alike is None else alike.expand(rows, kv_heads, capacity, size)
+    stale = 3 * make(rows, kv_heads, capacity, size)
+    rotated = _rotated(keys, torch.arange(capacity))
+    cache = {"k": torch.where(filled, rotated, stale), "v": torch.where(filled, own, -own), "lengths": lengths.clone()}
+    steps = []
+    for step in range(case["steps"]):
+        q = make(rows, heads, size) if alike is None else alike.expand(rows, heads, size)
+        k = make(rows, kv_heads, size) if alike is None else alike.expand(rows, kv_heads, size)
+        steps.append((q, k, torch.stack([own[row, :, int(lengths[row]) + step] for row in range(rows)])))
+    return cache, steps
+
+
+def _rotated(x: Any, positions: Any) -> Any:
+    """Rotary positions of the prompt's keys, as the lab's `rotate`: entry i and i + size / 2 turn together."""
+    import torch
+
+    half = x.shape[-1] // 2
+    angles = positions[:, None] * 10000.0 ** (-torch.arange(half, dtype=torch.float64) / half)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat([x[..., :half] * cos - x[..., half:] * sin, x[..., :half] * sin + x[..., half:] * cos], dim=-1)
+
+
+def _judge_step(case: Any, step: int, found: Any, right: Any) -> None:
+    shape = [case["rows"], case["heads"], len(right[0][0])]
+    if _shape(found) != shape:
+        why = f"{_shape(found)} came, and q has {shape}"
+        raise Wrong("an output belongs to each head of each row", why=why, next="as q: rows, heads, size")
+    flat = [(row, head, found[row][head], right[row][head]) for row in range(shape[0]) for head in range(shape[1])]
+    wrong = [one for one in flat if not all(close(a, b, rtol=0.0, atol=_SAME) for a, b in zip(*one[2:], strict=True))]
+    if wrong:
+        looked = [_Look(case, step, *one) for one in flat]
+        raise _symptom(looked, [one for one in looked if (one.row, one.head) in {(w[0], w[1]) for w in wrong}])
+
+
+def _shape(value: Any) -> list[int]:
+    found = []
+    while isinstance(value, list):
+        found.append(len(value))
+        value = value[0] if value else None
+    return found
+
+
+class _Look:
+    """How much of which cell is in the output of a head, and how much should be."""
+
+    def __init__(self, case: Any, step: int, row: int, head: int, got: list[float], want: list[float]) -> None:
+        kv_heads, capacity = case["kv_heads"], len(want) // case["rows"] // case["kv_heads"]
+        self.row, self.head, self.step, self.alike = row, head, step, case["alike"]
+        self.length = case["lengths"][row]
+        self.equal_lengths = len(set(case["lengths"])) == 1
+        weights = {(*divmod(at // capacity, kv_heads), at % capacity): w for at, w in enumerate(got) if abs(w) > _SEEN}
+        self.other_rows = sorted({place[0] for place in weights} - {row})
+        (self.group,) = {at // capacity % kv_heads for at, w in enumerate(want) if w > _SEEN}
+        self.other_heads = sorted({place[1] for place in weights if place[0] == row} - {self.group})
+        self.stale = sorted(place[2] for place, w in weights.items() if w < 0)
+        base = (row * kv_heads + self.group) * capacity
+        self.tokens = self.length + step + 1
+        self.got, self.want = got[base : base + self.tokens], want[base : base + self.tokens]
+        self.cells = len(weights)
+        self.total = sum(got)
+
+    @property
+    def where(self) -> str:
+        return f"head {self.head} of row {self.row}, after {self.length + self.step} tokens"
+
+
+def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
+    """The sentence of the first rule that fits what the outputs are made of."""
+    one = wrong[0]
+    if any(not math.isfinite(look.total) for look in wrong):
+        return Wrong("an output is no number", why=one.where, next="is a whole row of scores masked?")
+    for rule in (_of_rows, _of_cells, _of_heads, _of_masks):
+        found = rule(every, wrong)
+        if found is not None:
+            return found
+    return _of_scores(wrong)
+
+
+def _of_rows(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
+    for look in wrong:
+        if look.other_rows:
+            why = f"{look.where}, has values of row {look.other_rows[0]}"
+            return Wrong("a row attends to the tokens of another row", why=why, next="each row has its own cache")
+    counts = {look.cells for look in every}
+    if len(counts) == 1 and not every[0].equal_lengths and any(look.stale for look in wrong):
+        look = next(look for look in wrong if look.stale)
+        why = f"every row attends to {look.cells} cells; row {look.row} has {look.tokens} tokens with the new one"
+        return Wrong("all rows are treated as equally long", why=why, next="cache['lengths'] has a length for each row")
+    return None
+
+
+def _of_cells(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
+    for look in wrong:
+        if look.stale:
+            why = f"{look.where}, attends to cell {look.stale[0]}, which holds what an earlier request left there"
+            then = "cells up to the row's length count, the new token's among them; the others get no weight"
+            return Wrong("cells that hold no token of the row are attended to", why=why, next=then)
+    return None
+
+
+def _of_heads(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
+    for look in wrong:
+        if look.other_heads:
+            why = f"{look.where}, takes values of kv head {look.other_heads[0]}, and its own is {look.group}"
+            then = "neighbouring heads share one: the first heads // kv_heads of them the first"
+            return Wrong("heads are matched with the wrong keys and values", why=why, next=then)
+    return None
+
+
+def _of_masks(every: list[_Look], wrong: list[_Look]) -> Wrong | None:
+    seeing = [look for look in wrong if look.tokens > 1]
+    if seeing and all(close(look.got[0], 1.0, atol=1e-6) for look in seeing):
+        why = f"{seeing[0].where}: all the weight is on token 0"
+        then = "a causal mask of one row lets it see the first key alone; what is cached came before it"
+        return Wrong("a mask hides all tokens but the first", why=why, next=then)
+    for look in wrong:
+        if look.got[-1] <= _SEEN < look.want[-1]:
+            why = f"{look.where}: none of its own value is in the output"
+            return Wrong("the new token does not attend to itself", why=why, next="put k and v into the cache first")
+        for at in range(look.length, look.tokens - 1):
+            if look.got[at] <= _SEEN < look.want[at]:
+                why = f"{look.where}: token {at}, which was decoded before, has no weight"
+                then = "k and v of every step stay, behind those of the step before"
+                return Wrong("a decoded token is lost from the cache", why=why, next=then)
+        if any(a <= _SEEN < b for a, b in zip(look.got, look.want, strict=True)):
+            return Wrong("some cached tokens are not attended to", why=look.where, next="all that came before count")
+    return None
+
+
+def _of_scores(wrong: list[_Look]) -> Wrong:
+    look = wrong[0]
+    if not close(look.total, 1.0, atol=1e-6):
+        why = f"{look.where}: the weights add up to {look.total:.4g}"
+        return Wrong("weights do not add up to one", why=why, next="softmax over the tokens of the row")
+    if all(_is_scaled(one) for one in wrong):
+        why = f"{look.where}: the right tokens, with weights that are too sharp or too flat by one factor"
+        return Wrong("scores have another scale", why=why, next="divide by the root of the size of a head")
+    for shift, what in ((1, "one behind"), (-1, "one ahead of")):
+        long = [one for one in wrong if one.alike and one.length >= _PAIRS]
+        if long and all(_is_shifted(one, shift) for one in long):
+            why = f"{look.where}: the query is as far from the tokens as if it stood {what} its place"
+            then = "positions count from 0: how many tokens are in the cache before this one?"
+            return Wrong("the new token has the wrong position", why=why, next=then)
+    why = f"{look.where}: the right tokens, with other weights"
+    then = "the query and the new key are both rotated to the token's position; the cached keys are already"
+    return Wrong("queries and keys do not stand at their positions", why=why, next=then)
+
+
+def _logits(weights: list[float]) -> list[float]:
+    return [math.log(max(w, 1e-300)) for w in weights]
+
+
+def _is_scaled(look: _Look) -> bool:
+    """Whether differences of scores are those of the right ones, times one factor."""
+    got, want = _logits(look.got), _logits(look.want)
+    spread = [(a - got[0], b - want[0]) for a, b in zip(got[1:], want[1:], strict=True) if abs(b - want[0]) > 1e-3]
+    factors = [a / b for a, b in spread]
+    return bool(factors) and all(close(one, factors[0], rtol=1e-4) for one in factors) and factors[0] > 0
+
+
+def _is_shifted(look: _Look, shift: int) -> bool:
+    """Whether old tokens, all alike, have the weights of tokens that are further away, or nearer, by one."""
+    got, want = _logits(look.got[: look.length]), _logits(look.want[: look.length])
+    pairs = [(at, at - shift) for at in range(look.length) if 0 <= at - shift < look.length]
+    moved = [got[a] - want[b] for a, b in pairs]
+    return all(close(one, moved[0], rtol=0.0, atol=1e-6) for one in moved)
+
+
+def _judge_fits(case: Any, found: Any, right: Any) -> None:
+    if found == right:
+        return
+    model = case["model"]
+    why = f"{found:,} sequences of {case['tokens']:,} tokens for {right:,}"
+
+    def is_about(ratio: float) -> bool:
+        return abs(found - ratio * right) <= ratio + 1  # both are rounded down
+
+    weights = model["parameters"] * model["number_bytes"]
+    if model["heads"] != model["kv_heads"] and is_about(model["kv_heads"] / model["heads"]):
+        then = "with grouped queries several heads share them: count kv_heads"
+        raise Wrong("keys and values are counted for every head", why=why, next=then)
+    if is_about(2.0):
+        raise Wrong("keys or values are left out", why=why, next="a token leaves both, in every layer")
+    if is_about(case["chip"]["memory_bytes"] / (case["chip"]["memory_bytes"] - weights)):
+        raise Wrong("the weights take no room", why=why, next="they are in the same memory")
+    if is_about(model["layers"]):
+        raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
+    if is_about(model["number_bytes"]) or is_about(model["number_bytes"] / 2) or is_about(model["number_bytes"] / 4):
+        raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
+    if found == right + 1:
+        raise Wrong("the last sequence does not fit whole", why=why, next="round down")
+    raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")

@@ -1,0 +1,67 @@
+"""The cases of continuous: pools that are too small for all, answers much shorter than the longest, and bursts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import draws
+from edl_labs.virtual.server import (
+    Arrival,
+    DecoderShape,
+    ServerMachine,
+    arrivals_of,
+    burst_times,
+    drawn_lengths,
+    poisson_times,
+)
+
+_COUNT = 64  # requests: three seconds of a busy server, and a second of the judge's
+_SHAPE = DecoderShape("7B", layers=32, heads=32, kv_heads=32, head_size=128, parameters=6_738_000_000)
+
+
+@draws("continuous")
+def loads(rng: Any) -> list[Any]:
+    return [
+        _case(rng, burst=1, blocks=(180, 240), most=48),
+        _case(rng, burst=12, blocks=(180, 240), most=48),
+        _case(rng, burst=1, blocks=(600, 700), most=int(rng.integers(8, 11))),
+        _case(rng, burst=1, blocks=(130, 160), most=48),
+    ]
+
+
+def _case(rng: Any, *, burst: int, blocks: tuple[int, int], most: int) -> dict[str, Any]:
+    per_s, longest = float(rng.uniform(11, 15)), int(rng.choice([320, 384]))
+    limits = {"blocks": int(rng.integers(*blocks)), "most_sequences": most, "most_output_tokens": longest}
+    machine = ServerMachine.of("A100-80GB", _SHAPE, **limits, step_s=1e-3, sequence_s=2e-5)
+    load = _load(rng, per_s, longest, burst, _COUNT)
+    return {
+        "machine": machine.to_dict(),
+        "load": _plain(load),
+        "fork": _plain(_forked(rng, load, per_s, longest, burst)),
+    }
+
+
+def _load(rng: Any, per_s: float, longest: int, burst: int, count: int) -> list[Arrival]:
+    times = poisson_times(rng, count=count, per_s=per_s)
+    if burst > 1:
+        times = burst_times(rng, count=count, per_s=per_s, burst=burst)
+    prompts = drawn_lengths(rng, count=count, median=150, spread=0.7, most=800, least=16)
+    return arrivals_of(times, prompts, drawn_lengths(rng, count=count, median=90, spread=0.8, most=longest, least=2))
+
+
+def _forked(rng: Any, load: list[Arrival], per_s: float, longest: int, burst: int) -> list[Arrival]:
+    """The same requests at first, some with longer answers, and others from a moment on."""
+    at = int(rng.integers(_COUNT // 3, 2 * _COUNT // 3))
+    longer = [
+        Arrival(one.arrival_s, one.prompt_tokens, min(longest, one.output_tokens + int(rng.integers(1, 120))))
+        if number >= at // 2
+        else one
+        for number, one in enumerate(load[:at])
+    ]
+    begin_s = load[at - 1].arrival_s
+    rest = _load(rng, per_s, longest, burst, len(load) - at)
+    return longer + [Arrival(round(begin_s + one.arrival_s, 6), one.prompt_tokens, one.output_tokens) for one in rest]
+
+
+def _plain(load: list[Arrival]) -> list[list[Any]]:
+    return [[one.arrival_s, one.prompt_tokens, one.output_tokens] for one in load]

@@ -1,0 +1,157 @@
+"""continuous: who runs in the next step and with which blocks: no block lost, nobody stuck, no time wasted."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab09b_serving.served_loads import (
+    both_futures,
+    foreseen,
+    judged_futures,
+    load_of,
+    machine_of,
+    passing,
+    steps_of,
+)
+from edl_labs.units import counted, percent, seconds
+from edl_labs.virtual.server import ServerReplay
+
+MOST_TIME = 1.05  # of the best known schedule's, promised in the text
+MOST_WAIT = 1.3  # times its p99 of the first token, promised there too
+_SHARE = 0.99  # of the requests, promised there
+_FILLED = 0.75  # of the blocks held: a last block that is half full leaves more than that
+_PASSED = 0.1  # of the requests: more than that overtake on purpose
+
+
+@exercise("continuous", timeout_s=120.0)
+class Continuous:
+    """Admission, blocks and eviction before each step of a server with a paged cache.
+
+    `schedule(server)` is called before each step, and once in the end. The evidence is what it decides on two loads
+    that part at some moment.
+    """
+
+    form: ClassVar[Any] = {"load": "", "fork": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return both_futures(case, lambda server: server.run(student.schedule))
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The times of a good schedule: its decisions would be one to copy."""
+        run = judged_futures(case, want)
+        return {"makespan_s": run.makespan_s, "first_token_s": run.time_to_first_token_s(_SHARE)}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = judged_futures(case, got)
+        best = want if "makespan_s" in want else self.public(case, want)
+        _judge_end(run)
+        if run.makespan_s > MOST_TIME * best["makespan_s"]:
+            raise _slow(run, best["makespan_s"])
+        if run.time_to_first_token_s(_SHARE) > MOST_WAIT * best["first_token_s"]:
+            raise _late(run, best["first_token_s"])
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Decisions that foresee, in any case."""
+        return foreseen(cases, got)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What the schedule reached."""
+        try:
+            run = judged_futures(case, got)
+        except Wrong:
+            return "no load was served as recorded"
+        if run.unfinished:
+            return f"{counted(run.unfinished, 'request')} of {len(run.requests)} without an answer"
+        return (
+            f"{seconds(run.makespan_s)} in all, first token p99 {seconds(run.time_to_first_token_s(_SHARE))}, "
+            f"{run.mean_batch:.1f} requests a step, {counted(run.counts.get('preempt', 0), 'preemption')}"
+        )
+
+    def show(self, case: Any) -> str:
+        """The pool and the load."""
+        machine, load = machine_of(case), load_of(case, "load")
+        prompts, outputs = (sorted(getattr(one, name) for one in load) for name in ("prompt_tokens", "output_tokens"))
+        return (
+            f"{counted(machine.blocks, 'block')} of {machine.block_tokens} tokens, up to {machine.most_sequences} at a "
+            f"time; {len(load)} requests within {seconds(load[-1].arrival_s)}, prompts of {prompts[0]} to "
+            f"{prompts[-1]}, answers of {outputs[0]} to {outputs[-1]} tokens"
+        )
+
+
+def _judge_end(run: ServerReplay) -> None:
+    """Wrong where requests are left, or blocks."""
+    if run.leaked_blocks:
+        why = f"{run.leaked_blocks} of {run.machine.blocks} blocks are held in the end by requests that have finished"
+        if run.unfinished:
+            why += f", and {counted(run.unfinished, 'request')} wait for blocks"
+        raise Wrong(
+            "blocks of finished requests are not freed", why=why, next="look at server.finished before each step"
+        )
+    if not run.unfinished:
+        return
+    left = f"{counted(run.unfinished, 'request')} of {len(run.requests)} never finish"
+    if run.stalls:
+        held = run.moments[-1].held if run.moments else 0
+        why = f"{left}: each that runs needs a block, and {held} of {run.machine.blocks} are held by those that run"
+        then = "somebody has to give blocks back: preempt one, and let the others go on"
+        raise Wrong("all that run wait for blocks of one another", why=why, next=then)
+    why = f"{left}, though the pool has {run.machine.blocks} blocks"
+    raise Wrong("requests wait for ever", why=why, next="who waits is admitted as soon as its blocks are there")
+
+
+def _slow(run: ServerReplay, best_s: float) -> Wrong:
+    why = f"the load takes {seconds(run.makespan_s)}, and {seconds(best_s)} are possible"
+    if run.mean_batch < 1.05:
+        return Wrong("one request runs at a time", why=why, next="the weights are read once for all that run")
+    if run.filled_share < _FILLED:
+        why += f"; of the cache that is held {percent(run.filled_share)} has tokens in it"
+        then = "an answer may end soon: give a request the blocks that it needs for its next step"
+        return Wrong("blocks are reserved for tokens that may never come", why=why, next=then)
+    if _is_static(run):
+        why += "; nobody joins a batch before all of it has ended"
+        return Wrong("the next batch waits for the longest answer of this one", why=why, next="admit before every step")
+    answers = sum(one.generated_tokens + one.prompt_tokens for one in run.requests)
+    if run.recomputed_tokens > 0.5 * answers:
+        thrown = f"throw {run.recomputed_tokens:,} cached tokens away"
+        why += f"; {counted(run.counts.get('preempt', 0), 'preemption')} {thrown}"
+        return Wrong("more is thrown away than blocks are missing", why=why, next="how many have to go for one block?")
+    if run.stalls > 0.1 * sum(one.running for one in run.moments):
+        why += f"; {run.stalls:,} times a running request stands still for want of a block"
+        return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
+    if max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
+        why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
+        return Wrong("blocks stay free while requests wait", why=why, next="admit whoever's blocks are there")
+    why += f"; {run.mean_batch:.1f} requests run in a step"
+    return Wrong("too few requests run at a time", why=why, next="when could the next one have been admitted?")
+
+
+def _is_static(run: ServerReplay) -> bool:
+    """Whether requests join only when nobody runs, or nearly so."""
+    running: set[int] = set()
+    joined = ends = 0
+    for batch, moment in zip(steps_of(run), run.moments, strict=False):
+        if batch:
+            ends += 1
+            joined += bool(running) and moment.running + moment.stalled > len(batch)
+        running.update(batch)
+    return ends > 0 and joined < 0.1 * ends
+
+
+def _late(run: ServerReplay, best_s: float) -> Wrong:
+    why = f"first tokens: p99 {seconds(run.time_to_first_token_s(_SHARE))}, and {seconds(best_s)} are possible"
+    pairs = [(number, other) for number, others in passing(run).items() for other in others]
+    if len(pairs) > _PASSED * len(run.requests):
+        prompts = [one.prompt_tokens for one in run.requests]
+        if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
+            return Wrong(
+                "long prompts are passed by shorter ones", why=why, next="server.waiting has who came first in front"
+            )
+        return Wrong("who came last is admitted first", why=why, next="server.waiting has who came first in front")
+    if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
+        why += f"; {counted(run.counts['preempt'], 'preemption')}"
+        return Wrong(
+            "requests are taken out again and again", why=why, next="who is preempted, and who gets its blocks?"
+        )
+    return Wrong("requests are admitted late", why=why, next="admit as soon as the blocks of a prompt are there")

@@ -1,0 +1,169 @@
+"""streams: independent requests of small kernels on a GPU whose SMs they share, judged by their answers' times."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from statistics import fmean
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import counted, seconds
+from edl_labs.virtual import Replay, ReplayError, VirtualGPU, VirtualMachine, replay
+
+MOST_TIME = 1.05  # of the best known program's last and mean answer, promised in the text
+_MAX_OPERATIONS = 20_000  # of some hundred kernels
+
+
+@exercise("streams")
+class Streams:
+    """Requests that do not depend on one another, each a chain of small kernels, answered as early as can be.
+
+    `serve(gpu, requests)` launches them; the evidence is the program.
+    """
+
+    form: ClassVar[Any] = {"program": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        gpu = VirtualGPU(machine_of(case))
+        student.serve(gpu, [{**one} for one in case["requests"]])
+        gpu.now_s()
+        return {"program": json.dumps(gpu.program, separators=(",", ":"))}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The times of a good program: itself it would be one to copy."""
+        last_s, mean_s, streams = _answers(case, _replayed(case, want["program"]))
+        return {"last_s": last_s, "mean_s": mean_s, "streams": streams}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        run = _replayed(case, got["program"])
+        _judge_kernels(case, run)
+        best = want if "last_s" in want else self.public(case, want)
+        last_s, mean_s, streams = _answers(case, run)
+        if last_s > MOST_TIME * best["last_s"]:
+            raise _slow(case, run, last_s, best, streams)
+        if mean_s > MOST_TIME * best["mean_s"]:
+            raise _late(case, run, mean_s, best, streams)
+        if not run.readings or not run.readings[-1].drained:
+            why = "the function returns while kernels run"
+            raise Wrong("the answers are not there yet", why=why, next="synchronize once, in the end")
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What the program reached."""
+        try:
+            run = _replayed(case, got["program"])
+            _judge_kernels(case, run)
+        except Wrong:
+            return "not the requests' kernels"
+        last_s, mean_s, streams = _answers(case, run)
+        return f"last answer after {seconds(last_s)}, {seconds(mean_s)} on average, in {counted(streams, 'stream')}"
+
+    def show(self, case: Any) -> str:
+        """The device and the requests."""
+        machine, one = machine_of(case), case["requests"][0]
+        return (
+            f"{machine.sm_count} SMs, {seconds(machine.launch_overhead_s)} a launch; {len(case['requests'])} requests "
+            f"of {one['steps']} kernels with {one['blocks']} blocks of {seconds(one['block_s'])}"
+        )
+
+
+def machine_of(case: Any) -> VirtualMachine:
+    """The GPU of a case, with its context made."""
+    return VirtualMachine.of("A100-80GB", launch_overhead_s=case["launch_s"], sm_count=case["sm_count"]).warm()
+
+
+def _replayed(case: Any, text: Any) -> Replay:
+    try:
+        return replay(json.loads(text), machine_of(case), max_operations=_MAX_OPERATIONS)
+    except (TypeError, ValueError, RecursionError):
+        why, then = "it cannot be read", "use the GPU through its own calls, and leave its record alone"
+    except ReplayError as error:
+        why, then = f"{error.what}: {error.why}", error.next
+    raise Wrong("the recorded program is not what this GPU would have done", why=why, next=then)
+
+
+def _launches(run: Replay) -> list[dict[str, Any]]:
+    return [entry for entry in run.program if entry["op"] == "launch"]
+
+
+def _judge_kernels(case: Any, run: Replay) -> None:
+    """Every step of every request once, in its order and in one stream, of its size; or one fused loop instead."""
+    if any(entry["op"] not in ("launch", "stream", "synchronize", "sync_stream", "now", "event", "record", "wait",
+                               "sync_event", "query_stream", "query_event") for entry in run.program):  # fmt: skip
+        raise Wrong("something else than kernels was issued", why="requests are kernels alone", next="launch, streams")
+    for number, one in enumerate(case["requests"]):
+        mine = [entry for entry in _launches(run) if entry["name"].split(" ")[0] == f"request{number}"]
+        names = [entry["name"] for entry in mine]
+        steps = [f"request{number} step{at}" for at in range(one["steps"])]
+        fused = [f"request{number} loop"]
+        if names not in (steps, fused):
+            why = f"request {number} launches {counted(len(names), 'kernel')}: {', '.join(names[:3]) or 'none'} …"
+            then = 'all its steps in order, "request0 step0", "request0 step1", …, or "request0 loop" alone'
+            raise Wrong("a request is not computed once", why=why, next=then)
+        took_s = one["block_s"] * (one["steps"] if names == fused else 1)
+        if names == fused and not one["fusible"]:
+            why = f"request {number} has fusible False: the state of its loop fits into no SM"
+            raise Wrong("this loop cannot be one kernel", why=why, next="launch its steps one by one")
+        if any(entry.get("blocks") != one["blocks"] or abs(entry["duration_s"] - took_s) > 1e-12 for entry in mine):
+            why = f"request {number} has {one['blocks']} blocks of {seconds(one['block_s'])} a step"
+            raise Wrong("a kernel has another size than its request's", why=why, next="use one_step and whole_loop")
+        if len({entry["stream"] for entry in mine}) > 1:
+            why = f"steps of request {number} are in {len({entry['stream'] for entry in mine})} streams"
+            then = "each step reads what the one before wrote: a request belongs in one stream"
+            raise Wrong("the steps of a request may overtake one another", why=why, next=then)
+    if len(_launches(run)) > sum(one["steps"] for one in case["requests"]):
+        raise Wrong("there are kernels of no request", why="more were launched", next="use one_step and whole_loop")
+
+
+def _answers(case: Any, run: Replay) -> tuple[float, float, int]:
+    """When the last request is answered, when they are on average, and in how many streams they are."""
+    ends: dict[str, float] = {}
+    for span in run.timeline.spans:
+        if span.kind == "kernel":
+            request = span.name.split(" ")[0]
+            ends[request] = max(ends.get(request, 0.0), span.end_s)
+    streams = len({entry["stream"] for entry in _launches(run)})
+    return max(ends.values(), default=0.0), fmean(ends.values()) if ends else 0.0, streams
+
+
+def _fits(case: Any) -> int:
+    """How many requests' kernels run side by side."""
+    return max(1, case["sm_count"] // case["requests"][0]["blocks"])
+
+
+def _is_unfused(case: Any, run: Replay) -> bool:
+    return any(one["fusible"] for one in case["requests"]) and len(_launches(run)) > len(case["requests"])
+
+
+def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wrong:
+    why = f"the last answer comes after {seconds(last_s)}, and {seconds(best['last_s'])} are possible"
+    if _is_unfused(case, run):
+        why += f"; {len(_launches(run))} launches, where {len(case['requests'])} do"
+        return Wrong("every time step pays for a launch", why=why, next="which requests may loop within one kernel?")
+    if run.blocking > len(case["requests"]) // 2:
+        why += f"; the host waits {run.blocking} times"
+        return Wrong("the host waits for each request", why=why, next="synchronize once, in the end")
+    if streams == 1:
+        why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
+        return Wrong("one stream leaves most SMs idle", why=why, next="requests in other streams run beside it")
+    if streams < min(_fits(case), len(case["requests"])):
+        why += f"; {streams} streams, and {_fits(case)} kernels fit side by side"
+        return Wrong("too few streams to fill the chip", why=why, next="how many kernels of so many blocks fit?")
+    first = [entry["name"].split(" ")[0] for entry in _launches(run)]
+    switches = sum(a != b for a, b in pairwise(first))
+    if switches < len(case["requests"]) and not _is_unfused(case, run):
+        why += "; all of a request is launched before the next one's first step"
+        return Wrong("the host feeds one stream at a time", why=why, next="take turns: a step of each, then the next")
+    return Wrong("the chip is not kept busy", why=why, next="which stream waits for the host, and which for SMs?")
+
+
+def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wrong:
+    why = f"answers come after {seconds(mean_s)} on average, and {seconds(best['mean_s'])} are possible"
+    if streams > _fits(case):
+        why += (
+            f"; {streams} streams, where {counted(_fits(case), 'kernel')} of {case['requests'][0]['blocks']} blocks fit"
+        )
+        then = "they share what one would fill, and all end late: streams fill SMs that are idle, and no others"
+        return Wrong("requests in more streams than fit make each other late", why=why, next=then)
+    return Wrong("answers come late on average", why=why, next="finish some requests before others begin")

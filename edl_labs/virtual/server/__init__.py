@@ -1,0 +1,50 @@
+"""VirtualServer: requests, batches and a paged cache on virtual time; a policy's decisions recorded and replayed."""
+
+from __future__ import annotations
+
+from edl_labs.virtual.server._replay_server import (
+    ServedRequest,
+    ServerReplay,
+    decides_otherwise,
+    percentile,
+    replay,
+    replay_server,
+)
+from edl_labs.virtual.server._virtual_server import ServerRequest, VirtualServer, serve_batches
+from edl_labs.virtual.server.arrivals import (
+    Arrival,
+    arrivals_of,
+    burst_times,
+    checked_arrivals,
+    day_times,
+    drawn_lengths,
+    poisson_times,
+)
+from edl_labs.virtual.server.load_curve import LoadCurve, LoadPoint, load_curve
+from edl_labs.virtual.server.server_machine import DecoderShape, ServerMachine, StepWork, server_machine
+
+__all__ = [
+    "Arrival",
+    "DecoderShape",
+    "LoadCurve",
+    "LoadPoint",
+    "ServedRequest",
+    "ServerMachine",
+    "ServerReplay",
+    "ServerRequest",
+    "StepWork",
+    "VirtualServer",
+    "arrivals_of",
+    "burst_times",
+    "checked_arrivals",
+    "day_times",
+    "decides_otherwise",
+    "drawn_lengths",
+    "load_curve",
+    "percentile",
+    "poisson_times",
+    "replay",
+    "replay_server",
+    "serve_batches",
+    "server_machine",
+]

@@ -1,0 +1,231 @@
+"""VirtualServer: a decoder that is served in steps, with a queue and a pool of blocks, driven by a policy."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from edl_labs.virtual.errors import VirtualServerError, shown
+from edl_labs.virtual.quantities import PER_SECOND, picoseconds
+from edl_labs.virtual.recorded import MAX_REPLAYED, Entry
+from edl_labs.virtual.server.arrivals import Arrival, checked_arrivals
+from edl_labs.virtual.server.server_engine import FUTURE, ServerEngine
+from edl_labs.virtual.server.server_machine import ServerMachine, server_machine
+
+
+class ServerRequest(NamedTuple):
+    """A request as a policy sees it, at one moment; how long its answer will be is not there.
+
+    It holds `blocks`, and lacks `needs` more for its next step; `cached_tokens` have keys and values.
+    """
+
+    number: int
+    arrival_s: float
+    prompt_tokens: int
+    generated_tokens: int
+    cached_tokens: int
+    blocks: int
+    needs: int
+
+
+class VirtualServer:
+    """A device that serves requests in steps, on virtual time: exact, the same on every run and every computer.
+
+    A step computes the prompts of requests that were admitted since the last one, and one token for each that runs
+    already: continuous batching. A policy sees what has come and nothing of what will, and says who is admitted, who
+    holds which blocks and who is taken out again; a running request without its blocks stands still. All that it says
+    is kept in `program`.
+
+    >>> server = VirtualServer(ServerMachine(blocks=4), [(0.0, 20, 2)])
+    >>> (request,) = server.waiting
+    >>> server.allocate(request, request.needs)
+    >>> server.admit(request)
+    >>> server.step(); server.step()
+    >>> [one.number for one in server.finished], server.free_blocks, server.is_open
+    ([0], 2, False)
+    """
+
+    def __init__(self, machine: ServerMachine | Mapping[str, Any], load: Iterable[Arrival | tuple[Any, ...]]) -> None:
+        self.machine = server_machine(machine)
+        self.load = checked_arrivals(load)
+        longest = max((one.output_tokens for one in self.load), default=1)
+        if longest > self.machine.most_output_tokens:
+            raise VirtualServerError(
+                f"a request has an answer of {longest:,} tokens",
+                why=f"this server ends answers at {self.machine.most_output_tokens:,}",
+                next="give the machine more most_output_tokens, or draw shorter answers",
+            )
+        self.engine = self._engine()
+        self._recorded: list[Entry] = []
+        self._seen: list[int] = []
+
+    def _engine(self) -> ServerEngine:
+        return ServerEngine(self.machine, self.load, traced=False)
+
+    @property
+    def now_s(self) -> float:
+        """The time."""
+        return self.engine.now / PER_SECOND
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something waits, runs or is still to come; False too where all that is left waits for ever."""
+        return self.engine.is_open
+
+    @property
+    def free_blocks(self) -> int:
+        """Blocks of the pool that nobody holds."""
+        return self.engine.free_blocks
+
+    @property
+    def waiting(self) -> tuple[ServerRequest, ...]:
+        """Requests that have come and do not run, in the order of their arrival; preempted ones are among them."""
+        return tuple(map(self._view, self.engine.waiting))
+
+    @property
+    def running(self) -> tuple[ServerRequest, ...]:
+        """Requests of the next step, in the order in which they were admitted."""
+        return tuple(map(self._view, self.engine.running))
+
+    @property
+    def finished(self) -> tuple[ServerRequest, ...]:
+        """Requests that have ended and still hold their blocks."""
+        return tuple(map(self._view, self.engine.done))
+
+    def admit(self, request: ServerRequest | int) -> None:
+        """Let a waiting request run from the next step on, which computes its prompt; its blocks are not given here."""
+        number = self._number(request)
+        self._keep({"op": "admit", "request": number})
+        self.engine.admit(number)
+
+    def allocate(self, request: ServerRequest | int, blocks: int) -> None:
+        """Give a request blocks of the pool, beside those that it holds."""
+        number = self._number(request)
+        if type(blocks) is not int or blocks < 1:
+            raise VirtualServerError(
+                f"{shown(blocks)} blocks for request {number}",
+                why="blocks are counted: 1, 2, …",
+                next="allocate(request, request.needs), where it needs some",
+            )
+        self._keep({"op": "allocate", "request": number, "blocks": blocks})
+        self.engine.allocate(number, blocks)
+
+    def free(self, request: ServerRequest | int) -> None:
+        """Give all blocks of a finished request back to the pool."""
+        number = self._number(request)
+        self._keep({"op": "free", "request": number})
+        self.engine.free(number)
+
+    def preempt(self, request: ServerRequest | int) -> None:
+        """Take a running request out: it waits again, its blocks are free, and its tokens are computed anew later."""
+        number = self._number(request)
+        self._keep({"op": "preempt", "request": number})
+        self.engine.preempt(number)
+
+    def step(self) -> None:
+        """Run the batch once. Where all running requests lack blocks, time passes until another request comes."""
+        entry: Entry = {"op": "step", "value": 0.0}
+        self._keep(entry)
+        self.engine.step()
+        entry["value"] = self.now_s
+
+    def wait(self, until_s: float | None = None) -> None:
+        """Let the device idle until the next request comes, or until a time, whichever is first."""
+        moment = None if until_s is None else _moment(until_s)
+        if moment is not None and until_s is not None and until_s > self.now_s:
+            moment = max(moment, self.engine.now + 1)  # a sum of floats may lie less than a picosecond ahead
+        entry: Entry = {"op": "wait", "until_s": until_s, "value": 0.0}
+        self._keep(entry)
+        self.engine.wait(moment)
+        entry["value"] = self.now_s
+
+    def run(self, policy: Callable[[VirtualServer], object]) -> VirtualServer:
+        """Serve the whole load: before each step `policy(server)` is called, and once behind the last one.
+
+        Where nobody runs after the call, the device waits for the next request.
+        """
+        while self.is_open:
+            policy(self)
+            if self.engine.running:
+                self.step()
+            elif self.is_open:
+                self.wait()
+        policy(self)
+        return self
+
+    @property
+    def program(self) -> list[Entry]:
+        """Everything that was decided, and when each step ended, as plain data: evidence to replay (a copy)."""
+        return [{**entry} for entry in self._recorded]
+
+    def _view(self, number: int) -> ServerRequest:
+        one = self.engine.requests[number]
+        arrival_s, needs = one.arrival_ps / PER_SECOND, self.engine.needs(number)
+        return ServerRequest(number, arrival_s, one.prompt, one.generated, one.cached, one.held, needs)
+
+    def _keep(self, entry: Entry) -> None:
+        if len(self._recorded) >= MAX_REPLAYED:
+            raise VirtualServerError(
+                f"more than {MAX_REPLAYED:,} decisions",
+                why="no load of this size needs so many: the policy goes round in circles",
+                next="look for a request that is admitted and preempted again and again",
+            )
+        self._recorded.append(entry)
+        self._seen.append(len(self.engine.revealed))
+
+    def _number(self, request: object) -> int:
+        number = request.number if isinstance(request, ServerRequest) else request
+        if hasattr(number, "__index__") and type(number) is not bool:
+            number = operator.index(number)  # numpy's whole numbers are numbers too
+        requests = self.engine.requests
+        if type(number) is int and 0 <= number < len(requests) and requests[number].state != FUTURE:
+            return number
+        raise VirtualServerError(
+            f"{shown(number)} is no request that has come",
+            why="a policy decides about requests of waiting, running and finished",
+            next="take one from server.waiting",
+        )
+
+
+def serve_batches(server: VirtualServer, next_batch: Callable[..., Any]) -> VirtualServer:
+    """Serve requests for one answer: whenever the device is idle, `next_batch(now_s, queue)` says what runs at once.
+
+    It gives numbers of waiting requests, or nothing to wait for the next arrival, or a time until which to wait.
+    Blocks are handed out as needed: a pool that lacks them has no place here.
+    """
+    while server.is_open:
+        chosen = _numbers(next_batch(server.now_s, list(server.waiting))) if server.waiting else []
+        if isinstance(chosen, float) or not chosen:
+            server.wait(chosen if isinstance(chosen, float) else None)
+            continue
+        for number in chosen:
+            server.admit(number)
+            server.allocate(number, server.engine.needs(number))
+        server.step()
+        for one in server.finished:
+            server.free(one)
+    return server
+
+
+def _numbers(chosen: Any) -> float | list[int]:
+    """A time, or the numbers of requests, from what a policy returned: a list, an array, a generator, nothing."""
+    if chosen is None:
+        return []
+    if hasattr(chosen, "__float__") and not hasattr(chosen, "__iter__"):
+        return float(chosen)
+    try:
+        return [one.number if isinstance(one, ServerRequest) else operator.index(one) for one in chosen]
+    except TypeError:
+        raise VirtualServerError(
+            f"next_batch gives {shown(chosen)}",
+            why="what runs next is a list of numbers of requests; a time waits until then",
+            next="[one.number for one in queue[:8]], or [] to wait for the next arrival",
+        ) from None
+
+
+def _moment(until_s: object) -> int:
+    try:
+        return picoseconds(until_s, "until_s")
+    except Exception as error:
+        raise VirtualServerError(error.what, why=error.why, next=error.next) from None  # type: ignore[attr-defined]

@@ -1,0 +1,618 @@
+# %% [markdown]
+# # Serving: batches, caches, queues
+#
+# A model is trained once, and then asked for years. Deck [001] puts the question: *how do I ensure the model can serve
+# the demand?* This lab begins with a service that does not: 99 of 100 users are to see a first word within five
+# seconds, and some wait for half a minute. It ends with the same model on the same device at many times that load, in
+# time. Nothing is bought in between; what changes is what is kept, what is read together, and who goes next.
+#
+# After this lab you can
+#
+# * decode with a cache of keys and values, and say how many sequences a memory holds;
+# * tell from a chip and a model how long prompts and tokens take, and what a larger batch wins, and when nothing;
+# * write a batching policy that keeps a limit for 99 of 100 requests, and say how many servers a demand needs;
+# * admit, evict and page as servers of language models do.
+#
+# **About 150 minutes.** Sections 1 and 2 take 60 together, 3 and 4 70, the explanation 20. The practice after them
+# gives no points and takes 25 more. Requests are drawn and devices modelled, and say so; no GPU is needed. *Write your
+# prediction down* before you run the next cell: what comes out is shown beside it, and not before. Lecture slides are
+# quoted by deck: [000] intro, [001] systems, [002] software perspective.
+#
+# A check that fails shows the first case that is not right, and what your code gave; `case("kv_cache")` gives that
+# case's inputs as Python values, `hint("kv_cache")` hints, one at a time.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+request_count = 150
+
+# %% given
+import numpy as np
+import torch
+
+from edl_labs.plots import serving_pictures, style
+from edl_labs.units import seconds
+from edl_labs.virtual import server as serving
+
+# %%
+Progress("lab09b_serving")
+
+# %% [markdown]
+# ## A service that misses its limit
+#
+# A decoder of 6.7 billion parameters answers on one A100 with 80 GB. Prompts have some 300 tokens, answers some 150,
+# and requests come at random. It serves them as they come, one after the other. **Predict:** with one request every
+# two seconds on average, how long does the 99th of 100 wait for the first word of its answer? And with one a second?
+
+# %% given
+decoder = serving.DecoderShape("7B", parameters=6_738_000_000)
+machine = serving.ServerMachine.of(
+    "A100-80GB", decoder, most_sequences=32, step_s=1e-3, sequence_s=2e-5
+)
+
+
+def drawn_load(per_s, *, prompt=300, count=None, seed=9):
+    """Requests that come at random, for 15 s or longer, of drawn lengths."""
+    rng = np.random.default_rng(seed)
+    count = count or max(request_count, int(15 * per_s))
+    times = serving.poisson_times(rng, count=count, per_s=per_s)
+    lengths = {"count": count, "spread": 0.7, "least": 8}
+    prompts = serving.drawn_lengths(rng, median=prompt, most=8 * prompt, **lengths)
+    answers = serving.drawn_lengths(rng, median=150, most=1000, **lengths)
+    return serving.arrivals_of(times, prompts, answers)
+
+
+def one_by_one(server):
+    """A policy: the next request begins when the one before has ended."""
+    for request in server.finished:
+        server.free(request)
+    for request in server.running or server.waiting[:1]:
+        if request.needs:
+            server.allocate(request, request.needs)
+        if not server.running:
+            server.admit(request)
+
+
+def served(policy, per_s, **options):
+    """What became of a load under a policy."""
+    server = serving.VirtualServer(machine, drawn_load(per_s, **options))
+    return serving.replay(server.run(policy))
+
+
+# %%
+predict("wait_half", "At 0.5 requests a second the first word takes, at p99,", unit="s")
+predict("wait_one", "At 1 a second", unit="s")
+
+# %%
+with revealed("wait_half", "wait_one") as truth:
+    opening = {rate: served(one_by_one, rate, count=60) for rate in (0.5, 1.0)}
+    for rate, run in opening.items():
+        p50, p99 = run.time_to_first_token_s(0.5), run.time_to_first_token_s(0.99)
+        told = f"first word p50 {seconds(p50)}, p99 {seconds(p99)}"
+        print(f"modelled, {rate:g}/s: {told}, busy {run.utilisation:.0%}")
+    waits = [run.time_to_first_token_s(0.99) for run in opening.values()]
+    truth(wait_half=waits[0], wait_one=waits[1])
+
+# %%
+_, axes = style.subplots(figsize=(9, 4))
+at_one = served(one_by_one, 1.0, count=40)
+serving_pictures.draw_requests(axes, at_one)
+# %% [markdown]
+# The limit is missed although the device is idle for part of the time: who comes while another one is served waits for
+# *all* of that answer. Words of this field: the *time to first token* (TTFT) is from arrival to the first word, the
+# *inter-token latency* (ITL) between words after it; *goodput* counts the answers that kept a limit. p99 is the
+# smallest time that at least 99 % of the requests do not exceed. What does one answer take, and why?
+
+# %% [markdown]
+# ## 1. What a token leaves behind
+#
+# A new token attends to all that came before it. Their keys and values do not change, so they are kept: in every layer,
+# for every head, one key and one value. **Predict:** 32 layers, 32 heads of 128 numbers of 2 bytes: how many bytes
+# does a token leave, and how many does a sequence of 4096 tokens?
+
+# %%
+predict("token_bytes", "A token leaves", unit="KiB")
+predict("sequence_bytes", "4096 tokens leave", unit="GiB")
+
+# %% [markdown]
+# Write `decode(cache, q, k, v)`: one new token in each row of a batch, in one layer. `q` is [rows, heads, size], `k`
+# and `v` are [rows, kv_heads, size], not rotated yet. The cache is a dict: `"k"` and `"v"` are [rows, kv_heads, cells,
+# size], `"lengths"` [rows] says how many cells of each row are filled: *rows differ*, and what lies behind is left
+# over from earlier requests. Keys in the cache are rotated already. Put the new token's key and value into it, let
+# `"lengths"` grow, and return the outputs, [rows, heads, size]: softmax of the scores over the root of `size`, times
+# the values. With fewer `kv_heads` than heads (grouped queries), the first `heads // kv_heads` heads share the first.
+#
+# And `fits(chip, model, tokens)`: how many sequences of `tokens` tokens fit into `chip["memory_bytes"]` beside the
+# weights. A model is a dict of `parameters`, `layers`, `heads`, `kv_heads`, `head_size` and `number_bytes`.
+
+
+# %% given
+def rotate(x, positions):
+    """Rotary positions: x is [rows, heads, size], positions [rows], counted from 0."""
+    half = x.shape[-1] // 2
+    turns = 10000.0 ** (-torch.arange(half, dtype=x.dtype) / half)
+    angles = positions[:, None, None] * turns
+    cos, sin = angles.cos(), angles.sin()
+    a, b = x[..., :half], x[..., half:]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1)
+
+
+# %% solve="kv_cache"
+def decode(cache, q, k, v):
+    """The outputs of one new token in each row."""
+    ### BEGIN SOLUTION
+    rows, at = torch.arange(len(q)), cache["lengths"]
+    cache["k"][rows, :, at] = rotate(k, at)
+    cache["v"][rows, :, at] = v
+    cache["lengths"] = at + 1
+    group = q.shape[1] // k.shape[1]
+    keys, values = (cache[name].repeat_interleave(group, dim=1) for name in ("k", "v"))
+    scores = torch.einsum("rhd,rhtd->rht", rotate(q, at), keys) / q.shape[-1] ** 0.5
+    beyond = torch.arange(keys.shape[2]) > at[:, None, None]
+    weights = scores.masked_fill(beyond, -torch.inf).softmax(dim=-1)
+    return torch.einsum("rht,rhtd->rhd", weights, values)
+    ### END SOLUTION
+
+
+def fits(chip, model, tokens):
+    """How many sequences fit beside the weights."""
+    ### BEGIN SOLUTION
+    room = chip["memory_bytes"] - model["parameters"] * model["number_bytes"]
+    kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
+    return room // (tokens * kept * model["number_bytes"])
+    ### END SOLUTION
+
+
+# %% check="kv_cache"
+check("kv_cache")
+
+# %%
+with once_written("kv_cache"), revealed("token_bytes", "sequence_bytes") as truth:
+    shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
+    shape |= {"head_size": 128, "number_bytes": 2}
+    token = decoder.kv_token_bytes
+    print(
+        f"a token leaves {token / 2**10:.0f} KiB, 4096 {4096 * token / 2**30:.0f} GiB"
+    )
+    for kv_heads in (32, 8):
+        count = fits({"memory_bytes": 80e9}, {**shape, "kv_heads": kv_heads}, 4096)
+        print(f"{kv_heads} kv heads: {count:.0f} sequences of 4096 tokens on 80 GB")
+    truth(token_bytes=token, sequence_bytes=4096 * token)
+
+# %% [markdown]
+# Half a megabyte a token, so a few dozen long sequences fill the largest memory, and fewer kv heads are worth as many
+# more sequences. How many one *wants* at once is the next question.
+
+# %% [markdown]
+# ## 2. Reading to write one word
+#
+# Deck [002] has a linear layer of 4096 outputs and 1024 inputs in FP16: with a batch of 512 it does 315 FLOP for each
+# byte that is moved, with a batch of 1 it does 1 (0.99878, to be exact). A V100 needs 138.9 to be busy computing. A
+# decoding step is that layer, over and over, with as many rows as there are sequences in the batch; and beside the
+# weights it reads the keys and values of every sequence. **Predict:** an A100 needs 153 FLOP/B. From which batch on
+# does the decoder above compute for as long as it reads, if each sequence has 2000 tokens?
+
+# %%
+predict(
+    "ridge",
+    "The batch at the ridge",
+    choices=("about 150", "about 300", "there is none"),
+)
+
+# %% [markdown]
+# Write, for a chip with `flop_per_s` and `memory_byte_per_s` and a model as above,
+#
+# * `prefill_s(chip, model, tokens)`: a prompt of so many tokens, all at once;
+# * `decode_s(chip, model, batch, context)`: a step in which each of `batch` sequences gets one token, and each of those
+#   looks back at `context` tokens, itself among them;
+# * `ridge_batch(chip, model, context)`: the smallest batch whose step computes for at least as long as it reads, or
+#   None where no batch does.
+#
+# Each token does 2 FLOP for each parameter, and for each token that it looks back at (itself among them) 4 · layers ·
+# heads · head_size. Each *step* reads the weights once. A prompt's tokens move their own keys and values once, when
+# they are written; a decoding sequence reads those of its `context` tokens. The longer of computing and moving counts.
+
+
+# %% solve="decode_bound"
+def step_parts(model, tokens, looked, moved):
+    """FLOPs and bytes of a step."""
+    ### BEGIN SOLUTION
+    looks = 4 * model["layers"] * model["heads"] * model["head_size"]
+    kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"]
+    flops = 2 * model["parameters"] * tokens + looks * looked
+    return flops, (model["parameters"] + kept * moved) * model["number_bytes"]
+    ### END SOLUTION
+
+
+def prefill_s(chip, model, tokens):
+    """Seconds of a prompt."""
+    ### BEGIN SOLUTION
+    flops, moved = step_parts(model, tokens, tokens * (tokens + 1) // 2, tokens)
+    return max(flops / chip["flop_per_s"], moved / chip["memory_byte_per_s"])
+    ### END SOLUTION
+
+
+def decode_s(chip, model, batch, context):
+    """Seconds of a step with a token for each sequence."""
+    ### BEGIN SOLUTION
+    flops, moved = step_parts(model, batch, batch * context, batch * context)
+    return max(flops / chip["flop_per_s"], moved / chip["memory_byte_per_s"])
+    ### END SOLUTION
+
+
+def ridge_batch(chip, model, context):
+    """The smallest batch that computes for as long as it reads, or None."""
+    ### BEGIN SOLUTION
+    ridge = chip["flop_per_s"] / chip["memory_byte_per_s"]
+    _, weights = step_parts(model, 0, 0, 0)
+    flops, moved = step_parts(model, 1, context, context)
+    gained = flops - ridge * (moved - weights)
+    return -int(-ridge * weights // gained) if gained > 0 else None
+    ### END SOLUTION
+
+
+# %% check="decode_bound"
+check("decode_bound")
+
+# %%
+with once_written("decode_bound"), revealed("ridge") as truth:
+    a100 = {"flop_per_s": 312e12, "memory_byte_per_s": 2.039e12}
+    shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
+    shape |= {"head_size": 128, "number_bytes": 2}
+    for context in (1, 100, 160, 2000):
+        print(f"context {context}: ridge at batch {ridge_batch(a100, shape, context)}")
+    for batch in (1, 16, 64):
+        step_s = decode_s(a100, shape, batch, 500)
+        print(
+            f"{batch} of 500 tokens: {seconds(step_s)}, {batch / step_s:.0f} tokens/s"
+        )
+    print(f"a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
+    truth("there is none")
+
+# %% [markdown]
+# With short contexts the ridge is at some 150 sequences, as for the bare layer; from 170 tokens on there is no batch:
+# each sequence brings its own bytes, and few FLOPs with them. A larger batch still wins, because the weights are read
+# once for all of it; what it wins fades as the cache outweighs them. A prompt of 500 tokens takes no longer than
+# three or four single tokens: it computes, they read.
+
+# %% [markdown]
+# ## 3. Batches, and the last of a hundred
+#
+# Now a service with answers of a single step: a *ranker* of 0.56 billion parameters scores texts for a search. Batches
+# are padded to their longest text, and most texts are short, a few long. "Larger batches" is deck [000]'s remedy for a
+# device that waits for launches. **Predict:** by night 40 requests come in a second, and the policy waits until a
+# batch of 32 is full. What is the p50 of the latency?
+
+# %% given
+ranker = serving.DecoderShape(
+    "ranker", layers=24, heads=16, kv_heads=16, head_size=64, parameters=560_000_000
+)
+scorer = serving.ServerMachine.of(
+    "A100-80GB", ranker, blocks=10**6, most_sequences=32, step_s=2e-3, padded=True
+)
+
+
+def texts(per_s, count=400, seed=5):
+    """Texts to score: one in twelve is long."""
+    rng = np.random.default_rng(seed)
+    times = serving.poisson_times(rng, count=count, per_s=per_s)
+    lengths = serving.drawn_lengths(rng, count=count, median=64, spread=0.5, most=200)
+    lengths[::12] = [int(n) for n in rng.integers(800, 1600, size=len(lengths[::12]))]
+    return serving.arrivals_of(times, lengths, [1] * count)
+
+
+def full_batches(now_s, queue):
+    """Waits until a batch is full."""
+    return [one.number for one in queue[:32]] if len(queue) >= 32 else []
+
+
+def scored(policy, per_s):
+    """What became of texts under a policy."""
+    server = serving.VirtualServer(scorer, texts(per_s, count=384))
+    return serving.replay(serving.serve_batches(server, policy))
+
+
+# %%
+predict("night", "By night half of the requests wait for more than", unit="ms")
+predict(
+    "day",
+    "By day, at 600 a second, the device could serve full batches of all",
+    choices=("in time", "too late"),
+)
+
+# %%
+with revealed("night", "day") as truth:
+    for name, rate in (("night", 40), ("day", 600)):
+        run = scored(full_batches, rate)
+        p50, p99 = run.latency_s(0.5), run.latency_s(0.99)
+        told = f"p50 {seconds(p50)}, p99 {seconds(p99)}, busy {run.utilisation:.0%}"
+        print(f"modelled, {name}: {told}")
+        half = p50 if name == "night" else half
+    truth(night=half, day="too late")
+
+# %% [markdown]
+# By night the batch waits for requests, by day requests for batches: each of 32 texts takes as long as the longest.
+# Write
+#
+# * `next_batch(now_s, queue, service, limit_s)`: the device is idle and somebody waits; the `number`s of those that run
+#   now. `queue` has requests in the order of their arrival, each with `number`, `arrival_s` and `prompt_tokens`;
+#   `service.most_sequences` is the most in a batch, and `service.batch_s([64, 64, 90])` what a batch of such prompts
+#   takes. An empty list waits for the next arrival, a time (in seconds) until then at the latest. It is called for
+#   loads by night, by day and in bursts, in which p99 has to be within `limit_s`; twice what buckets of similar texts
+#   reach is allowed.
+# * `servers_for(demand_per_s, limit_s, runs)`: so many servers serve a demand within a limit. Each of `runs` was
+#   measured on one server: requests came at `per_s`, and took `latencies_s`. A server's load keeps the limit if the
+#   p99 of its run does; each server gets an equal share of the demand.
+#
+# Nobody knows who comes next: your policy is run on two loads that part at some moment, and has to decide alike before
+# it. So no lots either.
+
+
+# %% solve="batcher"
+def next_batch(now_s, queue, service, limit_s):
+    """Numbers of the requests that run next."""
+    ### BEGIN SOLUTION
+    size = queue[0].prompt_tokens.bit_length()
+    alike = [one.number for one in queue if one.prompt_tokens.bit_length() == size]
+    return alike[: service.most_sequences]
+    ### END SOLUTION
+
+
+def servers_for(demand_per_s, limit_s, runs):
+    """How many servers keep the limit at this demand."""
+    ### BEGIN SOLUTION
+    kept = []
+    for run in runs:
+        latencies = sorted(run["latencies_s"])
+        if latencies[-(-99 * len(latencies) // 100) - 1] <= limit_s:
+            kept.append(run["per_s"])
+    return -int(-demand_per_s // max(kept))
+    ### END SOLUTION
+
+
+# %% check="batcher"
+check("batcher")
+
+# %%
+with once_written("batcher"):
+    for name, rate in (("night", 40), ("day", 600), ("rush", 800)):
+        run = scored(lambda now_s, queue: next_batch(now_s, queue, scorer, 0.1), rate)
+        p50, p99 = run.latency_s(0.5), run.latency_s(0.99)
+        told = f"p50 {seconds(p50)}, p99 {seconds(p99)}, busy {run.utilisation:.0%}"
+        print(
+            f"modelled, {name}: {told}, {len(run.requests) / run.steps:.1f} in a batch"
+        )
+
+# %% [markdown]
+# No batch is waited for, and none mixes a sentence with a book: batches grow by themselves as the queue does. At the
+# rush the device is busy nearly all of the time, and p99 rises: with requests that come at random, the wait grows
+# without end as the load nears what the device can do. That is why the demand is not divided by the throughput.
+
+# %% [markdown]
+# ## 4. Continuous batches, paged blocks
+#
+# Back to the decoder. Answers have drawn lengths that nobody knows before they end, so a batch that starts together
+# does not end together. *Continuous batching* decides before every step who runs in it. And memory comes in *blocks* of
+# 16 tokens: a sequence needs another one every 16 steps, and there is a fixed pool.
+#
+# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. If each request reserved blocks for the
+# longest answer when it begins, how much of the reserved cache would hold tokens?
+
+# %%
+predict("filled", "Of the reserved cache, the share that holds tokens is", unit="%")
+
+
+# %%
+def reserves(server):
+    """A policy: blocks for the longest answer are reserved when a request begins."""
+    for request in server.finished:
+        server.free(request)
+    for request in server.waiting:
+        tokens = request.prompt_tokens + 1000
+        blocks = server.machine.blocks_for(tokens)
+        if blocks > server.free_blocks:
+            break
+        server.allocate(request, blocks)
+        server.admit(request)
+
+
+with revealed("filled") as truth:
+    reserved = served(reserves, 8.0)
+    print(f"modelled: {reserved.filled_share:.0%} of the reserved cache holds tokens")
+    truth(reserved.filled_share)
+
+# %% [markdown]
+# Write `schedule(server)`, which is called before every step, and once after the last.
+#
+# | of `server` | is |
+# |---|---|
+# | `waiting`, `running` | requests, in the order of arrival, and of admission |
+# | `finished` | requests that have ended and still hold their blocks |
+# | `free_blocks` | blocks of the pool that nobody holds |
+# | `allocate(request, blocks)` | gives it so many more |
+# | `admit(request)` | it runs from the next step on, which computes its prompt |
+# | `free(request)` | gives the blocks of a finished request back |
+# | `preempt(request)` | takes it out: its blocks are free, it waits again, and its tokens are computed anew later |
+# | `machine.most_sequences` | so many may run at a time |
+#
+# A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
+# more it lacks for its next step. Who runs without them stands still. What you hold is how it *was* when you asked:
+# ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
+# good schedule, and p99 of the first token within 30 % of its.
+
+
+# %% solve="continuous"
+def schedule(server):
+    """Decides who runs in the next step, and with which blocks."""
+    ### BEGIN SOLUTION
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in server.waiting:
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)
+    ### END SOLUTION
+
+
+# %% check="continuous"
+check("continuous")
+
+# %%
+with once_written("continuous"):
+    small = machine.replace(blocks=700)
+    figure, rows = style.subplots(2, 1, figsize=(9, 6))
+    for axes, policy in zip(rows, (reserves, schedule), strict=True):
+        load = drawn_load(6.0, count=60)
+        run = serving.replay(serving.VirtualServer(small, load).run(policy))
+        serving_pictures.draw_pool(axes, run, title=policy.__name__)
+        print(f"modelled, {policy.__name__}: {seconds(run.makespan_s)}")
+
+# %% [markdown]
+# ## 5. The same service, in time
+#
+# The service of the beginning, with your schedule. Its limit: the first word within five seconds, for 99 of 100.
+# **Predict:** one by one it kept that at a request every five or ten seconds. How many times that load does the same
+# device keep now?
+
+# %%
+predict("times", "The largest load that keeps the limit grows", unit="times")
+
+# %% given
+from IPython.display import display
+
+from edl_labs.ui.serving_widget import ServingExplorer
+
+limit_s = 5.0
+rates = {
+    "one by one": (0.05, 0.1, 0.2, 0.4, 0.8),
+    "continuous": (1, 2, 4, 8, 12, 16, 20),
+}
+
+# %%
+with once_written("continuous"), revealed("times") as truth:
+    curves = {}
+    for name, policy in (("one by one", one_by_one), ("continuous", schedule)):
+        curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
+        kept = curves[name].largest_within(first_token_s=limit_s)
+        print(f"modelled, {name}: keeps the limit up to {kept:g} requests a second")
+    before, after = (
+        one.largest_within(first_token_s=limit_s) for one in curves.values()
+    )
+    truth(after / before)
+
+# %%
+with once_written("continuous"):
+    figure, rows = style.subplots(1, 2, figsize=(10, 4))
+    for axes, (name, curve) in zip(rows, curves.items(), strict=True):
+        curve.plot(axes, title=name)
+
+# %% [markdown]
+# Each curve is flat for long and then stands up: the *knee*, where the device has no time left and the queue takes
+# over. Throughput is the same on both sides of it; only the wait is not. Set a service's load to the left of its
+# knee, by p99 and not by the mean. And draw loads of your own: what moves the knee, and what does not?
+
+# %%
+with once_written("continuous"):
+    display(ServingExplorer(machine, schedule))
+
+# %% [markdown] explain="two_services"
+# **Explain (read by your instructor).** Two services want the same GPUs and the same decoder. One completes code while
+# people type: prompts of 2000 tokens, answers of 20, and a suggestion that comes after 0.5 s is useless. The other
+# summarises the day's documents by night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each,
+# say which figure decides (time to first token, time between tokens, tokens a second), and what bounds it: computing
+# or reading? (b) Which batch size and which policy for when to start would you give each, and what would happen to one
+# under the other's? (c) Somebody shows that the GPUs of the first service are busy for 40 % of the time, and proposes
+# to halve their number. What do you ask to see before you answer?
+
+# %% [markdown]
+# ## Practice: requests in streams
+#
+# Small networks leave most of a GPU idle: their kernels have few blocks. Deck [002] lists *multi-stream execution* and
+# *time fusion* among what TensorRT does: independent requests run side by side in streams, and the time steps of a
+# recurrent network become one kernel. **Predict:** a GPU has 108 SMs, and one kernel of a request fills all of them.
+# What do four streams, instead of one, do to the *mean* time to an answer?
+
+# %%
+predict("mean", "With four streams the mean", choices=("falls", "stays", "rises"))
+
+# %% [markdown]
+# Write `serve(gpu, requests)` with the two calls below. Each request is a dict: its steps read what the step before
+# wrote. A loop may become one kernel only where `fusible` says so (its state fits into the SMs). All requests are
+# there from the start. Wait once, in the end. The last answer, and the mean time to an answer, may take 5 % longer
+# than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
+
+
+# %% given
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+
+def one_step(gpu, number, request, at, stream):
+    """Launches time step `at` of the request of this number."""
+    size = {"duration_s": request["block_s"], "blocks": request["blocks"]}
+    gpu.launch(f"request{number} step{at}", stream=stream, **size)
+
+
+def whole_loop(gpu, number, request, stream):
+    """Launches all time steps of a request as one kernel."""
+    took_s = request["steps"] * request["block_s"]
+    size = {"duration_s": took_s, "blocks": request["blocks"]}
+    gpu.launch(f"request{number} loop", stream=stream, **size)
+
+
+# %% solve="streams"
+def serve(gpu, requests):
+    """Answers all requests."""
+    ### BEGIN SOLUTION
+    side_by_side = max(1, gpu.machine.sm_count // requests[0]["blocks"])
+    streams = [gpu.Stream() for _ in range(side_by_side)]
+    for first in range(0, len(requests), side_by_side):
+        group = list(enumerate(requests))[first : first + side_by_side]
+        for at in range(requests[0]["steps"]):
+            for (number, one), stream in zip(group, streams, strict=False):
+                if not one["fusible"]:
+                    one_step(gpu, number, one, at, stream)
+                elif at == 0:
+                    whole_loop(gpu, number, one, stream)
+    gpu.synchronize()
+    ### END SOLUTION
+
+
+# %% check="streams"
+check("streams")
+
+# %%
+with revealed("mean") as truth:
+    means = {}
+    for count in (1, 4):
+        gpu = VirtualGPU(VirtualMachine.of("A100-80GB", sm_count=108).warm())
+        streams = [gpu.Stream() for _ in range(count)]
+        for number in range(8 * 4):
+            asked = {"blocks": 108, "block_s": 60e-6}
+            one_step(gpu, number // 8, asked, number % 8, streams[number // 8 % count])
+        gpu.synchronize()
+        spans = [one for one in gpu.timeline.spans if one.kind == "kernel"]
+        ends = {one.name.split()[0]: one.end_s for one in spans}
+        means[count] = sum(ends.values()) / len(ends)
+        print(f"modelled, {count} streams: mean {seconds(means[count])}")
+    truth("rises" if means[4] > 1.05 * means[1] else "stays")
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab09b_serving")

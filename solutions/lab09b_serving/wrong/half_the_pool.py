@@ -1,0 +1,17 @@
+# exercise: continuous
+# told: blocks stay free while requests wait
+def schedule(server):
+    """Some blocks stay."""
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in server.waiting:
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks - server.machine.blocks // 3:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)

@@ -1,0 +1,17 @@
+# exercise: continuous
+# told: a decision rests on what the server cannot know
+def schedule(server):
+    """Short answers first."""
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in sorted(server.waiting, key=lambda one: server.load[one.number].output_tokens):
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)

@@ -1,0 +1,12 @@
+# exercise: streams
+# told: the host waits for each request
+def serve(gpu, requests):
+    """One, and then the next."""
+    stream = gpu.Stream()
+    for number, one in enumerate(requests):
+        if one["fusible"]:
+            whole_loop(gpu, number, one, stream)
+        else:
+            for at in range(one["steps"]):
+                one_step(gpu, number, one, at, stream)
+        gpu.synchronize()
