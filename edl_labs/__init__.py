@@ -50,6 +50,7 @@ _MODULES = (
     "numerics",
     "pipeline",
     "plots",
+    "predict",
     "roofline",
     "stats",
     "trace",

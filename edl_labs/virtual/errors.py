@@ -49,5 +49,7 @@ class VirtualClusterError(EdlError):
 
 class VirtualWarpError(EdlError):
     """A kernel asks a VirtualWarp for what no thread, warp or block could do, or would be answered with an error."""
+
+
 class VirtualServerError(EdlError):
     """A policy asks a VirtualServer for what no server could do: a request that has not come, a block that is taken."""

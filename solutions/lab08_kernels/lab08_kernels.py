@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 side = 128
@@ -195,7 +197,9 @@ with once_written("coalesced"), revealed("longer") as truth:
     moved = 2 * 4 * 8192**2
     for name, run in (("short", short), ("yours", tiled)):
         share = 32 * run.sectors / (2 * 4 * side**2)
-        print(f"modelled, {name}: {run.sectors} sectors, {seconds(share * moved / 2e12)}")
+        print(
+            f"modelled, {name}: {run.sectors} sectors, {seconds(share * moved / 2e12)}"
+        )
         print(f"  {run.accesses[0]}")
         print(f"  {run.accesses[-1]}")
     truth(short.sectors / tiled.sectors)
@@ -232,6 +236,7 @@ def four_kernels(blocks, streams):
     return gpu
 
 
+# %%
 with revealed("one_stream", "four_streams", "full_four") as truth:
     runs = [four_kernels(27, 1), four_kernels(27, 4), four_kernels(108, 4)]
     took = [run.now_s() for run in runs]
@@ -429,6 +434,7 @@ def sums_of(program, seeds=8):
     return sorted({float(run.values("out")[0]) for run in runs})
 
 
+# %%
 with once_written("order_matters"), revealed("apart") as truth:
     low, high = range_of_sums(SIX, "float16")
     print(f"{low:g} to {high:g}")
@@ -539,7 +545,10 @@ with once_written("first_layers"):
         ("with SE", [*plain, {"kind": "se"}]),
         ("with LN", [*plain, {"kind": "layer_norm"}]),
         ("depth-wise", small + layers("depthwise")),
-        ("unshuffled", [{"kind": "unshuffle", "factor": 4}, *layers("conv", channels=32)]),
+        (
+            "unshuffled",
+            [{"kind": "unshuffle", "factor": 4}, *layers("conv", channels=32)],
+        ),
     ):
         took_s = stem_s({"input": IMAGES, "layers": more}, V100)
         print(f"modelled, {name}: {seconds(took_s)}")

@@ -601,11 +601,12 @@ with once_written("two_of_four"):
 # %%
 predict("pruned", "Straight after pruning are right", unit="%")
 
-# %%
+# %% given
 import copy
 
 from edl_labs.inference import two_of_four_mask
 
+# %%
 with revealed("pruned") as truth:
     sparse_model, masks = copy.deepcopy(model), {}
     for name, part in sparse_model.named_parameters():

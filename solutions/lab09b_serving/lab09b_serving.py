@@ -424,6 +424,7 @@ def reserves(server):
         server.admit(request)
 
 
+# %%
 with revealed("filled") as truth:
     reserved = served(reserves, 8.0)
     print(f"modelled: {reserved.filled_share:.0%} of the reserved cache holds tokens")

@@ -235,8 +235,8 @@ _CHECKS = {"setup": _check_setup, "parameters": _check_parameters, "solve": _che
 
 
 PUBLIC_MODULES = (
-    *("bench", "checks", "clock", "device", "errors", "graph", "hardware", "inference", "numerics", "pipeline", "plots"),
-    *("roofline", "stats", "trace", "ui", "units", "virtual"),
+    *("bench", "checks", "clock", "device", "errors", "graph", "hardware", "inference", "numerics", "pipeline"),
+    *("plots", "predict", "roofline", "stats", "trace", "ui", "units", "virtual"),
 )
 # Of these a lab may import what the package itself exports: their modules are the engine's insides.
 _CLOSED = ("checks",)
