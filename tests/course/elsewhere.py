@@ -17,16 +17,6 @@ _OF_OS = (
     *("fork", "forkpty", "sched_getaffinity", "sched_setaffinity", "posix_fadvise", "posix_fallocate", "preadv"),
     *("O_DIRECT", "getloadavg", "nice", "mkfifo", "memfd_create"),
 )
-for _name in _OF_OS:
-    if hasattr(os, _name):
-        delattr(os, _name)
-for _name in ("SIGALRM", "SIGVTALRM", "SIGPROF", "setitimer", "getitimer", "alarm", "pthread_kill", "sigwait"):
-    if hasattr(signal, _name):
-        delattr(signal, _name)
-for _name in ("resource",):
-    sys.modules[_name] = None
-multiprocessing.set_start_method("spawn")
-
 _open, _listdir, _exists, _stat, _library = io.open, os.listdir, os.path.exists, os.stat, ctypes.CDLL
 
 
@@ -82,11 +72,27 @@ def _for_others(name):
     setattr(os, name, called)
 
 
-for _name in ("getuid", "geteuid", "killpg", "pread", "uname"):
-    _for_others(_name)
-os.stat = _stat_here
-builtins.open = io.open = _open_here
-pathlib.io.open = _open_here
-os.listdir = _listdir_here
-os.path.exists = lambda path: not _hidden(path) and _exists(path)
-ctypes.CDLL = _NoLibrary
+def _leave_out() -> None:
+    """Takes all of it away from this process; what only imports this file keeps it."""
+    for name in _OF_OS:
+        if hasattr(os, name):
+            delattr(os, name)
+    for name in ("SIGALRM", "SIGVTALRM", "SIGPROF", "setitimer", "getitimer", "alarm", "pthread_kill", "sigwait"):
+        if hasattr(signal, name):
+            delattr(signal, name)
+    for name in ("resource",):
+        sys.modules[name] = None
+    multiprocessing.set_start_method("spawn")
+
+    for name in ("getuid", "geteuid", "killpg", "pread", "uname"):
+        _for_others(name)
+    os.stat = _stat_here
+    builtins.open = io.open = _open_here
+    pathlib.io.open = _open_here
+    os.listdir = _listdir_here
+    os.path.exists = lambda path: not _hidden(path) and _exists(path)
+    ctypes.CDLL = _NoLibrary
+
+
+if __name__ == "sitecustomize":
+    _leave_out()
