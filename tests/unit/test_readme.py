@@ -31,7 +31,7 @@ def test_the_doors_name_verbs_and_targets_that_exist() -> None:
 
     assert {"start", "new", "test", "collect", "grade"} == set(re.findall(r"edl-labs ([a-z]+)", blocks))
     assert set(re.findall(r"edl-labs ([a-z]+)", blocks)) <= verbs()
-    assert {"setup", "test", "run"} == set(re.findall(r"make ([a-z-]+)", blocks)) & targets
+    assert {"setup", "test", "run", "docs"} == set(re.findall(r"make ([a-z-]+)", blocks)) & targets
 
 
 def test_each_door_has_the_command_before_it_is_used() -> None:

@@ -58,13 +58,15 @@ def test_a_plan_is_measured_beside_the_order_of_asking_and_says_the_state(soluti
     with tempfile.TemporaryDirectory() as folder:
         names = {**solution, "scratch": type("Scratch", (), {"name": folder}), "make_cold": make_cold}
         names["reading_s"] = type(solution["reading_s"])(solution["reading_s"].__code__, names)
-        exec(cell_with("reads as asked for"), names)
+        exec(cell_with("def scattered_parts"), names)
+        exec(cell_with("reads as asked:"), names)
+        exec(cell_with("reads of your plan:"), names)
         size = (Path(folder) / "parts.bin").stat().st_size
     said = capsys.readouterr().out
 
     assert 2048 * 16384 == size
     assert 2 == said.count("page cache: warm, 100 %" if known else "page cache: this system cannot tell")
-    assert "1024 reads as asked for" in said
+    assert "1024 reads as asked:" in said
     assert len(names["plan"]) < 1024
 
 

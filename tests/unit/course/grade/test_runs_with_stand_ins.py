@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from edl_labs.checks import Outcome
+from edl_labs.course.grade.hung_calls import HungCalls
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
@@ -29,7 +30,7 @@ class Runner:
     limits: Limits = field(default_factory=Limits)
     given_s: list[float] = field(default_factory=list)
 
-    def probe_run(self, plan: Any, sink: Any) -> ProbedRun:
+    def probe_run(self, plan: Any, sink: Any, *, hung: HungCalls) -> ProbedRun:
         self.given_s.append(self.limits.notebook_s)
         return self.script[len(self.given_s) - 1]
 
@@ -39,7 +40,8 @@ def played(*script: ProbedRun, quiet: bool = True, notebook_s: float = 900.0) ->
     run = ProbedRun(outcomes={"box": outcome()})
     sink: Any = None
     box: Any = SimpleNamespace(name="box")
-    Examiner(runner, {}, sink, sink)._try_in_turn(TRIES, box, sink, run, quiet=quiet)
+    hung = HungCalls(TRIES[0], TRIES[0])
+    Examiner(runner, {}, sink, sink)._try_in_turn(TRIES, box, sink, run, quiet=quiet, hung=hung)
     return runner.given_s, run
 
 
