@@ -45,9 +45,9 @@ class ServingExplorer(LiveOrStill):
     ...             server.admit(one)
     >>> ServingExplorer(ServerMachine(), policy, count=8, answer=10, rate=1.0)
     8 requests, modelled:
-    1 a second, up to 256 at a time, prompts of 200: first word p50 7.63 ms, p99 42.3 ms; 8.1 tokens/s, busy 5.48 %
-    1 a second, up to 8 at a time, prompts of 200: first word p50 7.63 ms, p99 42.3 ms; 8.1 tokens/s, busy 5.48 %
-    4 a second, up to 256 at a time, prompts of 200: first word p50 7.63 ms, p99 72.7 ms; 31.7 tokens/s, busy 21.4 %
+    1 a second, up to 256 at a time, prompts of 200: first word p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
+    1 a second, up to 8 at a time, prompts of 200: first word p50 11.5 ms, p99 38.6 ms; 12.2 tokens/s, busy 8.74 %
+    4 a second, up to 256 at a time, prompts of 200: first word p50 17 ms, p99 150 ms; 46.5 tokens/s, busy 33.3 %
     """
 
     def __init__(

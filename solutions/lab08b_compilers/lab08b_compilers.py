@@ -88,16 +88,9 @@ def inputs(layout):
     return x, [(one.to(memory_format=layout), torch.ones(24)) for one in weights]
 
 
-# %%
-predict(
-    "worst_reason",
-    "On this machine, the most time goes into",
-    choices=("the checks", "the loops", "the convolution", "the copies"),
-)
-predict("mended_times", "Without all four, here, it is faster", unit="times")
-
 # %% [markdown]
-# What comes out is measured in section 6. Until then, what a compiler would have to know to mend it for you.
+# Which of the four costs most on this machine? Section 6 asks you, and measures it. Until then, what a compiler would
+# have to know to mend it for you.
 
 # %% [markdown]
 # ## 1. Strides: one tensor, two layouts
@@ -791,6 +784,14 @@ predict("left_loops", "Without the loops, of that,", unit="%")
 predict("left_unfolds", "With the library's convolution, of that,", unit="%")
 predict("left_copies", "With one layout, of that,", unit="%")
 
+# %%
+predict(
+    "worst_reason",
+    "On this machine, the most time goes into",
+    choices=("the checks", "the loops", "the convolution", "the copies"),
+)
+predict("mended_times", "Without all four, here, it is faster", unit="times")
+
 # %% given
 from edl_labs.bench import compare
 
@@ -924,7 +925,7 @@ with revealed("paid_after") as truth:
 
 # %% solve="autotuner"
 class Autotuner:
-    """Runs problems, and learns which candidate is the fastest for those that come often."""
+    """Runs problems, and learns what is fastest for those that come often."""
 
     def __init__(self, candidates, gpu):
         ### BEGIN SOLUTION

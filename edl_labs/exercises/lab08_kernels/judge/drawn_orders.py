@@ -32,7 +32,7 @@ def _decided(rng: Any, fmt: str, count: int) -> dict[str, Any]:
         tried = [_sum(order, fmt) for order in orders] + [math.fsum(values)]
         away = _APART * (most - least)
         if away > 0 and all(min(abs(one - least), abs(one - most)) > away for one in tried):
-            return {"values": values, "fmt": fmt, "count": count}
+            return {"values": values, "fmt": fmt, "count": count, "slips": _slips(values, fmt)}
     raise AssertionError("no order decided the sum; draw other values")
 
 
@@ -58,3 +58,26 @@ def _sum(order: Any, fmt: str) -> float:
     for value in order:
         total = _in_format(total + value, fmt)
     return total
+
+
+def _slips(values: list[float], fmt: str) -> dict[str, list[float]]:
+    """What common mistakes give, by the names that the exercise has for them."""
+    exact = [sum(order) for order in itertools.permutations(values)]
+    down, by_size = sorted(values)[::-1], sorted(values, key=abs)
+    found = {
+        "rounded_once": [_in_format(min(exact), fmt), _in_format(max(exact), fmt)],
+        "never_rounded": [min(exact), max(exact)],
+        "sorted": _extremes([sorted(values), down], fmt),
+        "there_and_back": _extremes([values, values[::-1]], fmt),
+        "as_given": _extremes([values], fmt),
+        "by_size": _extremes([by_size, by_size[::-1]], fmt),
+    }
+    for other in ("float32", "float16"):
+        if other != fmt:
+            found[f"in_{other}"] = _extremes(itertools.permutations(values), other)
+    return found
+
+
+def _extremes(orders: Any, fmt: str) -> list[float]:
+    sums = [_sum(order, fmt) for order in orders]
+    return [min(sums), max(sums)]
