@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.publish import build_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
+# The same notebooks as on other systems.
+TRY = runpy.run_path(str(ROOT / "scripts" / "try_install.py"), run_name="try_install")
 # What pip says when it cannot reach any index; everything else that it says is a failure of ours.
 OFFLINE = ("NewConnectionError", "NameResolutionError", "ConnectTimeoutError", "Network is unreachable")
 
@@ -59,27 +62,10 @@ def install(folder: Path) -> None:
     assert 0 == done.returncode, done.stderr[-2000:]
 
 
-def notebook_of(lab: Lab, *, solved: bool) -> Any:
-    """The released notebook with the parameters of a quick run; `solved`: with the solutions in their cells."""
-    path = ROOT / "labs" / lab.name / f"{lab.name}.ipynb"
-    notebook = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
-    solutions = {f"solve-{e.name.replace('_', '-')}": e.name for e in lab.exercises if e.kind == "code"}
-    cells = []
-    for cell in notebook.cells:
-        if solved and cell["id"] in solutions:
-            cell["source"] = lab.solution_cell(solutions[cell["id"]])
-        cells.append(cell)
-        if "parameters" in cell.metadata.get("tags", []):
-            text = "\n".join(f"{key} = {value!r}" for key, value in lab.parameters["smoke"].items())
-            cells.append(nbformat.v4.new_code_cell(text, id="quick-parameters"))
-    notebook["cells"] = cells
-    return notebook
-
-
 def report_of(install: StudentInstall, lab: Lab, folder: Path, *, solved: bool) -> tuple[int, dict[str, Any]]:
     """Exit code and report of `edl-labs check` on the lab, in an empty folder."""
     path = folder / f"{lab.name}.ipynb"
-    path.write_text(nbformat.writes(notebook_of(lab, solved=solved)), encoding="utf-8")
+    path.write_text(nbformat.writes(TRY["notebook_of"](lab, solved=solved)), encoding="utf-8")
     done = install.run("check", path.name, "--json", cwd=folder)
     assert done.stdout, done.stderr[-2000:]
     return done.returncode, json.loads(done.stdout)
