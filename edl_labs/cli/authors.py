@@ -39,6 +39,22 @@ def need_instructor_tools() -> None:
         )
 
 
+def need_system(what: str, *, fences: bool = True) -> None:
+    """UsageError where the system lacks what running students' code needs.
+
+    With `fences` Linux's, for the sandbox; else that of any POSIX system, for processes that fork.
+    """
+    if sys.platform.startswith("linux") or (sys.platform != "win32" and not fences):
+        return
+    here = {"win32": "Windows", "darwin": "macOS"}.get(sys.platform, sys.platform)
+    needs = "a sandbox of Linux's kernel" if fences else "processes that fork"
+    raise UsageError(
+        f"{what} does not run on {here}",
+        why=f"students' code runs in {needs}",
+        next="use the container: the first lines of the repository's Dockerfile say how; or Linux, or WSL 2",
+    )
+
+
 def new(
     lab: Annotated[str, typer.Argument(help="Its name, like lab06_input_pipeline.")],
     exercise: Annotated[str | None, typer.Argument(help="An exercise to add to a lab that exists.")] = None,
@@ -165,6 +181,7 @@ def prove_labs(
 ) -> None:
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
     need_instructor_tools()
+    need_system("the proof of a lab", fences=False)
     from edl_labs.course.course_folder import Course
     from edl_labs.course.lab.prove import WRONG_SEEDS
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edl_labs.cli.authors import need_instructor_tools
+from edl_labs.cli.authors import need_instructor_tools, need_system
 from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
 from edl_labs.errors import UsageError
 from edl_labs.units import counted
@@ -104,6 +104,7 @@ def grade(
 ) -> None:
     """Grade a whole class in sandboxes, judged from outside, into nbgrader's gradebook; resumes where it stopped."""
     need_instructor_tools()
+    need_system("grading", fences=not unsafe)
     from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.grade.classrun import grade as grade_class
     from edl_labs.course.grade.cluster.backends import make_backend
@@ -274,6 +275,7 @@ def regrade(
 ) -> None:
     """Grade corrected exercises again for all who attempted them: shows what changes; --apply writes the marks."""
     need_instructor_tools()
+    need_system("grading")
     from edl_labs.course.marks.regrade import regrade as again
 
     with ProgressLines(quiet=as_json) as progress:

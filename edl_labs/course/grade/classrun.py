@@ -6,7 +6,6 @@ with nothing new repeats nothing.
 
 from __future__ import annotations
 
-import fcntl
 import fnmatch
 import queue
 import threading
@@ -326,6 +325,8 @@ def chosen(students: list[str], only: Sequence[str]) -> list[str]:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """One run of an assignment at a time; the lock goes with the process, however it ends."""
+    import fcntl  # of POSIX alone; pages and reports of a graded class are made anywhere
+
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         try:

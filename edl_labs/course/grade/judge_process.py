@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import resource
 import selectors
 import signal
 import subprocess
@@ -246,6 +245,8 @@ def _serve(memory_bytes: int, lab: str) -> None:
         what = plain_data.decode(requests.read(int.from_bytes(head, "little")))
         cases, evidence, wants = (requests.read(int.from_bytes(requests.read(8), "little")) for _ in range(3))
         if not limited and _imported(what["lab"]):
+            import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+
             resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
             limited = True
         try:

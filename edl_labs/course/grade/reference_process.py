@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -197,6 +196,8 @@ def _serve(memory_bytes: int) -> None:
     send(answers, b"ready")
     functions: Mapping[str, Callable[..., Any]] = {name: one for name, one in namespace.items() if callable(one)}
     # What importing took is not the calls'.
+    import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+
     bound = memory_bytes + _mapped_bytes()
     resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
     while head := requests.read(8):

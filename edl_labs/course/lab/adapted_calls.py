@@ -18,7 +18,6 @@ import itertools
 import json
 import math
 import os
-import resource
 import select
 import signal
 import subprocess
@@ -282,6 +281,8 @@ def _searched_from(
 
 
 def _try_each(start: int, paths: list[str], records: Mapping[str, _Recorded], pipe: IO[str]) -> None:
+    import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     most = 1024 * int(status.partition("VmData:")[2].split()[0]) + _BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
