@@ -49,6 +49,9 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 nb_render_image_options = {"align": "left"}
 
+# A check's score travels in an output of its own beside the text and HTML that are shown.
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True

@@ -145,7 +145,7 @@ def named_tensors(tensors: Any) -> list[tuple[str, Any]]:
 
 
 def log2_histogram(values: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Exponents floor(log2 |x|), without gaps, and how many finite numbers that are not zero have each."""
+    """Exponents `floor(log2(abs(x)))`, without gaps, and how many finite numbers that are not zero have each."""
     given = np.abs(arrays.float64(values).ravel())
     given = given[(given > 0) & np.isfinite(given)]
     if not given.size:

@@ -150,9 +150,9 @@ class Shuffling(Value):
     """Three ways in which an epoch can fail to be random, each 1 at its best and 0 at its worst.
 
     `within`: whether a batch holds all lengths (1 - the correlation ratio of length ranks over batches, divided by what
-    random batches have). `order`: whether neighbouring batches differ (1 - |lag-1 autocorrelation| of their mean
-    ranks). `fresh`: with a second epoch, the share of pairs of a batch that do not meet again, less chance; None
-    without one. `permutation`: whether each sample occurs exactly once.
+    random batches have). `order`: whether neighbouring batches differ (1 - the size of the lag-1 autocorrelation of
+    their mean ranks). `fresh`: with a second epoch, the share of pairs of a batch that do not meet again, less chance;
+    None without one. `permutation`: whether each sample occurs exactly once.
     """
 
     within: float
