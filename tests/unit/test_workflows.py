@@ -188,6 +188,8 @@ def test_a_step_is_one_verb_that_exists(command: str) -> None:
         assert options <= {option for parameter in verb.params for option in parameter.opts}
     elif words[0] == "python":
         assert (ROOT / words[1]).is_file()
+    elif words[0] in ("docker", "npx"):
+        assert words[1:2] in (["build"], ["run"]) or re.fullmatch(r"@[\w/-]+@\d+\.\d+\.\d+", words[2])
     else:
         assert ["nvidia-smi"] == words
 
