@@ -58,7 +58,9 @@ def need_system(what: str, *, fences: bool = True) -> None:
 def new(
     lab: Annotated[str, typer.Argument(help="Its name, like lab06_input_pipeline.")],
     exercise: Annotated[str | None, typer.Argument(help="An exercise to add to a lab that exists.")] = None,
-    kind: Annotated[str, typer.Option(help="function, gpu (a program on a VirtualGPU) or explain.")] = "function",
+    kind: Annotated[
+        str, typer.Option(help="function, gpu (a program on a VirtualGPU), cluster (one on each rank) or explain.")
+    ] = "function",
     as_json: AsJson = False,
 ) -> None:
     """A lab with one exercise, or an exercise in all its five places; either passes `test` at once."""

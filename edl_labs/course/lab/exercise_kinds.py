@@ -1,4 +1,4 @@
-"""What `new` writes for an exercise: a plain function, a program on a VirtualGPU, or a question in prose.
+"""What `new` writes for an exercise: a plain function, a program on a VirtualGPU or a cluster, or a question in prose.
 
 `@name@`, `@class@` and `@v@` are filled in; no line of a solution or a model answer is in this file as it is written.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from edl_labs.course.lab import cluster_kind
 from edl_labs.errors import UsageError
 
 
@@ -282,15 +283,15 @@ KINDS = {
             "from edl_labs.virtual import VirtualGPU, VirtualMachine",
         ),
     ),
+    "cluster": ExerciseKind(
+        cluster_kind.CELLS, cluster_kind.TOML, cluster_kind.WRONG, cluster_kind.MODULE, cluster_kind.IMPORTS
+    ),
     "explain": ExerciseKind(_EXPLAIN_CELLS, _EXPLAIN_TOML),
 }
 
 
 def kind_called(name: str) -> ExerciseKind:
     """The templates of a kind; UsageError, with those there are, for any other."""
-    if name == "cluster":
-        why = "edl_labs has virtual GPUs and loader workers, and no virtual cluster"
-        raise UsageError("there is no exercise on a cluster yet", why=why, next="--kind gpu, or --kind function")
     if name not in KINDS:
         why = f"there are {', '.join(KINDS)}"
         raise UsageError(f"there is no kind {name!r}", why=why, next="--kind function")

@@ -89,8 +89,8 @@ def new(
 ) -> NewReport:
     """Write a new lab with one exercise, or `exercise` into a lab that exists, and build the lab.
 
-    `kind` is function, gpu (a program on a VirtualGPU) or explain (prose). Nothing is changed when a name is bad or
-    taken, or when the lab does not build afterwards.
+    `kind` is function, gpu (a program on a VirtualGPU), cluster (one for each rank) or explain (prose). Nothing is
+    changed when a name is bad or taken, or when the lab does not build afterwards.
     """
     templates = kind_called(kind)
     if not LAB_NAME.fullmatch(lab):

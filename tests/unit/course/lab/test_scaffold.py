@@ -50,19 +50,20 @@ def test_a_new_exercise_is_in_all_five_places_and_proved_at_once(built: Course) 
 
 
 @pytest.mark.slow
-def test_a_program_on_a_virtual_gpu_and_a_question_are_proved_at_once(built: Course) -> None:
+def test_programs_on_virtual_machines_and_a_question_are_proved_at_once(built: Course) -> None:
     new(built, kit.LAB, "full_queue", kind="gpu")
+    new(built, kit.LAB, "hidden_sums", kind="cluster")
     new(built, kit.LAB, "why_queue", kind="explain")
-    proof = prove(built, kit.LAB, exercises=["full_queue", "why_queue"], seeds=3)
+    proof = prove(built, kit.LAB, exercises=["full_queue", "hidden_sums", "why_queue"], seeds=3)
 
     assert [] == proof.problems
-    assert [("full_queue", "code", 2), ("why_queue", "explain", 0)] == [
+    assert [("full_queue", "code", 2), ("hidden_sums", "code", 2), ("why_queue", "explain", 0)] == [
         (one.name, one.kind, len(one.wrong)) for one in proof.exercises
     ]
     assert build(built, check=True).ok
 
 
-@pytest.mark.parametrize(("kind", "said"), [("cluster", "no exercise on a cluster yet"), ("quiz", "no kind 'quiz'")])
+@pytest.mark.parametrize(("kind", "said"), [("quiz", "no kind 'quiz'"), ("", "no kind")])
 def test_a_kind_that_there_is_not_is_refused(built: Course, kind: str, said: str) -> None:
     before = files(built)
 
