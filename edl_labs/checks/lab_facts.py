@@ -29,6 +29,8 @@ class ExerciseFacts:
     """Practice: it gives no points."""
     minutes: float = 0.0
     """Of the lab's, with the reading before it; 0 where nobody has said."""
+    pause_after: bool = False
+    """A sitting ends with it."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class LabFacts:
     def points(self) -> float:
         """The points of the whole lab."""
         return sum(e.points for e in self.exercises)
+
+    @property
+    def minutes_said(self) -> str:
+        """How long it takes, and in how many sittings: "225, in 2 sittings"."""
+        sittings = 1 + sum(e.pause_after for e in self.exercises)
+        return f"{self.minutes}, in {sittings} sittings" if sittings > 1 else str(self.minutes)
 
     def exercise(self, name: str) -> ExerciseFacts:
         """The facts of one exercise; UsageError when the lab has none of that name."""
@@ -90,6 +98,7 @@ def _read(path: Path, _changed: int) -> LabFacts:
             trusting=e["trusting"],
             optional=e.get("optional", False),
             minutes=e.get("minutes", 0.0),
+            pause_after=e.get("pause_after", False),
         )
         for e in data["exercises"]
     )

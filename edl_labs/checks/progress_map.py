@@ -16,6 +16,8 @@ from edl_labs.palette import IDLE
 _NEXT = "→"
 _OPEN = "·"
 _PRACTICE = "practice, without points:"
+# A sitting ends here: the next card begins a row of its own.
+_PAUSE = '<li style="flex-basis:100%"><small>a good place to stop for today</small></li>'
 _STEP_MIN = 5  # minutes are an estimate, and look like one
 _LIST = "display:flex;flex-wrap:wrap;gap:.35em;list-style:none;margin:.4em 0 0;padding:0"
 
@@ -60,14 +62,17 @@ class _Stop:
         look = f"border:1px solid {colour};border-left-width:4px;border-radius:3px;padding:.15em .5em;line-height:1.35"
         here = f"{_NEXT} next: " if is_next else ""
         sign = f'<span style="color:{colour}" aria-hidden="true">{self.sign}</span>'
-        return f'<li style="{look}">{here}{sign} {name}<br><small>{escape(below)}</small></li>'
+        card = f'<li style="{look}">{here}{sign} {name}<br><small>{escape(below)}</small></li>'
+        return card + _PAUSE * self.known.pause_after
 
 
 def as_text(facts: LabFacts, outcomes: Mapping[str, Outcome | None]) -> str:
     """The map as text: one line for the lab, one for each exercise."""
     graded, practice = _stops(facts, outcomes)
     lines = [f"{facts.title}: {_so_far(facts, outcomes)} points so far{_time_left(facts, graded)}"]
-    lines += [f"  {stop.sign} {stop.known.name}: {stop.points} ({stop.words})" for stop in graded]
+    for stop in graded:
+        lines.append(f"  {stop.sign} {stop.known.name}: {stop.points} ({stop.words})")
+        lines += ["  -- a good place to stop for today"] * stop.known.pause_after
     return "\n".join([*lines, *([_PRACTICE] if practice else []), *(f"  {_line(stop)}" for stop in practice)])
 
 
@@ -127,8 +132,23 @@ def _time_left(facts: LabFacts, graded: list[_Stop]) -> str:
     left = sum(stop.known.minutes or _share(facts, stop.known.points) for stop in graded if not stop.is_done)
     if not left:
         return ""
-    rounded = max(_STEP_MIN, _STEP_MIN * round(left / _STEP_MIN))
-    return f", about {min(rounded, facts.minutes)} of {facts.minutes} minutes left"
+    here = _rounded(_until_pause(facts, graded))
+    pause = f", {here} of them in this sitting" if here < _rounded(left) else ""
+    return f", about {min(_rounded(left), facts.minutes)} of {facts.minutes} minutes left{pause}"
+
+
+def _until_pause(facts: LabFacts, graded: list[_Stop]) -> float:
+    """Minutes of the open exercises of the first sitting that has any."""
+    minutes = 0.0
+    for stop in graded:
+        minutes += 0.0 if stop.is_done else stop.known.minutes or _share(facts, stop.known.points)
+        if stop.known.pause_after and minutes:
+            break
+    return minutes
+
+
+def _rounded(minutes: float) -> int:
+    return max(_STEP_MIN, _STEP_MIN * round(minutes / _STEP_MIN))
 
 
 def _share(facts: LabFacts, points: float) -> float:

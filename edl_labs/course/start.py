@@ -211,7 +211,7 @@ def _lab_row(name: str) -> str:
         known = facts(name)
     except UsageError:  # a lab of a course of its own, whose facts lie elsewhere
         return f"| {link} | | | |"
-    return f"| {link} | {known.title} | {known.minutes} | {known.points:g} |"
+    return f"| {link} | {known.title} | {known.minutes_said} | {known.points:g} |"
 
 
 def _write_new(path: Path, data: bytes) -> bool:

@@ -12,7 +12,8 @@
 # * predict the steps in a matrix product's speed from tiles and waves;
 # * price a transfer, and hide it behind computation.
 #
-# **About 90 minutes.** No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
+# **About 210 minutes, in two sittings**: sections 1 to 5 (115), then 6 to 9 (95).
+# No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
 # figures that say where they come from. In each section, *write your prediction down* before you run the next cell:
 # where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and not before.
 # `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;

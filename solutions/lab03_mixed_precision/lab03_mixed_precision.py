@@ -13,7 +13,8 @@
 # * count the bytes of a training run, and settle a dispute between two lecturers;
 # * tell in advance whether mixed precision will make a model faster, or not at all.
 #
-# **About 150 minutes**; the end of section 6 is a good place for a break. No GPU is needed: rounding one number gives
+# **About 270 minutes, in two sittings**: sections 1 to 6 (135), then 7 to 11 (135).
+# No GPU is needed: rounding one number gives
 # the same bits on a laptop and on a GPU (long sums differ, since they are added in another order). Where a cell would
 # like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
 # *write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,

@@ -12,7 +12,8 @@
 # * build batches of sequences that waste little and are still shuffled;
 # * load ahead of the device with few buffers and without a race, and say whose fault a slow loop is.
 #
-# **About 150 minutes.** No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your
+# **About 280 minutes, in two sittings**: up to `collate_pad` in section 6 (145), then the rest (135).
+# No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your
 # prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
 # comes out is shown beside it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time.
 # Lecture slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]

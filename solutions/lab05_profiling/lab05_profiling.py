@@ -13,7 +13,8 @@
 # * say why a utilisation of 100 % can be one busy SM;
 # * name a step's pattern, blame a line, predict what mending it gains, and mend it without changing a result.
 #
-# **About 145 minutes.** No GPU is needed: timelines come from a modelled device, and the real cells profile this
+# **About 280 minutes, in two sittings**: sections 1 to 5 (130), then 6 to 10 (150).
+# No GPU is needed: timelines come from a modelled device, and the real cells profile this
 # machine, whatever it is. *Write your prediction down* before you run the next cell: where there is a box (a number
 # with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by
 # deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep

@@ -1,4 +1,4 @@
-"""A cell fits on a projected screen together with its output: 15 lines, where students read and do not write."""
+"""A cell fits on a projected screen (15 lines, where students read and do not write), and a sitting into a day."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ from edl_labs.course.lab.source import Cell, parse
 LABS = {lab.name: lab for lab in read_labs(Course(Path(__file__).resolve().parents[2]))}
 # The first line of a longer cell, and what splitting it would cost.
 LONGER: dict[str, dict[str, str]] = {}
+
+
+MOST_MINUTES = 150  # that a student sits at a lab; one that takes longer says where to stop for the day
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_no_sitting_is_longer_than_a_student_can_sit(name: str) -> None:
+    lab = LABS[name]
+
+    assert all(one.minutes for one in lab.exercises if not one.optional)
+    assert max(lab.sittings) <= MOST_MINUTES
+    assert sum(lab.sittings) == lab.minutes
 
 
 def first_lines_of_long(cells: Sequence[Cell]) -> set[str]:

@@ -164,7 +164,8 @@ def _table_row(lab: Lab, repository: str) -> str:
     names = f"{graded}; practice without points: {practice}" if practice else graded
     link = " ".join(filter(None, (f"[{lab.name}]({lab.name}/{lab.name}.ipynb)", badges(lab.name, repository))))
     title = lab.title.replace("|", "\\|")
-    return f"| {link} | {title} | {lab.minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"
+    minutes = f"{lab.minutes}, in {len(lab.sittings)} sittings" if len(lab.sittings) > 1 else f"{lab.minutes}"
+    return f"| {link} | {title} | {minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"
 
 
 def _present(course: Course) -> list[Path]:

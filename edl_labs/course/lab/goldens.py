@@ -235,4 +235,5 @@ def _public(lab: Lab, name: str, registered: Exercise | None) -> dict[str, Any]:
         "trusting": registered.trusting if registered else False,
         **({"optional": True} if one.optional else {}),
         **({"minutes": one.minutes} if one.minutes else {}),
+        **({"pause_after": True} if one.pause_after else {}),
     }

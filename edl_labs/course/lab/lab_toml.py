@@ -14,7 +14,7 @@ from edl_labs.errors import SourceError
 DEVICES = ("any", "cuda")
 KINDS = ("code", "explain")
 _TOP = ("title", "minutes", "device", "data", "public_lines", "graded_with", "parameters", "exercise")
-_COMMON = ("name", "kind", "points", "hints", "minutes")
+_COMMON = ("name", "kind", "points", "hints", "minutes", "pause_after")
 _CODE = ("library", "optional")
 _EXPLAIN = ("rubric", "model_answer")
 _RUBRIC = re.compile(r"(\d+(?:\.\d+)?) points?: \S.*", re.DOTALL)
@@ -48,6 +48,8 @@ class LabExercise:
     """Practice: it is checked, proved and shown as every other, and gives no points."""
     minutes: float = 0.0
     """Of the lab's, with the reading before it; those of all graded exercises make the lab's. 0 where none has them."""
+    pause_after: bool = False
+    """A sitting ends with it: the lab goes on another day."""
     line: int = 1
 
     @property
@@ -220,7 +222,12 @@ class _Reader:
         if type(minutes) not in (int, float) or not 0 <= minutes < 1000:
             need = "write minutes = 20, or leave it out"
             raise self.error(f"{name}: minutes is not a number from 0", *(*at, "minutes"), next=need)
-        return LabExercise(name, kind, points, tuple(hints), line=self.lines[at], minutes=minutes, **explain)
+        pause = table.get("pause_after", False)
+        if type(pause) is not bool or (pause and table.get("optional")):
+            need = "write pause_after = true with the last graded exercise of a sitting"
+            raise self.error(f"{name}: no sitting ends here", *(*at, "pause_after"), next=need)
+        rest = {"line": self.lines[at], "minutes": minutes, "pause_after": pause}
+        return LabExercise(name, kind, points, tuple(hints), **rest, **explain)
 
     def points(self, table: dict[str, Any], name: str, *at: str | int) -> float:
         """The points of an exercise; none where it is optional practice."""

@@ -73,6 +73,15 @@ class Lab:
         return self.toml.minutes
 
     @property
+    def sittings(self) -> tuple[float, ...]:
+        """Minutes of each sitting, where exercises have theirs: one for most labs."""
+        found = [0.0]
+        for one in self.exercises:
+            found[-1] += 0.0 if one.optional else one.minutes
+            found += [0.0] * one.pause_after
+        return tuple(found)
+
+    @property
     def device(self) -> str:
         """What its real-device cells would like: `any` or `cuda`."""
         return self.toml.device

@@ -118,6 +118,11 @@ def _check_said(lab: Lab) -> None:
         )
         why = f"lab.toml says {lab.minutes} minutes"
         raise cell.error(what, why=why, next=f'write "{lab.minutes} minutes" there')
+    if len(lab.sittings) > 1 and "sittings" not in cell.source:
+        why = f"exercises of lab.toml have pause_after, which makes {len(lab.sittings)}"
+        raise cell.error(
+            "the first cell says nothing of sittings", why=why, next="say which sections make each of them"
+        )
     _check_points_said(lab, cell, lab.points)
     _check_headings(lab)
     for one in lab.exercises:

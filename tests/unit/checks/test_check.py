@@ -250,6 +250,23 @@ def test_minutes_left_are_those_of_the_open_exercises_or_their_shares_by_points(
     assert ", about 75 of 100 minutes left" in progress_map.as_text(plain, done)
 
 
+def test_a_lab_of_two_sittings_says_where_the_first_ends_and_what_is_left_of_it() -> None:
+    exercises = tuple(
+        ExerciseFacts(name, "code", 1.0, ("a", "b"), minutes=60.0, pause_after=name == "two")
+        for name in ("one", "two", "three", "four")
+    )
+    facts = replace(lab_facts.facts(course.LAB), minutes=240, exercises=exercises)
+    passed = {name: Outcome(name, course.LAB, "passed", 1.0, 1.0) for name in ("one", "two", "three", "four")}
+    begun, halfway = {**dict.fromkeys(passed), "one": passed["one"]}, {**passed, "three": None, "four": None}
+
+    assert "240, in 2 sittings" == facts.minutes_said
+    assert ", about 180 of 240 minutes left, 60 of them in this sitting" in progress_map.as_text(facts, begun)
+    assert ", about 120 of 240 minutes left\n" in progress_map.as_text(facts, halfway)
+    lines = progress_map.as_text(facts, begun).splitlines()
+    assert lines[3] == "  -- a good place to stop for today"
+    assert 1 == progress_map.as_html(facts, begun).count("a good place to stop")
+
+
 @pytest.mark.usefixtures("notebook")
 def test_a_map_that_a_page_shows_follows_later_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, str]] = []

@@ -63,6 +63,18 @@ REFUSALS = {
         2,
         "the exercises' minutes are not the lab's",
     ),
+    "a pause that is no truth value": (
+        "points = 2",
+        "points = 2\npause_after = 1",
+        16,
+        "doubled_time: no sitting ends here",
+    ),
+    "a pause after practice": (
+        "points = 2",
+        "optional = true\npause_after = true",
+        16,
+        "doubled_time: no sitting ends here",
+    ),
     "one hint": ('  "Add the duration to itself.",\n', "", 16, "doubled_time has 1 hint"),
     "no hints": (HINTS, "", 13, "doubled_time has 0 hints"),
     "the same hint twice": (
