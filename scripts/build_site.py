@@ -45,7 +45,7 @@ def main() -> int:
     assemble(labs=not arguments.without_labs)
     write_static(SOURCE / "_static")
     print("building the pages; cells run once, what they gave is kept until they change", flush=True)
-    strict = ("-n", "-W", "--keep-going", "-q")
+    strict = ("-n", "-W", "--keep-going", "-q", "-d", str(SITE / "doctrees"))
     if subprocess.run([sys.executable, "-m", "sphinx", *strict, str(SOURCE), str(HTML)], cwd=ROOT).returncode:
         return 1
     return leaks()

@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ MIN_LENGTH = 12  # shorter lines (`return x`, `i += 1`) stand in any program
 MAX_MEMBER_BYTES = 64 << 20  # far above the largest published file (0.8 MB); a packed bomb could fill the memory
 _SKIPPED = {".git", "__pycache__"}
 _JUDGE = re.compile(r"(^|/)exercises/[^/]+/judge/")
+_WORDS = re.compile(r"\w+")
 _TAG = re.compile(r"<[^>]*>")  # a page colours code word by word
 _SENTENCE = re.compile(r"(?<=[.!?:;])\s+")
 
@@ -99,7 +101,7 @@ def scan_bytes(name: str, data: bytes, known: list[Secret], *, functions: Sequen
     found: list[Leak] = []
     for member, content in _members(name, data):
         text = "\n".join(_normal(part) for part in _texts(member, content))
-        found += [Leak(member, secret) for secret in known if _holds(text, _normal(secret.text))]
+        found += [Leak(member, secret) for secret in _held(text, known)]
         if functions and member.endswith((".py", ".ipynb")):
             copies = published(member, content.decode("utf-8", errors="replace"), functions)
             found += [Leak(member, Secret(f"a function {one.name}".rstrip(), one.file, one.line)) for one in copies]
@@ -223,6 +225,22 @@ def _holds(text: str, secret: str) -> bool:
             return True
         start = text.find(secret, start + 1)
     return False
+
+
+def _held(text: str, known: Iterable[Secret]) -> Iterator[Secret]:
+    """The secrets that a normal text holds. A secret's words are words of the text, so most are ruled out by one."""
+    words = set(_WORDS.findall(text))
+    for secret in known:
+        normal, longest = _sought(secret.text)
+        if (not longest or longest in words) and _holds(text, normal):
+            yield secret
+
+
+@cache
+def _sought(text: str) -> tuple[str, str]:
+    """A secret's text as it is looked for, and its longest word."""
+    normal = _normal(text)
+    return normal, max(_WORDS.findall(normal), key=len, default="")
 
 
 def _word(character: str) -> bool:
