@@ -66,7 +66,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "edl_labs"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
@@ -75,7 +75,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "explore": []}
+html_sidebars: dict[str, list[str]] = {"*": []}  # pages at the top have none below them
 html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
