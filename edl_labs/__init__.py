@@ -15,7 +15,7 @@ from typing import Any
 from edl_labs._former_paths import install as _find_former_paths
 from edl_labs.presenters import register_presenter
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _find_former_paths()
 # Values do not import what shows them: here, at the top, they are told who does.

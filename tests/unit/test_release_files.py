@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+import edl_labs
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -43,10 +45,9 @@ def test_what_is_missing_is_found(release, tmp_path) -> None:
 
 def test_a_tag_must_be_the_version_and_stand_in_the_changelog(release) -> None:
     assert [] == release["version_problems"]("refs/heads/main")
+    assert [] == release["version_problems"](f"refs/tags/v{edl_labs.__version__}")
     assert any("the tag is v9.9.9" in line for line in release["version_problems"]("refs/tags/v9.9.9"))
 
 
 def test_the_citation_names_this_version() -> None:
-    from edl_labs import __version__
-
-    assert __version__ == yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    assert edl_labs.__version__ == yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
