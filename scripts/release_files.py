@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST_BYTES = 10_000_000  # students download it over a phone: the largest so far had 3 MB
-FORBIDDEN = ("solutions/", "/judge/", "tests/", "benchmarks/")
+FORBIDDEN = ("/solutions/", "/judge/", "/tests/", "/benchmarks/")
 NEEDED = ("edl_labs/cli/__init__.py", "lab01_gpu_basics.ipynb", "goldens/lab01_gpu_basics.json")
 
 
