@@ -136,7 +136,7 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
         if workers is not None:
             workers.close()
     say(3, 4, "smallest operation")
-    return Machine(
+    machine = Machine(
         name=stamp.device_name,
         levels=_levels(capacities, found, sweep, main=_main_name(stamp, chip)),
         matmul=_named("matmul ", found),
@@ -152,6 +152,8 @@ def _measured(stamp: Device, dtypes: tuple[str, ...], *, budget_s: float, progre
         wall_s=time.perf_counter() - start,
         unmeasured=unmeasured,
     )
+    say(4, 4, "")
+    return machine
 
 
 def _device_clock(stamp: Device) -> Clock:

@@ -27,6 +27,7 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.progress_bar import ProgressBar
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -286,7 +287,7 @@ predict("my_fp32", "In FP32 it reaches", unit="GFLOP/s")
 predict("my_ridge", "Its ridge in FP32 is at", unit="FLOP/B")
 
 # %%
-machine = roofline.ceilings(budget_s=ceilings_s)
+machine = roofline.ceilings(budget_s=ceilings_s, progress=ProgressBar())
 measured = [f"{name:>6}: {machine.settings[name]}" for name in machine.unmeasured]
 for level in machine.levels:
     rates = []

@@ -27,6 +27,7 @@ try:
     from edl_labs import Progress, case, check, hint  # noqa: F401
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.ui.progress_bar import progress_bar
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "edl_labs is not installed in this kernel; labs/README.md says how"
@@ -638,7 +639,7 @@ in_eights = {"batch_size": 8, "collate": collate}
 # %%
 with once_written("predict_workers"):
     print("measured here, batches of 8, nobody training: batches/s")
-    for workers in (0, 1, 2, 4):
+    for workers in progress_bar((0, 1, 2, 4), "loaders"):
         bound, limit = predict_workers(workers, here)
         data = ImageDataset(raw)
         run = run_loader(data, workers=workers, seconds=seconds, **in_eights)
@@ -1226,7 +1227,7 @@ def rates_of(name, decode):
 # %%
 same = {one.name: one.agrees for one in agreement(photos.samples[:4])}
 print("     decoder  same image    alone  2 workers   measured here, images/s")
-for name, decode in decoders().items():
+for name, decode in progress_bar([*decoders().items()], "decoders"):
     alone, together = rates_of(name, decode)
     agrees = "yes" if same.get(name, True) else "no"
     print(f"{name:>12} {agrees:>11} {alone:>8.0f} {together:>10.0f}")
@@ -1287,7 +1288,8 @@ versions += [
 
 # %%
 story = []
-for (name, kept, decoder, workers), mine in zip(versions, my_predictions, strict=True):
+told = [*zip(versions, my_predictions, strict=True)]
+for (name, kept, decoder, workers), mine in progress_bar(told, "loaders"):
     data, step = ImageDataset(kept, decoder=decoder), sleeping_step(5e-3)
     run = run_loader(data, workers=workers, step=step, seconds=seconds, **in_eights)
     story.append((name, mine, run.sample_per_s))
