@@ -112,6 +112,26 @@ SAID: dict[str, tuple[str, str, str]] = {
         f"they were rounded down {_ALL}",
         "207 pixels at every second place: how many places?",
     ),
+    "sides of conv rounded down": (
+        "sides of a dense convolution are rounded up",
+        f"they were rounded down {_ALL}",
+        "207 pixels at every second place: how many places?",
+    ),
+    "sides of depthwise rounded down": (
+        "sides of a depth-wise convolution are rounded up",
+        f"they were rounded down {_ALL}",
+        "207 pixels at every second place: how many places?",
+    ),
+    "kernel of conv once": (
+        "a dense convolution's kernel has two sides",
+        f"its FLOP and weights went with one of them {_ALL}",
+        "kernel × kernel elements",
+    ),
+    "kernel of depthwise once": (
+        "a depth-wise convolution's kernel has two sides",
+        f"its FLOP and weights went with one of them {_ALL}",
+        "kernel × kernel elements",
+    ),
     "kernel once": (
         "a kernel has two sides",
         f"FLOP and weights went with one of them {_ALL}",

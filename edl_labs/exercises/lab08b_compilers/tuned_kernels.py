@@ -155,7 +155,11 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     behind = next((entry["op"] for entry in trial[last:] if entry["op"] in (*_WAITS, "now")), "now")
     if behind == "now":
         then = "a launch returns at once: wait before each reading of the clock"
-        return Wrong("launches were timed, and not kernels", why=f"nothing waits between a launch and the clock; {why}", next=then)
+        return Wrong(
+            "launches were timed, and not kernels",
+            why=f"nothing waits between a launch and the clock; {why}",
+            next=then,
+        )
     if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
         then = "the first launch of a kernel loads it: run each candidate once before you time it"
         return Wrong("first calls were timed, which are cold", why=why, next=then)

@@ -57,24 +57,34 @@ _BOTH = "conv, depthwise"
 _EVERY = f"{_BOTH}, unshuffle, layer_norm, se"
 
 
-def _floored(case: Any, asked: str, layer: Any, right: float) -> float:
+def _floored(*kinds: str) -> _Slip:
     """Sides over strides rounded down."""
-    if layer["kind"] not in ("conv", "depthwise"):
-        return right
-    batch, channels, height, width = case["input"]
-    due, less = (math.prod(side(one / layer["stride"]) for one in (height, width)) for side in (math.ceil, math.floor))
-    if asked == "FLOP":
-        return right * less / due
-    return right - 2 * batch * layer.get("channels", channels) * (due - less) / case["machine"]["byte_per_s"]
+
+    def slip(case: Any, asked: str, layer: Any, right: float) -> float:
+        if layer["kind"] not in kinds:
+            return right
+        batch, channels, height, width = case["input"]
+        due, less = (
+            math.prod(side(one / layer["stride"]) for one in (height, width)) for side in (math.ceil, math.floor)
+        )
+        if asked == "FLOP":
+            return right * less / due
+        return right - 2 * batch * layer.get("channels", channels) * (due - less) / case["machine"]["byte_per_s"]
+
+    return slip
 
 
-def _one_side(case: Any, asked: str, layer: Any, right: float) -> float:
+def _one_side(*kinds: str) -> _Slip:
     """kernel for kernel², in FLOP and in weights."""
-    if layer["kind"] not in ("conv", "depthwise"):
-        return right
-    if asked == "FLOP":
-        return right / layer["kernel"]
-    return right - 2 * _weights(case, layer) * (1 - 1 / layer["kernel"]) / case["machine"]["byte_per_s"]
+
+    def slip(case: Any, asked: str, layer: Any, right: float) -> float:
+        if layer["kind"] not in kinds:
+            return right
+        if asked == "FLOP":
+            return right / layer["kernel"]
+        return right - 2 * _weights(case, layer) * (1 - 1 / layer["kernel"]) / case["machine"]["byte_per_s"]
+
+    return slip
 
 
 def _multiple_added(case: Any, layer: Any) -> float:
@@ -186,7 +196,11 @@ _SLIPS: dict[str, _Slip] = {
     "folded moves": _less("batch_norm, relu", lambda case, layer: -2 * _came(case)),
     "relu moves": _less("relu", lambda case, layer: -2 * _came(case)),
     "norm moves": _less("batch_norm", lambda case, layer: -2 * _came(case)),
-    "sides rounded down": _floored,
-    "kernel once": _one_side,
+    "sides rounded down": _floored("conv", "depthwise"),
+    "sides of conv rounded down": _floored("conv"),
+    "sides of depthwise rounded down": _floored("depthwise"),
+    "kernel once": _one_side("conv", "depthwise"),
+    "kernel of conv once": _one_side("conv"),
+    "kernel of depthwise once": _one_side("depthwise"),
     "multiple added": _of("conv", "FLOP", _multiple_added),
 }
