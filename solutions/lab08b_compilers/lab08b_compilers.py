@@ -444,13 +444,14 @@ with once_written("fuse"):
 
 # %% [markdown]
 # And what did inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
-# of a recording; it names them after what is fused in them.
+# of a recording; it names them after what is fused in them. Compiling takes from ten seconds to two minutes, once.
 
 # %%
 from edl_labs.graph import inductor_run
 
 with once_written("fuse"):
     example = torch.randn(8, 128, 256)
+    print("compiling ..." if compile_here else "from a recording:")
     run = inductor_run(layer, example, recorded="encoder_layer", here=compile_here)
     print(run)
     for name in run.generated:
