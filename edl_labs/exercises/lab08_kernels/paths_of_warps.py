@@ -39,7 +39,7 @@ class WarpPaths:
         """The slip that gives all counts."""
         if all(one["issued"] == other["issued"] for one, other in zip(got, want, strict=True)):
             return None
-        return named_slip(cases, [digest([one["issued"]]) for one in got], _SAID)
+        return named_slip(cases, [digest([one["issued"]]) for one in got], SAID)
 
     def inputs(self, case: Any) -> Any:
         """What both functions are given."""
@@ -73,7 +73,7 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
 
 
 _ALL = "in all cases"
-_SAID: dict[str, tuple[str, str, str]] = {
+SAID: dict[str, tuple[str, str, str]] = {
     "longest": (
         "a warp issues all of its paths, not the longest alone",
         f"the longest path of each warp was counted {_ALL}",
