@@ -107,6 +107,11 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     if twice:
         why = f"values[{twice[0]}] is in it {leaves['values', twice[0]]} times"
         raise Wrong("some values are in the sum more than once", why=why, next="which threads take that one?")
+    added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
+    if added:
+        number, times = next(iter(added.items()))
+        why = f"{number:g} is in it {times} time(s)"
+        raise Wrong("a number is in the sum that is none of the values", why=why, next="where does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
         why = f"a {min(others)} is in it"

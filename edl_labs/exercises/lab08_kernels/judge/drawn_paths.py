@@ -33,8 +33,16 @@ def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool) -> dict[str,
         paths = [paths[at] for at in rng.permutation(count)]
     while len(paths) < count:
         paths += [str(rng.choice(_NAMES))] * int(rng.integers(1, 40))
+    if not can_be_sorted:
+        paths = _alone(_alone(paths, LANES - 1, 0, LANES), LANES, LANES, block)
     case = {"paths": paths[:count], "lengths": lengths, "block": block, "can_be_sorted": can_be_sorted}
     return {**case, "slips": _slips(case)}
+
+
+def _alone(paths: list[str], at: int, first: int, stop: int) -> list[str]:
+    """The paths with one that nobody else has at an end of a warp: who leaves that thread out counts too few."""
+    other = next(name for name in _NAMES if name != paths[at])
+    return [other if first <= i < stop and i != at and name == paths[at] else name for i, name in enumerate(paths)]
 
 
 def _per_warp(case: Any, count: Callable[[list[int]], int], *, within: int = 0, lanes: int = LANES) -> int:
