@@ -709,11 +709,13 @@ def captured_train(gpu, towers, batches):
 check("capture")
 
 # %%
+from edl_labs.plots import style
+
 with once_written("capture"), revealed("replayed_step") as truth:
     runs = [run_towers(captured_train, batches) for batches in (4, 12)]
     truth((runs[1][1] - runs[0][1]) / 8)
     gpu = runs[0][0]
-    axes = gpu.timeline.plot()
+    axes = gpu.timeline.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
 # Launches cost more than the kernels took; now the device sets the pace, and beside each other the towers take half of
