@@ -47,4 +47,6 @@ def test_colours_are_named_and_hatched_apart():
 
 
 def test_names_of_colours_are_read_on_light_and_dark():
-    assert {tuple(TEXT)} == {tuple(text.get_color()) for text in drawn().get_legend().get_texts()}
+    from matplotlib.colors import to_hex
+
+    assert {TEXT} == {to_hex(text.get_color()) for text in drawn().get_legend().get_texts()}
