@@ -550,21 +550,21 @@ class Cache:
     def call(self, args):
         """What happens at a call: "hit", "recompile", "break" or "eager"."""
         ### BEGIN SOLUTION
-        if any(self.fits(version, args) for version in self.versions):
+        if any(self._fits(version, args) for version in self.versions):
             return "hit"
         if len(self.versions) == 8:
             return "eager"
-        self.versions.append({name: self.guard(name, args[name]) for name in args})
-        breaks = any(self.breaks(line, args) for line in self.lines)
+        self.versions.append({name: self._guard(name, args[name]) for name in args})
+        breaks = any(self._breaks(line, args) for line in self.lines)
         return "break" if breaks else "recompile"
 
-    def breaks(self, line, args):
+    def _breaks(self, line, args):
         if line["only_if"] and not args[line["only_if"]]:
             return False
         ends = (".item()", "float(", "print(", "if y.sum()")
         return any(text in line["code"] for text in ends)
 
-    def facts(self, value):
+    def _facts(self, value):
         """What is always compared, what may become free, and the least free value."""
         if isinstance(value, torch.Tensor):
             return (value.dtype, value.ndim, value.is_contiguous()), [*value.shape], 2
@@ -572,9 +572,9 @@ class Cache:
             return value, [], None
         return None, [value], float("-inf")
 
-    def fits(self, version, args):
+    def _fits(self, version, args):
         for name, (fixed, known) in version.items():
-            now, values, least = self.facts(args[name])
+            now, values, least = self._facts(args[name])
             if now != fixed:
                 return False
             for guard, value in zip(known, values, strict=True):
@@ -582,9 +582,9 @@ class Cache:
                     return False
         return True
 
-    def guard(self, name, value):
+    def _guard(self, name, value):
         """The guard of a new version; None stands for a free value."""
-        fixed, values, least = self.facts(value)
+        fixed, values, least = self._facts(value)
         before = self.seen.get(name, values)
         if before == "any rank" or len(before) != len(values):
             self.seen[name], known = "any rank", [None] * len(values)
