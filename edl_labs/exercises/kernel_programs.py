@@ -49,6 +49,13 @@ def require_launch(run: WarpReplay) -> None:
         raise Wrong("threads wait for each other for ever", why=run.hangs[0], next=then)
 
 
+def require_whole_barriers(run: WarpReplay) -> None:
+    """Wrong where threads of a block go past a barrier that others wait at."""
+    if run.missed:
+        then = "take the barrier out of the if: what a thread does between barriers may depend on it, barriers may not"
+        raise Wrong("a barrier is not reached by every thread of its block", why=run.missed[0], next=then)
+
+
 def require_order(run: WarpReplay) -> None:
     """Wrong where two threads meet at an element and nothing orders them."""
     if run.races:

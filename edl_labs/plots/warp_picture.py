@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.plots.style import BLUE, GREY, HATCHING, ON_COLOUR, ORANGE, RED, dress
+from edl_labs.plots.style import BLUE, GREY, HATCHING, ON_COLOUR, ORANGE, RED, TEXT, dress
 from edl_labs.virtual.warp.memory_requests import BANK_BYTES, BANKS, LINE_BYTES, SECTOR_BYTES
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def draw_warp(axes: Axes, replay: WarpReplay, *, block: int = 0, warp: int = 0, 
     axes.set(xlim=(0, _PLACES), xticks=range(0, _PLACES + 1, 8))
     axes.set_xlabel("lines of 128 bytes that are touched; banks of shared memory")
     axes.set_title(title or f"What warp {warp} of block {block} asks of memory")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3, fontsize="small", frameon=False)
+    look: dict[str, Any] = {"ncols": 3, "fontsize": "small", "frameon": False, "labelcolor": TEXT}
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), **look)
     return dress(axes)
 
 

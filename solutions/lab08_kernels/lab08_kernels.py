@@ -138,7 +138,8 @@ with revealed("row", "column", "same", "shifted") as truth:
 # | `cuda.syncthreads()` | wait for the whole block; call it where every thread comes by |
 #
 # What you load is a value that only the replay knows: store it, compute with it, but do not branch on it. Judged:
-# every element right; no races; at most 5 % more sectors than there are to move; no bank conflicts.
+# every element right; no races; at most 5 % more sectors than there are to move. That is half of the points; no bank
+# conflicts is the other half.
 
 
 # %% solve="coalesced"
@@ -207,8 +208,8 @@ with once_written("coalesced"), revealed("longer") as truth:
 
 # %% [markdown]
 # Reads of the short way are whole rows, its writes 32 sectors each: one side at 1, the other at 8, 4.5 times in all.
-# Real caches soften that, since neighbouring warps want the other bytes of these sectors soon; and without the 33rd
-# column each read of the tile would take 32 turns, which no cache softens.
+# Real caches soften that, since neighbouring warps want the other bytes of these sectors soon. Where a warp's words
+# lie in one bank, each request takes 32 turns, and no cache softens that.
 
 # %% [markdown]
 # ## 3. Blocks on multiprocessors: which tile?
@@ -357,7 +358,7 @@ predict("apart", "Between the largest and the smallest sum lie", unit="1")
 # `range_of_sums(values, fmt)` → `(smallest, largest)`: the sums that adding `values` one after the other can give, in
 # any order, rounded to `fmt` after each addition. There are at most seven values, each a number of that format.
 #
-# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 1000 float32, into `out[0]`, with the same bits
+# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 500 float32, into `out[0]`, with the same bits
 # whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an
 # array in global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a
 # race. Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the
@@ -475,8 +476,9 @@ predict("quicker", "The depth-wise one is quicker by", unit="times")
 # `all` is input, weights and output; `output` counts output elements, `inputs` input channels; a convolution has its
 # own `channels` behind it. An element has 2 bytes. A layer takes `FLOP / machine["flop_per_s"]` or
 # `bytes / machine["byte_per_s"]`, whichever is longer. Tensor cores compute a dense convolution as if its input
-# channels were a multiple of `machine["multiple"]`, with zeros; a stride skips pixels, so no FLOP is spent on what is
-# not put out. Depth-wise ones are not padded, and no byte is.
+# channels were a multiple of `machine["multiple"]`, with zeros ([002]: in FP16 "multiples of 8; on A100, multiples of
+# 64", in INT8 multiples of 16); a stride skips pixels, so no FLOP is spent on what is not put out. Depth-wise ones are
+# not padded, and no byte is.
 
 
 # %% solve="first_layers"

@@ -444,13 +444,14 @@ with once_written("fuse"):
 
 # %% [markdown]
 # And what did inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
-# of a recording; it names them after what is fused in them.
+# of a recording; it names them after what is fused in them. Compiling takes from ten seconds to two minutes, once.
 
 # %%
 from edl_labs.graph import inductor_run
 
 with once_written("fuse"):
     example = torch.randn(8, 128, 256)
+    print("compiling ..." if compile_here else "from a recording:")
     run = inductor_run(layer, example, recorded="encoder_layer", here=compile_here)
     print(run)
     for name in run.generated:
@@ -549,21 +550,21 @@ class Cache:
     def call(self, args):
         """What happens at a call: "hit", "recompile", "break" or "eager"."""
         ### BEGIN SOLUTION
-        if any(self.fits(version, args) for version in self.versions):
+        if any(self._fits(version, args) for version in self.versions):
             return "hit"
         if len(self.versions) == 8:
             return "eager"
-        self.versions.append({name: self.guard(name, args[name]) for name in args})
-        breaks = any(self.breaks(line, args) for line in self.lines)
+        self.versions.append({name: self._guard(name, args[name]) for name in args})
+        breaks = any(self._breaks(line, args) for line in self.lines)
         return "break" if breaks else "recompile"
 
-    def breaks(self, line, args):
+    def _breaks(self, line, args):
         if line["only_if"] and not args[line["only_if"]]:
             return False
         ends = (".item()", "float(", "print(", "if y.sum()")
         return any(text in line["code"] for text in ends)
 
-    def facts(self, value):
+    def _facts(self, value):
         """What is always compared, what may become free, and the least free value."""
         if isinstance(value, torch.Tensor):
             return (value.dtype, value.ndim, value.is_contiguous()), [*value.shape], 2
@@ -571,9 +572,9 @@ class Cache:
             return value, [], None
         return None, [value], float("-inf")
 
-    def fits(self, version, args):
+    def _fits(self, version, args):
         for name, (fixed, known) in version.items():
-            now, values, least = self.facts(args[name])
+            now, values, least = self._facts(args[name])
             if now != fixed:
                 return False
             for guard, value in zip(known, values, strict=True):
@@ -581,9 +582,9 @@ class Cache:
                     return False
         return True
 
-    def guard(self, name, value):
+    def _guard(self, name, value):
         """The guard of a new version; None stands for a free value."""
-        fixed, values, least = self.facts(value)
+        fixed, values, least = self._facts(value)
         before = self.seen.get(name, values)
         if before == "any rank" or len(before) != len(values):
             self.seen[name], known = "any rank", [None] * len(values)
@@ -708,11 +709,13 @@ def captured_train(gpu, towers, batches):
 check("capture")
 
 # %%
+from edl_labs.plots import style
+
 with once_written("capture"), revealed("replayed_step") as truth:
     runs = [run_towers(captured_train, batches) for batches in (4, 12)]
     truth((runs[1][1] - runs[0][1]) / 8)
     gpu = runs[0][0]
-    axes = gpu.timeline.plot()
+    axes = gpu.timeline.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
 # Launches cost more than the kernels took; now the device sets the pace, and beside each other the towers take half of

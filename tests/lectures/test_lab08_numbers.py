@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from edl_labs.exercises.lab08_kernels.judge.drawn_stems import stems
 from tests.lectures.decks import quotation
 
 NAME = "lab08_kernels"
@@ -68,6 +70,16 @@ def test_what_the_deck_says_of_first_layers():
     assert [] == says(
         "dense convolutions instead of depth-wise ones, no squeeze-and-excitation", "It says PixelShuffle"
     )
+
+
+def test_the_multiples_that_deck_002_asks_for_are_those_that_are_drawn():
+    int8 = tuple(map(int, quotation("002_shapes", r"efficient with multiples of (16); on A100, multiples of (\d+)")))
+    fp16 = tuple(map(int, quotation("002_shapes", r"efficient with multiples of (8); on A100, multiples of (\d+)")))
+    drawn = {case["machine"]["multiple"] for seed in range(20) for case in stems(np.random.default_rng(seed))}
+
+    assert ((16, 128), (8, 64)) == (int8, fp16)
+    assert {fp16[0], int8[0], fp16[1]} == drawn
+    assert [] == says('in FP16 "multiples of 8; on A100, multiples of 64", in INT8 multiples of 16')
 
 
 def test_what_deck_004_asks_of_accesses():

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.kernel_programs import replayed_kernels, require_launch, require_order, written_kernels
+from edl_labs.exercises.kernel_programs import (
+    replayed_kernels,
+    require_launch,
+    require_order,
+    require_whole_barriers,
+    written_kernels,
+)
 from edl_labs.virtual.warp import SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
 
 MOST_SECTORS = 1.05  # of what there is to move, promised in the lab's text
@@ -36,6 +42,7 @@ class CoalescedTranspose:
         require_launch(run)
         require_order(run)
         _judge_contents(case, run)
+        require_whole_barriers(run)
         if run.sectors > MOST_SECTORS * _least(case):
             raise _sector_symptom(case, run)
         if run.bank_conflicts:

@@ -6,12 +6,13 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08_kernels.stem_slips import SHAPES, SLIPS, TOTALS
+from edl_labs.exercises.lab08_kernels.stem_slips import HANDED, SAID, SHAPES, TOTALS
+from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.units import byte_rate
 
 _FREE = 1e40  # per second: what computes or moves at this rate costs nothing
-_CLOSEST = 1e-13  # what free things still cost, in seconds
-_PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
+CLOSEST = 1e-13  # what free things still cost, in seconds
+PARTS = {"FLOP": {"byte_per_s": _FREE}, "bytes": {"flop_per_s": _FREE}}
 
 
 @exercise("first_layers")
@@ -25,24 +26,24 @@ class FirstLayers:
 
         layers = case["layers"]
         return {
-            "alone": {part: [asked([one], **free) for one in layers] for part, free in _PARTS.items()},
+            "alone": {part: [asked([one], **free) for one in layers] for part, free in PARTS.items()},
             "upto": {
-                part: [asked(layers[: at + 1], **free) for at in range(len(layers))] for part, free in _PARTS.items()
+                part: [asked(layers[: at + 1], **free) for at in range(len(layers))] for part, free in PARTS.items()
             },
             "seconds": asked(layers),
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        for part in _PARTS:
+        for part in PARTS:
             for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
-                if not close(found, right, atol=_CLOSEST):
+                if not close(found, right, atol=CLOSEST):
                     counts = [_as_counts(case, part, one) for one in (found, right)]
                     why = f"a {layer['kind']} as the only layer: {counts[0]} for {counts[1]}"
                     raise Wrong(f"a layer's {part} are others", why=why, next="its row of the table, column by column")
         for at, layer in enumerate(case["layers"]):
-            for part in _PARTS:
+            for part in PARTS:
                 found, right = got["upto"][part][at], want["upto"][part][at]
-                if not close(found, right, atol=_CLOSEST):
+                if not close(found, right, atol=CLOSEST):
                     before = case["layers"][at - 1]["kind"]
                     why = f"alone every layer is right; the {layer['kind']} behind a {before} is not"
                     then = "which channels, height and width does each kind hand on?"
@@ -55,20 +56,12 @@ class FirstLayers:
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives what all layers have alone; where these are right, the one that gives all stems."""
-        asked = [(case, part, layer) for case in cases for part in _PARTS for layer in case["layers"]]
-        found, right = (
-            [price for one in all_ for part in _PARTS for price in one["alone"][part]] for all_ in (got, want)
-        )
-        if not _alike(found, right):
-            for slip, what, why, then in SLIPS:
-                if _alike(found, [slip(*one, price) for one, price in zip(asked, right, strict=True)]):
-                    return Wrong(what, why=why, next=then)
-            return None
-        if not all(
-            _alike(one["upto"][part], other["upto"][part])
-            for one, other in zip(got, want, strict=True)
-            for part in _PARTS
-        ):
+        if not _all_alike(got, want, "alone"):
+            return named_slip(cases, _digests(got, "alone"), SAID)
+        if not _all_alike(got, want, "upto"):
+            known = named_slip(cases, _digests(got, "upto"), HANDED, of="handing_on")
+            if known is not None:
+                return known
             for kind, what, why, then in SHAPES:
                 if all(_is_off_behind(kind, *one) for one in zip(cases, got, want, strict=True)):
                     return Wrong(what, why=why, next=then)
@@ -77,6 +70,10 @@ class FirstLayers:
             if _alike([one["seconds"] for one in got], [rule(one["alone"], one["upto"]) for one in want]):
                 return Wrong(what, why=why, next=then)
         return None
+
+    def inputs(self, case: Any) -> Any:
+        """A stem and a machine."""
+        return {"stem": {"input": tuple(case["input"]), "layers": case["layers"]}, "machine": case["machine"]}
 
     def show(self, case: Any) -> str:
         """The stem and the machine."""
@@ -103,14 +100,24 @@ def _as_counts(case: Any, part: str, took_s: float) -> str:
 
 
 def _alike(got: list[Any], want: list[Any]) -> bool:
-    return all(close(one, other, atol=_CLOSEST) for one, other in zip(got, want, strict=True))
+    return all(close(one, other, atol=CLOSEST) for one, other in zip(got, want, strict=True))
+
+
+def _all_alike(got: list[Any], want: list[Any], which: str) -> bool:
+    return all(
+        _alike(one[which][part], other[which][part]) for one, other in zip(got, want, strict=True) for part in PARTS
+    )
+
+
+def _digests(got: list[Any], which: str) -> list[str]:
+    return [digest((price for part in PARTS for price in one[which][part]), least=CLOSEST) for one in got]
 
 
 def _is_off_behind(kind: str, case: Any, got: Any, want: Any) -> bool:
     """Whether stems are right up to the layer behind the first one of this kind, and wrong from there on."""
     kinds = [one["kind"] for one in case["layers"]]
     right = [
-        all(close(got["upto"][part][at], want["upto"][part][at], atol=_CLOSEST) for part in _PARTS)
+        all(close(got["upto"][part][at], want["upto"][part][at], atol=CLOSEST) for part in PARTS)
         for at in range(len(kinds))
     ]
     if kind not in kinds[:-1]:

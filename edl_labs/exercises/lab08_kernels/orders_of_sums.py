@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.kernel_programs import replayed_kernels, require_launch, require_order, written_kernels
+from edl_labs.exercises.kernel_programs import (
+    replayed_kernels,
+    require_launch,
+    require_order,
+    require_whole_barriers,
+    written_kernels,
+)
 from edl_labs.virtual.warp import VirtualWarp, WarpReplay
 
 LONGEST_CHAIN = 64  # additions that wait for each other, promised in the lab's text
@@ -41,6 +47,7 @@ class OrderMatters:
         require_launch(run)
         _judge_sum(case, run)
         require_order(run)
+        require_whole_barriers(run)
         _judge_arrivals(case, got["program"], run)
         _judge_work(run)
 
@@ -49,6 +56,9 @@ class OrderMatters:
         found, right = [one["range"] for one in got], [one["range"] for one in want]
         if all(_same(*pair) for pair in zip(found, right, strict=True)):
             return None
+        if all(_same(*pair) for pair in zip(found, [one[::-1] for one in right], strict=True)):
+            then = "(smallest, largest)"
+            return Wrong("the two sums came the other way round", why="the largest one came first", next=then)
         for rule, what, why, then in _RULES:
             given = [case["slips"].get(rule, case_right) for case, case_right in zip(cases, right, strict=True)]
             if all(_same(*pair) for pair in zip(found, given, strict=True)):
@@ -97,6 +107,11 @@ def _judge_sum(case: Any, run: WarpReplay) -> None:
     if twice:
         why = f"values[{twice[0]}] is in it {leaves['values', twice[0]]} times"
         raise Wrong("some values are in the sum more than once", why=why, next="which threads take that one?")
+    added = {leaf[1]: times for leaf, times in run.leaves(origin).items() if leaf[0] == "constant" and leaf[1] != 0.0}
+    if added:
+        number, times = next(iter(added.items()))
+        why = f"{number:g} is in it {times} time(s)"
+        raise Wrong("a number is in the sum that is none of the values", why=why, next="where does each thread begin?")
     others = run.operations(origin) - {"+"}
     if others:
         why = f"a {min(others)} is in it"
@@ -173,6 +188,12 @@ _RULES: tuple[tuple[str, str, str, str], ...] = (
         "the extremes are not the sums of values by size",
         "small first and large first were tried, in all cases",
         "every order can be the one that loses least or most",
+    ),
+    (
+        "first_twice",
+        "the first value of each order is added twice",
+        "a sum began with it, and added it again, in all cases",
+        "a sum that begins with the first value goes on with the second",
     ),
     ("in_float32", "sums are rounded to float32, whatever the format is", "in all cases", "hand fmt on"),
     ("in_float16", "sums are rounded to float16, whatever the format is", "in all cases", "hand fmt on"),

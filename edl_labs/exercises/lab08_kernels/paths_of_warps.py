@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.virtual.warp import LANES
 
 
@@ -32,20 +32,18 @@ class WarpPaths:
         if sorted(got["order"]) != list(range(len(case["paths"]))):
             why = f"{len(got['order'])} numbers for {len(case['paths'])} elements"
             raise Wrong("the order does not have every element once", why=why, next="the numbers of elements, from 0")
-        ordered = [case["paths"][number] for number in got["order"]]
-        mixed = [at for at in range(0, len(ordered), LANES) if len(set(ordered[at : at + LANES])) > 1]
-        if mixed:
-            why = f"warp {mixed[0] // LANES} has {len(set(ordered[mixed[0] : mixed[0] + LANES]))} paths"
-            raise Wrong("in this order some warps still take several paths", why=why, next="bring equal paths together")
+        if _mixed(case, got["order"]):
+            raise _unsorted(case, got["order"])
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
-        """The rule that gives all counts."""
+        """The slip that gives all counts."""
         if all(one["issued"] == other["issued"] for one, other in zip(got, want, strict=True)):
             return None
-        for rule, what, why, then in _RULES:
-            if all(one["issued"] == rule(case) for one, case in zip(got, cases, strict=True)):
-                return Wrong(what, why=f"{why} in all cases", next=then)
-        return None
+        return named_slip(cases, [digest([one["issued"]]) for one in got], SAID)
+
+    def inputs(self, case: Any) -> Any:
+        """What both functions are given."""
+        return {"paths": case["paths"], "lengths": case["lengths"], "block": case["block"]}
 
     def show(self, case: Any) -> str:
         """Paths with their lengths, and blocks."""
@@ -54,51 +52,66 @@ class WarpPaths:
         return f"{len(paths)} elements in blocks of {case['block']}; {counts} instructions"
 
 
-def _per_warp(case: Any, count: Callable[[list[int]], int], *, within: int = 0) -> int:
-    """The sum over warps of what `count` makes of their threads' lengths; warps begin anew with each block."""
-    lengths = [case["lengths"][name] for name in case["paths"]]
-    block = within or case["block"]
-    parts = [lengths[at : at + block] for at in range(0, len(lengths), block)]
-    return sum(count(part[at : at + LANES]) for part in parts for at in range(0, len(part), LANES))
+def _mixed(case: Any, order: list[int]) -> list[int]:
+    """The first place of each warp that takes several paths in this order."""
+    paths = [case["paths"][number] for number in order]
+    return [at for at in range(0, len(paths), LANES) if len(set(paths[at : at + LANES])) > 1]
 
 
-_RULES: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
-    (
-        lambda case: _per_warp(case, max),
+def _unsorted(case: Any, order: list[int]) -> Wrong:
+    """Why warps of an order still take several paths."""
+    first, block = _mixed(case, order)[0], case["block"]
+    why = f"warp {first // LANES} has {len({case['paths'][number] for number in order[first : first + LANES]})} paths"
+    if not _mixed(case, sorted(range(len(order)), key=order.__getitem__)):
+        then = "the list is read in turn: its first entry is the number of the element that comes first"
+        return Wrong("that is each element's place in the order, not the order", why=why, next=then)
+    own = [order[at : at + block] for at in range(0, len(order), block)]
+    if all(min(mine) // block == max(mine) // block == at for at, mine in enumerate(own)) and order != sorted(order):
+        then = "elements may go to another block: they are threads of one list"
+        return Wrong("elements are sorted within their blocks alone", why=why, next=then)
+    return Wrong("in this order some warps still take several paths", why=why, next="bring equal paths together")
+
+
+_ALL = "in all cases"
+SAID: dict[str, tuple[str, str, str]] = {
+    "longest": (
         "a warp issues all of its paths, not the longest alone",
-        "the longest path of each warp was counted",
+        f"the longest path of each warp was counted {_ALL}",
         "one after the other",
     ),
-    (
-        lambda case: _per_warp(case, sum),
+    "every thread": (
         "a warp issues a path once for all its threads",
-        "every thread's path was counted",
+        f"every thread's path was counted {_ALL}",
         "threads of one path go together",
     ),
-    (
-        lambda case: _per_warp(case, min),
+    "shortest": (
         "a warp issues all of its paths, not the shortest alone",
-        "the shortest path of each warp was counted",
+        f"the shortest path of each warp was counted {_ALL}",
         "one after the other",
     ),
-    (
-        lambda case: _per_warp(case, lambda part: sum(set(part)), within=LANES),
+    "across blocks": (
         "warps begin anew with each block",
-        "32 elements in a row were a warp across blocks",
+        f"32 elements in a row were a warp across blocks {_ALL}",
         "the last warp of a block may be short",
     ),
-    (
-        lambda case: _by_block(case),
+    "by block": (
         "paths differ within a warp, not within a block",
-        "every warp issued all paths of its block",
+        f"every warp issued all paths of its block {_ALL}",
         "a warp skips what none of its threads takes",
     ),
-)
-
-
-def _by_block(case: Any) -> int:
-    total, paths, block = 0, case["paths"], case["block"]
-    for at in range(0, len(paths), block):
-        mine = paths[at : at + block]
-        total += sum(case["lengths"][name] for name in set(mine)) * -(-len(mine) // LANES)
-    return total
+    "by list": (
+        "a warp issues the paths of its own threads",
+        f"every warp issued all paths of the list {_ALL}",
+        "a warp skips what none of its threads takes",
+    ),
+    "half warps": (
+        "a warp has 32 threads",
+        f"warps of 16 were counted {_ALL}",
+        "32 in a row, or what is left of a block",
+    ),
+    "times lanes": (
+        "an instruction of a warp is one, however many threads it has",
+        f"what warps issue was multiplied by their threads {_ALL}",
+        "threads of a warp go together",
+    ),
+}

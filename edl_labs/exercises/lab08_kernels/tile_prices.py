@@ -6,14 +6,15 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08_kernels.tile_slips import AIMS, SLIPS, Aim
+from edl_labs.exercises.lab08_kernels.tile_slips import AIMS, SAID, Aim
+from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.units import byte_rate, seconds
 
 _FREE = 1e40  # per second: what computes or moves at this rate costs nothing
-_CLOSEST = 1e-12  # what free things still cost, in seconds
+CLOSEST = 1e-12  # what free things still cost, in seconds
 _GOOD = 1.0001  # of the best time: two choices whose prices are equal are equally right
 # A part: what of the chip is free when it is asked alone, and what it is in words.
-_PARTS: dict[str, tuple[dict[str, float], str]] = {
+PARTS: dict[str, tuple[dict[str, float], str]] = {
     "computing": ({"byte_per_s": _FREE, "launch_s": 0.0}, "the waves of blocks"),
     "adding up": ({"sm_flop_per_s": _FREE, "launch_s": 0.0}, "the bytes of sums that are split"),
     "launching": ({"sm_flop_per_s": _FREE, "byte_per_s": _FREE}, "the second kernel's launch"),
@@ -33,46 +34,42 @@ class TileChoice:
         def priced(chip: Any) -> list[Any]:
             return [
                 student.product_s(case["m"], case["n"], case["k"], {**chip["tiles"][tile]}, split, chip)
-                for tile, split in _choices(case)
+                for tile, split in choices(case)
             ]
 
-        parts = {part: priced(_copied(case["chip"], free)) for part, (free, _) in _PARTS.items()}
+        parts = {part: priced(_copied(case["chip"], free)) for part, (free, _) in PARTS.items()}
         chosen = student.best_tile(case["m"], case["n"], case["k"], _copied(case["chip"], {}))
         return {"parts": parts, "seconds": priced(_copied(case["chip"], {})), "chosen": chosen}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        for part, (_, words) in _PARTS.items():
+        for part, (_, words) in PARTS.items():
             self._judge_prices(
                 case, got["parts"][part], want["parts"][part], f"a part is priced otherwise: {words}", part
             )
         self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
-        chosen, choices = tuple(got["chosen"]), _choices(case)
-        if chosen not in choices:
+        chosen, every = tuple(got["chosen"]), choices(case)
+        if chosen not in every:
             why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
             raise Wrong("that is no tile and split of this chip", why=why, next="(number of the tile, split)")
-        took, best = want["seconds"][choices.index(chosen)], min(want["seconds"])
+        took, best = want["seconds"][every.index(chosen)], min(want["seconds"])
         if took > _GOOD * best:
             why = f"tile {chosen[0]} in {chosen[1]} part(s) takes {seconds(took)}, and {seconds(best)} are possible"
             raise Wrong("another tile or split is quicker", why=why, next="price all of them, and compare")
 
     def _judge_prices(self, case: Any, got: list[Any], want: list[Any], what: str, part: str) -> None:
-        for (tile, split), found, right in zip(_choices(case), got, want, strict=True):
-            if not close(found, right, atol=_CLOSEST):
+        for (tile, split), found, right in zip(choices(case), got, want, strict=True):
+            if not close(found, right, atol=CLOSEST):
                 one = case["chip"]["tiles"][tile]
                 why = f"{found:.4g} s for {right:.4g} s with tiles of {one['m']} x {one['n']} in {split} part(s)"
                 raise Wrong(what, why=why, next=_NEXT.get(part, "waves, and with a split what comes after them"))
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every part of all prices; where all are right, the aim that gives all choices."""
-        asked = [(case, part, *choice) for case in cases for part in _PARTS for choice in _choices(case)]
-        found, right = (
-            [price for one in all_ for part in _PARTS for price in one["parts"][part]] for all_ in (got, want)
+        mine, right = (
+            [[price for part in PARTS for price in one["parts"][part]] for one in all_] for all_ in (got, want)
         )
-        if not _alike(found, right):
-            for slip, what, why, then in SLIPS:
-                if _alike(found, [slip(*one, price) for one, price in zip(asked, right, strict=True)]):
-                    return Wrong(what, why=why, next=then)
-            return None
+        if not all(_alike(*pair) for pair in zip(mine, right, strict=True)):
+            return named_slip(cases, [digest(prices, least=CLOSEST) for prices in mine], SAID)
         if not all(_alike(one["seconds"], other["seconds"]) for one, other in zip(got, want, strict=True)):
             return None
         for aim, what, why, then in AIMS:
@@ -82,6 +79,10 @@ class TileChoice:
             ):
                 return Wrong(what, why=why, next=then)
         return None
+
+    def inputs(self, case: Any) -> Any:
+        """What is asked for."""
+        return {name: case[name] for name in ("m", "n", "k", "chip")}
 
     def show(self, case: Any) -> str:
         """The product and the chip."""
@@ -98,11 +99,12 @@ class TileChoice:
     def yours(self, case: Any, got: Any) -> str:
         """The choice with its price."""
         chosen = tuple(got["chosen"])
-        took = f", {got['seconds'][_choices(case).index(chosen)]:.4g} s" if chosen in _choices(case) else ""
+        took = f", {got['seconds'][choices(case).index(chosen)]:.4g} s" if chosen in choices(case) else ""
         return f"best_tile gives {chosen}{took}"
 
 
-def _choices(case: Any) -> list[tuple[int, int]]:
+def choices(case: Any) -> list[tuple[int, int]]:
+    """Every tile with every split."""
     return [(tile, split) for tile in range(len(case["chip"]["tiles"])) for split in case["chip"]["splits"]]
 
 
@@ -111,10 +113,10 @@ def _copied(chip: Any, changed: Any) -> Any:
 
 
 def _alike(got: list[Any], want: list[Any]) -> bool:
-    return all(close(one, other, atol=_CLOSEST) for one, other in zip(got, want, strict=True))
+    return all(close(one, other, atol=CLOSEST) for one, other in zip(got, want, strict=True))
 
 
 def _first(case: Any, aim: Aim, want: Any) -> tuple[int, int]:
     tiles = case["chip"]["tiles"]
-    both = zip(_choices(case), want["seconds"], strict=True)
+    both = zip(choices(case), want["seconds"], strict=True)
     return min(both, key=lambda one: aim(case, tiles[one[0][0]], one[0][1], one[1]))[0]

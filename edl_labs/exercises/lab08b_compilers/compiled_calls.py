@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from hashlib import blake2b
 from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab08b_compilers.guard_slips import SAID, symptom
+from edl_labs.exercises.slip_digests import digest
 
 WORDS = ("hit", "recompile", "break", "eager")
 # The lines of which functions are made, as the lab's text lists them.
@@ -70,11 +70,6 @@ class Guards:
         ]
         calls = [f"  call {at}: {_told(args)}" for at, args in enumerate(case["calls"])]
         return "\n".join(["lines:", *lines, *calls])
-
-
-def digest(decisions: list[str]) -> str:
-    """A list of decisions as a short text that does not show them."""
-    return blake2b(",".join(decisions).encode(), digest_size=6).hexdigest()
 
 
 def _made(value: Any) -> Any:

@@ -101,7 +101,7 @@ _RULES = {
     "missing": ("a node is in no kernel", "each node is computed somewhere"),
     "before a product": (
         "a contraction's kernel computes what the contraction reads",
-        "a product reads its inputs many times, tile by tile: they have to be in memory before it starts",
+        "a product reads its inputs many times, in tiles: what feeds them, at once or through others, comes before it",
     ),
     "two products": (
         "contractions of different inputs are in one kernel",

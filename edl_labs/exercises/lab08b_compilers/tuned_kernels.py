@@ -155,12 +155,18 @@ def _choice(case: Any, calls: list[list[dict[str, Any]]], number: int, chosen: s
     behind = next((entry["op"] for entry in trial[last:] if entry["op"] in (*_WAITS, "now")), "now")
     if behind == "now":
         then = "a launch returns at once: wait before each reading of the clock"
-        return Wrong("launches were timed, and not kernels", why=f"nothing waits for the device; {why}", next=then)
+        return Wrong(
+            "launches were timed, and not kernels",
+            why=f"nothing waits between a launch and the clock; {why}",
+            next=then,
+        )
     if max(Counter(entry["name"] for entry in _launched(trial)).values()) == 1:
         then = "the first launch of a kernel loads it: run each candidate once before you time it"
         return Wrong("first calls were timed, which are cold", why=why, next=then)
     times = problem["times_s"]
-    if chosen == _kernel(times.index(max(times))) and _waits_first(trial):
+    last_of = {one: _launched(call)[-1]["name"] for one, call in zip(case["calls"], calls, strict=True)}
+    is_unused = all(last_of[one] == _kernel(0) for one in tried)
+    if chosen == _kernel(times.index(max(times))) and _waits_first(trial) and not is_unused:
         return Wrong("the slowest candidate was kept", why=why, next="the fastest takes the least time")
     if chosen == _kernel(0) and _waits_first(trial):
         then = "look the choice up in every call behind the trial"

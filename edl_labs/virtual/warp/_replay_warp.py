@@ -56,8 +56,9 @@ class WarpReplay(Value, Drawn):
 
     `instructions` counts what warps issued: accesses, arithmetic on loaded values, shuffles and barriers (index
     arithmetic is not recorded); `issued_by_warp` has it for each warp. `active_share` is the part of their lanes that
-    took part. `hangs` says where threads wait for ever, `undefined` lists reads of what nobody wrote:
-    (memory, place, thread of the block).
+    took part. `hangs` says where threads wait for ever, `missed` which barriers not all threads of a block come by
+    (those that have ended are not waited for; CUDA promises that only of whole blocks), `undefined` lists reads of what
+    nobody wrote: (memory, place, thread of the block).
     """
 
     DERIVED = ("sectors", "bank_conflicts")
@@ -73,6 +74,7 @@ class WarpReplay(Value, Drawn):
     issued_by_warp: tuple[int, ...]
     active_share: float
     launches: int
+    missed: tuple[str, ...] = ()
     program: tuple[Entry, ...] = field(default=(), repr=False, compare=False)
     _memories: Mapping[str, tuple[Memory, tuple[int, ...], Callable[[int], Any]]] = field(
         default_factory=dict, repr=False, compare=False
@@ -176,6 +178,7 @@ def _result(engine: WarpEngine, arrays: list[Entry], program: list[Entry]) -> Wa
         issued_by_warp=tuple(issued[key] for key in sorted(issued)),
         active_share=active / (LANES * len(engine.slots)) if engine.slots else 1.0,
         launches=engine.launches,
+        missed=tuple(engine.missed),
         program=tuple(program),
         _memories=memories,
         _origins=engine.origins,

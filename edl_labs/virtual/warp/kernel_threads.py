@@ -164,7 +164,7 @@ class KernelArray:
             raise VirtualWarpError(
                 f"{thread} {does} {self.name}[{', '.join(map(str, asked))}], which is not there",
                 why=f"its shape is {self.shape}; on a GPU nothing would stop the access, and other memory would be hit",
-                next="guard it with an if: a grid is often larger than the data",
+                next="give this access an if of its own: a grid is often larger than the data",
             )
         return number
 

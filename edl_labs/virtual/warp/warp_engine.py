@@ -64,6 +64,7 @@ class WarpEngine:
         self.slots: list[tuple[int, int, int]] = []  # of each instruction: launch, warp of the launch, active lanes
         self.undefined: list[tuple[str, int, int]] = []
         self.hangs: list[str] = []
+        self.missed: list[str] = []
         self.touched: list[tuple[int, Memory, int, list[Touch]]] = []
         self.launches = 0
         self._given = given
@@ -150,11 +151,20 @@ class _BlockRun:
                 lines = sorted({self.entry["lines"][lane.step[1]] for lane in waiting})
                 self._hang(waiting, f"they wait in different syncthreads, in lines {', '.join(map(str, lines))}")
                 break
+            self._note_missing(waiting)
             for lane in waiting:
                 lane.at, lane.is_waiting = lane.at + 1, False
                 lane.phase += 1
         for memory in self.shared:
             self.engine.keep_touches(memory)
+
+    def _note_missing(self, waiting: list[Lane]) -> None:
+        """A barrier that some threads of the block do not come by: they have ended."""
+        lanes = sum(map(len, self.warps))
+        if len(waiting) < lanes:
+            line = self.entry["lines"][waiting[0].step[1]]
+            came = f"{len(waiting)} of {lanes} threads come by line {line}"
+            self.engine.missed.append(f"block {self.block} of launch {self.engine.launches}: {came}")
 
     def _hang(self, waiting: list[Lane], why: str) -> None:
         self.engine.hangs.append(f"block {self.block} of launch {self.engine.launches}: {len(waiting)} threads, {why}")

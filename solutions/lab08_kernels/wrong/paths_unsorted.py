@@ -1,5 +1,5 @@
 # exercise: warp_paths
-# told: in this order some warps still take several paths
+# told: elements are sorted within their blocks alone
 def sorted_paths(paths, lengths, block):
     """Sorts within each block."""
     order = []

@@ -1,5 +1,5 @@
 # exercise: first_layers
-# told: pixels are unshuffled the wrong way, or not at all
+# told: pixels are shuffled, not unshuffled
 def stem_s(stem, machine):
     """PixelShuffle."""
     batch, channels, height, width = stem["input"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edl_labs.plots.style import TEXT
 from edl_labs.virtual.warp import VirtualWarp
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -43,3 +44,9 @@ def test_colours_are_named_and_hatched_apart():
 
     assert ["bytes used", "moved, not used", "bank conflict"] == names
     assert 3 == len({handle.patches[0].get_hatch() or "" for handle in handles})
+
+
+def test_names_of_colours_are_read_on_light_and_dark():
+    from matplotlib.colors import to_hex
+
+    assert {TEXT} == {to_hex(text.get_color()) for text in drawn().get_legend().get_texts()}

@@ -71,6 +71,7 @@ def _slips(values: list[float], fmt: str) -> dict[str, list[float]]:
         "there_and_back": _extremes([values, values[::-1]], fmt),
         "as_given": _extremes([values], fmt),
         "by_size": _extremes([by_size, by_size[::-1]], fmt),
+        "first_twice": _extremes([(order[0], *order) for order in itertools.permutations(values)], fmt),
     }
     for other in ("float32", "float16"):
         if other != fmt:

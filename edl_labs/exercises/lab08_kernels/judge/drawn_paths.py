@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.slip_digests import digest
+from edl_labs.virtual.warp import LANES
 
 _NAMES = ("short", "middle", "long", "longest")
 
@@ -30,4 +33,44 @@ def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool) -> dict[str,
         paths = [paths[at] for at in rng.permutation(count)]
     while len(paths) < count:
         paths += [str(rng.choice(_NAMES))] * int(rng.integers(1, 40))
-    return {"paths": paths[:count], "lengths": lengths, "block": block, "can_be_sorted": can_be_sorted}
+    if not can_be_sorted:
+        paths = _alone(_alone(paths, LANES - 1, 0, LANES), LANES, LANES, block)
+    case = {"paths": paths[:count], "lengths": lengths, "block": block, "can_be_sorted": can_be_sorted}
+    return {**case, "slips": _slips(case)}
+
+
+def _alone(paths: list[str], at: int, first: int, stop: int) -> list[str]:
+    """The paths with one that nobody else has at an end of a warp: who leaves that thread out counts too few."""
+    other = next(name for name in _NAMES if name != paths[at])
+    return [other if first <= i < stop and i != at and name == paths[at] else name for i, name in enumerate(paths)]
+
+
+def _per_warp(case: Any, count: Callable[[list[int]], int], *, within: int = 0, lanes: int = LANES) -> int:
+    """The sum over warps of what `count` makes of their threads' lengths; warps begin anew with each block."""
+    lengths = [case["lengths"][name] for name in case["paths"]]
+    block = within or case["block"]
+    parts = [lengths[at : at + block] for at in range(0, len(lengths), block)]
+    return sum(count(part[at : at + lanes]) for part in parts for at in range(0, len(part), lanes))
+
+
+def _by_block(case: Any, block: int) -> int:
+    """Instructions where every warp issues all paths of its block."""
+    paths = case["paths"]
+    blocks = [paths[at : at + block] for at in range(0, len(paths), block)]
+    return sum(sum(case["lengths"][name] for name in set(mine)) * -(-len(mine) // LANES) for mine in blocks)
+
+
+def _slips(case: Any) -> dict[str, str]:
+    """Of each slip, the digest of its count."""
+    warps = _per_warp(case, lambda part: 1)
+    found = {
+        "longest": _per_warp(case, max),
+        "every thread": _per_warp(case, sum),
+        "shortest": _per_warp(case, min),
+        "across blocks": _per_warp(case, lambda part: sum(set(part)), within=LANES),
+        "by block": _by_block(case, case["block"]),
+        "by list": warps * sum(case["lengths"][name] for name in set(case["paths"])),
+        "half warps": _per_warp(case, lambda part: sum(set(part)), lanes=LANES // 2),
+        "times lanes": _per_warp(case, lambda part: len(part) * sum(set(part))),
+    }
+    return {name: digest([count]) for name, count in found.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.lab08_kernels.judge.stem_slip_rules import handing_on, slips
 
 
 @draws("first_layers")
@@ -35,7 +36,7 @@ def _kinds(rng: Any) -> Any:
 def _case(rng: Any, layers: list[dict[str, Any]]) -> dict[str, Any]:
     """Sides that strides and factors meet as the text says: unshuffling divides, strides round up."""
     side = _side(rng, layers)
-    return {
+    case = {
         "input": [int(rng.integers(1, 17)), int(rng.choice([3, 6, 12])), side, side + 16],
         "layers": layers,
         "machine": {
@@ -44,6 +45,7 @@ def _case(rng: Any, layers: list[dict[str, Any]]) -> dict[str, Any]:
             "multiple": int(rng.choice([8, 16, 64])),
         },
     }
+    return {**case, "slips": slips(case), "handing_on": handing_on(case)}
 
 
 def _side(rng: Any, layers: list[dict[str, Any]]) -> int:

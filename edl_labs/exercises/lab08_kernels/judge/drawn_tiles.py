@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.lab08_kernels.judge.tile_slip_rules import slips
 
 _TRIES = 3000  # one in thirty draws is asked
 _MARGIN = 1.02  # between the best choice and the next: rounding must not decide
@@ -67,7 +68,7 @@ def _decided(
             (priced(case, tile, split), (tile, split)) for tile in range(3) for split in case["chip"]["splits"]
         )
         if ranked[1][0] > _MARGIN * ranked[0][0] and wanted(ranked[0][1], case["chip"]["tiles"]):
-            return case
+            return {**case, "slips": slips(case, priced)}
     raise AssertionError("no product was decided; draw other sizes")
 
 

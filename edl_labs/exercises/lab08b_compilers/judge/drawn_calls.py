@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab08b_compilers.compiled_calls import LINES, digest
+from edl_labs.exercises.lab08b_compilers.compiled_calls import LINES
+from edl_labs.exercises.slip_digests import digest
 
 FREE = "free"
 LIMIT = 8  # torch._dynamo.config.recompile_limit

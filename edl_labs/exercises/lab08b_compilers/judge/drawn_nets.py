@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.lab08b_compilers.judge.stride_slip_rules import copy_slips, reading_slips
 from edl_labs.exercises.lab08b_compilers.memory_layouts import placements
 from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS
 
@@ -14,7 +16,30 @@ _TRIES = 300  # about one draw in three is asked
 
 @draws("strides")
 def nets(rng: Any) -> list[Any]:
-    return [{"tensors": _tensors(rng), "net": _decided(rng, channels)} for channels in _CHANNELS]
+    return [_with_slips({"tensors": _tensors(rng), "net": _decided(rng, channels)}) for channels in _CHANNELS]
+
+
+def _with_slips(case: dict[str, Any]) -> dict[str, Any]:
+    """The case, with digests of what known slips answer."""
+    every, net = placements(case["net"]), case["net"]
+    read = [_layout(*one) for one in case["tensors"]]
+    return {
+        **case,
+        "read_slips": reading_slips(case["tensors"], read),
+        "copy_slips": copy_slips(net, every, [copies(net, one) for one in every]),
+    }
+
+
+def _layout(shape: list[int], stride: list[int]) -> str:
+    """The layouts whose strides these are, but for dimensions of one element."""
+    sizes = dict(zip("NCHW", shape, strict=True))
+    steps = dict(zip("NCHW", stride, strict=True))
+    fits = []
+    for layout in ("NCHW", "NHWC"):
+        due = {one: math.prod(sizes[other] for other in layout[at + 1 :]) for at, one in enumerate(layout)}
+        if all(sizes[one] == 1 or steps[one] == due[one] for one in layout):
+            fits.append(layout)
+    return "both" if len(fits) == 2 else fits[0] if fits else "neither"
 
 
 def _tensors(rng: Any) -> list[list[list[int]]]:

@@ -202,6 +202,30 @@ def test_threads_that_have_ended_are_not_waited_for():
     run = run_of(kernel, 64, block=64)
 
     assert ((), ()) == (run.hangs, run.races)
+    assert ("block 0 of launch 0: 40 of 64 threads come by line 5",) == run.missed
+
+
+def test_a_barrier_of_whole_blocks_is_missed_by_nobody():
+    def kernel(cuda, a):
+        if cuda.threadIdx.x < 40:
+            a[cuda.threadIdx.x] = 1.0
+        cuda.syncthreads()
+
+    assert () == run_of(kernel, 64, block=64).missed
+
+
+def test_a_barrier_inside_the_branch_of_a_tree_is_missed_by_the_others():
+    def kernel(cuda, a):
+        half = 16
+        while half:
+            if cuda.threadIdx.x < half:
+                cuda.syncthreads()
+            half //= 2
+
+    run = run_of(kernel, 1)
+
+    assert () == run.hangs
+    assert [16, 8, 4, 2, 1] == [int(one.split(": ")[1].split()[0]) for one in run.missed]
 
 
 def test_two_places_of_a_barrier_are_a_hang():
