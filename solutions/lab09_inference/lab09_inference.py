@@ -256,7 +256,8 @@ figure, pair = style.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for axes, method in zip(pair, ("max", "percentile"), strict=True):
     kept_by = integer_grid(inner, method=method)
     ends = kept_by.restored(torch.tensor([kept_by.lowest, kept_by.highest])).tolist()
-    axes.hist(inner.tolist(), bins=120, color=style.BLUE, log=True)
+    look = {"color": style.BLUE, "histtype": "step", "log": True}
+    axes.hist(inner.tolist(), bins=120, **look)
     axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
     axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
     axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
@@ -294,7 +295,8 @@ with revealed("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # Now your own calibrator. Three functions:
 #
 # * `grid(low, high, *, symmetric)` → `(scale, zero_point)`: the finest grid that has 0 and both ends of the range on it
-#   or between its ends. Zero point: the integer nearest to where 0 lies. (A range of nothing but 0 gets scale 1.)
+#   or between its ends; an affine one begins, with -128, at the lower of `low` and 0. Zero point: the integer nearest
+#   to where 0 lies. (A range of nothing but 0 gets scale 1.)
 # * `integers(values, scale, zero_point, *, axis, symmetric)` → a tensor of the nearest integers, ends included. With
 #   `axis=None` there is one scale and one zero point; otherwise lists, with one for each index of that dimension.
 # * `calibrate(counts, edges, *, method, symmetric)` → `(scale, zero_point)` from a histogram, as a calibrator collects
@@ -774,13 +776,14 @@ with once_written("memory_plan"), revealed("arena") as truth:
     offsets = memory_plan(kernels, outputs, sizes, align=256)
     arena = max(offsets[name] + sizes[name] for name in offsets)
     print(f"{byte_count(sum(sizes.values()))} in all, {byte_count(arena)} at once")
+    title = "Hatched: a convolution's output; plain: its ReLU, written over it"
     figure, axes = style.subplots(figsize=(9, 3.2))
     for at, (name, (first, last)) in enumerate(there.items()):
         span = (offsets[name] / 1e6, sizes[name] / 1e6)
         color, hatch = ((style.BLUE, ""), (style.ORANGE, "//"))[at % 2]
         look = {"facecolor": color, "hatch": hatch, "edgecolor": style.TEXT}
         axes.broken_barh([(first - 0.45, last - first + 0.9)], span, **look)
-    axes.set(xlabel="kernel", ylabel="offset (MB)", title="Who is where, and when")
+    axes.set(xlabel="kernel", ylabel="offset (MB)", title=title)
     truth(arena / sum(sizes.values()))
 
 # %% [markdown]
@@ -789,12 +792,13 @@ with once_written("memory_plan"), revealed("arena") as truth:
 #
 # ## Practice: the fastest engine
 #
-# "Kernel Auto-Tuning: Selects best data layers and algorithms based on target GPU platform", "Layer & Tensor Fusion:
-# Optimizes use of GPU memory and bandwidth by fusing nodes in a kernel" (deck [002]). For each layer, and for some rows
-# of layers as one kernel, there are several *tactics*. Each has been run a few times, reads one format and writes one
-# (say "fp16" or "int8"). Where formats do not meet, a conversion is one more kernel. **Predict** for four convolutions
-# of section 1, each followed by a ReLU, and int8 that halves what each kernel takes: fused *and* in int8, with fp16 at
-# both ends, how much faster is the engine than in fp16 with a kernel for each layer?
+# Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
+# kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For
+# each layer, and for some rows of layers as one kernel, there are several *tactics*. Each has been run a few times,
+# reads one format and writes one (say "fp16" or "int8"). Where formats do not meet, a conversion is one more kernel.
+#
+# **Predict** for four convolutions of section 1, each followed by a ReLU, if int8 halves what each kernel takes: fused
+# *and* in int8, with fp16 at both ends, how much faster is the engine than one kernel for each layer in fp16?
 
 # %%
 predict("engine", "Fused and in int8, the engine is faster by", unit="times")
