@@ -77,14 +77,13 @@ def _judge_lives(case: Any, got: Any, want: Any) -> None:
     # An output that is wrong may be wrong as an output alone; first all that is wrong elsewhere.
     off.sort(key=lambda name: (name in case["outputs"], name not in made))
     name = off[0]
+    why = f"{name} has {found[name]}, and is in memory from kernel {right[name][0]} to {right[name][1]}"
+    raise _told_life(name, case, why, found, right, off)
+
+
+def _told_life(name: str, case: Any, why: str, found: Any, right: Any, off: list[str]) -> Wrong:
+    """What is wrong with the life of `name`, the first of those that are off."""
     (first, last), (since, until) = found[name], right[name]
-    why = f"{name} has {found[name]}, and is in memory from kernel {since} to {until}"
-    readers = [at for at, one in enumerate(case["kernels"]) if name in one["reads"]]
-    raise _told_life(name, case, why, (first, last), (since, until), readers)
-
-
-def _told_life(name: str, case: Any, why: str, found: Any, right: Any, readers: list[int]) -> Wrong:
-    (first, last), (since, until) = found, right
     if first != since:
         if name not in {one["writes"] for one in case["kernels"]}:
             return Wrong("an input is in memory before its first reader", why=why, next="from kernel 0 on")
@@ -92,7 +91,9 @@ def _told_life(name: str, case: Any, why: str, found: Any, right: Any, readers: 
     if name in case["outputs"] and last < until:
         then = "the caller reads it when all kernels are done: its place must not be given away"
         return Wrong("an output's memory is given away before the caller has read it", why=why, next=then)
-    if readers and last == readers[0] < until:
+    inner = [one for one in off if one not in case["outputs"]]
+    readers = {one: [at for at, kernel in enumerate(case["kernels"]) if one in kernel["reads"]] for one in inner}
+    if all(found[one][1] == min(readers[one], default=None) for one in inner):
         then = "a skip connection: the same tensor is read again, and must still be there"
         return Wrong("a tensor's life ends with its first reader", why=why, next=then)
     if last == until - 1:

@@ -43,6 +43,14 @@ class EngineOfTactics:
         for problem in PROBLEMS:
             _judge_plan(case, problem, got["plans"][problem], want["plans"][problem], time_s)
 
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a ValueError says: somewhere there was nothing to take the least of."""
+        if error != "ValueError":
+            return None
+        why = "your code raised ValueError, as min() of nothing does"
+        then = "behind a tactic comes layer last + 1: is there a way to every layer, in every format?"
+        return Wrong("the search comes to a place that nothing leads to", why=why, next=then)
+
     def show(self, case: Any) -> str:
         """The network in a line or two."""
         prices = ", ".join(seconds(one) for one in case["reformat_s"])

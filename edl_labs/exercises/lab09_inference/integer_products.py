@@ -265,10 +265,10 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         return Wrong("outputs are integers", why=why, next="round")
     if name == "ends" and all(a >= -128 and a <= 127 for a in found):
         return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
-    if name == "weight zeros" and found == _with_row_sums(case, 8):
-        then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"
-        return Wrong("sums of rows of x do not fit their type", why=why, next=then)
     if name == "weight zeros" and found != _with_row_sums(case, 0):
+        if found == _with_row_sums(case, 8):
+            then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"
+            return Wrong("sums of rows of x do not fit their type", why=why, next=then)
         then = "each is multiplied by the sum of a row of x"
         return Wrong("the weights' zero points are taken out otherwise", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:

@@ -224,7 +224,8 @@ def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
             return
         why = f"its error is {error / least:.4g} times the least"
         if same["max"]:
-            raise Wrong("the least error is that of everything kept", why=why, next="try smaller ranges")
+            then = "try smaller ranges: what is kept has an error too, and the wider the step the more"
+            raise Wrong("the least error is that of everything kept", why=why, next=then)
         if same["percentile"]:
             raise Wrong("the percentile's range was taken for the least error's", why=why, next="compare errors")
         edges = seen["edges"]
