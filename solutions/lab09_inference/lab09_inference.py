@@ -703,7 +703,8 @@ def lifetimes(kernels, outputs):
     lives = {}
     for at, kernel in enumerate(kernels):
         for name in kernel["reads"]:
-            lives[name] = (lives.get(name, (0, 0))[0], at)
+            first = lives[name][0] if name in lives else 0
+            lives[name] = (first, at)
         lives[kernel["writes"]] = (at, at)
     for name in outputs:
         lives[name] = (lives[name][0], len(kernels) - 1)
@@ -729,13 +730,13 @@ def may_overwrite(at, kernels, outputs, sizes):
 def least_bytes(kernels, outputs, sizes, *, align):
     """The most bytes that one kernel needs in memory."""
     ### BEGIN SOLUTION
-    lives, most = lifetimes(kernels, outputs), 0
+    lives, needs = lifetimes(kernels, outputs), []
     for at, kernel in enumerate(kernels):
         here = {name for name, (first, last) in lives.items() if first <= at <= last}
         if may_overwrite(at, kernels, outputs, sizes):
             here.remove(kernel["writes"])
-        most = max(most, sum(-(-sizes[name] // align) * align for name in here))
-    return most
+        needs.append(sum(-(-sizes[name] // align) * align for name in here))
+    return max(needs)
     ### END SOLUTION
 
 

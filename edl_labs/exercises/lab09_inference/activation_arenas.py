@@ -51,12 +51,18 @@ class ArenaOfActivations:
         _judge_plan(case, got["offsets"], want)
 
     def show(self, case: Any) -> str:
-        """The kernels, one a line."""
-        lines = [f"outputs {', '.join(case['outputs'])}; align {case['align']}; sizes {case['sizes']}"]
-        for at, one in enumerate(case["kernels"]):
-            place = " in place" if one["in_place"] else ""
-            lines.append(f"  kernel {at}: {', '.join(one['reads'])} → {one['writes']}{place}")
-        return "\n".join(lines)
+        """The kernels with the bytes that they write, four a line; * writes in place."""
+        made, sizes = {one["writes"] for one in case["kernels"]}, case["sizes"]
+        inputs = ", ".join(f"{name} {size}" for name, size in sizes.items() if name not in made)
+        texts = [
+            f"{at}: {', '.join(one['reads'])} → {one['writes']}{'*' * one['in_place']} {sizes[one['writes']]}"
+            for at, one in enumerate(case["kernels"])
+        ]
+        rows = ["; ".join(texts[at : at + 4]) for at in range(0, len(texts), 4)]
+        head = (
+            f"inputs {inputs}; outputs {', '.join(case['outputs'])}; align {case['align']}; * is in place, bytes behind"
+        )
+        return "\n  ".join([head, *rows])
 
     def yours(self, case: Any, got: Any) -> str:
         """The least bytes and the plan, in the order of offsets."""

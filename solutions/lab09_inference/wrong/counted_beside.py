@@ -2,8 +2,8 @@
 # told: what is written in place is counted beside what it overwrites
 def least_bytes(kernels, outputs, sizes, *, align):
     """The most bytes that one kernel needs in memory."""
-    lives, most = lifetimes(kernels, outputs), 0
-    for at, _ in enumerate(kernels):
+    lives, needs = lifetimes(kernels, outputs), []
+    for at in range(len(kernels)):
         here = {name for name, (first, last) in lives.items() if first <= at <= last}
-        most = max(most, sum(-(-sizes[name] // align) * align for name in here))
-    return most
+        needs.append(sum(-(-sizes[name] // align) * align for name in here))
+    return max(needs)

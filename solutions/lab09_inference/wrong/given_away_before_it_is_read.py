@@ -5,7 +5,8 @@ def lifetimes(kernels, outputs):
     lives = {}
     for at, kernel in enumerate(kernels):
         for name in kernel["reads"]:
-            lives[name] = (lives.get(name, (0, 0))[0], max(0, at - 1))
+            first = lives[name][0] if name in lives else 0
+            lives[name] = (first, max(0, at - 1))
         lives[kernel["writes"]] = (at, at)
     for name in outputs:
         lives[name] = (lives[name][0], len(kernels) - 1)

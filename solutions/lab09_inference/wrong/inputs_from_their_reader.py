@@ -5,7 +5,8 @@ def lifetimes(kernels, outputs):
     lives = {}
     for at, kernel in enumerate(kernels):
         for name in kernel["reads"]:
-            lives[name] = (lives.get(name, (at, at))[0], at)
+            first = lives[name][0] if name in lives else at
+            lives[name] = (first, at)
         lives[kernel["writes"]] = (at, at)
     for name in outputs:
         lives[name] = (lives[name][0], len(kernels) - 1)

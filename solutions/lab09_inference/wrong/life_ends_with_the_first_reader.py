@@ -5,8 +5,9 @@ def lifetimes(kernels, outputs):
     lives, ends = {}, set()
     for at, kernel in enumerate(kernels):
         for name in kernel["reads"]:
+            first = lives[name][0] if name in lives else 0
             if name not in ends:
-                lives[name] = (lives.get(name, (0, 0))[0], at)
+                lives[name] = (first, at)
                 ends.add(name)
         lives[kernel["writes"]] = (at, at)
     for name in outputs:

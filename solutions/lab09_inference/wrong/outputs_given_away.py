@@ -5,6 +5,7 @@ def lifetimes(kernels, outputs):
     lives = {}
     for at, kernel in enumerate(kernels):
         for name in kernel["reads"]:
-            lives[name] = (lives.get(name, (0, 0))[0], at)
+            first = lives[name][0] if name in lives else 0
+            lives[name] = (first, at)
         lives[kernel["writes"]] = (at, at)
     return lives
