@@ -795,7 +795,7 @@ with once_written("memory_plan"), revealed("arena") as truth:
 #
 # Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
 # kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For
-# each layer, and for some rows of layers as one kernel, there are several *tactics*. Each has been run a few times,
+# each layer alone, and for some neighbours as one kernel, there are several *tactics*. Each has been run a few times,
 # reads one format and writes one (say "fp16" or "int8"). Where formats do not meet, a conversion is one more kernel.
 #
 # **Predict** for four convolutions of section 1, each followed by a ReLU, if int8 halves what each kernel takes: fused
