@@ -13,7 +13,8 @@
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers;
 # * prune and pack weights 2:4, and say beforehand how much of it anybody will notice.
 #
-# **About 150 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 45, section 4 takes 30.
+# **About 150 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 45, section 4 takes 30. The practice after
+# them, memory and kernels of an engine, gives no points and takes 65 more.
 #
 # No GPU is needed: what would be on one is modelled and says so. *Write your prediction down* before you run the next
 # cell: where there is a box (a number, with or without its unit, Enter), what comes out is shown beside it, and not
@@ -255,7 +256,8 @@ figure, pair = style.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for axes, method in zip(pair, ("max", "percentile"), strict=True):
     kept_by = integer_grid(inner, method=method)
     ends = kept_by.restored(torch.tensor([kept_by.lowest, kept_by.highest])).tolist()
-    axes.hist(inner.tolist(), bins=120, color=style.BLUE, log=True)
+    look = {"color": style.BLUE, "histtype": "step", "log": True}
+    axes.hist(inner.tolist(), bins=120, **look)
     axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
     axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
     axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
@@ -293,7 +295,8 @@ with revealed("end_of_8_bits", "end_of_4_bits", "one_grid") as truth:
 # Now your own calibrator. Three functions:
 #
 # * `grid(low, high, *, symmetric)` → `(scale, zero_point)`: the finest grid that has 0 and both ends of the range on it
-#   or between its ends. Zero point: the integer nearest to where 0 lies. (A range of nothing but 0 gets scale 1.)
+#   or between its ends; an affine one begins, with -128, at the lower of `low` and 0. Zero point: the integer nearest
+#   to where 0 lies. (A range of nothing but 0 gets scale 1.)
 # * `integers(values, scale, zero_point, *, axis, symmetric)` → a tensor of the nearest integers, ends included. With
 #   `axis=None` there is one scale and one zero point; otherwise lists, with one for each index of that dimension.
 # * `calibrate(counts, edges, *, method, symmetric)` → `(scale, zero_point)` from a histogram, as a calibrator collects
@@ -633,6 +636,253 @@ for at in range(4, 32, 4):
 # Half of the operations are gone, and a request alone is at best 1.78 times as fast, since it waits for 0.5625 of the
 # bytes and not for the operations (in int8 for 0.625 of them). In a whole network products are some of the time: 46 %
 # of it, twice as fast, are the 30 % of the slide.
+
+# %% [markdown]
+# ## Practice: one arena for all activations
+#
+# What builds engines, TensorRT, "Minimizes memory footprint and re-uses memory for tensors efficiently" (deck [002]):
+# no backward pass waits for activations, so all of them share one piece of memory, an *arena*, in which each has an
+# offset that never changes. Here are the kernels of our network.
+
+# %% given
+from edl_labs.graph import Graph
+
+
+def kernels_of(graph):
+    """A graph's operators as kernels, and the bytes of each tensor but parameters."""
+    mine = {
+        name: one.bytes
+        for name, one in graph.tensors.items()
+        if one.role not in ("parameter", "buffer") and not one.is_view
+    }
+    kernels = []
+    for node in graph.nodes:
+        reads = dict.fromkeys(graph.tensors[name].base for name in node.reads)
+        for name in set(node.makes) & set(mine):
+            own = {"reads": [one for one in reads if one in mine], "writes": name}
+            kernels.append({**own, "in_place": node.kind == "pointwise"})
+    return kernels, mine
+
+
+# %%
+graph = Graph.of(folded, images[:64])
+kernels, sizes = kernels_of(graph)
+outputs = [kernels[-1]["writes"]]
+for one in kernels:
+    size = byte_count(sizes[one["writes"]])
+    print(f"{one['reads']} → {one['writes']}, {size}{', in place' * one['in_place']}")
+
+# %% [markdown]
+# **Predict:** which share of the bytes of all these tensors does the arena need?
+
+# %%
+predict("arena", "Of all tensors' bytes the arena needs", unit="%")
+
+# %% [markdown]
+# Kernels run in the order of a list. Each is a dict of `reads` (names of tensors), `writes` (one name) and `in_place`:
+# whether it may write over what it reads. A tensor that no kernel writes is an input of the network. `outputs` are the
+# names that the caller reads when all kernels are done, and `sizes` has the bytes of each tensor. Write
+#
+# * `lifetimes(kernels, outputs)` → a dict of `(first, last)` for each tensor: the numbers of the first and the last
+#   kernel that runs while it is in memory. Inputs are there from kernel 0, outputs stay to the last kernel; what nobody
+#   reads is needed while it is written.
+# * `may_overwrite(at, kernels, outputs, sizes)` → the names, in the order of `reads`, that kernel `at` may write over:
+#   it is `in_place`, the tensor has as many bytes as what it writes, no later kernel reads it, and it is no output.
+# * `least_bytes(kernels, outputs, sizes, *, align)` → the most bytes that are needed while any one kernel runs. Each
+#   tensor takes its size rounded up to a multiple of `align`; what a kernel may write over something else takes none
+#   of its own while that kernel runs.
+# * `memory_plan(kernels, outputs, sizes, *, align)` → a dict of each tensor's offset, a multiple of `align`. Tensors
+#   that are in memory together do not overlap, except that one may have exactly the place of one that its kernel may
+#   write over. The arena may have 10 % more than `least_bytes`.
+
+
+# %% solve="memory_plan"
+def lifetimes(kernels, outputs):
+    """First and last kernel of each tensor."""
+    ### BEGIN SOLUTION
+    lives = {}
+    for at, kernel in enumerate(kernels):
+        for name in kernel["reads"]:
+            first = lives[name][0] if name in lives else 0
+            lives[name] = (first, at)
+        lives[kernel["writes"]] = (at, at)
+    for name in outputs:
+        lives[name] = (lives[name][0], len(kernels) - 1)
+    return lives
+    ### END SOLUTION
+
+
+def may_overwrite(at, kernels, outputs, sizes):
+    """What kernel `at` may write over."""
+    ### BEGIN SOLUTION
+    kernel = kernels[at]
+    later = {name for one in kernels[at + 1 :] for name in one["reads"]}
+    return [
+        name
+        for name in kernel["reads"]
+        if kernel["in_place"]
+        and name not in later | set(outputs)
+        and sizes[name] == sizes[kernel["writes"]]
+    ]
+    ### END SOLUTION
+
+
+def least_bytes(kernels, outputs, sizes, *, align):
+    """The most bytes that one kernel needs in memory."""
+    ### BEGIN SOLUTION
+    lives, needs = lifetimes(kernels, outputs), []
+    for at, kernel in enumerate(kernels):
+        here = {name for name, (first, last) in lives.items() if first <= at <= last}
+        if may_overwrite(at, kernels, outputs, sizes):
+            here.remove(kernel["writes"])
+        needs.append(sum(-(-sizes[name] // align) * align for name in here))
+    return max(needs)
+    ### END SOLUTION
+
+
+def memory_plan(kernels, outputs, sizes, *, align):
+    """The offset of each tensor."""
+    ### BEGIN SOLUTION
+    lives = lifetimes(kernels, outputs)
+    shared = {name: [name] for name in lives}  # tensors that have one place
+    for at, kernel in enumerate(kernels):
+        for name in may_overwrite(at, kernels, outputs, sizes)[:1]:
+            shared[name].append(kernel["writes"])
+            shared[kernel["writes"]] = shared[name]
+    offsets, placed = {}, []
+    for name in sorted(lives, key=sizes.get, reverse=True):
+        if name in offsets:
+            continue
+        size = -(-sizes[name] // align) * align
+        first = min(lives[one][0] for one in shared[name])
+        last = max(lives[one][1] for one in shared[name])
+        start = 0
+        for low, high, since, until in sorted(placed):
+            if since <= last and first <= until:
+                if low - start >= size:
+                    break
+                start = max(start, high)
+        placed.append((start, start + size, first, last))
+        offsets.update(dict.fromkeys(shared[name], start))
+    return offsets
+    ### END SOLUTION
+
+
+# %% check="memory_plan"
+check("memory_plan")
+
+# %%
+with once_written("memory_plan"), revealed("arena") as truth:
+    there = lifetimes(kernels, outputs)
+    offsets = memory_plan(kernels, outputs, sizes, align=256)
+    arena = max(offsets[name] + sizes[name] for name in offsets)
+    print(f"{byte_count(sum(sizes.values()))} in all, {byte_count(arena)} at once")
+    title = "Hatched: a convolution's output; plain: its ReLU, written over it"
+    figure, axes = style.subplots(figsize=(9, 3.2))
+    for at, (name, (first, last)) in enumerate(there.items()):
+        span = (offsets[name] / 1e6, sizes[name] / 1e6)
+        color, hatch = ((style.BLUE, ""), (style.ORANGE, "//"))[at % 2]
+        look = {"facecolor": color, "hatch": hatch, "edgecolor": style.TEXT}
+        axes.broken_barh([(first - 0.45, last - first + 0.9)], span, **look)
+    axes.set(xlabel="kernel", ylabel="offset (MB)", title=title)
+    truth(arena / sum(sizes.values()))
+
+# %% [markdown]
+# A ReLU took no memory of its own, and the longer the network, the smaller the share: two neighbours at a time are in
+# memory, however many there are. What costs is a tensor that waits: a skip connection, or an output of the middle.
+#
+# ## Practice: the fastest engine
+#
+# Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
+# kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For
+# each layer alone, and for some neighbours as one kernel, there are several *tactics*. Each has been run a few times,
+# reads one format and writes one (say "fp16" or "int8"). Where formats do not meet, a conversion is one more kernel.
+#
+# **Predict** for four convolutions of section 1, each followed by a ReLU, if int8 halves what each kernel takes: fused
+# *and* in int8, with fp16 at both ends, how much faster is the engine than one kernel for each layer in fp16?
+
+# %%
+predict("engine", "Fused and in int8, the engine is faster by", unit="times")
+
+# %% [markdown]
+# Write
+#
+# * `typical_s(times_s)` → the time of a tactic from its runs: the median of all but the first, which loads the kernel.
+#   (There is an odd number of them. In some the GPU was interrupted.)
+# * `fuse_and_tune(layers, tactics, reformat_s, *, given, wanted)` → the names of the tactics of the fastest engine, in
+#   the order in which they run. It computes each of `layers` layers once; its input comes in the format `given`, and
+#   its output has to be in `wanted`. A tactic is a dict of `name`, `first` and `last` (the layers that it computes,
+#   both included), `reads` and `writes` (formats) and `times_s`. `reformat_s[i]` is the time to convert what layer i
+#   reads, from any format to any other; the last entry is for the network's output. No time is lost where formats meet.
+#   (2 % more than the fastest will do.)
+
+
+# %% solve="fuse_and_tune"
+def typical_s(times_s):
+    """The time of a tactic."""
+    ### BEGIN SOLUTION
+    warm = sorted(times_s[1:])
+    return warm[len(warm) // 2]
+    ### END SOLUTION
+
+
+def fuse_and_tune(layers, tactics, reformat_s, *, given, wanted):
+    """The names of the fastest engine's tactics."""
+    ### BEGIN SOLUTION
+    best = {(0, given): (0.0, [])}  # up to a layer, in a format
+
+    def reached(at, form, spent_s, names):
+        best[at, form] = min(best.get((at, form), (spent_s, names)), (spent_s, names))
+
+    for at in range(layers + 1):
+        spent_s, names = min(found for (here, _), found in best.items() if here == at)
+        for form in {wanted} | {one["reads"] for one in tactics}:
+            reached(at, form, spent_s + reformat_s[at], names)
+        for one in tactics:
+            if one["first"] == at:
+                spent_s, names = best[at, one["reads"]]
+                after_s = spent_s + typical_s(one["times_s"])
+                reached(one["last"] + 1, one["writes"], after_s, [*names, one["name"]])
+    return best[layers, wanted][1]
+    ### END SOLUTION
+
+
+# %% check="fuse_and_tune"
+check("fuse_and_tune")
+
+
+# %% given
+def engine_tactics(pairs):
+    """Each conv and relu of section 1 alone and as one kernel, in fp16 and in int8."""
+    tactics = []
+    for name, share in (("fp16", 1), ("int8", 1 / 2)):
+        alone = [took["conv"] * share, took["relu"] * share]
+        for at in range(0, 2 * pairs, 2):
+            kinds = {(at, at): alone[0], (at + 1, at + 1): alone[1]}
+            kinds[at, at + 1] = alone[0]  # it writes what the ReLU would have read
+            for (first, last), one_s in kinds.items():
+                own = {"name": f"{name} {first}-{last}", "first": first, "last": last}
+                own |= {"reads": name, "writes": name, "times_s": [1e-3] + 3 * [one_s]}
+                tactics.append(own)
+    return tactics
+
+
+# %%
+with once_written("fuse_and_tune"), revealed("engine") as truth:
+    tactics = engine_tactics(4)
+    reformat_s = [0.75 * took["relu"]] * 9  # read at two bytes, written at one
+    chosen = fuse_and_tune(8, tactics, reformat_s, given="fp16", wanted="fp16")
+    time_s = {one["name"]: typical_s(one["times_s"]) for one in tactics}
+    kernels_s = sum(time_s[name] for name in chosen)
+    converted = any(name.startswith("int8") for name in chosen)
+    engine_s = kernels_s + 2 * converted * reformat_s[0]
+    print("modelled:", ", ".join(chosen), f"and {2 * converted} conversions")
+    truth(4 * (took["conv"] + took["relu"]) / engine_s)
+
+# %% [markdown]
+# Fusion alone saves the ReLUs; int8 alone halves what is left. But each change of format is a kernel that computes
+# nothing: two of them are dear for one layer and cheap for a long row of layers. So the fastest tactic of each layer is
+# not the fastest engine, and a layer that has no int8 tactic costs more than itself.
 
 # %% [markdown]
 # ## Where you are

@@ -71,6 +71,11 @@ def test_packed_bytes_and_what_a_request_alone_gains():
         "ReLU is the best activation as it can be fused with conv-BN",
         "Sometime requires finetuning",
         "Up to 30% speed up",
+        "Minimizes memory footprint and re-uses memory for tensors efficiently",
+        "Selects best data layers and algorithms based on target GPU platform",
+        "Optimizes use of GPU memory and bandwidth by fusing nodes in a kernel",
+        "Layer & Tensor Fusion",
+        "Kernel Auto-Tuning",
     ],
 )
 def test_what_is_quoted_stands_on_the_slides_and_in_the_lab(passage):

@@ -118,7 +118,7 @@ def outputs_of(layers: list[dict[str, Any]], x: Any) -> Any:
 
 def _plain(layer: Any) -> dict[str, Any]:
     """A layer as plain data of one form, whatever its kind: lists are empty where it has no such thing."""
-    kind = str(layer["kind"])
+    kind = str(getattr(layer["kind"], "value", layer["kind"]))  # of an enum, its text
     if kind in _CONVOLUTIONS:
         weight, bias = layer["weight"], layer["bias"]
         settings = [int(layer[name]) for name in ("stride", "padding", "groups")]

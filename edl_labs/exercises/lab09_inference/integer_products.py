@@ -265,9 +265,26 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         return Wrong("outputs are integers", why=why, next="round")
     if name == "ends" and all(a >= -128 and a <= 127 for a in found):
         return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
+    if name == "weight zeros" and found != _with_row_sums(case, 0):
+        if found == _with_row_sums(case, 8):
+            then = "a row of x adds up to more than an int8 holds: widen x first, or give the sum another dtype"
+            return Wrong("sums of rows of x do not fit their type", why=why, next=then)
+        then = "each is multiplied by the sum of a row of x"
+        return Wrong("the weights' zero points are taken out otherwise", why=why, next=then)
     if name == "relu" and len(found) == len(right) and min(found) >= 0:
         return Wrong("relu cuts at integer 0, and not at the number 0", why=why, next="which integer is 0 here?")
     return Wrong(what, why=why, next=then)
+
+
+def _with_row_sums(case: Any, bits: int) -> list[float]:
+    """The outputs of "weight zeros" where sums of rows come round at so many bits; with 0 bits they are left out."""
+    import torch
+
+    values, zeros = _values(case), torch.tensor(case["weight_zero"])
+    x, half = values["x"].long(), 2**bits // 2
+    rows = (x.sum(1, keepdim=True) + half) % 2**bits - half
+    out = (x @ values["weight"].long() - rows * zeros) * _MULTIPLIERS["weight zeros"]
+    return _numbers(torch.round(out).clamp(-128, 127))
 
 
 _SAYS = {

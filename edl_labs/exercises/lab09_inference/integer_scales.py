@@ -224,9 +224,15 @@ def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
             return
         why = f"its error is {error / least:.4g} times the least"
         if same["max"]:
-            raise Wrong("the least error is that of everything kept", why=why, next="try smaller ranges")
+            then = "try smaller ranges: what is kept has an error too, and the wider the step the more"
+            raise Wrong("the least error is that of everything kept", why=why, next=then)
         if same["percentile"]:
             raise Wrong("the percentile's range was taken for the least error's", why=why, next="compare errors")
+        edges = seen["edges"]
+        finest = [_scale_of(a, b, seen) for at, a in enumerate(edges) for b in edges[at + 1 :]]
+        if close(scale, min(one for one in finest if one > 0)):
+            then = "what is cut off costs the square of its distance to the nearer end"
+            raise Wrong("the finest grid of all was taken for the least error's", why=why, next=then)
         then = "both ends by themselves: price every pair of edges" if not seen["symmetric"] else "try every edge"
         raise Wrong("another range has a smaller error", why=why, next=then)
     if same[method]:

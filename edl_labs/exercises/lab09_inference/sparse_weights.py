@@ -20,11 +20,17 @@ class TwoOfFourWeights:
 
     def probe(self, student: Any, case: Any) -> Any:
         weight, x = drawn_weight(case)
+        mask = _rows(student.mask(weight.clone()))
+        if mask and not all(
+            sum(column[at : at + 4]) == 2 for column in zip(*mask, strict=True) for at in range(0, len(mask), 4)
+        ):
+            # What is packed rests on it: the mask alone says what is wrong.
+            return {"mask": mask, "values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
         values, places = student.pack(weight.clone())
         given = (case["packed"]["values"], case["packed"]["places"])
         packed = [_matrix(given[0], "float64"), _matrix(given[1], "uint8")]
         return {
-            "mask": _rows(student.mask(weight.clone())),
+            "mask": mask,
             "values": _rows(values),
             "places": _rows(places),
             "place_bytes": int(getattr(places, "nbytes", -1)),
@@ -42,7 +48,7 @@ class TwoOfFourWeights:
             close(a, b, atol=_SAME * size) for a, b in zip(found, right, strict=True)
         ):
             why = f"{found[0] if found else 'nothing':.6g} came for {right[0]:.6g} first" if found else "it is empty"
-            then = "group g of a column has inputs 4 g to 4 g + 3, and its places say which two of these"
+            then = "values 2 g and 2 g + 1 of a column are of inputs 4 g to 4 g + 3, and their places say which two"
             raise Wrong("the product from packed weights is another one", why=why, next=then)
         _judge_shares(case, got["shares"], want["shares"])
 
@@ -121,6 +127,9 @@ def _told_mask(case: Any, got: Any, want: Any) -> Wrong:
             "negative weights count as small", why="recomputed without signs taken off, it is yours", next="abs"
         )
     if all(sum(column[at : at + 4]) == 2 for column in columns for at in range(0, inputs, 4)):
+        if got == _first_of_order(weight):
+            then = "an entry of argsort says who comes there, not which rank this weight has"
+            return Wrong("the order of weights was taken for their ranks", why=f"{why}, two in each group", next=then)
         return Wrong("other weights of a group are larger", why=f"{why}, two in each group", next="the two largest")
     if got == _best(weight, inputs, by=abs):
         then = "the unit looks at four inputs at a time: what if all four of a group are large?"
@@ -190,10 +199,19 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
             )
         if got["places"] == [[_backwards(int(one)) for one in row] for row in want["places"]]:
             raise Wrong("places fill a byte from its top", why=why, next="the first place has the lowest two bits")
+        if got["places"] == [[_of_inputs(int(one), 8 * at) for one in row] for at, row in enumerate(want["places"])]:
+            then = "a place has two bits, 0 to 3: the input's number in its group"
+            raise Wrong("inputs are packed, and not their places in a group", why=why, next=then)
         raise Wrong("places are packed otherwise", why=why, next="the first place in the lowest two bits, and so on up")
     if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
         why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
         raise Wrong("places take more bytes than they need", why=why, next="their type is torch.uint8")
+
+
+def _first_of_order(weight: Any) -> list[list[float]]:
+    """The mask of those who write `argsort < 2` for the two largest."""
+    order = weight.abs().unflatten(0, (-1, 4)).argsort(dim=1, descending=True)
+    return _rows((order < 2).flatten(0, 1))
 
 
 def _pairs(rows: Any) -> list[list[float]]:
@@ -202,6 +220,12 @@ def _pairs(rows: Any) -> list[list[float]]:
 
 def _swapped(byte: int) -> int:
     return (byte & 0b0011_0011) << 2 | (byte & 0b1100_1100) >> 2
+
+
+def _of_inputs(byte: int, first: int) -> int:
+    """The byte if the numbers of inputs are added up, two bits further each, in place of places."""
+    inputs = [first + 4 * (at // 2) + (byte >> 2 * at & 3) for at in range(4)]
+    return sum(one << 2 * at for at, one in enumerate(inputs)) & 255
 
 
 def _backwards(byte: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 SMALL = (("training_steps = 120", "training_steps = 24"), ("test_images = 2000", "test_images = 200"))
-WAITING = ("fold_batch_norm", "calibrate", "int8_product", "two_of_four")
+WAITING = ("fold_batch_norm", "calibrate", "int8_product", "two_of_four", "memory_plan", "fuse_and_tune")
 
 
 @pytest.mark.slow

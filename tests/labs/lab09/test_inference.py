@@ -136,3 +136,40 @@ def test_no_batch_norm_is_gone_without_a_trace(judged):
     outcome = judged("fold_batch_norm", fold_batch_norm=lambda layers: [one for one in layers if "gain" not in one])
 
     assert (0, "the weights are as they were") == (outcome.points, outcome.what)
+
+
+def test_a_mask_that_does_not_fit_is_told_though_nothing_can_be_packed_by_it(judged, solution):
+    def along_outputs(weight):
+        kept = torch.zeros_like(weight, dtype=torch.bool)
+        kept[:, :2] = True
+        return kept
+
+    def unpacked(weight):
+        raise RuntimeError("shape is invalid")
+
+    outcome = judged("two_of_four", mask=along_outputs, pack=unpacked)
+
+    assert (0, "a group of four does not keep two") == (outcome.points, outcome.what)
+
+
+def test_an_order_is_not_a_rank(judged):
+    def order(weight):
+        return (weight.abs().unflatten(0, (-1, 4)).argsort(dim=1, descending=True) < 2).flatten(0, 1)
+
+    assert "the order of weights was taken for their ranks" == judged("two_of_four", mask=order).what
+
+
+@pytest.mark.parametrize("seed", [1, 2, 506])
+def test_row_sums_are_told_by_what_became_of_them(judged, seed):
+    def rows_as(dtype):
+        def product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
+            rows = x.sum(1, keepdim=True, dtype=dtype).int() if dtype else 0
+            sums = x.int() @ weight.int() + offset - rows * torch.tensor(weight_zero)
+            return (torch.round(sums * multiplier) + out_zero).clamp(out_zero if relu else -128, 127).to(torch.int8)
+
+        return judged("int8_product", seed=seed, int8_product=product)
+
+    assert 1 == rows_as(torch.int32).points
+    assert "the weights' zero points are not taken out" == rows_as(None).what
+    if seed != 506:  # there both mistakes give the same outputs
+        assert "sums of rows of x do not fit their type" == rows_as(torch.int8).what

@@ -1,0 +1,178 @@
+"""fuse_and_tune: a tactic for each layer or row of layers, by measured times, with the price of conversions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import percent, seconds
+
+SLACK = 0.02  # promised in the lab's text
+PROBLEMS = ("one format", "fusions", "formats", "all")
+
+
+@exercise("fuse_and_tune")
+class EngineOfTactics:
+    """The typical times of tactics, and the fastest engine: with one format, with fusions, with formats, with all.
+
+    A case has a network's tactics and, by problem, what known mistakes would choose (`slips`). The evidence has the
+    typical time of each tactic and the names of each chosen engine.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        typical = [student.typical_s([*one["times_s"]]) for one in case["tactics"]]
+        plans = {}
+        for problem in PROBLEMS:
+            layers, tactics, reformat_s = asked(case, problem)
+            names = student.fuse_and_tune(layers, tactics, reformat_s, given=case["given"], wanted=case["wanted"])
+            plans[problem] = names if isinstance(names, str) or names is None else [*names]
+        return {"typical": typical, "plans": plans}
+
+    def inputs(self, case: Any) -> Any:
+        """The whole problem, by the parameters' names."""
+        layers, tactics, reformat_s = asked(case, "all")
+        given = {"given": case["given"], "wanted": case["wanted"]}
+        return {"layers": layers, "tactics": tactics, "reformat_s": reformat_s, **given}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for one, found, right in zip(case["tactics"], got["typical"], want["typical"], strict=True):
+            if not close(found, right):
+                raise _told_time(one["times_s"], found, right)
+        time_s = {one["name"]: right for one, right in zip(case["tactics"], want["typical"], strict=True)}
+        for problem in PROBLEMS:
+            _judge_plan(case, problem, got["plans"][problem], want["plans"][problem], time_s)
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a ValueError says: somewhere there was nothing to take the least of."""
+        if error != "ValueError":
+            return None
+        why = "your code raised ValueError, as min() of nothing does"
+        then = "behind a tactic comes layer last + 1: is there a way to every layer, in every format?"
+        return Wrong("the search comes to a place that nothing leads to", why=why, next=then)
+
+    def show(self, case: Any) -> str:
+        """The network in a line or two."""
+        prices = ", ".join(seconds(one) for one in case["reformat_s"])
+        formats = sorted({one["reads"] for one in case["tactics"]})
+        return (
+            f"{case['layers']} layers, {len(case['tactics'])} tactics, formats {', '.join(formats)}; "
+            f"from {case['given']} to {case['wanted']}; conversions {prices}"
+        )
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The engine for the whole problem."""
+        return f"with all tactics: {', '.join(map(str, got['plans']['all']))}"
+
+
+def asked(case: Any, problem: str) -> tuple[int, list[dict[str, Any]], list[float]]:
+    """Layers, tactics and conversions of a part of the case: one format alone, no fusions, or all of it."""
+    one_format, alone = problem in ("one format", "fusions"), problem in ("one format", "formats")
+    tactics = [
+        {**one, "times_s": [*one["times_s"]]}
+        for one in case["tactics"]
+        if not (alone and one["first"] != one["last"])
+        and not (one_format and {one["reads"], one["writes"]} != {case["given"]})
+    ]
+    return case["layers"], tactics, [*case["reformat_s"]]
+
+
+def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
+    why = f"{seconds(found)} came for {seconds(right)}, of {', '.join(seconds(one) for one in times_s)}"
+    warm = times_s[1:]
+    every = sorted(times_s)
+    if any(
+        close(found, one) for one in (sum(times_s) / len(times_s), every[len(every) // 2], times_s[0], max(times_s))
+    ) or (close(found, (every[len(every) // 2] + every[len(every) // 2 - 1]) / 2)):
+        return Wrong("the first run counts, which loads the kernel", why=why, next="leave it out")
+    if close(found, sum(warm) / len(warm)):
+        then = "a mean goes up with every interruption; the median does not"
+        return Wrong("the mean of the runs was taken, interrupted ones included", why=why, next=then)
+    if close(found, min(warm)):
+        return Wrong("the fastest run was taken, not a typical one", why=why, next="the median")
+    if close(found, warm[len(warm) // 2]):
+        return Wrong("the run in the middle of the list was taken", why=why, next="a median is of the sorted times")
+    return Wrong("that is not the median of the warm runs", why=why, next="sorted, the one in the middle")
+
+
+_BEHIND = ("each choice was made without those behind it", "what is best here depends on what follows")
+_UNFUSED = ("no layers are fused", "a tactic with first < last computes several layers in one kernel")
+_UNPAID = {
+    "fastest": ("conversions were left out of the price", "where formats do not meet, one more kernel runs"),
+    "no output": ("the conversion of the output was left out of the price", "the last format has to be `wanted`"),
+    "no input": ("the conversion of the input was left out of the price", "the first layer gets the format `given`"),
+    "one": ("the engine stays in one format", "a conversion pays where what follows is faster by more"),
+    "greedy": _BEHIND,
+}
+_SLIPS = {
+    "one format": {
+        "first runs": ("the engine was chosen by first runs", "typical_s is for every tactic that is compared"),
+        "means": ("the engine was chosen by means", "typical_s is for every tactic that is compared"),
+        "slowest": ("the slowest tactics were chosen", "the least time"),
+    },
+    "fusions": {
+        "none": _UNFUSED,
+        "longest": ("layers are fused wherever they can be", "a fused kernel may be slower: compare the times"),
+        "greedy": _BEHIND,
+        "always": ("a conversion was paid where formats meet", "it costs only where they differ"),
+    },
+    "formats": _UNPAID,
+    "all": {**_UNPAID, "none": _UNFUSED},
+}
+
+
+def _judge_plan(case: Any, problem: str, got: Any, want: Any, time_s: Any) -> None:
+    layers, tactics, reformat_s = asked(case, problem)
+    known = {one["name"]: one for one in tactics}
+    _judge_cover(layers, known, got, problem)
+    mine_s, best_s = (price_s(case, [known[name] for name in names], reformat_s, time_s) for names in (got, want))
+    if mine_s <= (1 + SLACK) * best_s:
+        return
+    why = f"with {_WITH[problem]}, it takes {seconds(mine_s)}, {percent(mine_s / best_s - 1)} more than the fastest"
+    for name, (what, then) in _SLIPS[problem].items():
+        if got == case["slips"][problem][name]:
+            raise Wrong(what, why=why, next=then)
+    raise Wrong(_OTHER[problem], why=why, next="the least sum of typical times and conversions")
+
+
+_WITH = {
+    "one format": "one format and no fusions",
+    "fusions": "one format and fusions",
+    "formats": "several formats and no fusions",
+    "all": "all tactics",
+}
+_OTHER = {
+    "one format": "not even the fastest tactic of each layer is found",
+    "fusions": "layers are fused otherwise than is fastest",
+    "formats": "formats change otherwise than is fastest",
+    "all": "fusions and formats are not chosen together",
+}
+
+
+def _judge_cover(layers: int, known: Any, names: Any, problem: str) -> None:
+    """Wrong unless the tactics compute each layer once, in their order."""
+    due = 0
+    for name in names:
+        if name not in known:
+            why = f"{name!r}, with {_WITH[problem]}"
+            raise Wrong("that is none of the tactics", why=why, next="their names, as texts")
+        first, last = known[name]["first"], known[name]["last"]
+        if first < due:
+            why = f"{name} begins with layer {first}, and layers to {due - 1} are done"
+            raise Wrong("a layer is computed twice", why=why, next="go on with layer last + 1")
+        if first > due:
+            raise Wrong(
+                "a layer is left out", why=f"{name} begins with layer {first}, and {due} is next", next="in order"
+            )
+        due = last + 1
+    if due < layers:
+        raise Wrong("the engine ends before the network", why=f"layer {due} is next of {layers}", next="all layers")
+
+
+def price_s(case: Any, plan: list[Any], reformat_s: list[float], time_s: Any) -> float:
+    """What an engine takes: its kernels, and a conversion where a format is not the one before."""
+    form, total_s = case["given"], 0.0
+    for one in plan:
+        total_s += time_s[one["name"]] + (reformat_s[one["first"]] if one["reads"] != form else 0.0)
+        form = one["writes"]
+    return total_s + (reformat_s[-1] if form != case["wanted"] else 0.0)
