@@ -47,9 +47,10 @@ class KVCache:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
-        if got["lengths"] != want["lengths"]:
-            why = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
-            raise Wrong("lengths do not say how much is in the cache", why=why, next="a row is longer by one each time")
+            if got["lengths"] != want["lengths"]:
+                counts = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
+                what = "lengths do not say how much is in the cache"
+                raise Wrong(what, why=counts, next="a row is longer by one each time")
         _judge_fits(case, got["fits"], want["fits"])
 
     def yours(self, case: Any, got: Any) -> str:

@@ -198,7 +198,7 @@ def _is_static(run: ServerReplay) -> bool:
     for batch, moment in zip(steps_of(run), run.moments, strict=False):
         if batch:
             ends += 1
-            joined += bool(running) and moment.running + moment.stalled > len(batch)
+            joined += bool(running) and moment.running > len(batch)
         running.update(batch)
     return ends > 0 and joined < 0.1 * ends
 
