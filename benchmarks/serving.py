@@ -187,6 +187,17 @@ def _fill(server: VirtualServer, most: int) -> None:
         server.admit(one)
 
 
+class OneThread(ServerMachine):
+    """A machine on which nothing overlaps: one thread reads weights or computes, so that the two times add up."""
+
+    def work_s(self, work: StepWork) -> float:
+        """Seconds of a step: computing, then reading, and the overheads."""
+        never = 1e30  # a rate that takes no time
+        computing = ServerMachine(**{**self.to_dict(), "memory_byte_per_s": never})
+        reading = ServerMachine(**{**self.to_dict(), "flop_per_s": never, "step_s": 0.0, "sequence_s": 0.0})
+        return computing.work_s(work) + reading.work_s(work)
+
+
 def calibrated(decoder: PagedDecoder) -> ServerMachine:
     """The machine whose roofline fits single steps best: prompts of some lengths, batches of some contexts, and both.
 
@@ -209,7 +220,7 @@ def calibrated(decoder: PagedDecoder) -> ServerMachine:
     fixed = {"name": "this CPU", "shape": shape, "blocks": BLOCKS, "block_tokens": BLOCK_TOKENS, "most_sequences": 12}
 
     def error(tried: dict[str, float]) -> float:
-        machine = ServerMachine(**fixed, **tried)
+        machine = OneThread(**fixed, **tried)
         return sum(abs(math.log(machine.work_s(work) / one)) for work, one in zip(works, took, strict=True))
 
     factor = 2.0
@@ -220,7 +231,7 @@ def calibrated(decoder: PagedDecoder) -> ServerMachine:
             rates = best
         else:
             factor = math.sqrt(factor)
-    return ServerMachine(**fixed, **rates)
+    return OneThread(**fixed, **rates)
 
 
 def _step_s(decoder: PagedDecoder, work: StepWork) -> float:
