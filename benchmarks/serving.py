@@ -192,7 +192,7 @@ class OneThread(ServerMachine):
 
     def work_s(self, work: StepWork) -> float:
         """Seconds of a step: computing, then reading, and the overheads."""
-        never = 1e30  # a rate that takes no time
+        never = 1e24  # a rate that takes no time: the largest that a machine may have
         computing = ServerMachine(**{**self.to_dict(), "memory_byte_per_s": never})
         reading = ServerMachine(**{**self.to_dict(), "flop_per_s": never, "step_s": 0.0, "sequence_s": 0.0})
         return computing.work_s(work) + reading.work_s(work)
