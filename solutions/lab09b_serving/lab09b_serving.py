@@ -518,14 +518,15 @@ with once_written("continuous"), revealed("times") as truth:
 
 # %%
 with once_written("continuous"):
+    schedule(serving.VirtualServer(machine, []))  # is it there?
     figure, rows = style.subplots(1, 2, figsize=(10, 4))
     for axes, (name, curve) in zip(rows, curves.items(), strict=True):
         curve.plot(axes, title=name)
 
 # %% [markdown]
 # Each curve is flat for long and then stands up: the *knee*, where the device has no time left and the queue takes
-# over. Throughput is the same on both sides of it; only the wait is not. Set a service's load to the left of its
-# knee, by p99 and not by the mean. And draw loads of your own: what moves the knee, and what does not?
+# over. To the right of it a larger load brings few more answers and much more waiting. Set a service's load to the
+# left of its knee, by p99 and not by the mean. And draw loads of your own: what moves the knee, and what does not?
 
 # %%
 with once_written("continuous"):
@@ -609,7 +610,7 @@ with revealed("mean") as truth:
         spans = [one for one in gpu.timeline.spans if one.kind == "kernel"]
         ends = {one.name.split()[0]: one.end_s for one in spans}
         means[count] = sum(ends.values()) / len(ends)
-        print(f"modelled, {count} streams: mean {seconds(means[count])}")
+        print(f"modelled, streams: {count}, mean {seconds(means[count])}")
     truth("rises" if means[4] > 1.05 * means[1] else "stays")
 
 # %% [markdown]
