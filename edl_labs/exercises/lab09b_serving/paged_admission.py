@@ -122,7 +122,11 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
     wasted = _wasted(run, why)
     if wasted is not None:
         return wasted
-    if max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
+    passed = _passed(run, why)
+    if passed is not None:
+        return passed
+    is_full = max(one.running for one in run.moments) == run.machine.most_sequences
+    if not is_full and max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
         return Wrong("blocks stay free while requests wait", why=why, next="admit whoever's blocks are there")
     why += f"; {run.mean_batch:.1f} requests run in a step"
@@ -208,17 +212,24 @@ def _late(run: ServerReplay, best_s: float) -> Wrong:
     wasted = _wasted(run, why)
     if wasted is not None:
         return wasted
-    pairs = [(number, other) for number, others in passing(run).items() for other in others]
-    if len(pairs) > _PASSED * len(run.requests):
-        prompts = [one.prompt_tokens for one in run.requests]
-        if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-            return Wrong(
-                "long prompts are passed by shorter ones", why=why, next="server.waiting has who came first in front"
-            )
-        return Wrong("who came last is admitted first", why=why, next="server.waiting has who came first in front")
+    passed = _passed(run, why)
+    if passed is not None:
+        return passed
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
         return Wrong(
             "requests are taken out again and again", why=why, next="who is preempted, and who gets its blocks?"
         )
     return Wrong("requests are admitted late", why=why, next="admit as soon as the blocks of a prompt are there")
+
+
+def _passed(run: ServerReplay, why: str) -> Wrong | None:
+    """What is wrong with the order of admission; None where it is that of arrival."""
+    pairs = [(number, other) for number, others in passing(run).items() for other in others]
+    if len(pairs) <= _PASSED * len(run.requests):
+        return None
+    prompts = [one.prompt_tokens for one in run.requests]
+    then = "server.waiting has who came first in front"
+    if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
+        return Wrong("long prompts are passed by shorter ones", why=why, next=then)
+    return Wrong("who came last is admitted first", why=why, next=then)
