@@ -24,6 +24,8 @@ _STEPS = 600  # moments of a picture: more than its pixels are wide
 
 def draw_load_curve(axes: Axes, curve: Any, *, title: str = "", limit_s: float | None = None) -> Axes:
     """p50 and p99 of a `LoadCurve`'s latency over its throughput, the knee named; with a limit as a line."""
+    from matplotlib.ticker import LogLocator
+
     points = [one for one in curve.points if math.isfinite(one.latency_p99_s)]
     across = [one.request_per_s for one in points]
     for name, mark, colour in (("p50", "o", BLUE), ("p99", "s", ORANGE)):
@@ -40,6 +42,7 @@ def draw_load_curve(axes: Axes, curve: Any, *, title: str = "", limit_s: float |
         axes.axhline(limit_s, color=RED, linestyle="--", linewidth=1, label=f"limit {seconds(limit_s)}")
     axes.set(xlabel="answers a second", ylabel="latency", yscale="log", title=title or "Latency against throughput")
     axes.set(xlim=(0, None))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(lambda value, _: seconds(value))
     axes.yaxis.set_minor_formatter("")
     axes.legend(frameon=False, labelcolor=TEXT, loc="upper left")

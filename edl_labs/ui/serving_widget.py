@@ -106,7 +106,8 @@ class ServingExplorer(LiveOrStill):
         for (requests, pool), setting in zip(rows, chosen, strict=True):
             run = self.run(*setting)
             serving_pictures.draw_requests(requests, run)
-            requests.set_title(f"modelled: {self.describe(*setting)}", fontsize=7, loc="left")
+            set_to, _, came = self.describe(*setting).partition(": ")
+            requests.set_title(f"modelled: {set_to}\n{came}", fontsize=8)  # in place of the picture's own
             serving_pictures.draw_pool(pool, run)
         return figure
 

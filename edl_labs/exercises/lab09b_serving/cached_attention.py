@@ -11,6 +11,7 @@ from edl_labs.units import byte_count, counted
 
 _SAME = 1e-9  # of a weight: float64, added in another order
 _SEEN = 1e-12  # a weight that is no rounding
+_SIZES = (0.25, 4, 8, 16)  # bytes of a number, beside its 2: eight times fewer, float32, float64, bits
 _PAIRS = 3  # old tokens that a shift by one is told from: two of them keep a neighbour
 _SMALL = 0.6  # of a normal number: even scores without their root leave every token a weight
 
@@ -46,9 +47,10 @@ class KVCache:
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
-        if got["lengths"] != want["lengths"]:
-            why = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
-            raise Wrong("lengths do not say how much is in the cache", why=why, next="a row is longer by one each time")
+            if got["lengths"] != want["lengths"]:
+                counts = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
+                what = "lengths do not say how much is in the cache"
+                raise Wrong(what, why=counts, next="a row is longer by one each time")
         _judge_fits(case, got["fits"], want["fits"])
 
     def yours(self, case: Any, got: Any) -> str:
@@ -71,26 +73,31 @@ class KVCache:
 def drawn_cache(case: Any) -> tuple[dict[str, Any], list[tuple[Any, Any, Any]]]:
     """A cache with keys and values of some tokens in each row, and the new tokens' q, k and v.
 
-    Cell t of a row and a kv head has its own place in the values: 1 there for a token, -1 where the cell is stale.
+    Cell t of a row and a kv head has its own place in the values, and a stale cell t one behind those of all rows.
     """
     import torch
 
     rows, kv_heads, heads = case["rows"], case["kv_heads"], case["heads"]
     capacity = max(case["lengths"]) + case["steps"] + 1
-    size = rows * kv_heads * capacity
+    size = (rows + 1) * kv_heads * capacity
     drawn = torch.Generator().manual_seed(case["seed"])
 
     def make(*shape: int) -> Any:
         return _SMALL * torch.randn(*shape, generator=drawn, dtype=torch.float64)
 
-    own = torch.eye(size, dtype=torch.float64).reshape(rows, kv_heads, capacity, size)
+    own = torch.eye(size, dtype=torch.float64).reshape(rows + 1, kv_heads, capacity, size)
+    own, left_over = own[:rows], own[rows:].expand(rows, kv_heads, capacity, size)
     lengths = torch.tensor(case["lengths"])
     filled = (torch.arange(capacity) < lengths[:, None])[:, None, :, None]
     alike = make(size) if case["alike"] else None
     keys = make(rows, kv_heads, capacity, size) if alike is None else alike.expand(rows, kv_heads, capacity, size)
     stale = 3 * make(rows, kv_heads, capacity, size)
     rotated = _rotated(keys, torch.arange(capacity))
-    cache = {"k": torch.where(filled, rotated, stale), "v": torch.where(filled, own, -own), "lengths": lengths.clone()}
+    cache = {
+        "k": torch.where(filled, rotated, stale),
+        "v": torch.where(filled, own, left_over),
+        "lengths": lengths.clone(),
+    }
     steps = []
     for step in range(case["steps"]):
         q = make(rows, heads, size) if alike is None else alike.expand(rows, heads, size)
@@ -133,15 +140,15 @@ class _Look:
     """How much of which cell is in the output of a head, and how much should be."""
 
     def __init__(self, case: Any, step: int, row: int, head: int, got: list[float], want: list[float]) -> None:
-        kv_heads, capacity = case["kv_heads"], len(want) // case["rows"] // case["kv_heads"]
+        kv_heads, capacity = case["kv_heads"], len(want) // (case["rows"] + 1) // case["kv_heads"]
         self.row, self.head, self.step, self.alike = row, head, step, case["alike"]
         self.length = case["lengths"][row]
         self.equal_lengths = len(set(case["lengths"])) == 1
         weights = {(*divmod(at // capacity, kv_heads), at % capacity): w for at, w in enumerate(got) if abs(w) > _SEEN}
-        self.other_rows = sorted({place[0] for place in weights} - {row})
+        self.other_rows = sorted({place[0] for place in weights} - {row, case["rows"]})
         (self.group,) = {at // capacity % kv_heads for at, w in enumerate(want) if w > _SEEN}
         self.other_heads = sorted({place[1] for place in weights if place[0] == row} - {self.group})
-        self.stale = sorted(place[2] for place, w in weights.items() if w < 0)
+        self.stale = sorted(place[2] for place in weights if place[0] == case["rows"])
         base = (row * kv_heads + self.group) * capacity
         self.tokens = self.length + step + 1
         self.got, self.want = got[base : base + self.tokens], want[base : base + self.tokens]
@@ -224,10 +231,10 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     if all(_is_scaled(one) for one in wrong):
         why = f"{look.where}: the right tokens, with weights that are too sharp or too flat by one factor"
         return Wrong("scores have another scale", why=why, next="divide by the root of the size of a head")
-    for shift, what in ((1, "one behind"), (-1, "one ahead of")):
+    for shift, what in ((1, "one place later"), (-1, "one place earlier")):
         long = [one for one in wrong if one.alike and one.length >= _PAIRS]
         if long and all(_is_shifted(one, shift) for one in long):
-            why = f"{look.where}: the query is as far from the tokens as if it stood {what} its place"
+            why = f"{look.where}: the query is as far from the tokens as if it stood {what}"
             then = "positions count from 0: how many tokens are in the cache before this one?"
             return Wrong("the new token has the wrong position", why=why, next=then)
     why = f"{look.where}: the right tokens, with other weights"
@@ -265,6 +272,8 @@ def _judge_fits(case: Any, found: Any, right: Any) -> None:
         return abs(found - ratio * right) <= ratio + 1  # both are rounded down
 
     weights = model["parameters"] * model["number_bytes"]
+    if found == right + 1:
+        raise Wrong("the last sequence does not fit whole", why=why, next="round down")
     if model["heads"] != model["kv_heads"] and is_about(model["kv_heads"] / model["heads"]):
         then = "with grouped queries several heads share them: count kv_heads"
         raise Wrong("keys and values are counted for every head", why=why, next=then)
@@ -274,8 +283,6 @@ def _judge_fits(case: Any, found: Any, right: Any) -> None:
         raise Wrong("the weights take no room", why=why, next="they are in the same memory")
     if is_about(model["layers"]):
         raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
-    if is_about(model["number_bytes"]) or is_about(model["number_bytes"] / 2) or is_about(model["number_bytes"] / 4):
+    if any(is_about(model["number_bytes"] / size) for size in _SIZES):
         raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
-    if found == right + 1:
-        raise Wrong("the last sequence does not fit whole", why=why, next="round down")
     raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")

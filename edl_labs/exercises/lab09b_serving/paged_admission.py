@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
@@ -23,6 +24,8 @@ MOST_WAIT = 1.3  # times its p99 of the first token, promised there too
 _SHARE = 0.99  # of the requests, promised there
 _FILLED = 0.75  # of the blocks held: a last block that is half full leaves more than that
 _PASSED = 0.1  # of the requests: more than that overtake on purpose
+_AT_ONCE = 2.0  # preemptions of one call, on average: a request that leaves gives back several blocks, and one is short
+_STALLED = 0.1  # of all that run in steps: more than a moment's want
 
 
 @exercise("continuous", timeout_s=120.0)
@@ -92,8 +95,12 @@ def _judge_end(run: ServerReplay) -> None:
     if not run.unfinished:
         return
     left = f"{counted(run.unfinished, 'request')} of {len(run.requests)} never finish"
+    held = run.moments[-1].held if run.moments else 0
+    if run.stalls and held < run.machine.blocks:
+        why = f"{left}: {run.machine.blocks - held} blocks are free in the end, and those who run are given none"
+        then = "running requests need a block every so many steps: is there a way past the lines that give it?"
+        raise Wrong("requests that run stand still while blocks are free", why=why, next=then)
     if run.stalls:
-        held = run.moments[-1].held if run.moments else 0
         why = f"{left}: each that runs needs a block, and {held} of {run.machine.blocks} are held by those that run"
         then = "somebody has to give blocks back: preempt one, and let the others go on"
         raise Wrong("all that run wait for blocks of one another", why=why, next=then)
@@ -112,19 +119,80 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
     if _is_static(run):
         why += "; nobody joins a batch before all of it has ended"
         return Wrong("the next batch waits for the longest answer of this one", why=why, next="admit before every step")
-    answers = sum(one.generated_tokens + one.prompt_tokens for one in run.requests)
-    if run.recomputed_tokens > 0.5 * answers:
-        thrown = f"throw {run.recomputed_tokens:,} cached tokens away"
-        why += f"; {counted(run.counts.get('preempt', 0), 'preemption')} {thrown}"
-        return Wrong("more is thrown away than blocks are missing", why=why, next="how many have to go for one block?")
-    if run.stalls > 0.1 * sum(one.running for one in run.moments):
-        why += f"; {run.stalls:,} times a running request stands still for want of a block"
-        return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
-    if max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
+    wasted = _wasted(run, why)
+    if wasted is not None:
+        return wasted
+    passed = _passed(run, why)
+    if passed is not None:
+        return passed
+    is_full = max(one.running for one in run.moments) == run.machine.most_sequences
+    if not is_full and max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
         return Wrong("blocks stay free while requests wait", why=why, next="admit whoever's blocks are there")
     why += f"; {run.mean_batch:.1f} requests run in a step"
     return Wrong("too few requests run at a time", why=why, next="when could the next one have been admitted?")
+
+
+def _wasted(run: ServerReplay, why: str) -> Wrong | None:
+    """What is wrong with who leaves, or with who runs without blocks; None where neither is."""
+    bare, admitted = _bare(run)
+    if bare > _STALLED * admitted:
+        why += f"; {bare} of the {admitted} requests that are admitted hold no block when the step begins"
+        then = "allocate its needs, too: admit gives none"
+        return Wrong("requests are admitted without their blocks", why=why, next=then)
+    if run.stalls > _STALLED * sum(one.running for one in run.moments):
+        why += f"; {run.stalls:,} times a running request stands still for want of a block"
+        return Wrong("requests run without their blocks", why=why, next="running requests come before waiting ones")
+    groups, older = _taken_out(run)
+    if not groups:
+        return None
+    why += f"; {counted(sum(groups), 'preemption')} throw {run.recomputed_tokens:,} cached tokens away"
+    if sum(groups) > _AT_ONCE * len(groups):
+        why += f", {sum(groups) / len(groups):.1f} at a time"
+        return Wrong("more is thrown away than blocks are missing", why=why, next="how many have to go for one block?")
+    if older > sum(groups) / 2:
+        why += f"; {older} of those taken out had run for longer than others who stay"
+        then = "whose loss is smallest, and who has waited longest already?"
+        return Wrong("requests that came early are taken out for later ones", why=why, next=then)
+    return None
+
+
+def _bare(run: ServerReplay) -> tuple[int, int]:
+    """How many requests begin a step after their admission without a block, and how many are admitted."""
+    bare = admitted = 0
+    holding: set[int] = set()
+    fresh: set[int] = set()
+    for entry in run.program:
+        if entry["op"] == "admit":
+            fresh.add(entry["request"])
+        elif entry["op"] == "allocate":
+            holding.add(entry["request"])
+        elif entry["op"] in ("preempt", "free"):
+            holding.discard(entry["request"])
+            fresh.discard(entry["request"])
+        elif entry["op"] == "step":
+            bare, admitted = bare + len(fresh - holding), admitted + len(fresh)
+            fresh.clear()
+    return bare, admitted
+
+
+def _taken_out(run: ServerReplay) -> tuple[list[int], int]:
+    """How many are preempted in a row, each time, and how many of all while one that was admitted later stays."""
+    groups: list[int] = []
+    running: list[int] = []
+    older = 0
+    for op, entries in groupby(run.program, key=lambda entry: entry["op"]):
+        named = [entry["request"] for entry in entries if "request" in entry]
+        if op == "admit":
+            running += named
+        elif op in ("preempt", "free"):
+            stay = [number for number in running if number not in named]
+            if op == "preempt":
+                groups.append(len(named))
+                newest = running.index(stay[-1]) if stay else -1
+                older += sum(running.index(number) < newest for number in named)
+            running = stay
+    return groups, older
 
 
 def _is_static(run: ServerReplay) -> bool:
@@ -134,24 +202,34 @@ def _is_static(run: ServerReplay) -> bool:
     for batch, moment in zip(steps_of(run), run.moments, strict=False):
         if batch:
             ends += 1
-            joined += bool(running) and moment.running + moment.stalled > len(batch)
+            joined += bool(running) and moment.running > len(batch)
         running.update(batch)
     return ends > 0 and joined < 0.1 * ends
 
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
     why = f"first tokens: p99 {seconds(run.time_to_first_token_s(_SHARE))}, and {seconds(best_s)} are possible"
-    pairs = [(number, other) for number, others in passing(run).items() for other in others]
-    if len(pairs) > _PASSED * len(run.requests):
-        prompts = [one.prompt_tokens for one in run.requests]
-        if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
-            return Wrong(
-                "long prompts are passed by shorter ones", why=why, next="server.waiting has who came first in front"
-            )
-        return Wrong("who came last is admitted first", why=why, next="server.waiting has who came first in front")
+    wasted = _wasted(run, why)
+    if wasted is not None:
+        return wasted
+    passed = _passed(run, why)
+    if passed is not None:
+        return passed
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
         return Wrong(
             "requests are taken out again and again", why=why, next="who is preempted, and who gets its blocks?"
         )
     return Wrong("requests are admitted late", why=why, next="admit as soon as the blocks of a prompt are there")
+
+
+def _passed(run: ServerReplay, why: str) -> Wrong | None:
+    """What is wrong with the order of admission; None where it is that of arrival."""
+    pairs = [(number, other) for number, others in passing(run).items() for other in others]
+    if len(pairs) <= _PASSED * len(run.requests):
+        return None
+    prompts = [one.prompt_tokens for one in run.requests]
+    then = "server.waiting has who came first in front"
+    if sum(prompts[other] <= prompts[number] for number, other in pairs) > 0.9 * len(pairs):
+        return Wrong("long prompts are passed by shorter ones", why=why, next=then)
+    return Wrong("who came last is admitted first", why=why, next=then)

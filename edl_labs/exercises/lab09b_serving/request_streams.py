@@ -127,11 +127,6 @@ def _answers(case: Any, run: Replay) -> tuple[float, float, int]:
     return max(ends.values(), default=0.0), fmean(ends.values()) if ends else 0.0, streams
 
 
-def _fits(case: Any) -> int:
-    """How many requests' kernels run side by side."""
-    return max(1, case["sm_count"] // case["requests"][0]["blocks"])
-
-
 def _is_unfused(case: Any, run: Replay) -> bool:
     return any(one["fusible"] for one in case["requests"]) and len(_launches(run)) > len(case["requests"])
 
@@ -141,18 +136,19 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
     if _is_unfused(case, run):
         why += f"; {len(_launches(run))} launches, where {len(case['requests'])} do"
         return Wrong("every time step pays for a launch", why=why, next="which requests may loop within one kernel?")
-    if run.blocking > len(case["requests"]) // 2:
+    if run.blocking > 1:
         why += f"; the host waits {run.blocking} times"
-        return Wrong("the host waits for each request", why=why, next="synchronize once, in the end")
+        return Wrong("the host waits before all is launched", why=why, next="synchronize once, in the end")
     if streams == 1:
         why += f"; a kernel has {case['requests'][0]['blocks']} blocks, and there are {case['sm_count']} SMs"
         return Wrong("one stream leaves most SMs idle", why=why, next="requests in other streams run beside it")
-    if streams < min(_fits(case), len(case["requests"])):
-        why += f"; {streams} streams, and {_fits(case)} kernels fit side by side"
+    if streams < best["streams"]:
+        why += f"; {streams} streams, and more kernels fit side by side"
         return Wrong("too few streams to fill the chip", why=why, next="how many kernels of so many blocks fit?")
-    first = [entry["name"].split(" ")[0] for entry in _launches(run)]
-    switches = sum(a != b for a, b in pairwise(first))
-    if switches < len(case["requests"]) and not _is_unfused(case, run):
+    if streams > best["streams"]:
+        return _crowded(case, why, streams)
+    names = [entry["name"].split(" ")[0] for entry in _launches(run)]
+    if len(names) > len(set(names)) == 1 + sum(a != b for a, b in pairwise(names)):
         why += "; all of a request is launched before the next one's first step"
         return Wrong("the host feeds one stream at a time", why=why, next="take turns: a step of each, then the next")
     return Wrong("the chip is not kept busy", why=why, next="which stream waits for the host, and which for SMs?")
@@ -160,10 +156,28 @@ def _slow(case: Any, run: Replay, last_s: float, best: Any, streams: int) -> Wro
 
 def _late(case: Any, run: Replay, mean_s: float, best: Any, streams: int) -> Wrong:
     why = f"answers come after {seconds(mean_s)} on average, and {seconds(best['mean_s'])} are possible"
-    if streams > _fits(case):
-        why += (
-            f"; {streams} streams, where {counted(_fits(case), 'kernel')} of {case['requests'][0]['blocks']} blocks fit"
-        )
-        then = "they share what one would fill, and all end late: streams fill SMs that are idle, and no others"
-        return Wrong("requests in more streams than fit make each other late", why=why, next=then)
+    if run.blocking > 1:
+        why += f"; the host waits {run.blocking} times"
+        return Wrong("the host waits before all is launched", why=why, next="synchronize once, in the end")
+    if streams > best["streams"]:
+        return _crowded(case, why, streams)
+    if _takes_turns_within(run):
+        why += "; within a stream, requests begin before those in front of them have ended"
+        then = "a stream has one request at a time: which steps are launched before the next one begins?"
+        return Wrong("all requests take turns, and all end late", why=why, next=then)
     return Wrong("answers come late on average", why=why, next="finish some requests before others begin")
+
+
+def _crowded(case: Any, why: str, streams: int) -> Wrong:
+    """What more streams than fit do to one another."""
+    why += f"; {streams} streams, of kernels with {case['requests'][0]['blocks']} blocks, on {case['sm_count']} SMs"
+    then = "they share what fewer would fill, and all end late: streams fill SMs that are idle, and no others"
+    return Wrong("requests in more streams than fit make each other late", why=why, next=then)
+
+
+def _takes_turns_within(run: Replay) -> bool:
+    """Whether in some stream a request goes on after another one has begun."""
+    order: dict[Any, list[str]] = {}
+    for entry in _launches(run):
+        order.setdefault(entry["stream"], []).append(entry["name"].split(" ")[0])
+    return any(1 + sum(a != b for a, b in pairwise(names)) > len(set(names)) for names in order.values())

@@ -199,6 +199,7 @@ def serve_batches(server: VirtualServer, next_batch: Callable[..., Any]) -> Virt
         if isinstance(chosen, float) or not chosen:
             server.wait(chosen if isinstance(chosen, float) else None)
             continue
+        _require_waiting(server, chosen)
         for number in chosen:
             server.admit(number)
             server.allocate(number, server.engine.needs(number))
@@ -206,6 +207,17 @@ def serve_batches(server: VirtualServer, next_batch: Callable[..., Any]) -> Virt
         for one in server.finished:
             server.free(one)
     return server
+
+
+def _require_waiting(server: VirtualServer, chosen: list[int]) -> None:
+    numbers = [one.number for one in server.waiting]
+    for at, number in enumerate(chosen):
+        if number not in numbers or number in chosen[:at]:
+            raise VirtualServerError(
+                f"next_batch gives {number}, " + ("twice" if number in numbers else "and no such request waits"),
+                why=f"what runs next is numbers of requests that wait, each once: queue[0].number is {numbers[0]}",
+                next="[one.number for one in queue[:8]], not their places in the queue",
+            )
 
 
 def _numbers(chosen: Any) -> float | list[int]:

@@ -40,7 +40,7 @@ class RequestState:
 
 @dataclass
 class PoolMoment:
-    """The block pool after a step: blocks that are held, tokens in them, of how many running requests."""
+    """The block pool after a step: blocks that are held, and tokens in them; and how many ran in it, or stood still."""
 
     time_ps: int
     held: int
@@ -164,12 +164,12 @@ class ServerEngine:
             return 0
         work = self.work_of(able)
         took = self.step_ps(able, work)
-        began = self.now
+        began, running = self.now, len(self.running)
         self._pass_to(began + took)
         self.busy_ps, self.steps = self.busy_ps + took, self.steps + 1
         for number in able:
             self._advance(number, began)
-        self._note(len(self.running) - len(able))
+        self._note(running, running - len(able))
         return took
 
     def work_of(self, able: Sequence[int]) -> StepWork:
@@ -213,11 +213,10 @@ class ServerEngine:
         self.free_blocks += one.held
         one.held = 0
 
-    def _note(self, stalled: int) -> None:
-        holding = [self.requests[number] for number in self.running]
-        tokens = sum(one.cached for one in holding)
+    def _note(self, running: int, stalled: int) -> None:
+        tokens = sum(self.requests[number].cached for number in (*self.running, *self.done))
         held = self.machine.blocks - self.free_blocks
-        self.moments.append(PoolMoment(self.now, held, tokens, len(self.running), len(self.waiting), stalled))
+        self.moments.append(PoolMoment(self.now, held, tokens, running, len(self.waiting), stalled))
 
     def _close_phase(self, one: RequestState, kind: str, at: int | None = None) -> None:
         """Note what a request did since its last phase; nothing where no time passed."""

@@ -1,5 +1,5 @@
 # exercise: kv_cache
-# told: a decoded token is lost from the cache
+# told: lengths do not say how much is in the cache
 def decode(cache, q, k, v):
     """Nobody counts."""
     rows, at = torch.arange(len(q)), cache["lengths"]

@@ -1,5 +1,5 @@
 # exercise: streams
-# told: the host waits for each request
+# told: the host waits before all is launched
 def serve(gpu, requests):
     """One, and then the next."""
     stream = gpu.Stream()

@@ -13,6 +13,7 @@ def test_every_cell_of_the_stub_notebook_runs(run_all, capsys):
     run_all(solved=False, small=SMALL)
     said = capsys.readouterr().out
 
+    assert "needs a working" not in said
     assert [] == [name for name in WAITING if f"This cell shows something once {name} is written." not in said]
 
 

@@ -27,11 +27,12 @@ _SHAPE = DecoderShape("ranker", layers=24, heads=16, kv_heads=16, head_size=64, 
 
 @draws("batcher")
 def loads(rng: Any) -> list[Any]:
-    kinds = ["night", "day", "bursts", "day"]
-    return [_case(rng, kind) for kind in kinds]
+    # Part of a server rounds down in some and up in others: who rounds to the nearest is wrong in some.
+    kinds = [("night", 0.3), ("day", 0.7), ("bursts", 0.3), ("day", 0.7)]
+    return [_case(rng, kind, part) for kind, part in kinds]
 
 
-def _case(rng: Any, kind: str) -> dict[str, Any]:
+def _case(rng: Any, kind: str, part: float) -> dict[str, Any]:
     for _ in range(_TRIES):
         machine = ServerMachine.of(
             "A100-80GB", _SHAPE, blocks=10**6, most_sequences=int(rng.choice([16, 24, 32])), step_s=2e-3, padded=True
@@ -45,7 +46,7 @@ def _case(rng: Any, kind: str) -> dict[str, Any]:
             at = int(rng.integers(_COUNT // 3, 2 * _COUNT // 3))
             return {
                 "kind": kind, "machine": machine.to_dict(), "limit_s": limit_s, "load": _plain(load),
-                "fork": _plain(_forked(rng, kind, load, at)), **_demand(rng),
+                "fork": _plain(_forked(rng, kind, load, at)), **_demand(rng, part),
             }  # fmt: skip
     raise AssertionError("no load parted the policies; draw others")
 
@@ -92,7 +93,7 @@ _POLICIES = {
 }
 
 
-def _demand(rng: Any) -> dict[str, Any]:
+def _demand(rng: Any, part: float) -> dict[str, Any]:
     """Runs of one server at growing loads, of which mean, median, p99 and the latest keep the limit up to others."""
     for _ in range(_TRIES * 50):
         scale, full = float(rng.uniform(0.02, 0.08)), float(rng.uniform(200, 900))
@@ -118,7 +119,7 @@ def _demand(rng: Any) -> dict[str, Any]:
         apart = (
             min(kept.values()) > 0
             and len(set(servers)) == len(servers)
-            and demand / kept["p99"] % 1 > 0.1
+            and abs(demand / kept["p99"] % 1 - part) < 0.2
             and limit_s >= p99[2]
         )
         if apart and kept["p99"] == runs[2]["per_s"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edl_labs.checks import draws
@@ -25,31 +26,35 @@ def loads(rng: Any) -> list[Any]:
         _case(rng, burst=1, blocks=(180, 240), most=48),
         _case(rng, burst=12, blocks=(180, 240), most=48),
         _case(rng, burst=1, blocks=(600, 700), most=int(rng.integers(8, 11))),
-        _case(rng, burst=1, blocks=(130, 160), most=48),
+        # Short prompts hold a block or two: who is taken out for two blocks may give back one.
+        _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1),
     ]
 
 
-def _case(rng: Any, *, burst: int, blocks: tuple[int, int], most: int) -> dict[str, Any]:
+def _case(
+    rng: Any, *, burst: int, blocks: tuple[int, int], most: int, prompt: int = 150, least: int = 16
+) -> dict[str, Any]:
     per_s, longest = float(rng.uniform(11, 15)), int(rng.choice([320, 384]))
     limits = {"blocks": int(rng.integers(*blocks)), "most_sequences": most, "most_output_tokens": longest}
     machine = ServerMachine.of("A100-80GB", _SHAPE, **limits, step_s=1e-3, sequence_s=2e-5)
-    load = _load(rng, per_s, longest, burst, _COUNT)
+
+    def drawn(count: int) -> list[Arrival]:
+        times = poisson_times(rng, count=count, per_s=per_s)
+        if burst > 1:
+            times = burst_times(rng, count=count, per_s=per_s, burst=burst)
+        prompts = drawn_lengths(rng, count=count, median=prompt, spread=0.7, most=5 * prompt + 50, least=least)
+        answers = drawn_lengths(rng, count=count, median=90, spread=0.8, most=longest, least=2)
+        return arrivals_of(times, prompts, answers)
+
+    load = drawn(_COUNT)
     return {
         "machine": machine.to_dict(),
         "load": _plain(load),
-        "fork": _plain(_forked(rng, load, per_s, longest, burst)),
+        "fork": _plain(_forked(rng, load, longest, drawn)),
     }
 
 
-def _load(rng: Any, per_s: float, longest: int, burst: int, count: int) -> list[Arrival]:
-    times = poisson_times(rng, count=count, per_s=per_s)
-    if burst > 1:
-        times = burst_times(rng, count=count, per_s=per_s, burst=burst)
-    prompts = drawn_lengths(rng, count=count, median=150, spread=0.7, most=800, least=16)
-    return arrivals_of(times, prompts, drawn_lengths(rng, count=count, median=90, spread=0.8, most=longest, least=2))
-
-
-def _forked(rng: Any, load: list[Arrival], per_s: float, longest: int, burst: int) -> list[Arrival]:
+def _forked(rng: Any, load: list[Arrival], longest: int, drawn: Callable[[int], list[Arrival]]) -> list[Arrival]:
     """The same requests at first, some with longer answers, and others from a moment on."""
     at = int(rng.integers(_COUNT // 3, 2 * _COUNT // 3))
     longer = [
@@ -59,7 +64,7 @@ def _forked(rng: Any, load: list[Arrival], per_s: float, longest: int, burst: in
         for number, one in enumerate(load[:at])
     ]
     begin_s = load[at - 1].arrival_s
-    rest = _load(rng, per_s, longest, burst, len(load) - at)
+    rest = drawn(len(load) - at)
     return longer + [Arrival(round(begin_s + one.arrival_s, 6), one.prompt_tokens, one.output_tokens) for one in rest]
 
 

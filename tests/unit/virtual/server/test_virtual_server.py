@@ -184,6 +184,26 @@ def test_batches_for_one_answer_wait_where_they_are_told_to():
     assert 3 == replay(never).unfinished
 
 
+@pytest.mark.parametrize(("numbers", "said"), [([5], "gives 5, and no such request waits"), ([1, 1], "gives 1, twice")])
+def test_batches_of_requests_that_do_not_wait_are_refused(numbers, said):
+    with pytest.raises(VirtualServerError, match=said) as raised:
+        serve_batches(VirtualServer(SLOW, [(0.0, 1), (0.0, 1)]), lambda now, queue: numbers)
+
+    assert "queue[0].number is 0" in str(raised.value)
+
+
+def test_a_moment_counts_who_ran_and_who_stood_still_in_its_step():
+    server = VirtualServer(SLOW, [(0.0, 1, 1), (0.0, 4, 2)])
+    for number in (0, 1):
+        server.admit(number)
+    server.allocate(0, 1)
+    server.step()
+    server.allocate(1, 2)
+    server.step()
+
+    assert [(2, 1), (1, 0)] == [(one.running, one.stalled) for one in server.engine.moments]
+
+
 def _by_step(server):
     found = [[]]
     for entry in server.program:
