@@ -25,7 +25,8 @@ def _decided(rng: Any, short: str, *, reordered: bool) -> dict[str, Any]:
     for _ in range(_TRIES):
         case = _case(rng, short)
         if _is_asked(case, reordered=reordered):
-            return {**case, "slips": slips_of(case)}
+            spans = run_spans(case["step"], machine_of(case), count=COUNT)
+            return {**case, "spans": spans, "slips": slips_of(case)}
     raise AssertionError(f"no run short of {short} was decided; draw other times")
 
 
