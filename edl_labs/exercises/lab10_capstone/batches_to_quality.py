@@ -181,14 +181,9 @@ def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wron
 
 _BATCHES = {
     "throughput": (
-        "most samples a second does not end first",
-        "throughput can be had by a larger batch, which teaches less a sample",
+        "neither most samples a second nor fewest steps end first",
+        "in all cases the largest batch that fits came back; it has both, and its samples teach less",
         "seconds until the quality is reached are what counts: quality_s",
-    ),
-    "largest": (
-        "fewest steps do not end first",
-        "in all cases the largest batch that fits came back",
-        "its steps are fewer, and each takes longer",
     ),
     "smallest": (
         "the shortest step does not end first",

@@ -32,7 +32,7 @@ class Cost:
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        _require_form(got, want)
+        _require_form(got)
         for gpus, said, right in zip(case["gpus"], got["hours"], want["hours"], strict=True):
             if not close(said, right):
                 raise _hours_symptom(case, gpus, said, right)
@@ -43,8 +43,8 @@ class Cost:
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another rule for what fits, or for how many GPUs are taken, where it gives the answers to all cases."""
-        for one, right in zip(got, want, strict=True):
-            _require_form(one, right)
+        for one in got:
+            _require_form(one)
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
             for key, (what, then) in _SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
@@ -72,23 +72,29 @@ class Cost:
         )
 
 
-def _require_form(got: Any, want: Any) -> None:
+def _require_form(got: Any) -> None:
     for one in got["hours"]:
         if type(one) not in (int, float) or not math.isfinite(one):
             raise Wrong("hours are not a number", why=str(one)[:60], next="return hours, as a float")
     for one in got["fits"]:
         if type(one) is not bool:
             raise Wrong("fits is neither True nor False", why=str(one)[:60], next="return what a comparison gives")
-    best, right = got["cheapest"], want["cheapest"]
+    best = got["cheapest"]
     if best is not None and (not isinstance(best, dict) or any(_bad(best.get(key)) for key in _PARTS)):
         then = "return {'gpus': …, 'rented': …, 'hours': …, 'money': …}, or None where nothing is in time"
         raise Wrong("the cheapest way is not a dict of four numbers", why=str(best)[:60], next=then)
-    if (best is None) != (right is None):
-        if best is None:
+
+
+def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
+    if got is None and want is None:
+        return
+    if got is None or want is None:
+        if got is None:
             then = "go through every number of GPUs that divides the batch"
             raise Wrong("there is a way that fits and is in time", why="None came back", next=then)
-        why = f"{best['gpus']:g} GPUs came back, and no number up to chip['most_gpus'] both fits and is in time"
+        why = f"{got['gpus']:g} GPUs came back, and no number up to chip['most_gpus'] both fits and is in time"
         raise Wrong("no number of GPUs will do here", why=why, next="return None in such a case")
+    _judge_number(case, got, want)
 
 
 def _bad(value: Any) -> bool:
@@ -134,9 +140,7 @@ def _memory_symptom(case: Any, gpus: int, *, fits: bool) -> Wrong:
     return Wrong("a run that fits is said not to", why=why, next="the state is shared by all GPUs that train")
 
 
-def _judge_cheapest(case: Any, got: Any, want: Any) -> None:
-    if want is None:
-        return
+def _judge_number(case: Any, got: Any, want: Any) -> None:
     chip = case["chip"]
     nodes = -(-int(got["gpus"]) // chip["node_gpus"]) * chip["node_gpus"]
     why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"

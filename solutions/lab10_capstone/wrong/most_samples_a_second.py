@@ -1,5 +1,5 @@
 # exercise: time_to_quality
-# told: most samples a second does not end first
+# told: neither most samples a second nor fewest steps end first
 def best_batch(job, machine, gpus):
     """Throughput."""
     batches = range(gpus, gpus * machine["most_samples"] + 1, gpus)

@@ -66,17 +66,18 @@ def test_predictions_from_a_timeline_are_what_running_again_shows(solution, exer
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_drawn_runs_hide_something_large_and_two_change_their_order(solution, exercises, seed):
-    reordered = 0
+def test_drawn_runs_hide_something_large_and_change_the_order_of_mends(solution, exercises, seed):
+    reordered = hiding = 0
     for case in exercises["rank_gains"].draw_cases(seed):
         run_s_ = ranked_gains.seconds_with(case, ())
         alone = {name: run_s_ - ranked_gains.seconds_with(case, (name,)) for name in case["mends"]}
         hidden = [name for name in alone if alone[name] < 0.01 * run_s_]
-        assert any(case["slips"]["shares"][name] > 0.1 * run_s_ for name in hidden)
+        hiding += any(case["slips"]["shares"][name] > 0.1 * run_s_ for name in hidden)
         best = sorted(alone, key=alone.get, reverse=True)[:3]
         reordered += best != [name for name, _ in solution["rank"](case["spans"], case["mends"])]
 
-    assert 2 == reordered
+    assert reordered >= 2
+    assert hiding >= 3
 
 
 def test_the_cheapest_way_by_hand(solution):

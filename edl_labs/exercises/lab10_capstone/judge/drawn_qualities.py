@@ -33,7 +33,7 @@ def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
         apart = {key: {tuple(map(str, one)) for one in slips[key].values()} for key in slips}
         # Some rules agree in some kinds (the largest batch where memory ends); what is right agrees with few.
         alike = sum(one == right["best"] for one in slips["best"].values())
-        if alike > (4 if kind == "memory" else 2) or right["fewest"] in slips["fewest"].values():
+        if alike > (3 if kind == "memory" else 2) or right["fewest"] in slips["fewest"].values():
             continue
         if len(apart["best"]) >= 5 and len(apart["fewest"]) == len(slips["fewest"]):
             return {**case, "slips": slips}
@@ -120,7 +120,6 @@ def _slips(case: Any) -> dict[str, Any]:
     per_s = [int(choices[one][(choices[one] / _step_s(case, choices[one], one)).argmax()]) for one in gpus]
     best = {
         "throughput": per_s,
-        "largest": [one * most for one in gpus],
         "smallest": list(gpus),
         "ridge": [one * min(ridge, most) for one in gpus],
         "critical": [min(one * most, -(-critical // one) * one) for one in gpus],
