@@ -8,7 +8,7 @@ from edl_labs.checks import draws
 
 SEEDS, POINTS = 10, 16
 _NOISE, _EQUAL = 24, 6  # pairs of each; changed ones are as many as noise
-_AGAIN = 12  # changed pairs that are asked again with seeds in another order, a and b exchanged, or seeds mixed up
+_AGAIN = 10  # pairs of each kind that are asked again with seeds in another order, a and b exchanged, or seeds mixed up
 _SHAPES = ("all along", "late", "early", "crosses")
 # A change, in standard deviations of the noise at one point of one seed: in the quarter where it is seen best it is
 # four times the noise of a seed's mean, so that ten seeds agree on its sign (99.9 % of 2000 drawn pairs).
@@ -24,11 +24,11 @@ def pairs(rng: Any) -> list[Any]:
     labelled += [("changed", _SHAPES[at % len(_SHAPES)]) for at in range(_NOISE)]
     order = rng.permutation(len(labelled))
     drawn = [(*labelled[at], *_pair(rng, labelled[at][1], at)) for at in order]
-    changed = [at for at, (label, *_) in enumerate(drawn) if label == "changed"]
+    again = [[at for at, (label, *_) in enumerate(drawn) if label == kind][:_AGAIN] for kind in ("changed", "noise")]
     return [
         {
             "differences": [_differences(rng, count) for count in (4, 5, 7, 8)],
-            "again": changed[:_AGAIN],
+            "again": sorted(again[0] + again[1]),
             "pairs": [{"a": before, "b": after} for _, _, before, after in drawn],
             "labels": [label for label, *_ in drawn],
             "shapes": [shape for _, shape, *_ in drawn],
