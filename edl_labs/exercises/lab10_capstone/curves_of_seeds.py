@@ -162,6 +162,9 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if labels == got["mixed"] and "changed" in labels:
         then = "curves of one seed belong together: take differences seed by seed"
         return Wrong("seeds are not paired", why=why, next=then)
+    if counts.misses == counts.changed and not counts.false_alarms:
+        then = "with n numbers p is never below 2 / 2^n: how many do you give it, one for each seed?"
+        return Wrong("nothing is ever called changed", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
         then = "seeds lie far apart, and a seed's two curves close together: what does each pair's difference say?"
         return Wrong("most changes are missed", why=why, next=then)

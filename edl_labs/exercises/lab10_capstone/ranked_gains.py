@@ -13,7 +13,7 @@ from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.operation_runs import run_s
 
 COUNT = 4  # steps that are run, from a standstill until all is over
-PICKS = 3
+PICKS = 3  # as the text says
 _OF_GAIN, _OF_RUN = 0.10, 0.01  # how far a gain may be from what the run then shows: the larger of the two
 
 

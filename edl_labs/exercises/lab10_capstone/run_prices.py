@@ -43,8 +43,10 @@ class Cost:
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """Another rule for what fits, or for how many GPUs are taken, where it gives the answers to all cases."""
-        for one in got:
+        for case, one in zip(cases, got, strict=True):
             _require_form(one)
+            if one["cheapest"] is not None and not _is_paid(case, one["cheapest"]):
+                return None
         if all(one["hours"] and close(one["hours"][0], two["hours"][0]) for one, two in zip(got, want, strict=True)):
             for key, (what, then) in _SLIPS.items():
                 if all(_slipped(case, one, key) for case, one in zip(cases, got, strict=True)):
@@ -113,6 +115,7 @@ def _hours_symptom(case: Any, gpus: int, said: float, right: float) -> Wrong:
             chip["setup_h"] + train * chip["achieved"],
             "chip['achieved'] of it",
         ),
+        ("the achieved share divides the rate", chip["setup_h"] + train * chip["achieved"] ** 2, "less than the peak"),
         ("hours are seconds", chip["setup_h"] + 3600 * train, "an hour has 3600 s"),
         ("the set-up is shared by all GPUs", chip["setup_h"] / gpus + train, "all wait for it, each as long"),
         ("the work of one GPU is not shared", chip["setup_h"] + train * gpus, "each does 1 / gpus of it"),
@@ -147,33 +150,45 @@ def _judge_number(case: Any, got: Any, want: Any) -> None:
     if case["run"]["batch"] % max(1, int(got["gpus"])):
         then = "each GPU gets as many samples: only divisors of run['batch'] will do"
         raise Wrong("the batch cannot be shared by so many GPUs", why=why, next=then)
-    if got["gpus"] != want["gpus"]:
-        then = "work out the money of every number that will do, and take the least"
-        raise Wrong("another number of GPUs is cheaper, or is the first to do", why=why, next=then)
     if not close(got["rented"], nodes):
         why = f"{got['gpus']:g} GPUs train, {_short(got['rented'])} are rented; a node has {chip['node_gpus']}"
         raise Wrong("nodes are rented as a whole", why=why, next="round up to whole nodes")
+    if not close(got["money"], got["rented"] * got["hours"] * chip["price_per_gpu_h"]):
+        raise _money_symptom(case, got)
+    why = f"{got['gpus']:g} GPUs came back, {want['gpus']} are cheapest"
+    if got["gpus"] != want["gpus"]:
+        then = "work out the money of every number that will do, and take the least"
+        raise Wrong("another number of GPUs is cheaper, or is the first to do", why=why, next=then)
     if not close(got["hours"], want["hours"]):
         why = f"{_short(got['hours'])} h for {_short(want['hours'])} h"
         raise Wrong("the hours of the cheapest way are others", why=why, next="those that `hours` gives for it")
-    if not close(got["money"], want["money"]):
-        raise _money_symptom(case, got["money"], want)
 
 
-def _money_symptom(case: Any, said: float, want: Any) -> Wrong:
-    chip = case["chip"]
-    why = f"{_short(said)} came back, {_short(want['money'])} is right"
-    train = want["hours"] - chip["setup_h"]
+def _money_symptom(case: Any, got: Any) -> Wrong:
+    """Money that is not what the answer's own GPUs and hours cost."""
+    chip, said = case["chip"], got["money"]
+    right = got["rented"] * got["hours"] * chip["price_per_gpu_h"]
+    why = f"{_short(said)} came back; {got['rented']:g} GPUs for {_short(got['hours'])} h cost {_short(right)}"
+    train = got["hours"] - chip["setup_h"]
     slips = (
-        ("idle GPUs are not free", want["gpus"] * want["hours"], "all that is rented is paid"),
-        ("the set-up is paid, too", want["rented"] * train, "GPUs are rented from the first hour on"),
-        ("one GPU is paid for", want["hours"], "each rented GPU has its price"),
-        ("one node is paid for", chip["node_gpus"] * want["hours"], "all rented nodes are paid"),
+        ("idle GPUs are not free", got["gpus"] * got["hours"], "all that is rented is paid"),
+        ("the set-up is paid, too", got["rented"] * train, "GPUs are rented from the first hour on"),
+        ("one GPU is paid for", got["hours"], "each rented GPU has its price"),
+        ("the price is that of one GPU", got["rented"] / chip["node_gpus"] * got["hours"], "not that of a node"),
+        ("one node is paid for", chip["node_gpus"] * got["hours"], "all rented nodes are paid"),
     )
     for what, gpu_hours, then in slips:
         if close(said, gpu_hours * chip["price_per_gpu_h"]):
             return Wrong(what, why=why, next=then)
     return Wrong("the run costs another sum", why=why, next="rented GPUs, times hours, times the price of each")
+
+
+def _is_paid(case: Any, best: Any) -> bool:
+    """Whether whole nodes are rented, and all of them are paid all of the time."""
+    node = case["chip"]["node_gpus"]
+    rented = -(-int(best["gpus"]) // node) * node
+    price = case["chip"]["price_per_gpu_h"]
+    return bool(best["rented"] == rented and close(best["money"], rented * best["hours"] * price))
 
 
 def _slipped(case: Any, got: Any, key: str) -> bool:
@@ -189,6 +204,10 @@ def _short(value: Any) -> str:
 
 _SLIPS = {
     "no activations": ("activations are left out of the memory", "each GPU holds its own activations beside its state"),
+    "recomputed activations": (
+        "activations are left out where they are recomputed",
+        "run['activation_bytes'] is what each GPU holds, recomputation or not",
+    ),
     "shared activations": (
         "activations are shared by all GPUs",
         "run['activation_bytes'] is what each GPU holds, however many there are",

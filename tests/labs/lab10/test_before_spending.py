@@ -107,7 +107,7 @@ def test_no_batch_ends_sooner_than_the_best(solution, exercises, gpus):
 def test_p_by_hand(solution):
     assert 2 / 8 == solution["sign_flip_p"]([1.0, 2.0, 4.0])
     assert 1.0 == solution["sign_flip_p"]([1.0, -1.0])
-    assert 4 / 8 == solution["sign_flip_p"]([1.0, 2.0, -8.0]) * 2 - 0.5 + 0.0
+    assert 6 / 8 == solution["sign_flip_p"]([1.0, -2.0, 4.0])
 
 
 def test_sign_flips_are_exact_where_nothing_was_changed(solution):

@@ -121,6 +121,7 @@ def _fits(case: Any, gpus: int, slip: str) -> bool:
     state, activations = run["parameters"] * run["state_bytes"], run["activation_bytes"]
     held = {
         "no activations": state / gpus,
+        "recomputed activations": state / gpus + activations * (not run["recompute"]),
         "shared activations": (state + activations) / gpus,
         "whole state": state + activations,
     }.get(slip, _held(case, gpus))
@@ -147,6 +148,7 @@ def _is_clear(case: Any) -> bool:
 
 _SLIPS = (
     "no activations",
+    "recomputed activations",
     "shared activations",
     "whole state",
     "no memory",

@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.checks import draws
 
-SEEDS, POINTS = 10, 16
+SEEDS, POINTS = 10, 16  # as the text says: ten agree on a sign by chance once in 512, and a quarter is four points
 _NOISE, _EQUAL = 24, 6  # pairs of each; changed ones are as many as noise
 _AGAIN = 10  # pairs of each kind that are asked again with seeds in another order, a and b exchanged, or seeds mixed up
 _SHAPES = ("all along", "late", "early", "crosses")

@@ -10,7 +10,7 @@ from edl_labs.exercises.lab10_capstone.ranked_gains import COUNT, machine_of
 from edl_labs.virtual.operation_runs import run_spans
 
 _TRIES = 1500  # about one draw in twenty is asked
-_MS = 1e-3
+_MS = 1e-3  # seconds: times are drawn in milliseconds
 # Which resource is meant to be short first: each kind of run once.
 _SHORT = ("host", "copies", "gpu", "network")
 _READ = ("gpu",)  # where a host that is early waits for the loss: a mend of it uncovers what the GPU then hides
