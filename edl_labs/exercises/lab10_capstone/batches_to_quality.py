@@ -120,6 +120,7 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
         ("one GPU has nobody to sum with", right + sync if gpus == 1 else math.nan, "sync_s counts from two GPUs on"),
         ("weights are moved for each sample", max(computes, one * weights + samples) + rest, "once a step, for all"),
         ("each GPU takes the whole batch", max(gpus * computes, weights + gpus * samples) + rest, "batch / gpus each"),
+        ("weights are shared by the GPUs", max(computes, weights / gpus + samples) + rest, "each GPU has all of them"),
         ("the samples' bytes are left out", max(computes, weights) + rest, "each sample moves its own, too"),
     )
     for what, value, then in slips:

@@ -34,7 +34,7 @@ class RankGains:
             "run_s": replayed_s(),
             "alone_s": [[name, replayed_s(name)] for name in case["mends"]],
             "both_s": replayed_s(first, second),
-            "ranked": [[name, gain_s] for name, gain_s in ranked],
+            "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -137,7 +137,9 @@ def _judge_ranking(case: Any, ranked: Any) -> None:
             raise _wrong_pick(names, place, gains, alone)
         total_s += gains[name]
         if not _near(case, said_s, gains[name]):
-            raise _wrong_gain(case, place, said_s, {"here": gains[name], "alone": alone[name], "total": total_s})
+            raise _wrong_gain(
+                case, place, said_s, {"here": gains[name], "alone": alone[name], "total": total_s, "now": now_s}
+            )
 
 
 def _wrong_pick(names: list[str], place: int, gains: dict[str, float], alone: dict[str, float]) -> Wrong:
@@ -160,6 +162,9 @@ def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> 
         return Wrong("a later mend's gain is not what it gains alone", why=why, next=then)
     if place and _near(case, said_s, gains["total"]):
         return Wrong("gains are added up", why=why, next="each mend has its own: what it takes off what was left")
+    left_s = gains["now"] - gains["here"]
+    if close(said_s, gains["now"] / left_s, rtol=1e-3):
+        return Wrong("a gain is given as a speed-up", why=why, next="seconds are asked: before, less after")
     shares = (gains["here"] / run_s, 100 * gains["here"] / run_s)
     if any(close(said_s, share, rtol=_OF_GAIN) for share in shares):
         return Wrong("a gain is given as a share of the run", why=why, next="seconds of the whole run are asked")
@@ -211,6 +216,16 @@ _SLIPS = {
         "spans start before what they need is over",
         "rows are replayed each for itself, as if none waited for another",
         "a span starts no sooner than all spans of its `after` have ended",
+    ),
+    "started": (
+        "spans never start sooner than they did",
+        "what waited for something that is now shorter starts sooner",
+        "take nothing from `start_s` and `end_s` but how long a span lasts",
+    ),
+    "turned": (
+        "what is left is taken for what is taken off",
+        "`times` 0.1 leaves a tenth of the seconds",
+        "multiply by `times`",
     ),
     "gone": (
         "what becomes shorter is replayed as if it were gone",

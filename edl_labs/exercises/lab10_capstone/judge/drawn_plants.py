@@ -128,7 +128,7 @@ def slips_of(case: Any) -> dict[str, Any]:
     """What replays with a slip give for each mend alone: seconds gained, by slip."""
     spans = run_spans(case["step"], machine_of(case), count=COUNT)
     found: dict[str, Any] = {"shares": {name: _share(spans, mend) for name, mend in case["mends"].items()}}
-    for slip in ("waits", "rows", "after", "gone", "calls", "kept"):
+    for slip in ("waits", "rows", "after", "gone", "calls", "kept", "started", "turned"):
         whole = _slipping(spans, {}, slip)
         gained = {name: whole - _slipping(spans, _left(mend), slip) for name, mend in case["mends"].items()}
         found[slip] = {name: round(gain, 12) for name, gain in gained.items()}
@@ -142,6 +142,7 @@ def _slipping(spans: Sequence[Any], left: dict[str, float], slip: str = "") -> f
     for span in spans:
         times, lasts = left.get(span["name"], 1.0), span["end_s"] - span["start_s"]
         times = 0.0 if slip == "gone" and times < 1 else times
+        times = 1 - times if slip == "turned" and span["name"] in left else times
         after = [] if slip == "after" else span["after"]
         if span["kind"] == "wait":
             lasts = lasts * times if slip == "waits" else 0.0
@@ -150,7 +151,9 @@ def _slipping(spans: Sequence[Any], left: dict[str, float], slip: str = "") -> f
             lasts *= times > 0
         else:
             lasts *= times
-        start = max([0.0 if slip == "rows" else rows.get(span["row"], 0.0), *(ends[at] for at in after)])
+        began = span["start_s"] if slip == "started" else 0.0
+        queued = 0.0 if slip == "rows" else rows.get(span["row"], 0.0)
+        start = max([began, queued, *(ends[at] for at in after)])
         ends.append(start + lasts)
         rows[span["row"]] = ends[-1]
     return max(ends)

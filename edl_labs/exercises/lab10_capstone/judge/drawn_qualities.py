@@ -77,7 +77,7 @@ def _case(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
         last + (first - last) * float(rng.uniform(0.02, 0.1)),
         last + (first - last) * float(rng.uniform(0.15, 0.5)),
     ]
-    case["deadlines_s"] = [float(f"{one:.6g}") for one in (*aims, 0.5 * last)]
+    case["deadlines_s"] = [float(f"{one:.6g}") for one in (*aims, 1.05 * first, 0.5 * last)]
     return case
 
 
