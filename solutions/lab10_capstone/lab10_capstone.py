@@ -578,11 +578,11 @@ verdict
 
 # %%
 with once_written("same_curve"), revealed("own_speedup") as truth:
-    first = np.stack([train_slowly(packed, seed) for seed in range(10)])
+    before_it = np.stack([train_slowly(packed, seed) for seed in range(10)])
     mine = np.stack([train_mine(packed, seed) for seed in range(10)])
     faster = 1 / verdict.ratio
     print(f"measured: {verdict.verdict}, {faster:.2f} times as fast")
-    print(f"losses of ten seeds: {same(first, mine)}")
+    print(f"losses of ten seeds: {same(before_it, mine)}")
     truth(faster)
 
 # %% [markdown]
