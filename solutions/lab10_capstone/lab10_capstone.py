@@ -28,7 +28,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 epochs = 4
@@ -288,7 +290,9 @@ MENDS = {
     "half gradients": {"names": ["all-reduce"], "times": 0.5},
     "log less": {"names": ["log"], "times": 0.0},
 }
-MACHINE = VirtualMachine(launch_overhead_s=2e-4, copy_overhead_s=1e-4, link_byte_per_s=12e9, sm_count=108)
+MACHINE = VirtualMachine(
+    launch_overhead_s=2e-4, copy_overhead_s=1e-4, link_byte_per_s=12e9, sm_count=108
+)
 spans = operation_runs.run_spans(EXAMPLE, MACHINE, count=4)
 
 # %%
@@ -369,7 +373,9 @@ check("rank_gains")
 with once_written("rank_gains"), revealed("decode_gain", "first_mend") as truth:
     now_s = replayed_s(spans, [])
     for name, mend in MENDS.items():
-        took = sum(s["end_s"] - s["start_s"] for s in spans if s["name"] in mend["names"])
+        took = sum(
+            s["end_s"] - s["start_s"] for s in spans if s["name"] in mend["names"]
+        )
         gain_s = now_s - replayed_s(spans, [mend])
         told = f"spans take {seconds(took)}, predicted gain {seconds(gain_s)}"
         ran_s = operation_runs.run_s(EXAMPLE, MACHINE, count=4, mends=[mend])
