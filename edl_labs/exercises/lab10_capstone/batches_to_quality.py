@@ -33,13 +33,13 @@ class TimeToQuality:
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         _require_form(got)
-        for asked, said, right in zip(case["asked"], got["step_s"], want["step_s"], strict=True):
+        for (batch, gpus), said, right in zip(case["asked"], got["step_s"], want["step_s"], strict=True):
             if not close(said, right):
-                raise _step_symptom(case, *asked, said, right)
+                raise _step_symptom(case, batch, gpus, said, right)
         rows = zip(case["asked"], got["quality_s"], want["quality_s"], want["step_s"], strict=True)
-        for asked, said, right, step_s in rows:
+        for (batch, gpus), said, right, step_s in rows:
             if not close(said, right):
-                raise _steps_symptom(case, *asked, said / step_s, right / step_s)
+                raise _steps_symptom(case, batch, gpus, said / step_s, right / step_s)
         for gpus, said, right in zip(case["gpus"], got["best"], want["best"], strict=True):
             if said != right:
                 raise _batch_symptom(case, gpus, said, right)

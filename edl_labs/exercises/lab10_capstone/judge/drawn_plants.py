@@ -38,7 +38,7 @@ def _decided(rng: Any, short: str, *, reordered: bool) -> dict[str, Any]:
 def _is_asked(case: Any, *, reordered: bool, hides: bool) -> bool:
     """Whether gains are told apart, something large hides, and the first mends change the order of the others."""
     spans, mends = run_spans(case["step"], machine_of(case), count=COUNT), case["mends"]
-    whole, done = _slipping(spans, {}), {}
+    whole, done = _slipping(spans, {}), dict[str, float]()
     alone = {name: whole - _slipping(spans, _left(mends[name])) for name in mends}
     hidden = [name for name in alone if alone[name] < 0.01 * whole and _share(spans, mends[name]) > 0.1 * whole]
     if (hides and not hidden) or sum(gain > 0.04 * whole for gain in alone.values()) < 2:
