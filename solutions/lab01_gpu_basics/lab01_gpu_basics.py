@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 launches = 1000
@@ -185,7 +187,8 @@ else:
 print(where)
 for count, (at_once_s, drained_s) in per_call_s.items():
     print(
-        f"{count:>4} launches: read at once {units.seconds(at_once_s)} a call, after waiting {units.seconds(drained_s)}"
+        f"{count:>4} launches: read at once {units.seconds(at_once_s)} a call, "
+        f"after waiting {units.seconds(drained_s)}"
     )
 
 # %% [markdown]
@@ -424,7 +427,9 @@ def hasty(gpu, calls):
 
 
 # %%
-machine = VirtualMachine(launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7)
+machine = VirtualMachine(
+    launch_overhead_s=5e-6, module_load_s=9e-4, clock_read_cost_s=1e-7
+)
 example = report_of(hasty, machine, true_s=80e-6)
 for calls, said_s in zip(example["calls"], example["seconds_per_call"], strict=True):
     print(f"{calls:>3} calls: {units.seconds(said_s)} a call")
@@ -582,7 +587,9 @@ with once_written("peak_from_clock"), revealed("a100_peak") as truth:
 
 # %%
 moved_bytes, bandwidth = 3 * 256e6, 2039e9
-print(f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the very least")
+print(
+    f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the very least"
+)
 
 # %% [markdown]
 # A result above the speed of light is never luck. Something was not done, or not waited for, or the data lay in a
@@ -596,13 +603,17 @@ print(f"768 MB over 2039 GB/s: {1e3 * moved_bytes / bandwidth:.3f} ms at the ver
 
 
 # %% solve="faster_than_light"
-def fraction_of_light(time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s):
+def fraction_of_light(
+    time_s, *, moved_bytes, flop, bandwidth_byte_per_s, peak_flop_per_s
+):
     """The shortest possible time over `time_s`;
     ValueError when `time_s` is impossible."""
     ### BEGIN SOLUTION
     bound_s = max(moved_bytes / bandwidth_byte_per_s, flop / peak_flop_per_s)
     if time_s < bound_s or time_s <= 0:
-        why = f"{time_s:.3g} s is impossible: the machine needs at least {bound_s:.3g} s"
+        why = (
+            f"{time_s:.3g} s is impossible: the machine needs at least {bound_s:.3g} s"
+        )
         raise ValueError(why)
     return bound_s / time_s
     ### END SOLUTION
@@ -701,7 +712,9 @@ with once_written("wave_quantization"):
     busy = [wave_report(count, sm_count=108)[1] for count in tiles]
     figure, axes = style.subplots(figsize=(9, 3.4))
     look = {"xlabel": "tiles", "title": "Waves on 108 SMs (computed)"}
-    axes = quantization.sawtooth(axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217))
+    axes = quantization.sawtooth(
+        axes, tiles, busy, **look, marks=(108, 109, 120, 216, 217)
+    )
 
 # %% [markdown]
 # 109 tiles: 50.5 %. One tile too many halves the efficiency, and the first tooth that never falls below 90 % begins
@@ -713,8 +726,12 @@ with once_written("wave_quantization"):
 # %%
 with once_written("wave_quantization"):
     widths, shape = list(range(1, 4097)), {"tile_m": 256, "tile_n": 128}
-    waves = [wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths]
-    useful = [2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)]
+    waves = [
+        wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths
+    ]
+    useful = [
+        2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)
+    ]
     figure, axes = style.subplots(figsize=(9, 3.4))
     look = {"xlabel": "n", "title": "2048 × n on 108 SMs (computed)"}
     best = best_width(2048, bound=4096, sm_count=108, **shape)

@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 ceilings_s = 20.0
@@ -210,7 +212,10 @@ def lower_bound(machine, work):
     """(time_s, limiter): the shortest possible time,
     and "compute" or the memory level that takes it."""
     ### BEGIN SOLUTION
-    spent_s = {level: count / machine["bandwidth_byte_per_s"][level] for level, count in work["moved_bytes"].items()}
+    spent_s = {
+        level: count / machine["bandwidth_byte_per_s"][level]
+        for level, count in work["moved_bytes"].items()
+    }
     spent_s["compute"] = work["flop"] / machine["peak_flop_per_s"][work["dtype"]]
     limiter = max(spent_s, key=spent_s.get)
     return spent_s[limiter], limiter
@@ -226,9 +231,14 @@ with once_written("ridge_and_bound"):
     print(f"V100 ridge: {ridge_point(v100, 'fp16', 'HBM'):.1f} FLOP/B")
     for name, op in table.items():
         flop, moved_bytes = work_of(op)
-        bound_s, limiter = lower_bound(v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}})
+        bound_s, limiter = lower_bound(
+            v100, {"flop": flop, "dtype": "fp16", "moved_bytes": {"HBM": moved_bytes}}
+        )
         light = flop / bound_s / 125e12
-        print(f"{name:<20} at least {units.seconds(bound_s):>8}, by {limiter:<8} {units.percent(light)} of the peak")
+        print(
+            f"{name:<20} at least {units.seconds(bound_s):>8}, "
+            f"by {limiter:<8} {units.percent(light)} of the peak"
+        )
 
 # %%
 from edl_labs import roofline
@@ -236,7 +246,9 @@ from edl_labs.plots import style
 from edl_labs.plots.roofline import roofline as draw_roofline
 from edl_labs.roofline import Machine, Point, work
 
-slide_machine = Machine.simple("V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9)
+slide_machine = Machine.simple(
+    "V100", peak_flop_per_s={"fp16": 125e12}, bandwidth_byte_per_s=900e9
+)
 
 # %%
 with once_written("intensity"):
@@ -395,11 +407,16 @@ predict("best_batch", "The experiment is shortest with a batch of", unit="exampl
 
 # %%
 with once_written("minibatch_crossover"), revealed("best_batch") as truth:
-    step_floor = batch_at_ridge(1024, 1024, ridge=20, itemsize=4)  # below it a step takes as long as its weights do
+    step_floor = batch_at_ridge(
+        1024, 1024, ridge=20, itemsize=4
+    )  # below it a step takes as long as its weights do
     sizes = (8, 16, 32, 43, 64, 128, 256, 512)
     wall = {m: (1 + m / 200) / m * max(step_floor, m) for m in sizes}
     for m in sizes:
-        print(f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} times the shortest experiment")
+        print(
+            f"M = {m:>5}: {wall[m] / min(wall.values()):5.2f} "
+            "times the shortest experiment"
+        )
     truth(min(wall, key=wall.get))
 
 # %% [markdown]
@@ -431,9 +448,13 @@ def intensities(chain, *, size_bytes, keep):
     ### BEGIN SOLUTION
     apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
     inside = {step["writes"] for step in chain}
-    together = {name for step in chain for name in step["reads"] if name not in inside} | set(keep)
+    together = {
+        name for step in chain for name in step["reads"] if name not in inside
+    } | set(keep)
     work = sum(step["flop"] for step in chain)
-    return tuple(work / sum(size_bytes[name] for name in moved) for moved in (apart, together))
+    return tuple(
+        work / sum(size_bytes[name] for name in moved) for moved in (apart, together)
+    )
     ### END SOLUTION
 
 
@@ -493,7 +514,9 @@ def count_block(shape):
     ### BEGIN SOLUTION
     rows, d = shape["batch"] * shape["tokens"], shape["width"]
     kv = d * shape["kv_heads"] // shape["heads"]
-    dense = 2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    dense = (
+        2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    )
     attention = 2 * 2 * rows * shape["tokens"] * d
     return dense + attention, (1 if shape["frozen"] else 2) * dense + 2 * attention
     ### END SOLUTION
@@ -516,7 +539,9 @@ from torch.nn import functional as F
 # %%
 def attention(qkv, heads):
     """Queries, keys and values side by side, to the heads' outputs side by side."""
-    queries, keys, values = (part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1))
+    queries, keys, values = (
+        part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1)
+    )
     out = F.scaled_dot_product_attention(queries, keys, values)
     return out.transpose(1, 2).flatten(2)
 
@@ -693,7 +718,9 @@ def speedup(classes, faster):
     """Old time over new time of the whole, when the
     classes in `faster` become that many times faster."""
     ### BEGIN SOLUTION
-    return 1 / sum(row["time_share"] / faster.get(name, 1.0) for name, row in classes.items())
+    return 1 / sum(
+        row["time_share"] / faster.get(name, 1.0) for name, row in classes.items()
+    )
     ### END SOLUTION
 
 
@@ -706,7 +733,10 @@ slide = {
     "normalization": (0.0017, 0.255),
     "element-wise": (0.0003, 0.135),
 }
-classes = {name: {"flop_share": flop, "time_share": time} for name, (flop, time) in slide.items()}
+classes = {
+    name: {"flop_share": flop, "time_share": time}
+    for name, (flop, time) in slide.items()
+}
 with once_written("amdahl"), revealed("free_tensor", "free_rest") as truth:
     gains = []
     for free in (["contraction"], ["normalization", "element-wise"]):
@@ -759,9 +789,15 @@ def diagnose(layer, machine):
     ### BEGIN SOLUTION
     if layer["kind"] in ("gemm", "linear"):
         tall, wide = ("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")
-        blocks = -(-layer[tall] // machine["tile_m"]) * -(-layer[wide] // machine["tile_n"])
+        blocks = -(-layer[tall] // machine["tile_m"]) * -(
+            -layer[wide] // machine["tile_n"]
+        )
     else:
-        count = layer["elements"] if layer["kind"] == "relu" else layer["rows"] * layer["features"]
+        count = (
+            layer["elements"]
+            if layer["kind"] == "relu"
+            else layer["rows"] * layer["features"]
+        )
         blocks = -(-count // machine["elements_per_block"])
     if blocks < machine["sms"]:
         return "latency"
@@ -839,7 +875,9 @@ def network_intensity(batch, *, nodes, itemsize, behind):
     ### END SOLUTION
 
 
-def step_s(batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets):
+def step_s(
+    batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, buckets
+):
     """Seconds of a training step: forward, backward
     and the sum of gradients around a ring."""
     ### BEGIN SOLUTION
@@ -882,7 +920,8 @@ job = {"weights": 10**8, "itemsize": 4}
 with once_written("network_roofline"):
     for nodes in (2, 5, 8):
         steps = [
-            units.seconds(step_s(8000, nodes=nodes, buckets=count, **job, **cluster)) for count in (1, 2, 4, 16, 256)
+            units.seconds(step_s(8000, nodes=nodes, buckets=count, **job, **cluster))
+            for count in (1, 2, 4, 16, 256)
         ]
         print(f"{nodes} nodes:", ", ".join(steps), "with 1, 2, 4, 16, 256 buckets")
 
@@ -928,7 +967,9 @@ def plan(job, cluster):
         enough = job["least_efficiency"] * rate_per_node(job["batch"], 1)
         counts = range(2, cluster["nodes"] + 1)
         allowed = [p for p in counts if batch_of(p) <= job["largest_batch"]]
-        return max([1, *(p for p in allowed if rate_per_node(batch_of(p), p) >= enough)])
+        return max(
+            [1, *(p for p in allowed if rate_per_node(batch_of(p), p) >= enough)]
+        )
 
     strong, weak = reach(lambda p: job["batch"]), reach(lambda p: job["batch"] * p)
     if strong == weak == 1:
@@ -970,7 +1011,9 @@ with once_written("scaling_plan"):
     for largest_batch in (32_000, 100_000):
         print(
             largest_batch,
-            plan(job | limits | {"largest_batch": largest_batch}, cluster | {"nodes": 24}),
+            plan(
+                job | limits | {"largest_batch": largest_batch}, cluster | {"nodes": 24}
+            ),
         )
 
 # %% [markdown]

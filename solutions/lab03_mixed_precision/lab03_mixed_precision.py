@@ -30,7 +30,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 steps = 120
@@ -141,7 +143,9 @@ def encode(value, fmt):
     ### BEGIN SOLUTION
     lowest = 1 - fmt["bias"]
     exponent = max(math.frexp(value)[1] - 1, lowest) if value else lowest
-    whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(abs(value) / 2.0 ** (exponent - m))
+    whole_steps = (round if fmt["rounding"] == "nearest" else math.floor)(
+        abs(value) / 2.0 ** (exponent - m)
+    )
     # A carry moves into the exponent by itself.
     code = whole_steps + ((exponent + fmt["bias"] - 1) << m)
     if code >= too_large:
@@ -213,7 +217,9 @@ def where_it_breaks(fmt):
     """A dict with flushed, largest, overflows and rounded: see the table."""
     ### BEGIN SOLUTION
     m = fmt["mantissa_bits"]
-    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (0 if fmt["has_inf"] else 2**m - 1)
+    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (
+        0 if fmt["has_inf"] else 2**m - 1
+    )
     exponent = (after_last - 1) // 2**m - fmt["bias"]
     largest = (2**m + (after_last - 1) % 2**m) * 2.0 ** (exponent - m)
     tie = largest + 2.0 ** (exponent - m - 1)
@@ -345,7 +351,10 @@ check("accumulate_sum")
 with once_written("accumulate_sum"):
     for fmt in (FP16, BF16):
         numbers = [Low(0.01, fmt) for _ in range(1000)]
-        print(f"{fmt.name}: one after another {float(sum(numbers)):.4g}, yours {float(sum_low(numbers)):.4g}")
+        print(
+            f"{fmt.name}: one after another {float(sum(numbers)):.4g}, "
+            f"yours {float(sum_low(numbers)):.4g}"
+        )
 
 # %% [markdown]
 # Both are now as right as the format can say it. What remains is that 0.01 itself is not a number of bf16.
@@ -464,12 +473,19 @@ def static_scale(exponents, counts, fmt):
     ends, power = where_it_breaks(fmt), -200
 
     def flushed_share():
-        lost = [n for e, n in zip(exponents, counts, strict=True) if 2.0 ** (e + power) <= ends["flushed"]]
+        lost = [
+            n
+            for e, n in zip(exponents, counts, strict=True)
+            if 2.0 ** (e + power) <= ends["flushed"]
+        ]
         return sum(lost) / sum(counts)
 
     while flushed_share() >= 0.01:
         power += 1
-    if 2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n)) >= ends["overflows"]:
+    if (
+        2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n))
+        >= ends["overflows"]
+    ):
         raise ValueError("the values span more than the format")
     return 2.0**power
     ### END SOLUTION
@@ -496,7 +512,10 @@ def scale_of(values):
 with once_written("static_scale"):
     sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
     decades = math.log10(sizes.max() / sizes[sizes > 0].min())
-    print(f"all of the run together: {scale_of(gradients)}; largest over smallest: 10^{decades:.0f}")
+    print(
+        f"all of the run together: {scale_of(gradients)}; "
+        f"largest over smallest: 10^{decades:.0f}"
+    )
     by_scale = {}
     for name, values in gradients.items():
         by_scale.setdefault(scale_of(values), []).append(name)
@@ -565,7 +584,9 @@ class LossScaler:
         RuntimeError when that was done since the last update."""
         ### BEGIN SOLUTION
         if self.is_unscaled:
-            raise RuntimeError("the gradients are unscaled already; call update() first")
+            raise RuntimeError(
+                "the gradients are unscaled already; call update() first"
+            )
         self.is_unscaled = True
         for group in optimizer.param_groups:
             for weight in group["params"]:
@@ -971,7 +992,9 @@ def bytes_per_parameter(recipe):
         "autocast": (4, 0, 4, 4, 2),
         "bf16": (2, 0, 2, 2, 0),
     }[recipe["precision"]]
-    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[recipe["optimizer"]]
+    states = {"sgd": 0, "momentum": state, "adam": 2 * state, "adam 8 bit": 2}[
+        recipe["optimizer"]
+    ]
     kept = 0 if recipe["offload"] else master + states
     parts = [recipe["trained"] * kept, recipe["trained"] * gradients, weights]
     split_parts = recipe["zero_stage"]
@@ -1006,7 +1029,9 @@ with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
 # %%
 from edl_labs.numerics import saved_activations
 
-network = torch.nn.Sequential(*(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8)))
+network = torch.nn.Sequential(
+    *(torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU()) for _ in range(8))
+)
 x = torch.randn(2048, 256)
 plain = saved_activations(network, x)
 with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -1054,8 +1079,12 @@ def best_padding(shape, bits, *, rates):
     such that the product takes the least time."""
     ### BEGIN SOLUTION
     multiples = (1, 128 // bits, 1024 // bits)
-    choices = itertools.product(*([-(-side // multiple) * multiple for multiple in multiples] for side in shape))
-    return list(min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)]))
+    choices = itertools.product(
+        *([-(-side // multiple) * multiple for multiple in multiples] for side in shape)
+    )
+    return list(
+        min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)])
+    )
     ### END SOLUTION
 
 
@@ -1066,7 +1095,10 @@ check("aligned_shapes")
 asked = ("int8_rule", "fp64_rule", "padded_to")
 with once_written("aligned_shapes"), revealed(*asked) as truth:
     for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
-        print(f"{name}: multiples of {128 // bits}, on an A100 and later of {1024 // bits}")
+        print(
+            f"{name}: multiples of {128 // bits}, "
+            f"on an A100 and later of {1024 // bits}"
+        )
     rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
     shape = [5120, 1024, 33708]
     padded = best_padding(shape, 16, rates=rates)
@@ -1114,7 +1146,11 @@ from edl_labs.numerics import amp_report
 machine = None if best_device() == "cuda" else "A100-80GB"
 large = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096) for _ in range(4)))
 for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 4096))):
-    model, x = (model.cuda(), torch.randn(shape).cuda()) if machine is None else (model, torch.empty(shape))
+    model, x = (
+        (model.cuda(), torch.randn(shape).cuda())
+        if machine is None
+        else (model, torch.empty(shape))
+    )
     print(amp_report(model, x, machine=machine), end="\n\n")
 
 # %% [markdown]
@@ -1164,11 +1200,19 @@ def product_s(name, size, *, calls=20):
 
 # %%
 on_gpu, h200 = best_device() == "cuda", accelerator("H200")
-print(f"measured on {describe().device_name}" if on_gpu else "modelled, not measured: an H200 at its peak")
+print(
+    f"measured on {describe().device_name}"
+    if on_gpu
+    else "modelled, not measured: an H200 at its peak"
+)
 for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
     if on_gpu and name == "fp8":
         continue  # torch has no operator for it that is the same on every chip
-    time_s = product_s(name, matrix) if on_gpu else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    time_s = (
+        product_s(name, matrix)
+        if on_gpu
+        else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    )
     print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
 
 # %% [markdown]
@@ -1186,7 +1230,10 @@ kernels = (
     "ampere_sgemm_128x64_nn",
 )
 for kernel in map(tensor_core_kernel, kernels):
-    print(f"{kernel.name}: on tensor cores {kernel.tensor_core}, says the deck {kernel.deck_says}")
+    print(
+        f"{kernel.name}: on tensor cores {kernel.tensor_core}, "
+        f"says the deck {kernel.deck_says}"
+    )
 
 # %% [markdown]
 # The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
@@ -1222,7 +1269,9 @@ sizes = [1e-4 * (1 + 0.02 * i) * (10 if i >= 30 else 1) for i in range(60)]
 tensors = [torch.randn(4096, generator=numbers) * size for size in sizes]
 largest = [float(t.abs().max()) for t in tensors]
 ways = {"no scaling": [1.0] * 60, "per tensor": [448 / top for top in largest]}
-ways["delayed by 8 steps"] = [448 / max(largest[max(0, i - 8) : i] or [largest[0]]) for i in range(60)]
+ways["delayed by 8 steps"] = [
+    448 / max(largest[max(0, i - 8) : i] or [largest[0]]) for i in range(60)
+]
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3))

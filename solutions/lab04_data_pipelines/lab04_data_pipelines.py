@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 images = 96
@@ -168,7 +170,10 @@ if "scratch" not in globals():  # run again, this cell keeps what later ones wro
     scratch = tempfile.TemporaryDirectory()
 photos = image_set(images)
 store = write(photos, Path(scratch.name) / "tar", format="tar")
-print(f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, made here and kept in the cache folder")
+print(
+    f"{len(photos)} JPEGs, {units.byte_count(photos.nbytes)}, "
+    "made here and kept in the cache folder"
+)
 store.read(0)  # imports and the index, which are no part of any reading
 mixed = random.Random(0).sample(range(len(store)), len(store))
 
@@ -202,7 +207,9 @@ def reading_s(path, reads):
     state = make_cold(path)
     file = os.open(path, os.O_RDONLY)
     try:
-        return timed(lambda: [os.pread(file, stop - start, start) for _, start, stop in reads]), state
+        return timed(
+            lambda: [os.pread(file, stop - start, start) for _, start, stop in reads]
+        ), state
     finally:
         os.close(file)
 
@@ -364,7 +371,10 @@ def same_in_either_order(first, second, image):
 image = np.random.default_rng(0).random((8, 8))
 print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
 for kind, firsts in EXAMPLES.items():
-    pairs = [[(a, b) for a in firsts for b in seconds if a is not b] for seconds in EXAMPLES.values()]
+    pairs = [
+        [(a, b) for a in firsts for b in seconds if a is not b]
+        for seconds in EXAMPLES.values()
+    ]
     always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
     print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
 
@@ -437,7 +447,10 @@ def stage_ladder(vw, stages, *, samples):
         return (vw.now_s() - began_s) / samples
 
     functions = [function for _, function in stages]
-    return [(name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1])) for i, (name, _) in enumerate(stages)]
+    return [
+        (name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1]))
+        for i, (name, _) in enumerate(stages)
+    ]
     ### END SOLUTION
 
 
@@ -479,7 +492,9 @@ from edl_labs.pipeline import image_stages, measure_ladder
 
 raw = write(photos, Path(scratch.name) / "raw", format="raw")
 state = make_warm(raw.paths)
-ladder = measure_ladder(image_stages(raw), range(len(raw)), batch_size=8, cache=state.word)
+ladder = measure_ladder(
+    image_stages(raw), range(len(raw)), batch_size=8, cache=state.word
+)
 print("measured here:")
 print(ladder)
 
@@ -736,7 +751,9 @@ predict("pad_random", "In random batches of 16, padding is", unit="%")
 predict("pad_sorted", "In batches of sorted sequences, padding is", unit="%")
 
 # %%
-lengths = [max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)]
+lengths = [
+    max(1, int(n)) for n in np.random.default_rng(1).lognormal(4.2, 0.7, size=4000)
+]
 
 
 def padding_share(batches):
@@ -836,7 +853,10 @@ def pack_sequences(lengths, tree):
     """Rows of indices, first-fit-decreasing, in O(n log n) looks at the tree."""
     for index, length in enumerate(lengths):
         if length > tree.capacity:
-            raise ValueError(f"sequence {index} has {length} tokens, and a row has room for {tree.capacity}")
+            raise ValueError(
+                f"sequence {index} has {length} tokens, "
+                f"and a row has room for {tree.capacity}"
+            )
     rows = {}  # a row's number: the indices in it
     ### BEGIN SOLUTION
     for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
@@ -853,7 +873,9 @@ def packed_mask(lengths, capacity):
     """The mask of a row of sequences: [i, j], may position i look at position j?"""
     # The number of each position's sequence, -1 for padding.
     owner = torch.full((capacity,), -1)
-    owner[: sum(lengths)] = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
+    owner[: sum(lengths)] = torch.repeat_interleave(
+        torch.arange(len(lengths)), torch.tensor(lengths)
+    )
     ### BEGIN SOLUTION
     is_own = (owner[:, None] == owner[None, :]) & (owner[:, None] >= 0)
     return is_own & torch.ones(capacity, capacity, dtype=torch.bool).tril()
@@ -1119,7 +1141,9 @@ def whose_fault(timeline):
         spans = {}
         for span in timeline:
             if span["row"].startswith(row):
-                spans.setdefault(span["row"], []).append(span["end_s"] - span["start_s"])
+                spans.setdefault(span["row"], []).append(
+                    span["end_s"] - span["start_s"]
+                )
         return spans
 
     ### BEGIN SOLUTION
@@ -1129,7 +1153,13 @@ def whose_fault(timeline):
         return sum(later) / len(later) / len(spans)
 
     ratio = batch_s("worker") / batch_s("device")
-    return "data-bound" if ratio > 1.1 else "compute-bound" if ratio < 1 / 1.1 else "balanced"
+    return (
+        "data-bound"
+        if ratio > 1.1
+        else "compute-bound"
+        if ratio < 1 / 1.1
+        else "balanced"
+    )
     ### END SOLUTION
 
 
@@ -1156,10 +1186,15 @@ def slow_batches():
 
 # %%
 for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
-    fault = verdict_on(slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds)
+    fault = verdict_on(
+        slow_batches, sleeping_step(step_s), batches=15, budget_s=3 * seconds
+    )
     gains = f"data for free {fault.gain_if_loader_free:.2f}x, "
     gains += f"a free step {fault.gain_if_step_free:.2f}x"
-    print(f"step {units.seconds(step_s)}, loader {units.seconds(batch_s)}: {fault.verdict}; {gains}")
+    print(
+        f"step {units.seconds(step_s)}, "
+        f"loader {units.seconds(batch_s)}: {fault.verdict}; {gains}"
+    )
 
 # %% [markdown]
 # This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
@@ -1228,19 +1263,26 @@ large = write(
     Path(scratch.name) / "large",
     format="raw",
 )
-small = write(image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw")
+small = write(
+    image_set(images, size=(256, 342)), Path(scratch.name) / "small", format="raw"
+)
 
 # %%
 fastest = min(
     decoders(),
-    key=lambda name: measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s,
+    key=lambda name: (
+        measure_ladder(image_stages(raw, decoder=name)[:3], range(8))["decode"].alone_s
+    ),
 )
 versions = [
     ("naive", large, "pillow", 0),
     (fastest, large, fastest, 0),
     ("resized once", small, fastest, 0),
 ]
-versions += [(f"workers: {n}", small, fastest, n) for n in dict.fromkeys((1, max(2, usable_cores())))]
+versions += [
+    (f"workers: {n}", small, fastest, n)
+    for n in dict.fromkeys((1, max(2, usable_cores())))
+]
 
 # %%
 story = []
@@ -1255,7 +1297,10 @@ for (name, kept, decoder, workers), mine in zip(versions, my_predictions, strict
 # %%
 _, kept, decoder, workers = versions[-1]
 data, of_step = ImageDataset(kept, decoder=decoder), 8 / 5e-3
-runs = [run_loader(data, workers=workers, seconds=seconds, **in_eights).sample_per_s for _ in range(3)]
+runs = [
+    run_loader(data, workers=workers, seconds=seconds, **in_eights).sample_per_s
+    for _ in range(3)
+]
 slowest, _, quickest = sorted(runs)
 print(f"the last loader alone, three runs: {slowest:.0f} to {quickest:.0f};", end=" ")
 print(f"the step alone: {of_step:.0f} samples/s")

@@ -28,7 +28,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 batch_size = 8
@@ -99,7 +101,9 @@ deck |= {"contiguous": 6.692, "empty": 11.927, "mkldnn_convolution": 9880.452}
 with revealed("six_rows", "one_counted") as truth:
     added_us, whole_us = sum(deck.values()), deck["conv2d"]
     print(f"the six rows add up to {added_us:,.1f} µs")
-    print(f"conv2d alone took {whole_us:,.1f} µs: counted {added_us / whole_us:.2f} times")
+    print(
+        f"conv2d alone took {whole_us:,.1f} µs: counted {added_us / whole_us:.2f} times"
+    )
     innermost_us = deck["mkldnn_convolution"]
     rate = units.flop_rate(3.776e9 / (innermost_us * 1e-6))
     print(f"3.776 GFLOP in {innermost_us / 1e3:.3f} ms: {rate}")
@@ -153,7 +157,11 @@ def ran_on(entry, *, cpu_flop_per_s):
     ### BEGIN SOLUTION
     if entry["flop"] > cpu_flop_per_s * entry["cuda_s"]:
         return "gpu"
-    return "cpu" if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"] else "gpu"
+    return (
+        "cpu"
+        if abs(entry["cuda_s"] - entry["cpu_s"]) <= 0.05 * entry["cpu_s"]
+        else "gpu"
+    )
     ### END SOLUTION
 
 
@@ -174,7 +182,10 @@ def profiled_rows(batch):
     layers = Conv2d(3, 32, 3), ReLU(), Flatten(), Linear(28800, 10)
     net, x = torch.nn.Sequential(*layers), torch.randn(batch, 3, 32, 32)
     recorded = TorchLoop(lambda: net(x).sum().backward()).record(1).events("operator")
-    return [{"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s} for e in recorded]
+    return [
+        {"name": e.name, "thread": e.row, "start_s": e.start_s, "end_s": e.end_s}
+        for e in recorded
+    ]
 
 
 # %%
@@ -193,7 +204,10 @@ with once_written("self_times"):
     times = sum(total.values()) / sum(own.values())
     print(f"{len(rows)} rows; totals add up to {times:.1f} times the time that passed")
     for name in sorted(own, key=own.get, reverse=True)[:6]:
-        print(f"{name:<46} self {units.seconds(own[name]):>8}   total {units.seconds(total[name]):>8}")
+        print(
+            f"{name:<46} self {units.seconds(own[name]):>8} "
+            f"  total {units.seconds(total[name]):>8}"
+        )
 
 # %% [markdown]
 # The rows with large totals are wrappers; the rows with large self times do the work. *Sort by self time first*, then
@@ -226,8 +240,14 @@ with once_written("self_times"):
 own_s = [0.36, 0.26, 0.23, 0.58, 0.12, 0.01, 0.04, 0.13, 0.03, 0.05, 0.01]
 # The slide has 23 rows, of which these eleven have time of their own; the table above
 # shows five of them.
-print(f"300 samples at 100 Hz are {300 / 100:.1f} s; own times of the rows that deck [000] shows: {sum(own_s):.2f} s")
-print(f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %")
+print(
+    f"300 samples at 100 Hz are {300 / 100:.1f} s; "
+    f"own times of the rows that deck [000] shows: {sum(own_s):.2f} s"
+)
+print(
+    f"own shares: {36 + 26 + 23 + 13 + 1 + 1} %; "
+    f"tocsr would have {0.58 / 3:.0%} of the whole run, not 13 %"
+)
 
 # %% [markdown]
 # Shares are of the **last samples** (a window: here one second, since 0.36 s are 36 % of it), seconds are of the
@@ -254,8 +274,12 @@ def sampler_table(samples, *, rate_hz, window):
         if sample["idle"]:
             continue
         for frame in set(sample["stack"]):
-            row = rows.setdefault(frame, dict.fromkeys(("own", "total", "own_s", "total_s"), 0.0))
-            for column in ("total", "own") if frame == sample["stack"][-1] else ("total",):
+            row = rows.setdefault(
+                frame, dict.fromkeys(("own", "total", "own_s", "total_s"), 0.0)
+            )
+            for column in (
+                ("total", "own") if frame == sample["stack"][-1] else ("total",)
+            ):
                 row[f"{column}_s"] += 1 / rate_hz
                 row[column] += (number >= recent) / window
     active = sum(not sample["idle"] for sample in samples) / len(samples)
@@ -294,7 +318,9 @@ def sampled(work, *, rate_hz, spent_s):
     """Samples of the stack of `work()`, run over and
     over for `spent_s` seconds in a thread of its own."""
     end_s, samples = time.monotonic() + spent_s, []
-    thread = threading.Thread(target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)])
+    thread = threading.Thread(
+        target=lambda: [work() for _ in iter(lambda: time.monotonic() < end_s, False)]
+    )
     thread.start()
     while thread.is_alive():
         time.sleep(1 / rate_hz)
@@ -342,7 +368,9 @@ with once_written("read_a_sampler"), revealed("in_multiply") as truth:
 
 # %%
 stop_s = time.monotonic() + sample_seconds + 3
-worker = threading.Thread(target=lambda: [both() for _ in iter(lambda: time.monotonic() < stop_s, False)])
+worker = threading.Thread(
+    target=lambda: [both() for _ in iter(lambda: time.monotonic() < stop_s, False)]
+)
 worker.start()
 seen = attach(duration_s=sample_seconds)
 print(seen.refused or f"measured here: {seen.total} samples from outside")
@@ -366,7 +394,11 @@ for _ in range({int(40 * sample_seconds)}): many_calls(), no_calls()
 """
 with TemporaryDirectory() as folder:
     (script := Path(folder) / "program.py").write_text(PROGRAM)
-    print(side_by_side(script) if compare_profilers else "not run: compare_profilers is False in the parameters")
+    print(
+        side_by_side(script)
+        if compare_profilers
+        else "not run: compare_profilers is False in the parameters"
+    )
 
 # %% [markdown]
 # cProfile notes every call and every return, and bills that to code that calls: compare its seconds with the plain
@@ -440,7 +472,10 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
     print(f"{recorded} steps in {states.count('record and save')} traces")
     truth(recorded=recorded, traces=states.count("record and save"))
     endless = schedule_states(900, wait=2, warmup=2, active=5, repeat=0)
-    print(f"deck [002]: {endless.count('record and save')} traces in 900 steps, one every {2 + 2 + 5}")
+    print(
+        f"deck [002]: {endless.count('record and save')} "
+        f"traces in 900 steps, one every {2 + 2 + 5}"
+    )
 
 # %% [markdown]
 # Six steps in two traces. Note `prof.step()` at the end of each step: without it the profiler stays at step 0 for
@@ -505,7 +540,11 @@ class LayerProfiler:
     def _watch(self, name, module):
         """Make a module's row, and install its
         four hooks, which call _begin and _end."""
-        phases = [f"{phase}_{kind}_s" for phase in ("forward", "backward") for kind in ("self", "total")]
+        phases = [
+            f"{phase}_{kind}_s"
+            for phase in ("forward", "backward")
+            for kind in ("self", "total")
+        ]
         self.rows[name] = {"calls": 0} | dict.fromkeys(phases, 0.0)
         ### BEGIN SOLUTION
         self.handles += [
@@ -698,7 +737,8 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     axes = draw_timeline(
         axes,
         as_timeline(spans),
-        title=f"{pattern} (modelled A100): {units.seconds(step_s(step, MACHINE))} a step",
+        title=f"{pattern} (modelled A100): "
+        f"{units.seconds(step_s(step, MACHINE))} a step",
     )
     axes.get_legend().remove()
 
@@ -748,7 +788,10 @@ def joined(spans):
 
 def overlap_s(span, stretches):
     """How long a span runs within stretches."""
-    return sum(max(0.0, min(end, span["end_s"]) - max(start, span["start_s"])) for start, end in stretches)
+    return sum(
+        max(0.0, min(end, span["end_s"]) - max(start, span["start_s"]))
+        for start, end in stretches
+    )
 
 
 def gaps(spans):
@@ -758,7 +801,9 @@ def gaps(spans):
     busy.append([max(span["end_s"] for span in spans)])
     found = []
     for (_, began_s), (ended_s, *_) in zip(busy, busy[1:], strict=False):
-        waits = [s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9]
+        waits = [
+            s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9
+        ]
         found.append((began_s, ended_s, waits[0] if waits else None))
     return found
 
@@ -772,10 +817,14 @@ def charges(spans):
     ### BEGIN SOLUTION
     pieces, reached_s, kernels = [], 0.0, joined(of.get("kernel", []))
     for span in sorted(of.get("kernel", []), key=lambda span: span["start_s"]):
-        pieces.append(("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s))))
+        pieces.append(
+            ("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s)))
+        )
         reached_s = max(reached_s, span["end_s"])
     for span in of.get("copy", []):
-        pieces.append(("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels)))
+        pieces.append(
+            ("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels))
+        )
     for began_s, ended_s, wait in gaps(spans):
         for span in of.get("load", []) + of.get("python", []) + of.get("call", []):
             piece_s = overlap_s(span, [[began_s, ended_s]])
@@ -792,7 +841,9 @@ def charges(spans):
             else:
                 pieces.append(("launch", span, piece_s))
     for pattern, span, piece_s in pieces:
-        charged[pattern, span["line"]] = charged.get((pattern, span["line"]), 0.0) + piece_s
+        charged[pattern, span["line"]] = (
+            charged.get((pattern, span["line"]), 0.0) + piece_s
+        )
     return charged
     ### END SOLUTION
 
@@ -815,7 +866,10 @@ with once_written("name_the_pattern"):
     for pattern, step in EXAMPLES.items():
         spans = step_spans(step, MACHINE)
         window_s, charged = max(span["end_s"] for span in spans), charges(spans)
-        shares = {p: sum(s for (q, _), s in charged.items() if q == p) / window_s for p in EXAMPLES}
+        shares = {
+            p: sum(s for (q, _), s in charged.items() if q == p) / window_s
+            for p in EXAMPLES
+        }
         print(
             f"{pattern:<16}",
             "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()),
@@ -863,7 +917,11 @@ predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.value
 def blame(spans, pattern):
     """The line that costs the step most by `pattern`."""
     ### BEGIN SOLUTION
-    by_line = {line: charged_s for (of, line), charged_s in charges(spans).items() if of == pattern}
+    by_line = {
+        line: charged_s
+        for (of, line), charged_s in charges(spans).items()
+        if of == pattern
+    }
     return max(by_line, key=by_line.get)
     ### END SOLUTION
 
@@ -875,7 +933,9 @@ check("blame")
 with once_written("blame"), revealed("dearer") as truth:
     print("two waits, synchronisation:", blame(waiting, "synchronisation"))
     truth(waits.get(blame(waiting, "synchronisation")))
-    for (pattern, line), charged_s in sorted(charges(waiting).items(), key=lambda item: -item[1])[:5]:
+    for (pattern, line), charged_s in sorted(
+        charges(waiting).items(), key=lambda item: -item[1]
+    )[:5]:
         print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
 
 # %% [markdown]
@@ -965,7 +1025,9 @@ def most_to_gain(step, machine):
         step_s(step, machine),
         ("kernels", "launch", "synchronisation", "data", "copy"),
     )
-    speedups = {cause: now_s / step_s(without(step, cause), machine) for cause in causes}
+    speedups = {
+        cause: now_s / step_s(without(step, cause), machine) for cause in causes
+    }
     return max(speedups, key=speedups.get), speedups
     ### END SOLUTION
 
@@ -977,7 +1039,9 @@ check("most_to_gain")
 with once_written("most_to_gain"):
     for pattern, step in EXAMPLES.items():
         best, speedups = most_to_gain(step, MACHINE)
-        gains = "  ".join(f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items())
+        gains = "  ".join(
+            f"{cause[:6]} {gain:.2f}×" for cause, gain in speedups.items()
+        )
         print(f"{pattern:<16}{gains}   best: {best}")
 
 # %% [markdown]
@@ -1018,7 +1082,9 @@ def example_job():
         "trim_s": 3e-4,
     }
     sizes = {"layers": 4, "width": 5, "samples": 8, "batch_bytes": 2 << 20}
-    plan = JobPlan(seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs)
+    plan = JobPlan(
+        seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs
+    )
     return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
 
 
@@ -1027,7 +1093,10 @@ job = example_job()
 losses = train_slowly(job)
 slow, slow_program = job.gpu.timeline, job.gpu.program
 slow_step_s = slow.makespan_s / len(job.order)
-print(f"{units.seconds(slow.makespan_s)}, device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it")
+print(
+    f"{units.seconds(slow.makespan_s)}, "
+    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
+)
 
 # %%
 figure, axes = style.subplots(figsize=(9, 3))
@@ -1067,7 +1136,9 @@ def train(job):
     inside, losses = {}, []
     for number in job.order:
         if number not in inside:
-            inside[number] = job.to_device(job.read(number, pin_memory=True), non_blocking=True)
+            inside[number] = job.to_device(
+                job.read(number, pin_memory=True), non_blocking=True
+            )
         losses.append(job.forward(inside[number]))
         job.backward(losses[-1])
         job.update_all()
@@ -1140,7 +1211,9 @@ def batches(count):
     """Batches made number by number, as many a home-made data set does."""
     draw = np.random.default_rng(0)
     while True:
-        yield torch.tensor([[float(value) for value in draw.normal(size=96)] for _ in range(count)])
+        yield torch.tensor(
+            [[float(value) for value in draw.normal(size=96)] for _ in range(count)]
+        )
 
 
 # %%
@@ -1260,8 +1333,13 @@ def read_monitors(snapshots, machine, tools):
         return zip(*(snapshot[monitor] for snapshot in snapshots), strict=True)
 
     ### BEGIN SOLUTION
-    gpus = [mean(one["utilisation_percent"] for one in gpu) for gpu in columns("nvidia-smi")]
-    cores = [mean(one["user_percent"] + one["system_percent"] for one in core) for core in columns("htop")]
+    gpus = [
+        mean(one["utilisation_percent"] for one in gpu) for gpu in columns("nvidia-smi")
+    ]
+    cores = [
+        mean(one["user_percent"] + one["system_percent"] for one in core)
+        for core in columns("htop")
+    ]
     read_byte_per_s = mean(one["iotop"]["byte_per_s"] for one in snapshots)
     received_byte_per_s = mean(one["nettop"]["byte_per_s"] for one in snapshots)
     feeding = {
@@ -1274,7 +1352,10 @@ def read_monitors(snapshots, machine, tools):
         resource = "one core" if max(cores) >= FULL_PERCENT else "none"
     if min(gpus) >= FULL_PERCENT:
         resource = "gpu"
-    if mean(one["memtop"]["swap_byte_per_s"] for one in snapshots) >= SWAPPING_BYTE_PER_S:
+    if (
+        mean(one["memtop"]["swap_byte_per_s"] for one in snapshots)
+        >= SWAPPING_BYTE_PER_S
+    ):
         resource = "memory"
     able = [tool for tool in tools if resource in tool["shows"]]
     return resource, min(able, key=lambda tool: tool["hours"])["name"]

@@ -40,7 +40,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 depth = 16
@@ -68,7 +70,9 @@ IGNORED = -100  # the label of positions that do not count, as in torch
 
 def sum_of_losses(scores, labels):
     """The cross entropies of all positions that count, added up."""
-    return torch.nn.functional.cross_entropy(scores, labels, ignore_index=IGNORED, reduction="sum")
+    return torch.nn.functional.cross_entropy(
+        scores, labels, ignore_index=IGNORED, reduction="sum"
+    )
 
 
 def block(size):
@@ -78,13 +82,17 @@ def block(size):
 def tower():
     """Equal blocks, and a head of ten classes; the same weights on every call."""
     torch.manual_seed(0)
-    return torch.nn.Sequential(*(block(width) for _ in range(depth)), torch.nn.Linear(width, 10))
+    return torch.nn.Sequential(
+        *(block(width) for _ in range(depth)), torch.nn.Linear(width, 10)
+    )
 
 
 def examples(count):
     """Inputs and labels, the same on every call."""
     drawn = torch.Generator().manual_seed(1)
-    return torch.randn(count, width, generator=drawn), torch.randint(0, 10, (count,), generator=drawn)
+    return torch.randn(count, width, generator=drawn), torch.randint(
+        0, 10, (count,), generator=drawn
+    )
 
 
 # %%
@@ -106,9 +114,16 @@ def step_within(model, inputs, labels, memory_bytes):
     def look(layer, *_):
         if memory.held_bytes > memory_bytes:
             asked, there = byte_count(memory.held_bytes), byte_count(memory_bytes)
-            raise MemoryError(f"out of memory at {type(layer).__name__}: {asked} are held, {there} are there")
+            raise MemoryError(
+                f"out of memory at {type(layer).__name__}: "
+                f"{asked} are held, {there} are there"
+            )
 
-    hooks = [layer.register_forward_hook(look) for layer in model.modules() if not list(layer.children())]
+    hooks = [
+        layer.register_forward_hook(look)
+        for layer in model.modules()
+        if not list(layer.children())
+    ]
     try:
         with memory.watching():
             (sum_of_losses(model(inputs), labels) / len(labels)).backward()
@@ -129,7 +144,10 @@ predict("one_batch", f"A step with {batch} examples keeps", unit="MB")
 with revealed("one_batch") as truth:
     held_bytes = step_within(tower(), *examples(batch), memory_bytes=1 << 60)
     memory_bytes = int(2 * held_bytes)
-    print(f"measured here: {byte_count(held_bytes)} for {batch} examples; the memory is {byte_count(memory_bytes)}")
+    print(
+        f"measured here: {byte_count(held_bytes)} for {batch} examples; "
+        f"the memory is {byte_count(memory_bytes)}"
+    )
     counted = (2 * depth + 1) * batch * width * 4
     print(f"two tensors a block, and what the head reads: {byte_count(counted)}")
     try:
@@ -371,7 +389,10 @@ with once_written("memory_timeline"):
     block_of = {"parameters": width * width + width, "inplace": False}
     layers = [{**block_of, "activation_bytes": 2 * 4 * batch * width * 4}] * depth
     live = timeline(layers, optimizer="adam", first=False, set_to_none=True)
-    print(f"your timeline of the tower: {byte_count(peak(live)[0])} after moment {peak(live)[1]}, of {len(live)}")
+    print(
+        f"your timeline of the tower: {byte_count(peak(live)[0])} "
+        f"after moment {peak(live)[1]}, of {len(live)}"
+    )
     print(f"from its operations: {byte_count(plan.peak_bytes)} in {plan.peak.phase}")
     print(f"parameters and optimizer: {byte_count(live[-1])}")
 
@@ -405,7 +426,9 @@ class Chain(torch.nn.Module):
     def __init__(self, layers, segments):
         super().__init__()
         small = (torch.nn.Linear(8, 8), torch.nn.GELU())
-        self.layers = torch.nn.Sequential(*(torch.nn.Sequential(*deepcopy(small)) for _ in range(layers)))
+        self.layers = torch.nn.Sequential(
+            *(torch.nn.Sequential(*deepcopy(small)) for _ in range(layers))
+        )
         self.segments = segments
 
     def forward(self, x):
@@ -503,7 +526,9 @@ def equal_masks(*, keep):
 with revealed("same_masks") as truth:
     for keep in (True, False):
         agree = equal_masks(keep=keep)
-        print(f"measured here: preserve_rng_state={keep}: {agree:.0%} of the masks agree")
+        print(
+            f"measured here: preserve_rng_state={keep}: {agree:.0%} of the masks agree"
+        )
     truth(agree)
 
 # %% [markdown]
@@ -581,7 +606,9 @@ class Checkpoint(torch.autograd.Function):
     def backward(ctx, gradient):
         ### BEGIN SOLUTION
         inputs = [
-            other if tensor is None else tensor.detach().requires_grad_(tensor.requires_grad)
+            other
+            if tensor is None
+            else tensor.detach().requires_grad_(tensor.requires_grad)
             for tensor, other in zip(ctx.saved_tensors, ctx.others, strict=True)
         ]
         with (
@@ -686,10 +713,27 @@ def why_oom(segments, request_bytes, *, stream, free_bytes):
     ### BEGIN SOLUTION
     size = -(-request_bytes // 512) * 512
     pool = "small" if size <= 1 << 20 else "large"
-    asked = 2 << 20 if pool == "small" else 20 << 20 if size < 10 << 20 else -(-size // (2 << 20)) * (2 << 20)
-    holes = [(one, block["bytes"]) for one in segments for block in one["blocks"] if not block["in_use"]]
-    returned = sum(found for one, found in holes if not any(block["in_use"] for block in one["blocks"]))
-    streams = [one["stream"] for one, found in holes if one["pool"] == pool and found >= size]
+    asked = (
+        2 << 20
+        if pool == "small"
+        else 20 << 20
+        if size < 10 << 20
+        else -(-size // (2 << 20)) * (2 << 20)
+    )
+    holes = [
+        (one, block["bytes"])
+        for one in segments
+        for block in one["blocks"]
+        if not block["in_use"]
+    ]
+    returned = sum(
+        found
+        for one, found in holes
+        if not any(block["in_use"] for block in one["blocks"])
+    )
+    streams = [
+        one["stream"] for one, found in holes if one["pool"] == pool and found >= size
+    ]
     if stream in streams:
         return "fits", returned
     if free_bytes + returned >= asked:
@@ -717,7 +761,10 @@ for expandable in (False, True):
     pool = VirtualAllocator(expandable_segments=expandable)
     for size in range(12, 64, 4):
         pool.free(pool.malloc(size * 10**6))
-    print(f"modelled: expandable_segments={expandable}: {byte_count(pool.reserved_bytes)} reserved")
+    print(
+        f"modelled: expandable_segments={expandable}: "
+        f"{byte_count(pool.reserved_bytes)} reserved"
+    )
 
 # %% [markdown]
 # No old segment is large enough for the next tensor, and none goes back while the driver has more. What helps against
@@ -742,7 +789,9 @@ class InSegments(torch.nn.Module):
     def __init__(self, model, count):
         super().__init__()
         layers, size = list(model), len(model) // count
-        parts = [layers[i * size : (i + 1) * size] for i in range(count - 1)] + [layers[(count - 1) * size :]]
+        parts = [layers[i * size : (i + 1) * size] for i in range(count - 1)] + [
+            layers[(count - 1) * size :]
+        ]
         self.parts = torch.nn.ModuleList(torch.nn.Sequential(*part) for part in parts)
 
     def forward(self, x):
@@ -828,7 +877,9 @@ with revealed("after_one", "after_four") as truth:
         for part in values.split(64 // parts):
             norm(part)
         running[parts] = norm.running_mean.item()
-        print(f"measured here: micro-batches: {parts}, running mean {running[parts]:.3f}")
+        print(
+            f"measured here: micro-batches: {parts}, running mean {running[parts]:.3f}"
+        )
     print(f"of the old value, four updates leave {0.9**4:.4f}, one leaves {0.9:.4f}")
     truth(after_one=running[1], after_four=running[4])
 
@@ -855,7 +906,10 @@ def merge_statistics(parts):
     ### BEGIN SOLUTION
     count = sum(part["count"] for part in parts)
     mean = sum(part["count"] * part["mean"] for part in parts) / count
-    spread = sum(part["count"] * (part["variance"] + (part["mean"] - mean) ** 2) for part in parts)
+    spread = sum(
+        part["count"] * (part["variance"] + (part["mean"] - mean) ** 2)
+        for part in parts
+    )
     return mean, spread / count
     ### END SOLUTION
 
@@ -882,7 +936,10 @@ with once_written("merge_statistics"):
         parts.append({"count": len(one), "mean": mean, "variance": variance})
     (norm := torch.nn.BatchNorm1d(1, dtype=torch.float64))(values.double())
     mean, variance = running_statistics((0.0, 1.0), parts, momentum=0.1)
-    print(f"measured here: BatchNorm1d on all: {norm.running_mean.item():.6f}, {norm.running_var.item():.6f}")
+    print(
+        f"measured here: BatchNorm1d on all: {norm.running_mean.item():.6f}, "
+        f"{norm.running_var.item():.6f}"
+    )
     print(f"merged from four parts:     {mean:.6f}, {variance:.6f}")
 
 # %% [markdown]
@@ -971,7 +1028,9 @@ with revealed("run_again", "waiting") as truth:
 def tape_of_layers(layers):
     """The tape of layers that are dicts, as `place` gets them."""
     names = ("name", "activation_bytes", "output_bytes", "forward_s", "backward_s")
-    return Tape(tuple(TapeLayer(**{name: layer[name] for name in names}) for layer in layers))
+    return Tape(
+        tuple(TapeLayer(**{name: layer[name] for name in names}) for layer in layers)
+    )
 
 
 # %% solve="place_checkpoints"
@@ -1081,9 +1140,14 @@ def what_differs(job):
     measuring = [
         layer
         for layer in job["layers"]
-        if layer["kind"] in ("batch_norm", "sync_batch_norm") and (layer["training"] or not layer["running_statistics"])
+        if layer["kind"] in ("batch_norm", "sync_batch_norm")
+        and (layer["training"] or not layer["running_statistics"])
     ]
-    dropping = [layer for layer in job["layers"] if layer["kind"] == "dropout" and layer["training"] and layer["p"]]
+    dropping = [
+        layer
+        for layer in job["layers"]
+        if layer["kind"] == "dropout" and layer["training"] and layer["p"]
+    ]
     return "statistics" if measuring else "noise only" if dropping else "no"
     ### END SOLUTION
 

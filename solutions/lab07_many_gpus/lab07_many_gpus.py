@@ -31,7 +31,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 ranks = 8
@@ -319,7 +321,9 @@ predict("two_nodes", "Of the fastest one's time the ring takes", unit="times")
 # %%
 with once_written("pick_collective"), revealed("two_nodes") as truth:
     machine = ClusterMachine.of("8xH100", nodes=2)
-    inside, between = ({"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels)
+    inside, between = (
+        {"alpha_s": one.alpha_s, "byte_per_s": one.byte_per_s} for one in machine.levels
+    )
     job = {"nodes": 2, "ranks_per_node": 8, "inside": inside, "between": between}
     job |= {"sum_byte_per_s": 1e12}
     for size in (1_000, 100_000_000):
@@ -590,14 +594,21 @@ def who_hangs(groups, ranks):
             if len(set(found)) > 1:
                 odd = min(found, key=found.count)
                 return answer, next(r for r in there if there[r][part] == odd)
-    absent = [member for (name, _), there in meetings.items() for member in groups[name] if member not in there]
+    absent = [
+        member
+        for (name, _), there in meetings.items()
+        for member in groups[name]
+        if member not in there
+    ]
     words = {"no sign": "lost", "ended": "ended early", "computes": "only slow"}
     for doing, answer in words.items():
         for member in absent:
             if ranks[member]["doing"] == doing:
                 return answer, member
     both = set.intersection(*(set(groups[name]) for name, _ in meetings))
-    return "crossed groups", min(([*both & set(m)] for m in meetings.values()), key=len)[0]
+    return "crossed groups", min(
+        ([*both & set(m)] for m in meetings.values()), key=len
+    )[0]
     ### END SOLUTION
 
 
@@ -738,7 +749,9 @@ def normalise(x, running, comm, *, momentum, eps):
     scale = (variance + eps).rsqrt()
     y = (x - mean) * scale
     batch = mean, variance * total / (total - 1)
-    after = [old + momentum * (new - old) for old, new in zip(running, batch, strict=True)]
+    after = [
+        old + momentum * (new - old) for old, new in zip(running, batch, strict=True)
+    ]
     return y, tuple(after), (y, scale, total)
     ### END SOLUTION
 
@@ -747,7 +760,9 @@ def go_back(gradient, kept, comm):
     """The gradient of a rank's x."""
     ### BEGIN SOLUTION
     y, scale, total = kept
-    sums = comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
+    sums = (
+        comm.all_reduce(torch.stack([gradient.sum(0), (gradient * y).sum(0)])) / total
+    )
     return scale * (gradient - sums[0] - y * sums[1])
     ### END SOLUTION
 

@@ -31,7 +31,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 layer_count = 6
@@ -60,13 +62,17 @@ from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero
 from edl_labs.virtual.cluster import ShardedLayers
 
 # %%
-predict("times_the_bytes", "Of the all-reduce's bytes a sharded step sends", unit="times")
+predict(
+    "times_the_bytes", "Of the all-reduce's bytes a sharded step sends", unit="times"
+)
 
 # %%
 with revealed("times_the_bytes") as truth:
     sent = {}
     for stage in (0, 3):
-        calls = zero_calls(stage, 7.5e9, ranks=64, state=StateBytes(weights=2, gradients=2))
+        calls = zero_calls(
+            stage, 7.5e9, ranks=64, state=StateBytes(weights=2, gradients=2)
+        )
         sent[stage] = sum(call.sent_bytes(64) for call in calls)
         held = 7.5e9 * zero_bytes_per_parameter(stage, ranks=64)
         told = f"{byte_count(held)} held, {byte_count(sent[stage])} sent"
@@ -190,14 +196,18 @@ from torch.nn.functional import gelu
 def whole_block(block, x):
     """What one GPU computes: attention over tokens (rows of x), or an MLP."""
     if block["kind"] == "mlp":
-        return gelu(x @ block["up"] + block["up_bias"]) @ block["down"] + block["down_bias"]
+        return (
+            gelu(x @ block["up"] + block["up_bias"]) @ block["down"]
+            + block["down_bias"]
+        )
     return heads_of(block, x) @ block["out"] + block["out_bias"]
 
 
 def heads_of(block, x):
     """The outputs of all heads of a block (or of a part of it), side by side."""
     query, key, value = (
-        (x @ block[name]).unflatten(1, (block["heads"], -1)).transpose(0, 1) for name in ("query", "key", "value")
+        (x @ block[name]).unflatten(1, (block["heads"], -1)).transpose(0, 1)
+        for name in ("query", "key", "value")
     )
     scores = query @ key.transpose(1, 2) / sqrt(query.shape[2])
     return (scores.softmax(2) @ value).transpose(0, 1).flatten(1)
@@ -451,7 +461,9 @@ with once_written("pipeline"), revealed(*asked) as truth:
 
 # %%
 predict("stage_2_holds", "For each parameter stage 2 holds", unit="B")
-predict("sends_more", "The first to send more is", choices=("stage 1", "stage 2", "stage 3"))
+predict(
+    "sends_more", "The first to send more is", choices=("stage 1", "stage 2", "stage 3")
+)
 
 # %% [markdown]
 # Write, for a `stage` of 0 to 3 on `ranks` GPUs,

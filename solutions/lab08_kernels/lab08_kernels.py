@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 side = 128
@@ -195,7 +197,9 @@ with once_written("coalesced"), revealed("longer") as truth:
     moved = 2 * 4 * 8192**2
     for name, run in (("short", short), ("yours", tiled)):
         share = 32 * run.sectors / (2 * 4 * side**2)
-        print(f"modelled, {name}: {run.sectors} sectors, {seconds(share * moved / 2e12)}")
+        print(
+            f"modelled, {name}: {run.sectors} sectors, {seconds(share * moved / 2e12)}"
+        )
         print(f"  {run.accesses[0]}")
         print(f"  {run.accesses[-1]}")
     truth(short.sectors / tiled.sectors)

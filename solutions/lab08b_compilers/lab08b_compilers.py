@@ -28,7 +28,9 @@ try:
     from edl_labs.ui.predictions import predict, revealed
     from edl_labs.units import seconds
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 compile_here = True
@@ -165,7 +167,9 @@ def conversions(net, layouts):
         one = 2 * first * high * wide
         alike = channels == 1 or high * wide == 1
         return sum(
-            one * (channels + asked) for layout, asked in forms if asked != channels or (layout != now and not alike)
+            one * (channels + asked)
+            for layout, asked in forms
+            if asked != channels or (layout != now and not alike)
         )
 
     found = {}
@@ -191,10 +195,13 @@ def place_layouts(net):
     """The layouts with the fewest bytes copied."""
     ### BEGIN SOLUTION
     fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
-    layouts = {node["name"]: node.get("layout", fixed.get(node["op"], "")) for node in net}
+    layouts = {
+        node["name"]: node.get("layout", fixed.get(node["op"], "")) for node in net
+    }
     free = [name for name, layout in layouts.items() if not layout]
     every = [
-        {**layouts, **dict(zip(free, chosen, strict=True))} for chosen in product(("NCHW", "NHWC"), repeat=len(free))
+        {**layouts, **dict(zip(free, chosen, strict=True))}
+        for chosen in product(("NCHW", "NHWC"), repeat=len(free))
     ]
     return min(every, key=lambda one: sum(conversions(net, one).values()))
     ### END SOLUTION
@@ -353,7 +360,11 @@ def with_writes(graph, groups):
 def moved_bytes(graph, kernels):
     """Bytes that kernels read and write."""
     ### BEGIN SOLUTION
-    return sum(graph["bytes"][name] for one in kernels for name in [*reads_of(graph, one["nodes"]), *one["writes"]])
+    return sum(
+        graph["bytes"][name]
+        for one in kernels
+        for name in [*reads_of(graph, one["nodes"]), *one["writes"]]
+    )
     ### END SOLUTION
 
 
@@ -409,7 +420,10 @@ class Layer(torch.nn.Module):
 
     def forward(self, x):
         normal = self.norm_1(x)
-        heads = [one(normal).unflatten(-1, (4, 64)).transpose(1, 2) for one in (self.query, self.key, self.value)]
+        heads = [
+            one(normal).unflatten(-1, (4, 64)).transpose(1, 2)
+            for one in (self.query, self.key, self.value)
+        ]
         mixed = torch.nn.functional.scaled_dot_product_attention(*heads)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
         return x + self.down(torch.nn.functional.gelu(self.up(self.norm_2(x))))
@@ -730,7 +744,9 @@ with revealed("different_sums") as truth:
 # %%
 for flag in ("enabled", "benchmark", "deterministic", "allow_tf32"):
     print(f"torch.backends.cudnn.{flag} = {getattr(torch.backends.cudnn, flag)}")
-print(f"torch.backends.cuda.matmul.allow_tf32 = {torch.backends.cuda.matmul.allow_tf32}")
+print(
+    f"torch.backends.cuda.matmul.allow_tf32 = {torch.backends.cuda.matmul.allow_tf32}"
+)
 everywhere = torch.are_deterministic_algorithms_enabled()
 print(f"torch.use_deterministic_algorithms: {everywhere}")
 
@@ -780,7 +796,11 @@ predict("mended_times", "Without all four, here, it is faster", unit="times")
 from edl_labs.bench import compare
 
 STEPS = ("checks", "loops", "unfolds", "copies")
-NAMES = dict(zip(STEPS, ("the checks", "the loops", "the convolution", "the copies"), strict=True))
+NAMES = dict(
+    zip(
+        STEPS, ("the checks", "the loops", "the convolution", "the copies"), strict=True
+    )
+)
 
 
 def mended(upto):
@@ -829,7 +849,9 @@ with revealed("worst_reason", "mended_times") as truth:
     saved = [ratios[at] - ratios[at + 1] for at in range(4)]
     whole = modelled_step(0) / modelled_step(4)
     print(f"modelled on a V100: {whole:.1f} times as fast")
-    truth(worst_reason=NAMES[STEPS[saved.index(max(saved))]], mended_times=1 / ratios[4])
+    truth(
+        worst_reason=NAMES[STEPS[saved.index(max(saved))]], mended_times=1 / ratios[4]
+    )
 
 # %% [markdown]
 # A processor and a GPU do not suffer from the same things. On the modelled GPU the loop's 64 launches go on while the
@@ -865,7 +887,9 @@ print(f"recorded on one thread of an {machine['cpu_model']}, torch {machine['tor
 for at, name in enumerate(("slow", "mended")):
     times = ("eager", "first compiled call", "compiled, warm")
     told = ", ".join(f"{one} {seconds(recorded.values(one)[at])}" for one in times)
-    ends = [recorded.values(f"warm against eager, {end}")[at] for end in ("low", "high")]
+    ends = [
+        recorded.values(f"warm against eager, {end}")[at] for end in ("low", "high")
+    ]
     print(f"{name}: {told} ({ends[0]:.2f} to {ends[1]:.2f} of eager)")
 
 # %% [markdown]

@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 training_steps = 120
@@ -432,7 +434,9 @@ def linear_s(rows, size, *, rate, weight_bytes):
 asked = ("fits_16", "many_rows", "one_row", "small_layer")
 with revealed("fits_16", "many_rows", "one_row", "small_layer") as truth:
     faster = {}
-    for name, rows, size in zip(asked[1:], (2048, 1, 1), (4096, 4096, 256), strict=True):
+    for name, rows, size in zip(
+        asked[1:], (2048, 1, 1), (4096, 4096, 256), strict=True
+    ):
         before = linear_s(rows, size, rate="fp16", weight_bytes=2)
         after = linear_s(rows, size, rate="int8", weight_bytes=1)
         faster[name] = before / after

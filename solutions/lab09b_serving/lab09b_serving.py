@@ -27,7 +27,9 @@ try:
     from edl_labs.ui.once_written import once_written
     from edl_labs.ui.predictions import predict, revealed
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError("edl_labs is not installed in this kernel; labs/README.md says how") from error
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
 
 # %% parameters
 request_count = 150
@@ -52,7 +54,9 @@ Progress("lab09b_serving")
 
 # %% given
 decoder = serving.DecoderShape("7B", parameters=6_738_000_000)
-machine = serving.ServerMachine.of("A100-80GB", decoder, most_sequences=32, step_s=1e-3, sequence_s=2e-5)
+machine = serving.ServerMachine.of(
+    "A100-80GB", decoder, most_sequences=32, step_s=1e-3, sequence_s=2e-5
+)
 
 
 def drawn_load(per_s, *, prompt=300, count=None, seed=9):
@@ -175,7 +179,9 @@ with once_written("kv_cache"), revealed("token_bytes", "sequence_bytes") as trut
     shape = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 32}
     shape |= {"head_size": 128, "number_bytes": 2}
     token = decoder.kv_token_bytes
-    print(f"a token leaves {token / 2**10:.0f} KiB, 4096 {4096 * token / 2**30:.0f} GiB")
+    print(
+        f"a token leaves {token / 2**10:.0f} KiB, 4096 {4096 * token / 2**30:.0f} GiB"
+    )
     for kv_heads in (32, 8):
         count = fits({"memory_bytes": 80e9}, {**shape, "kv_heads": kv_heads}, 4096)
         print(f"{kv_heads} kv heads: {count:.0f} sequences of 4096 tokens on 80 GB")
@@ -265,7 +271,9 @@ with once_written("decode_bound"), revealed("ridge") as truth:
         print(f"context {context}: ridge at batch {ridge_batch(a100, shape, context)}")
     for batch in (1, 16, 64):
         step_s = decode_s(a100, shape, batch, 500)
-        print(f"{batch} of 500 tokens: {seconds(step_s)}, {batch / step_s:.0f} tokens/s")
+        print(
+            f"{batch} of 500 tokens: {seconds(step_s)}, {batch / step_s:.0f} tokens/s"
+        )
     print(f"a prompt of 500: {seconds(prefill_s(a100, shape, 500))}")
     truth("there is none")
 
@@ -284,8 +292,12 @@ with once_written("decode_bound"), revealed("ridge") as truth:
 # batch of 32 is full. What is the p50 of the latency?
 
 # %% given
-ranker = serving.DecoderShape("ranker", layers=24, heads=16, kv_heads=16, head_size=64, parameters=560_000_000)
-scorer = serving.ServerMachine.of("A100-80GB", ranker, blocks=10**6, most_sequences=32, step_s=2e-3, padded=True)
+ranker = serving.DecoderShape(
+    "ranker", layers=24, heads=16, kv_heads=16, head_size=64, parameters=560_000_000
+)
+scorer = serving.ServerMachine.of(
+    "A100-80GB", ranker, blocks=10**6, most_sequences=32, step_s=2e-3, padded=True
+)
 
 
 def texts(per_s, count=400, seed=5):
@@ -375,7 +387,9 @@ with once_written("batcher"):
         run = scored(lambda now_s, queue: next_batch(now_s, queue, scorer, 0.1), rate)
         p50, p99 = run.latency_s(0.5), run.latency_s(0.99)
         told = f"p50 {seconds(p50)}, p99 {seconds(p99)}, busy {run.utilisation:.0%}"
-        print(f"modelled, {name}: {told}, {len(run.requests) / run.steps:.1f} in a batch")
+        print(
+            f"modelled, {name}: {told}, {len(run.requests) / run.steps:.1f} in a batch"
+        )
 
 # %% [markdown]
 # No batch is waited for, and none mixes a sentence with a book: batches grow by themselves as the queue does. At the
@@ -497,7 +511,9 @@ with once_written("continuous"), revealed("times") as truth:
         curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
         kept = curves[name].largest_within(first_token_s=limit_s)
         print(f"modelled, {name}: keeps the limit up to {kept:g} requests a second")
-    before, after = (one.largest_within(first_token_s=limit_s) for one in curves.values())
+    before, after = (
+        one.largest_within(first_token_s=limit_s) for one in curves.values()
+    )
     truth(after / before)
 
 # %%
