@@ -1,0 +1,241 @@
+"""time_to_quality: the batch with which training is over first, and the fewest GPUs that end by a deadline."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import byte_rate, flop_rate, seconds
+
+
+@exercise("time_to_quality")
+class TimeToQuality:
+    """Seconds of a step and of a training by its batch, the batch that ends first, and the GPUs that a deadline needs.
+
+    `step_s(job, machine, batch, gpus)`, `quality_s(job, machine, batch, gpus)`, `best_batch(job, machine, gpus)` and
+    `fewest_gpus(job, machine, deadline_s)`.
+    """
+
+    loose = True
+
+    def probe(self, student: Any, case: Any) -> Any:
+        def asked() -> tuple[dict[str, Any], dict[str, Any]]:
+            return {**case["job"]}, {**case["machine"]}
+
+        return {
+            "step_s": [student.step_s(*asked(), batch, gpus) for batch, gpus in case["asked"]],
+            "quality_s": [student.quality_s(*asked(), batch, gpus) for batch, gpus in case["asked"]],
+            "best": [student.best_batch(*asked(), gpus) for gpus in case["gpus"]],
+            "fewest": [student.fewest_gpus(*asked(), deadline_s) for deadline_s in case["deadlines_s"]],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        _require_form(got)
+        for (batch, gpus), said, right in zip(case["asked"], got["step_s"], want["step_s"], strict=True):
+            if not close(said, right):
+                raise _step_symptom(case, batch, gpus, said, right)
+        rows = zip(case["asked"], got["quality_s"], want["quality_s"], want["step_s"], strict=True)
+        for (batch, gpus), said, right, step_s in rows:
+            if not close(said, right):
+                raise _steps_symptom(case, batch, gpus, said / step_s, right / step_s)
+        for gpus, said, right in zip(case["gpus"], got["best"], want["best"], strict=True):
+            if said != right:
+                raise _batch_symptom(case, gpus, said, right)
+        for deadline_s, said, right in zip(case["deadlines_s"], got["fewest"], want["fewest"], strict=True):
+            if said != right:
+                raise _fewest_symptom(case, deadline_s, said, right)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """Another rule for the batch, or for the GPUs, where it gives the answers to all cases."""
+        for one in got:
+            _require_form(one)
+        timed = all(
+            close(said, right)
+            for one, other in zip(got, want, strict=True)
+            for name in ("step_s", "quality_s")
+            for said, right in zip(one[name], other[name], strict=True)
+        )
+        if not timed:
+            return None
+        for kind, table in (("best", _BATCHES), ("fewest", _GPUS)):
+            if [one[kind] for one in got] == [one[kind] for one in want]:
+                continue
+            for slip, (what, why, then) in table.items():
+                if all(one[kind] == case["slips"][kind][slip] for case, one in zip(cases, got, strict=True)):
+                    return Wrong(what, why=why, next=then)
+            return None
+        return None
+
+    def yours(self, case: Any, got: Any) -> str:
+        """Batches and GPUs."""
+        return f"best batches {', '.join(map(str, got['best']))}; fewest GPUs {', '.join(map(str, got['fewest']))}"
+
+    def show(self, case: Any) -> str:
+        """The job, the machine and what is asked."""
+        job, machine = case["job"], case["machine"]
+        asked = ", ".join(f"{batch} on {gpus}" for batch, gpus in case["asked"])
+        return (
+            f"{job['steps']} steps at least, critical batch {job['critical_batch']}; a sample: "
+            f"{job['sample_flop']:.4g} FLOP, {job['sample_bytes']:.4g} B; weights {job['weight_bytes']:.4g} B; "
+            f"{flop_rate(machine['flop_per_s'])}, {byte_rate(machine['memory_byte_per_s'])}, "
+            f"{seconds(machine['overhead_s'])} a step, {seconds(machine['sync_s'])} to sum, "
+            f"{machine['most_samples']} samples fit a GPU, at most {machine['most_gpus']} GPUs; batches {asked}; the "
+            f"best on {', '.join(map(str, case['gpus']))}; deadlines {', '.join(map(seconds, case['deadlines_s']))}"
+        )
+
+
+def _require_form(got: Any) -> None:
+    for said in (*got["step_s"], *got["quality_s"]):
+        if type(said) not in (int, float) or not math.isfinite(said):
+            raise Wrong("a time is not a number of seconds", why=str(said)[:60], next="return seconds, as a float")
+    for name, nothing in (("best", False), ("fewest", True)):
+        for said in got[name]:
+            if said is None and nothing:
+                continue
+            if type(said) not in (int, float) or not math.isfinite(said) or said != int(said):
+                what = "a number of GPUs" if nothing else "a batch"
+                raise Wrong(f"{what} is not a whole number", why=str(said)[:60], next="try whole numbers, one by one")
+
+
+def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
+    job, machine = case["job"], case["machine"]
+    why = f"a batch of {batch} on {gpus} GPUs: {seconds(said)} came back, {seconds(right)} is right"
+    one = batch / gpus
+    computes = one * job["sample_flop"] / machine["flop_per_s"]
+    weights = job["weight_bytes"] / machine["memory_byte_per_s"]
+    samples = one * job["sample_bytes"] / machine["memory_byte_per_s"]
+    rest = right - max(computes, weights + samples)
+    sync, overhead = machine["sync_s"], machine["overhead_s"]
+    slips = (
+        ("computing and moving are added", computes + weights + samples + rest, "they overlap: the longer one counts"),
+        ("the shorter of two times is taken", min(computes, weights + samples) + rest, "a step ends with the longer"),
+        ("what a step costs besides is left out", right - overhead, "machine['overhead_s'] comes on top, once a step"),
+        (
+            "the sum over GPUs is left out",
+            right - sync if gpus > 1 else math.nan,
+            "with two GPUs or more, sync_s a step",
+        ),
+        ("one GPU has nobody to sum with", right + sync if gpus == 1 else math.nan, "sync_s counts from two GPUs on"),
+        ("weights are moved for each sample", max(computes, one * weights + samples) + rest, "once a step, for all"),
+        ("each GPU takes the whole batch", max(gpus * computes, weights + gpus * samples) + rest, "batch / gpus each"),
+        ("weights are shared by the GPUs", max(computes, weights / gpus + samples) + rest, "each GPU has all of them"),
+        ("the samples' bytes are left out", max(computes, weights) + rest, "each sample moves its own, too"),
+    )
+    for what, value, then in slips:
+        if close(said, value):
+            return Wrong(what, why=why, next=then)
+    then = "the longer of computing and moving a GPU's samples, the overhead, and the sum over GPUs"
+    return Wrong("a step takes another time", why=why, next=then)
+
+
+def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
+    job = case["job"]
+    least, critical = job["steps"], job["critical_batch"]
+    why = f"a batch of {batch} on {gpus} GPUs: {said:.5g} of your steps came back, {right:.5g} are right"
+    slips = (
+        (
+            "the fraction of batch and critical batch is upside down",
+            1 + batch / critical,
+            "a larger batch: fewer steps",
+        ),
+        ("the least number of steps is left out", critical / batch, "steps = S (1 + B_c / B): mind the 1"),
+        ("the number of steps does not depend on the batch", 1.0, "a small batch needs more of them"),
+        (
+            "the law is asked for one GPU's samples",
+            1 + critical * gpus / batch,
+            "B is the batch of a step, on all GPUs",
+        ),
+    )
+    for what, factor, then in slips:
+        if close(said, least * factor):
+            return Wrong(what, why=why, next=then)
+    if close(said, math.ceil(right)) or close(said, math.floor(right)):
+        return Wrong("steps are rounded", why=why, next="leave them as they are: the law is an average")
+    return Wrong("the training takes another number of steps", why=why, next="S (1 + B_c / B), times step_s")
+
+
+def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
+    machine = case["machine"]
+    why = f"on {gpus} GPUs {said:g} came back, and {right} ends first"
+    if said % gpus:
+        return Wrong("the batch cannot be shared equally", why=why, next="only multiples of `gpus` are batches")
+    if said > gpus * machine["most_samples"]:
+        then = "machine['most_samples'] is the most that one GPU holds"
+        return Wrong("the batch does not fit", why=why, next=then)
+    return Wrong("another batch ends first", why=why, next="quality_s of each batch that fits; take the least")
+
+
+def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wrong:
+    why = f"by {seconds(deadline_s)}: {said} came back, {right} is right"
+    if right is None:
+        then = "more GPUs mean more to sum, and batches that teach less: it may never be in time; then return None"
+        return Wrong("no number of GPUs is in time", why=why, next=then)
+    if said is None:
+        return Wrong("some number of GPUs is in time", why=why, next="try them up to machine['most_gpus']")
+    if said < right:
+        then = "what does quality_s say of your answer, with the best batch for it?"
+        return Wrong("so few GPUs are not in time", why=why, next=then)
+    return Wrong("fewer GPUs are in time, too", why=why, next="each number of GPUs has a best batch of its own")
+
+
+_BATCHES = {
+    "throughput": (
+        "neither most samples a second nor fewest steps end first",
+        "in all cases the largest batch that fits came back; it has both, and its samples teach less",
+        "seconds until the quality is reached are what counts: quality_s",
+    ),
+    "smallest": (
+        "the shortest step does not end first",
+        "in all cases the smallest batch came back",
+        "its steps are short, and there are many more",
+    ),
+    "ridge": (
+        "the batch at the ridge is not always the one that ends first",
+        "that is where computing takes as long as moving",
+        "an overhead makes a larger batch worth it, samples of many bytes a smaller one: try them all",
+    ),
+    "critical": (
+        "the critical batch is not the one that ends first",
+        "it says how steps depend on the batch, and nothing of the machine",
+        "quality_s of each batch",
+    ),
+    "no memory": (
+        "the batch does not fit",
+        "in every case it is the best if memory had no end",
+        "machine['most_samples'] is the most that one GPU holds",
+    ),
+    "memory of one": (
+        "each GPU has memory of its own",
+        "in every case the batch is the best that would fit one GPU",
+        "gpus times machine['most_samples'] fit",
+    ),
+    "best of one": (
+        "more GPUs have another best batch",
+        "the best batch of one GPU came back for all",
+        "each GPU takes batch / gpus samples, and the sum costs a step more",
+    ),
+}
+_GPUS = {
+    "linear": (
+        "GPUs do not share a training evenly",
+        "the time on one GPU over the deadline came back",
+        "ask quality_s, with the best batch, for each number of GPUs",
+    ),
+    "batch of one": (
+        "each number of GPUs has a best batch of its own",
+        "the deadline was asked of one GPU's best batch, shared",
+        "best_batch(job, machine, gpus) for each number",
+    ),
+    "shortest": (
+        "the fewest GPUs are asked, not the fastest",
+        "the number that ends first of all came back",
+        "stop at the first that is in time",
+    ),
+    "powers of two": (
+        "a number of GPUs need not be a power of two",
+        "fewer than came back would be in time",
+        "try every number from 1 on",
+    ),
+}

@@ -1,0 +1,180 @@
+"""same_curve: whether a mend changed the training, from loss curves of several seeds; judged by how often one errs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.checks import close, exercise
+from edl_labs.errors import Wrong
+
+LABELS = ("equal", "noise", "changed")
+MOST_WRONG = 2  # false alarms, and misses, of the pairs of each; one in ten, rounded down
+_MANY = 0.8  # of a shape's pairs: nearly all are missed
+_ORDERED = 0.9  # of comparisons of two pairs: a distance orders nearly all, a test of signs half
+
+
+@exercise("same_curve")
+class SameCurve:
+    """Whether two sets of loss curves are equal, differ by noise, or were changed; and a sign-flip test's p.
+
+    `sign_flip_p(differences)` is exact; `same(curves_a, curves_b)` is judged by false alarms and misses.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        import numpy
+
+        pairs = case["pairs"]
+
+        def same(a: Any, b: Any) -> Any:
+            return student.same(a.copy(), b.copy())
+
+        again = [pairs[at] for at in case["again"]]
+        return {
+            "p": [student.sign_flip_p(numpy.array(one)) for one in case["differences"]],
+            "labels": [same(one["a"], one["b"]) for one in pairs],
+            "other_first": [same(numpy.roll(one["a"], 1, 0), numpy.roll(one["b"], 1, 0)) for one in again],
+            "exchanged": [same(one["b"], one["a"]) for one in again],
+            "mixed": [same(one["a"], numpy.roll(one["b"], 1, 0)) for one in again],
+        }
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        for differences, said, right in zip(case["differences"], got["p"], want["p"], strict=True):
+            if not close(said, right):
+                raise _p_symptom(differences, said, right)
+        for said in got["labels"]:
+            if said not in LABELS:
+                why = f"{said[:40]!r} came back"
+                raise Wrong("this is not one of the three answers", why=why, next=f"they are {', '.join(LABELS)}")
+        counts = _Counts(case, got)
+        if counts.equal_missed or counts.equal_claimed:
+            raise _equal_symptom(counts)
+        if max(counts.false_alarms, counts.misses) > MOST_WRONG:
+            _require_all_seeds(case, got)
+        if counts.false_alarms > MOST_WRONG:
+            raise _alarm_symptom(case, got, counts)
+        if counts.misses > MOST_WRONG:
+            raise _miss_symptom(case, got, counts)
+
+    def yours(self, case: Any, got: Any) -> str:
+        """How often the answers err."""
+        counts = _Counts(case, got)
+        return (
+            f"{counts.false_alarms} of {counts.noise} pairs of noise called changed, {counts.misses} of "
+            f"{counts.changed} changed pairs missed, {counts.equal_missed} of {counts.equal} equal pairs missed"
+        )
+
+    def show(self, case: Any) -> str:
+        """How many pairs there are."""
+        seeds, points = case["pairs"][0]["a"].shape
+        return (
+            f"{len(case['pairs'])} pairs of curves, {seeds} seeds and {points} points each; "
+            f"p of {'; '.join(str(one) for one in case['differences'])}"
+        )
+
+
+class _Counts:
+    """How often answers err, by what the pairs really are."""
+
+    def __init__(self, case: Any, got: Any) -> None:
+        rows = list(zip(case["labels"], case["shapes"], got["labels"], strict=True))
+
+        def count(wanted: Callable[[str, str], bool]) -> int:
+            return sum(wanted(label, said) for label, _, said in rows)
+
+        self.noise, self.changed, self.equal = (case["labels"].count(one) for one in ("noise", "changed", "equal"))
+        self.false_alarms = count(lambda label, said: label == "noise" and said == "changed")
+        self.misses = count(lambda label, said: label == "changed" and said != "changed")
+        self.equal_missed = count(lambda label, said: label == "equal" and said != "equal")
+        self.equal_claimed = count(lambda label, said: label != "equal" and said == "equal")
+        shapes = {shape for label, shape, _ in rows if label == "changed"}
+        self.missed = {one: [said != "changed" for _, shape, said in rows if shape == one] for one in shapes}
+
+    def misses_of(self, *shapes: str) -> float:
+        """The share of missed pairs among those of some shapes."""
+        of_these = [one for shape in shapes for one in self.missed[shape]]
+        return sum(of_these) / len(of_these)
+
+
+def _p_symptom(differences: list[float], said: Any, right: float) -> Wrong:
+    count = 2 ** len(differences)
+    why = f"for {differences}: {said if type(said) not in (int, float) else round(said, 6)}, and it is {right:.6g}"
+    if close(said, right / 2):
+        then = "either sign is a difference: compare absolute values"
+        raise Wrong("one direction alone is counted", why=why, next=then)
+    if close(said, right - 1 / count) or close(said, right - 2 / count):
+        then = "at least as large: the seen pattern counts, and so does its mirror image"
+        raise Wrong("what was seen is not counted among the patterns", why=why, next=then)
+    if close(said, 1 - right) or close(said, 1 - right + 2 / count):
+        raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
+    if close(said, right * count):
+        raise Wrong("p is a share, and not a number of patterns", why=why, next="divide by the number of patterns")
+    then = "all 2^n ways to give each difference a sign: in which share is the sum at least as far from zero?"
+    return Wrong("p is another share of sign patterns", why=why, next=then)
+
+
+def _equal_symptom(counts: _Counts) -> Wrong:
+    if counts.equal_missed:
+        why = f"{counts.equal_missed} of {counts.equal} pairs that differ by rounding are not called equal"
+        return Wrong("rounding is not forgiven", why=why, next="within ROUNDING of each other, everywhere, is equal")
+    why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
+    then = "a mend that changes nothing changes only last digits: ROUNDING, relative to the loss"
+    return Wrong("noise is called equal", why=why, next=then)
+
+
+def _require_all_seeds(case: Any, got: Any) -> None:
+    """Wrong where the same seeds in another order have other answers."""
+    labels = [got["labels"][at] for at in case["again"]]
+    turned = sum(one != other for one, other in zip(labels, got["other_first"], strict=True))
+    if turned > MOST_WRONG:
+        why = f"with the same seeds in another order {turned} of {len(labels)} answers are others"
+        raise Wrong("not all seeds are looked at", why=why, next="use the curves of every seed")
+
+
+def _follow_the_size(case: Any, got: Any) -> bool:
+    """Whether pairs of noise are called changed where their noise is large, and hardly elsewhere."""
+    sizes: dict[bool, list[float]] = {True: [], False: []}
+    for pair, label, said in zip(case["pairs"], case["labels"], got["labels"], strict=True):
+        if label == "noise":
+            sizes[said == "changed"].append(float(abs(pair["b"] / pair["a"] - 1).max()))
+    pairs = [large > small for large in sizes[True] for small in sizes[False]]
+    return bool(pairs) and sum(pairs) >= _ORDERED * len(pairs)
+
+
+def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
+    why = f"{counts.false_alarms} of {counts.noise} pairs of mere noise are called changed, {MOST_WRONG} may be"
+    if counts.false_alarms >= _MANY * counts.noise:
+        then = "two runs never agree point by point: does the difference have the same sign for all seeds?"
+        return Wrong("every noise is taken for a change", why=why, next=then)
+    if _follow_the_size(case, got):
+        then = "how far do curves of different seeds lie apart here? A fixed distance does not fit all"
+        return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
+    then = "who looks in several places finds something in one: each may only be wrong so much more seldom"
+    return Wrong("false alarms are too frequent", why=why, next=then)
+
+
+def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
+    why = f"{counts.misses} of {counts.changed} changed pairs are missed, {MOST_WRONG} may be"
+    labels = [got["labels"][at] for at in case["again"]]
+    if sum(one != other for one, other in zip(labels, got["exchanged"], strict=True)) > MOST_WRONG:
+        then = "a and b exchanged have another answer: a loss that falls is a change, too"
+        return Wrong("changes for the better are missed", why=why, next=then)
+    if labels == got["mixed"] and "changed" in labels:
+        then = "curves of one seed belong together: take differences seed by seed"
+        return Wrong("seeds are not paired", why=why, next=then)
+    if counts.misses == counts.changed and not counts.false_alarms:
+        then = "with n numbers p is never below 2 / 2^n: how many do you give it, one for each seed?"
+        return Wrong("nothing is ever called changed", why=why, next=then)
+    if counts.misses >= _MANY * counts.changed:
+        then = "seeds lie far apart, and a seed's two curves close together: what does each pair's difference say?"
+        return Wrong("most changes are missed", why=why, next=then)
+    if counts.misses_of("early") >= _MANY > counts.misses_of("late"):
+        then = "a change that has gone by the end is one, too: what came before the last losses?"
+        return Wrong("only the end of the curves is looked at", why=why, next=then)
+    if counts.misses_of("late") >= _MANY > counts.misses_of("early"):
+        return Wrong("only the beginning of the curves is looked at", why=why, next="look at every part")
+    if counts.misses_of("crosses") >= _MANY > counts.misses_of("all along"):
+        then = "better first and worse later have the same mean: look at parts of the curves"
+        return Wrong("ups and downs cancel in one mean", why=why, next=then)
+    then = "how much of the noise is left in your number? A mean over some points has less of it than one point"
+    return Wrong("too many changes are missed", why=why, next=then)

@@ -1,0 +1,161 @@
+"""The cases of cost: runs where memory, deadline, whole nodes and the set-up each decide something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+from edl_labs.checks import draws
+
+# Peaks in bf16 and memory of V100 (fp16), A100s, H100: datasheets; prices are of the size that clouds asked in 2025.
+_CHIPS = ((125e12, 32e9, 1.0), (312e12, 40e9, 1.5), (312e12, 80e9, 2.0), (989e12, 80e9, 3.5))
+_TRIES = 3000  # one draw in some ten adds a case that tells two slips apart
+_MOST = 9  # cases; six or seven mostly do
+_APART = 1e-3  # of the money: no tie between two numbers of GPUs
+
+
+@draws("cost")
+def runs(rng: Any) -> list[Any]:
+    """Cases that tell every slip from what is right, and from each other slip; the last one cannot be done."""
+    cases: list[Any] = []
+    open_pairs = set(combinations([*_SLIPS, "right"], 2))
+    for _ in range(_TRIES):
+        case = _case(rng)
+        right = _answer(case)
+        if right["gpus"] is None or not _is_clear(case):
+            continue
+        found = {key: _answer(case, key) for key in _SLIPS} | {"right": right}
+        told = {pair for pair in open_pairs if found[pair[0]] != found[pair[1]]}
+        if len(told) < max(1, len(open_pairs) // 3):
+            continue
+        cases.append(_asked(case))
+        open_pairs -= told
+        if not open_pairs:
+            return [*cases, _asked(_impossible(rng))]
+        if len(cases) == _MOST:
+            cases, open_pairs = [], set(combinations([*_SLIPS, "right"], 2))
+    raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")
+
+
+def _case(rng: Any) -> dict[str, Any]:
+    peak, memory, price = _CHIPS[int(rng.integers(len(_CHIPS)))]
+    node = int(rng.choice([4, 8]))
+    parameters = int(rng.integers(8, 140)) * 10**8
+    recompute = bool(rng.integers(2))
+    chip = {
+        "flop_per_s": peak,
+        "achieved": round(float(rng.uniform(0.25, 0.5)), 2),
+        "memory_bytes": memory,
+        "node_gpus": node,
+        "most_gpus": int(rng.choice([64, 128, 256])),
+        "price_per_gpu_h": price,
+        "setup_h": round(float(rng.uniform(1, 12)), 1),
+    }
+    run = {
+        "parameters": parameters,
+        "tokens": int(parameters * rng.integers(4, 20)),
+        "batch": int(rng.choice([96, 120, 144, 160, 192, 240, 256, 320, 360, 480])),
+        "recompute": recompute,
+        "state_bytes": int(rng.choice([16, 18])),
+        "activation_bytes": float(round(memory * float(rng.uniform(0.1, 0.5 if recompute else 0.8)), -8)),
+    }
+    case = {"run": run, "chip": chip}
+    aim = int(rng.integers(3, chip["most_gpus"] // 2))
+    return {**case, "run": {**run, "deadline_h": round(_hours(case, aim) + 0.05, 1)}}
+
+
+def _impossible(rng: Any) -> dict[str, Any]:
+    """A run that ends too late with every number of GPUs."""
+    while True:
+        case = _case(rng)
+        late = {**case["run"], "deadline_h": round(0.5 * _hours(case, case["chip"]["most_gpus"]), 1)}
+        case = {**case, "run": late}
+        if _answer(case)["gpus"] is None and _answer(case, "no deadline")["gpus"] is not None:
+            return case
+
+
+def _asked(case: Any) -> dict[str, Any]:
+    return {**case, "gpus": _questions(case), "slips": {key: _answer(case, key) for key in _SLIPS}}
+
+
+def _questions(case: Any) -> list[int]:
+    """Numbers of GPUs on both sides of where memory ends."""
+    run, chip = case["run"], case["chip"]
+    need = run["parameters"] * run["state_bytes"] / (chip["memory_bytes"] - run["activation_bytes"])
+    first = max(2, int(-(-need // 1)))
+    return sorted({max(1, first // 2), first, max(1, first - 1), 2 * first + 1})
+
+
+def _hours(case: Any, gpus: int) -> float:
+    run, chip = case["run"], case["chip"]
+    flop = (8 if run["recompute"] else 6) * run["parameters"] * run["tokens"]
+    return float(chip["setup_h"] + flop / (gpus * chip["achieved"] * chip["flop_per_s"]) / 3600)
+
+
+def _held(case: Any, gpus: int) -> float:
+    return float(case["run"]["parameters"] * case["run"]["state_bytes"] / gpus + case["run"]["activation_bytes"])
+
+
+def _rented(case: Any, gpus: int) -> int:
+    node = int(case["chip"]["node_gpus"])
+    return -(-gpus // node) * node
+
+
+def _candidates(case: Any, slip: str = "") -> list[int]:
+    run, chip = case["run"], case["chip"]
+    waits = chip["setup_h"] if slip == "set-up in no time" else 0.0
+    found = []
+    for gpus in range(1, chip["most_gpus"] + 1):
+        shared = slip == "any number" or run["batch"] % gpus == 0
+        filled = slip != "whole nodes" or gpus % chip["node_gpus"] == 0
+        fits = slip == "no memory" or _fits(case, gpus, slip)
+        in_time = slip == "no deadline" or _hours(case, gpus) - waits <= run["deadline_h"]
+        if shared and filled and fits and in_time and _rented(case, gpus) <= chip["most_gpus"]:
+            found.append(gpus)
+    return found
+
+
+def _fits(case: Any, gpus: int, slip: str) -> bool:
+    run = case["run"]
+    state, activations = run["parameters"] * run["state_bytes"], run["activation_bytes"]
+    held = {
+        "no activations": state / gpus,
+        "recomputed activations": state / gpus + activations * (not run["recompute"]),
+        "shared activations": (state + activations) / gpus,
+        "whole state": state + activations,
+    }.get(slip, _held(case, gpus))
+    return bool(held <= case["chip"]["memory_bytes"])
+
+
+def _answer(case: Any, slip: str = "") -> dict[str, Any]:
+    """The number of GPUs, and what fits, by a rule."""
+    least: Callable[[int], float] = {"fewest": float, "most": lambda gpus: -gpus}.get(
+        slip, lambda gpus: _rented(case, gpus) * _hours(case, gpus)
+    )
+    found = _candidates(case, slip)
+    gpus = min(found, key=least) if found else None
+    return {"gpus": gpus, "fits": [_fits(case, gpus, slip) for gpus in _questions(case)]}
+
+
+def _is_clear(case: Any) -> bool:
+    """Whether no second number of GPUs costs nearly as little, and none is nearly in time, or nearly fits."""
+    found = _candidates(case)
+    money = sorted(_rented(case, gpus) * _hours(case, gpus) for gpus in found)
+    late = min(abs(_hours(case, gpus) - case["run"]["deadline_h"]) for gpus in range(1, case["chip"]["most_gpus"] + 1))
+    return (len(money) < 2 or money[1] > (1 + _APART) * money[0]) and late > 1e-4
+
+
+_SLIPS = (
+    "no activations",
+    "recomputed activations",
+    "shared activations",
+    "whole state",
+    "no memory",
+    "no deadline",
+    "set-up in no time",
+    "fewest",
+    "most",
+    "any number",
+    "whole nodes",
+)

@@ -1,0 +1,15 @@
+# exercise: cost
+# told: the batch cannot be shared by so many GPUs
+def cheapest(run, chip):
+    """Any number."""
+    ways = []
+    for gpus in range(1, chip["most_gpus"] + 1):
+        rented = -(-gpus // chip["node_gpus"]) * chip["node_gpus"]
+        lasts = hours(run, chip, gpus)
+        if not fits(run, chip, gpus):
+            continue
+        if lasts <= run["deadline_h"] and rented <= chip["most_gpus"]:
+            money = rented * lasts * chip["price_per_gpu_h"]
+            way = {"gpus": gpus, "rented": rented, "hours": lasts, "money": money}
+            ways.append(way)
+    return min(ways, key=lambda way: way["money"], default=None)

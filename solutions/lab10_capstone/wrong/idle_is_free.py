@@ -1,0 +1,15 @@
+# exercise: cost
+# told: idle GPUs are not free
+def cheapest(run, chip):
+    """Those that train are paid."""
+    ways = []
+    for gpus in range(1, chip["most_gpus"] + 1):
+        rented = -(-gpus // chip["node_gpus"]) * chip["node_gpus"]
+        lasts = hours(run, chip, gpus)
+        if run["batch"] % gpus or not fits(run, chip, gpus):
+            continue
+        if lasts <= run["deadline_h"] and rented <= chip["most_gpus"]:
+            money = gpus * lasts * chip["price_per_gpu_h"]
+            way = {"gpus": gpus, "rented": rented, "hours": lasts, "money": money}
+            ways.append(way)
+    return min(ways, key=lambda way: way["money"] * way["rented"] / way["gpus"], default=None)
