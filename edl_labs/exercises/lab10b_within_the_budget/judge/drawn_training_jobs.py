@@ -1,0 +1,52 @@
+"""Training jobs: chips, nets and links of which each decides in some draws, with a memory that cuts the batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from edl_labs.exercises.lab10b_within_the_budget.judge.training_genomes import held_bytes
+from edl_labs.virtual.budget import TrainingJob
+
+
+def drawn_job(rng: Any, *, ranks: int, steps: int = 5) -> TrainingJob:
+    """A job on so many GPUs whose memory holds half or a third of a GPU's share at once."""
+    layers = int(rng.integers(4, 7))
+    parts = int(rng.integers(2, 4))
+    share = parts * int(rng.integers(3, 5))
+    forward_s = [round(float(rng.uniform(70e-6, 150e-6)), 7) for _ in range(layers)]
+    backward_s = [round(2 * one, 7) for one in forward_s]
+    elements = [8 * int(rng.integers(100_000, 400_000)) for _ in range(layers)]
+    passes_s = sum(forward_s) + sum(backward_s)
+    inputs = 1000 * int(rng.integers(1000, 1800))
+    slowest = float(rng.choice([0.45, 0.7, 1.3]))  # the loader's time over that of the passes
+    hidden = float(rng.uniform(0.12, 0.3))  # what sums take over what backward passes do
+    outputs = [1000 * int(rng.integers(300, 900)) for _ in range(layers)]
+    alpha_s = 1e-6 * int(rng.integers(8, 25))
+    rounds = 2 * (ranks - 1)
+    sums_s = max(hidden * share * sum(backward_s) - layers * rounds * alpha_s, 1e-4)
+    rate = round(rounds * 4 * sum(elements) / ranks / sums_s, -6) if ranks > 1 else 50e9
+    made = TrainingJob(
+        steps=steps,
+        units=ranks * share,
+        ranks=ranks,
+        inputs=inputs,
+        elements=tuple(elements),
+        outputs=tuple(outputs),
+        forward_s=tuple(forward_s),
+        backward_s=tuple(backward_s),
+        kernel_s=2e-5,
+        pass_s=round(float(rng.uniform(100e-6, 140e-6)), 7),
+        decode_s=round(slowest * passes_s, 7),
+        convert_s=round(float(rng.uniform(2.1, 2.6)) * passes_s, 7),
+        pinned_byte_per_s=24e9,
+        pageable_byte_per_s=float(rng.choice([5e9, 6e9, 8e9])),
+        memory_byte_per_s=1.6e12,
+        call_s=1e-6,
+        alpha_s=alpha_s,
+        link_byte_per_s=rate,
+        memory_bytes=10**12,
+        price_per_gpu_s=round(float(rng.uniform(0.5, 1.5)), 2),
+        seed=int(rng.integers(1, 10**6)),
+    )
+    return replace(made, memory_bytes=int(1.02 * held_bytes(made, share // parts)))

@@ -1,0 +1,23 @@
+"""A training job against the clock: its price list, its calls, what a program computes, and how fast light would be."""
+
+from __future__ import annotations
+
+from edl_labs.virtual.budget.curve import TrainingFault
+from edl_labs.virtual.budget.light import Light, gpus_within, light
+from edl_labs.virtual.budget.trainer import Held, Trainer, record_training
+from edl_labs.virtual.budget.training_job import TrainingJob
+from edl_labs.virtual.budget.training_replay import TrainingRun, replay_training, run_training
+
+__all__ = [
+    "Held",
+    "Light",
+    "Trainer",
+    "TrainingFault",
+    "TrainingJob",
+    "TrainingRun",
+    "gpus_within",
+    "light",
+    "record_training",
+    "replay_training",
+    "run_training",
+]
