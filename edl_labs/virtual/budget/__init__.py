@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edl_labs.virtual.budget.curve import TrainingFault
-from edl_labs.virtual.budget.light import Light, gpus_within, light
+from edl_labs.virtual.budget.light import Light, Offer, best_light, light
 from edl_labs.virtual.budget.trainer import Held, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
 from edl_labs.virtual.budget.training_replay import TrainingRun, replay_training, run_training
@@ -11,11 +11,12 @@ from edl_labs.virtual.budget.training_replay import TrainingRun, replay_training
 __all__ = [
     "Held",
     "Light",
+    "Offer",
     "Trainer",
     "TrainingFault",
     "TrainingJob",
     "TrainingRun",
-    "gpus_within",
+    "best_light",
     "light",
     "record_training",
     "replay_training",

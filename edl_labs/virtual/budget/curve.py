@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +70,7 @@ class TrainingFlow:
         self.weights = [net.weights() for _ in ranks]
         self.versions = [[0] * job.layers for _ in ranks]
         self._sums = [[_Slot(0.0 * one) for one in net.weights()] for _ in ranks]
+        self._seen = [[set[Unit]() for _ in range(job.layers)] for _ in ranks]
         self._losses = [[_Slot(0.0) for _ in range(job.steps)] for _ in ranks]
         self._told: list[list[_Slot | None]] = [[None] * job.steps for _ in ranks]
         for node in engine.order:
@@ -90,7 +92,8 @@ class TrainingFlow:
             self._copy(rank, entry)
         else:
             kind, _, which = entry["name"].partition(" ")
-            act = {"forward": self._forward, "backward": self._backward, "loss": self._loss, "update": self._update}
+            act: dict[str, Callable[..., None]] = {"forward": self._forward, "backward": self._backward}
+            act |= {"loss": self._loss, "update": self._update}
             if kind in act:
                 act[kind](rank, entry, *map(int, which.split()))
 
@@ -137,7 +140,10 @@ class TrainingFlow:
         given, gradient = self._read(rank, entry["reads"][0], i - 1), self._read(rank, entry["reads"][1], i)
         self._require_pass(rank, entry, i, gradient, self.job.backward_s[i], "backward")
         _require(self._layer(entry["reads"][3], GRADIENTS) == self._layer(entry["writes"][0], GRADIENTS) == (i, i + 1))
-        sums = self._sums[rank][i]
+        sums, seen = self._sums[rank][i], self._seen[rank][i]
+        if seen & set(gradient.units):
+            self._fault("repeated", f"backward {i} of GPU {rank} has {_told(gradient)} once more")
+        seen |= set(gradient.units)
         sums.units.update(gradient.units)
         if given.units != gradient.units:
             self._fault(
@@ -183,7 +189,7 @@ class TrainingFlow:
         elif strange:
             self._fault("stale", f"{where} with gradients of step {strange[0][0]}")
         elif most > 1:
-            self._fault("twice", f"{where}; unit {max(units, key=units.__getitem__)[1]} is in the sum {most} times")
+            self._fault("again", f"{where}; unit {max(units, key=units.__getitem__)[1]} is in the sum {most} times")
         elif missing and self.job.ranks > 1 and not own & set(missing) and set(units) == own:
             self._fault("alone", f"{where} with the gradients of its own units alone")
         elif missing:

@@ -1,7 +1,8 @@
-"""The speed of light of a training job: no program that does all its work ends sooner. The proof is in docs/light.md."""
+"""The speed of light of a training job: no program that does all its work ends sooner; docs/light.md proves it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -55,9 +56,22 @@ def light(job: TrainingJob) -> Light:
     return Light(bounds)
 
 
-def gpus_within(job: TrainingJob, *, budget: float, choices: Iterable[int]) -> list[int]:
-    """On which numbers of GPUs a job at the speed of light would cost no more than the budget."""
-    return [ranks for ranks in choices if light(job.on(ranks)).seconds * ranks * job.price_per_gpu_s <= budget]
+@dataclass(frozen=True)
+class Offer:
+    """GPUs that can be rented together, and what each of them costs a second."""
+
+    ranks: int
+    price_per_gpu_s: float
+
+
+def best_light(job: TrainingJob, offers: Iterable[Offer], *, budget: float) -> float:
+    """The least seconds that a budget can buy: no run on any offer ends sooner and costs no more; inf if none can."""
+    found = []
+    for offer in offers:
+        least_s = light(job.on(offer.ranks)).seconds
+        if least_s * offer.ranks * offer.price_per_gpu_s <= budget:
+            found.append(least_s)
+    return min(found, default=math.inf)
 
 
 def _passes_s(job: TrainingJob, units: int) -> float:

@@ -19,7 +19,7 @@ OPTIMIZER_PASSES = ("decay", "momentum")  # what an update of its own kernels do
 
 @dataclass(frozen=True)
 class Held:
-    """Memory with `count` units in it: data, activations, or a gradient with respect to them. `layer` is -1 for data."""
+    """Memory with `count` units in it: data, activations, or their gradient. `layer` is -1 for data."""
 
     tensor: RankTensor
     count: int
@@ -82,7 +82,7 @@ class Trainer:
         return Held(made, inputs.count, i, inputs.step)
 
     def loss(self, step: int, outputs: Held, data: Held) -> Held:
-        """Add the loss of these units to that of a step; what comes back is the gradient for the last layer's outputs."""
+        """Add the loss of these units to that of a step; returns the gradient for the last layer's outputs."""
         self._whole("step", step, self.steps)
         self._held(outputs, "the outputs of the last layer", layer=self.layers - 1)
         self._held(data, "the data on the device", layer=-1)

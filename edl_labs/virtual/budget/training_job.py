@@ -91,6 +91,18 @@ class TrainingJob:
         """What a copy from the host takes; one from pageable memory is staged."""
         return _COPY_LATENCY_S + nbytes / (self.pinned_byte_per_s if pinned else self.pageable_byte_per_s)
 
+    def peak_bytes(self, count: int) -> int:
+        """What micro-batches of `count` units take at the peak, with the outputs of each layer kept until it went back.
+
+        Then layer i has its own outputs' gradient, and the one that it makes, beside all outputs up to its own.
+        """
+        outputs, held = self.outputs, 0
+        most = 0
+        for i, output in enumerate(outputs):
+            held += output
+            most = max(most, held + output + (outputs[i - 1] if i else 0))
+        return STATE_BYTES * sum(self.elements) + 4 * self.steps + count * (self.inputs + 4 * most)
+
     def machine(self) -> ClusterMachine:
         """The cluster that it is recorded and replayed on."""
         gpu = VirtualMachine(name="the GPU of this job", memory_bytes=_ENOUGH_BYTES, copy_latency_s=_COPY_LATENCY_S)

@@ -1,4 +1,4 @@
-"""A family of training programs: a genome says how one loads, cuts, overlaps, sums and updates. Searches draw from it."""
+"""A family of training programs: a genome says how one loads, cuts, overlaps, sums and updates."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from edl_labs.virtual.budget import Trainer, TrainingJob, run_training
 class Genome:
     """One program: `cuts` are the micro-batches of a share, `buckets` where sums of gradients begin.
 
-    The first and the last step have cuts of their own (none: the same). `ahead` micro-batches are loaded before they are needed; `lazy` buckets are waited for in the next step's forward
-    pass alone, just before their layer.
+    The first and the last step have cuts of their own (none: the same). `ahead` micro-batches are loaded before they
+    are needed; with `lazy`, a bucket is waited for and updated in the next step, just before its first layer.
     """
 
     cuts: tuple[int, ...]
@@ -52,22 +52,9 @@ def naive_genome(job: TrainingJob) -> Genome:
     )
 
 
-def held_bytes(job: TrainingJob, count: int) -> int:
-    """The peak of a program that frees what it is done with, with micro-batches of `count` units."""
-    live = most = job.inputs * count + 4 * count * sum(job.outputs)
-    gradient = job.outputs[-1]
-    most = live + 4 * count * gradient
-    live -= 4 * count * job.outputs[-1] - 4 * count * gradient
-    for i in reversed(range(1, job.layers)):
-        live += 4 * count * job.outputs[i - 1]
-        most = max(most, live)
-        live -= 4 * count * (job.outputs[i] + job.outputs[i - 1])
-    return 12 * sum(job.elements) + 4 * job.steps + most
-
-
 def candidate_genomes(job: TrainingJob) -> list[Genome]:
-    """Programs that do everything well, and differ in how they cut: large micro-batches, or loads that are soon there."""
-    most = max(m for m in range(1, job.share + 1) if held_bytes(job, m) <= job.memory_bytes)
+    """Programs that do everything well, and differ in how they cut."""
+    most = max(m for m in range(1, job.share + 1) if job.peak_bytes(m) <= job.memory_bytes)
     unit_s = sum(job.forward_s) + sum(job.backward_s)
     rising = _growing(job.share, most, unit_s / job.decode_s)
     found = []
@@ -85,7 +72,7 @@ def best_genome(job: TrainingJob) -> Genome:
 
 
 def _growing(share: int, most: int, by: float) -> tuple[int, ...]:
-    """Micro-batches that begin with a unit and grow: while one is computed, the next one can be loaded, or vice versa."""
+    """Micro-batches that begin with a unit and grow: while one is computed, the next is loaded, or vice versa."""
     cuts: list[int] = []
     while (left := share - sum(cuts)) > 0:
         cuts.append(min(left, most, max(1, int(by * cuts[-1])) if cuts else 1))
@@ -164,7 +151,7 @@ class _Program:
         data, event = self.loaded.pop(0)
         if event is not None:
             event.wait()
-        held = [data]
+        held: list[Any] = [data]
         for i in range(trainer.layers):
             if genome.lazy and i in self.works:
                 self._settle(i)
@@ -214,7 +201,8 @@ def neighbours(genome: Genome, job: TrainingJob, rng: Any) -> list[Genome]:
         "asynchronous",
         "lazy",
     )
-    found = [replace(genome, **{flag: not getattr(genome, flag)}) for flag in flags]
+    flipped: list[dict[str, Any]] = [{flag: not getattr(genome, flag)} for flag in (*flags, "lazy")]
+    found = [replace(genome, **one) for one in flipped]
     found += [replace(genome, ahead=ahead) for ahead in range(4)]
     found += [replace(genome, dtype=dtype) for dtype in ("uint8", "fp32")]
     found += [replace(genome, cuts=drawn_cuts(job, rng)) for _ in range(4)]
