@@ -194,7 +194,7 @@ with revealed("first_mend") as truth:
 # micro-batches of `count` units, if it frees the outputs of a layer once its backward pass was issued. Each kernel
 # takes `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy run beside?
 #
-# Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 88 % of light or more,
+# Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
 # with the same losses to 1e-6.
 
 
@@ -273,7 +273,7 @@ with revealed("four_gpus") as truth:
 # each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one
 # only; a sum before that would be summed again.
 #
-# Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 86 % of light or more.
+# Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 87 % of light or more.
 
 
 # %% solve="scaled"
@@ -378,7 +378,7 @@ def train_within(trainer):
 check("score")
 
 # %% [markdown]
-# 86 % of light is where the plain ideas end. The rest is in the first and the last micro-batch: nobody computes while
+# Nine tenths of light is where the plain ideas end. The rest is in the first and the last micro-batch: nobody computes while
 # the first one is loaded, and nothing is loaded while the last one is computed. Try smaller ones there.
 
 # %% [markdown] explain="report"

@@ -71,7 +71,10 @@ class ScoreOfLight:
         light_s = best_light(job, offers_of(case), budget=case["budget"])
         if run.money > case["budget"]:
             why = f"{run.money:.3f} on {job.ranks} GPUs, and {case['budget']:.3f} are there"
-            raise Wrong("the run costs more than the budget", why=why, next="price = seconds x GPUs x price of each")
+            if run.money * run.share > case["budget"]:
+                then = "price = seconds x GPUs x price of each, and no run is faster than light"
+                raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
+            raise Wrong("the run is too slow for its budget", why=why, next="fewer GPUs, or a faster program")
         share = min(1.0, light_s / run.makespan_s)
         if share >= STEPS[0][0]:
             return share

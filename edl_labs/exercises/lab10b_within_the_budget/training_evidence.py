@@ -13,7 +13,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import written_programs
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import ReplayError
-from edl_labs.virtual.budget import TrainingFault, TrainingJob, TrainingRun, record_training, replay_training
+from edl_labs.virtual.budget import TrainingJob, TrainingRun, record_training, replay_training
 
 _ABOVE = 1.0 + 1e-9  # rounding alone never takes a run past its bound
 _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right programs agree to the bit
@@ -71,7 +71,7 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
     if run.races:
         raise _race(run)
     if run.faults:
-        raise _fault(run.faults[0])
+        raise _fault(run, job)
     if run.peak_bytes > job.memory_bytes:
         raise _memory(run, job)
     if run.share > _ABOVE:
@@ -85,9 +85,16 @@ def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) ->
 
 def _race(run: TrainingRun) -> Wrong:
     race = run.races[0]
+    calls = " ".join(race.calls)
+    waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
+    if race.tensor.startswith("input"):
+        what = "a pass reads data before they have arrived" if waits else "nobody waits for the copy of the data"
+        return Wrong(what, why=str(race), next="an event on the copies' stream after the copy, and wait for that one")
+    if race.tensor.startswith("gradients") and "backward" in calls:
+        then = "a layer's sum after its backward pass of the last micro-batch"
+        return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
     known = {
-        "input": ("a pass reads data before they have arrived", "an event after the copy, and wait for it"),
-        "gradients": ("gradients are used while they are still being summed", "wait() for a sum before the update"),
+        "gradients": ("an update does not wait for the sum of its gradients", "wait() for a sum before the update"),
         "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
         "losses": ("a loss is read while a kernel adds to it", "read on the stream that computes"),
     }
@@ -95,9 +102,31 @@ def _race(run: TrainingRun) -> Wrong:
     return Wrong(told[0], why=str(race), next=told[1])
 
 
-def _fault(fault: TrainingFault) -> Wrong:
+def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
+    fault = run.faults[0]
     what, then = _FAULTS[fault.kind]
+    program = run.replay.programs[0]
+    updates = _updates(program, job)
+    if fault.kind == "version" and max(updates) < job.steps:
+        what, then = "steps go by without an update", "one update of every layer in every step"
+    elif fault.kind == "version" and min(updates) < job.steps:
+        what, then = "some layers are left out of the updates", "update() without bounds updates all of them"
+    elif fault.kind == "missing" and max(updates) > job.steps:
+        what, then = "there is an update before all units of the step are through", "after the last micro-batch"
+    elif fault.kind == "alone" and not any(entry["op"] == "all_reduce" for entry in program):
+        what = "gradients are never summed over the GPUs"
     return Wrong(what, why=fault.text, next=then)
+
+
+def _updates(program: list[Any], job: TrainingJob) -> list[int]:
+    """How often each layer is updated."""
+    found = [0] * job.layers
+    for entry in program:
+        if entry["op"] == "launch" and entry["name"].startswith("update"):
+            first, stop = map(int, entry["name"].split()[1:])
+            for i in range(first, stop):
+                found[i] += 1
+    return found
 
 
 def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
@@ -138,8 +167,9 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (syncs["loss"] > 1, "the host reads a loss in every step", "nobody needs them before the end"),
         (syncs["synchronize"] > 1, "the host waits for the device in every step", "nothing here needs synchronize()"),
         (_is_on_one_stream(program), "copies wait for kernels, and kernels for copies", "a stream for the copies"),
-        (_sums_wait(program), "passes wait for the sum of gradients", "async_op=True, and wait() before the update"),
         (_is_one_sum(program, job), "one sum of all gradients begins when nothing is left to hide it", "buckets"),
+        (_sums_wait(program), "passes wait for the sum of gradients", "async_op=True, and wait() before the update"),
+        (_waits_at_once(program), "each sum is waited for as soon as it begins", "wait() right before the update"),
         (launched.count("update") > 2 * job.steps, "layers are updated one at a time", "update(fused=True)"),
         (_smallest(loads, job) > 1, "micro-batches are smaller than they need be", "how many units fit?"),
     ):
@@ -166,12 +196,13 @@ def _is_on_one_stream(program: list[Any]) -> bool:
 
 
 def _sums_wait(program: list[Any]) -> bool:
-    sums = [entry for entry in program if entry["op"] == "all_reduce"]
-    if any(not entry.get("async") for entry in sums):
-        return True
-    issued = [at for at, entry in enumerate(program) if entry["op"] == "all_reduce"]
+    return any(entry["op"] == "all_reduce" and not entry.get("async") for entry in program)
+
+
+def _waits_at_once(program: list[Any]) -> bool:
+    issued = [at + 1 for at, entry in enumerate(program) if entry["op"] == "all_reduce"]
     waited = [at for at, entry in enumerate(program) if entry["op"] == "wait_work"]
-    return bool(sums) and len(waited) == len(issued) and all(b == a + 1 for a, b in zip(issued, waited, strict=True))
+    return bool(issued) and issued == waited
 
 
 def _is_one_sum(program: list[Any], job: TrainingJob) -> bool:

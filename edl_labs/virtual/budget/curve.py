@@ -196,12 +196,7 @@ class TrainingFlow:
             self._fault("missing", f"{where} without {len(missing)} of the {self.job.units} units of step {step}")
 
     def _finish(self) -> None:
-        for rank, versions in enumerate(self.versions):
-            for i, version in enumerate(versions):
-                if version != self.job.steps:
-                    self._fault(
-                        "updates", f"layer {i} of GPU {rank} is updated {version} times in {self.job.steps} steps"
-                    )
+        for rank in range(self.job.ranks):
             for step, slot in enumerate(self._told[rank]):
                 wanted = Counter({(step, number): 1 for number in _shares(self.job, rank)})
                 if slot is None:
@@ -209,6 +204,12 @@ class TrainingFlow:
                 elif slot.units != wanted:
                     has = f"{slot.units.total()} of {len(wanted)} units are in it"
                     self._fault("early", f"the loss of step {step} is read on GPU {rank} when {has}")
+        for rank, versions in enumerate(self.versions):
+            for i, version in enumerate(versions):
+                if version != self.job.steps:
+                    self._fault(
+                        "updates", f"layer {i} of GPU {rank} is updated {version} times in {self.job.steps} steps"
+                    )
 
     def _require_pass(self, rank: int, entry: dict[str, Any], i: int, given: _Value, unit_s: float, kind: str) -> None:
         _require(_same(entry, self.job.kernel_s + len(given.units) * unit_s))
