@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Within the budget
 #
-# A training job works. Its losses fall, its GPU is said to be busy, and it takes five times longer than it must. You
+# A training job works. Its losses fall, its GPU is said to be busy, and it takes six times as long as it must. You
 # get its program, the bill and a stopwatch, and everything that you have learned so far.
 #
 # After this lab you can
@@ -35,7 +35,7 @@ step_count = 4
 
 # %% given
 from edl_labs.plots import style
-from edl_labs.units import byte_count, seconds
+from edl_labs.units import seconds
 from edl_labs.virtual.budget import TrainingJob, light, run_training
 
 JOB = TrainingJob(
@@ -73,16 +73,20 @@ Progress("lab10b_within_the_budget")
 #
 # | call | does |
 # |---|---|
-# | `load(step, first, count, dtype="fp32", pinned=False)` | the host decodes `count` units of its share of a step, from number `first`, and converts them if they are to be fp32 (`"uint8"` is what the files have) |
-# | `to_device(data, non_blocking=False)` | a copy on the current stream; the host waits unless it is pinned *and* `non_blocking` |
-# | `forward(i, inputs, fused=False)` | layer i's outputs; kernels on the current stream |
-# | `loss(step, outputs, x)` | adds to the loss of a step, and returns the gradient of the outputs |
-# | `backward(i, inputs, gradient, fused=False)` | *adds* to layer i's gradients; returns the gradient of its inputs (`None` for layer 0) |
-# | `all_reduce(first, stop, async_op=False)` | sums the gradients of layers first to stop - 1 over the GPUs; returns a work to `wait()` for if `async_op` |
+# | `load(step, first, count, dtype="fp32", pinned=False)` | the host decodes `count` units, from number `first` |
+# | `to_device(data, non_blocking=False)` | a copy on the current stream |
+# | `forward(i, inputs, fused=False)` | kernels on the current stream; returns layer i's outputs |
+# | `loss(step, outputs, x)` | adds to the loss of a step; returns the gradient of the outputs |
+# | `backward(i, inputs, gradient, fused=False)` | *adds* to layer i's gradients; returns its inputs' gradient |
+# | `all_reduce(first, stop, async_op=False)` | sums the gradients of layers first to stop - 1 over the GPUs |
 # | `update(first=0, stop=None, fused=False)` | updates layers, and clears their gradients |
 # | `read_loss(step)`, `read_losses()` | reads one loss, or all; the host waits |
 # | `free(*held)` | gives memory back |
-# | `Stream()`, `Event()`, `stream(s)`, `synchronize()` | as in `torch.cuda`; events have `record(s)` and `wait(s)`, of the current stream if you name none |
+# | `Stream()`, `Event()`, `stream(s)`, `synchronize()` | as in `torch.cuda` |
+#
+# The files hold `"uint8"`; for fp32 the host converts what it decoded. It waits for every copy, unless that is pinned
+# *and* `non_blocking`. Layer 0 has no inputs' gradient to return: `None`. `all_reduce(..., async_op=True)` returns a
+# work to `wait()` for. Events have `record(s)` and `wait(s)`, of the current stream where you name none.
 #
 # `trainer.steps`, `trainer.layers`, `trainer.ranks` and `trainer.share` (units of a step on this GPU, numbered from 0)
 # are numbers, and `trainer.job` is the price list. This is the program as it was found:
@@ -249,11 +253,11 @@ with once_written("single"):
 # ## 3. Several GPUs
 #
 # Now each GPU has its share of a step, and before an update the gradients of all of them must be summed. A sum of n
-# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) s. **Predict:** four GPUs, three units each: how many times faster
-# than one is the program of section 2, with one `all_reduce` of everything before the update?
+# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs, three units on each, how many
+# times sooner can the job be done, at the speed of light?
 
 # %%
-predict("four_gpus", "On four GPUs the job is faster by a factor of", unit="times")
+predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
 
 # %%
 with revealed("four_gpus") as truth:
@@ -265,8 +269,7 @@ with revealed("four_gpus") as truth:
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
-# That was light's own factor, and no program's: some of what a step takes, the update and the fixed part of each
-# kernel, is not divided by four, and the sum of the last gradients has nothing left to hide behind. Your program will
+# Not four: some of what a step takes, the update and the fixed part of each kernel, is not divided by four, and the sum of the last gradients has nothing left to hide behind. Your program will
 # be slower still if its sums wait for each other's end, or begin when all passes are over.
 #
 # Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
@@ -285,7 +288,7 @@ def train_on_many(trainer):
     size = max(n for n in units if job.peak_bytes(n) <= job.memory_bytes)
     copies = trainer.Stream()
     for step in range(trainer.steps):
-        works, stop = [], trainer.layers
+        works, _stop = [], trainer.layers
         for first in range(0, trainer.share, size):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)
@@ -378,8 +381,8 @@ def train_within(trainer):
 check("score")
 
 # %% [markdown]
-# Nine tenths of light is where the plain ideas end. The rest is in the first and the last micro-batch: nobody computes while
-# the first one is loaded, and nothing is loaded while the last one is computed. Try smaller ones there.
+# Nine tenths of light is where the plain ideas end. The rest is in the first and the last micro-batch: nobody computes
+# while the first one is loaded, and nothing is loaded while the last one is computed. Try smaller ones there.
 
 # %% [markdown] explain="report"
 # ## 5. Report

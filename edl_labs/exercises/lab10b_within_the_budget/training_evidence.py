@@ -133,7 +133,8 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
     why = f"{byte_count(run.peak_bytes)} at the peak, and {byte_count(job.memory_bytes)} are there"
     made: dict[str, int] = {}
     names: dict[int, str] = {}
-    for entry in run.replay.programs[0]:
+    program = run.replay.programs[0]
+    for entry in program:
         if entry["op"] == "tensor" and "where" not in entry:
             names[entry["tensor"]] = entry["name"].rstrip("-0123456789 ")
             made[names[entry["tensor"]]] = made.get(names[entry["tensor"]], 0) + 1
@@ -147,6 +148,9 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
     for name, (what, then) in told.items():
         if made.get(name, 0) > job.steps:
             return Wrong(what, why=why, next=then)
+    if any(entry["op"] == "tensor" and (entry["name"][:4], entry["dtype"]) == ("data", "fp32") for entry in program):
+        what = "data are converted to fp32 on the host, and take four times the memory"
+        return Wrong(what, why=why, next="what is the dtype of the files?")
     return Wrong("micro-batches are too large for the memory", why=why, next="job.peak_bytes(count) says what fits")
 
 

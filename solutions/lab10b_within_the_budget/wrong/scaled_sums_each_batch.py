@@ -2,12 +2,11 @@
 # told: gradients are summed over the GPUs more than once
 def train_on_many(trainer):
     """Sums after the first micro-batch too."""
-    job = trainer.job
-    units = range(1, trainer.share + 1)
+    range(1, trainer.share + 1)
     size = 1
     copies = trainer.Stream()
     for step in range(trainer.steps):
-        works, stop = [], trainer.layers
+        works, _stop = [], trainer.layers
         for first in range(0, trainer.share, size):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)

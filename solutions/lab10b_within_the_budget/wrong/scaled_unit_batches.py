@@ -2,12 +2,11 @@
 # told: micro-batches are smaller than they need be
 def train_on_many(trainer):
     """One unit at a time."""
-    job = trainer.job
     units = range(1, trainer.share + 1)
     size = min(units)
     copies = trainer.Stream()
     for step in range(trainer.steps):
-        works, stop = [], trainer.layers
+        works, _stop = [], trainer.layers
         for first in range(0, trainer.share, size):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)

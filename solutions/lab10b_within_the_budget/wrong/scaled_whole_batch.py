@@ -2,12 +2,11 @@
 # told: micro-batches are too large for the memory
 def train_on_many(trainer):
     """The whole share at once."""
-    job = trainer.job
     units = range(1, trainer.share + 1)
     size = max(units)
     copies = trainer.Stream()
     for step in range(trainer.steps):
-        works, stop = [], trainer.layers
+        works, _stop = [], trainer.layers
         for first in range(0, trainer.share, size):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)

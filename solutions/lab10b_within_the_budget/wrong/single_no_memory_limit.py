@@ -2,7 +2,6 @@
 # told: micro-batches are too large for the memory
 def train_on_one(trainer):
     """The whole share at once."""
-    job = trainer.job
     units = range(1, trainer.share + 1)
     size = max(units)
     copies = trainer.Stream()

@@ -2,7 +2,6 @@
 # told: micro-batches are smaller than they need be
 def train_on_one(trainer):
     """One unit at a time, and a stream for the copies."""
-    job = trainer.job
     units = range(1, trainer.share + 1)
     size = min(units)
     copies = trainer.Stream()

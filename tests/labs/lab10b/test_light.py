@@ -37,7 +37,8 @@ def small_job(*, ranks: int = 1, **changes) -> TrainingJob:
         "steps": 2, "units": 4, "ranks": ranks, "inputs": 1000, "elements": (1000, 500), "outputs": (10, 10),
         "forward_s": (1e-3, 2e-3), "backward_s": (2e-3, 4e-3), "kernel_s": 1e-4, "pass_s": 1e-4, "decode_s": 1e-3,
         "convert_s": 1e-3, "pinned_byte_per_s": 1e6, "pageable_byte_per_s": 5e5, "memory_byte_per_s": 24e6,
-        "call_s": 0.0, "alpha_s": 1e-4, "link_byte_per_s": 1e7, "memory_bytes": 10**9, "price_per_gpu_s": 2.0, "seed": 1,
+        "call_s": 0.0, "alpha_s": 1e-4, "link_byte_per_s": 1e7, "memory_bytes": 10**9, "price_per_gpu_s": 2.0,
+        "seed": 1,
     }  # fmt: skip
     return TrainingJob(**{**sizes, **changes})
 

@@ -156,7 +156,7 @@ class _Program:
             if genome.lazy and i in self.works:
                 self._settle(i)
             held.append(trainer.forward(i, held[-1], fused=genome.fused))
-        gradient = trainer.loss(step, held[-1], data)
+        gradient: Any = trainer.loss(step, held[-1], data)
         trainer.free(held.pop())
         for i in reversed(range(trainer.layers)):
             before = trainer.backward(i, held[i], gradient, fused=genome.fused)
