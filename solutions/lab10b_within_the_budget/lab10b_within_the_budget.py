@@ -253,8 +253,8 @@ with once_written("single"):
 # ## 3. Several GPUs
 #
 # Now each GPU has its share of a step, and before an update the gradients of all of them must be summed. A sum of n
-# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs, three units on each, how many
-# times sooner can the job be done, at the speed of light?
+# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs, three units on each, how
+# many times sooner can the job be done, at the speed of light?
 
 # %%
 predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
@@ -269,8 +269,9 @@ with revealed("four_gpus") as truth:
     truth(light(JOB).seconds / light(four).seconds)
 
 # %% [markdown]
-# Not four: some of what a step takes, the update and the fixed part of each kernel, is not divided by four, and the sum of the last gradients has nothing left to hide behind. Your program will
-# be slower still if its sums wait for each other's end, or begin when all passes are over.
+# Not four: some of what a step takes, the update and the fixed part of each kernel, is not divided by four, and the sum
+# of the last gradients has nothing left to hide behind. Your program will be slower still if its sums wait for each
+# other's end, or begin when all passes are over.
 #
 # Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
 # each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one

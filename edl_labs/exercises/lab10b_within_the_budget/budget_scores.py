@@ -91,12 +91,16 @@ class ScoreOfLight:
         mean = math.prod(fractions) ** (1 / len(fractions))
         return next((earned for least, earned in STEPS if mean >= least), 0.0)
 
-    def entry(self, cases: list[Any], got: list[Any]) -> dict[str, Any]:
-        """What stands beside the mark: the mean share of light, the most bytes, the money, and each case's own."""
+    def entry(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
+        """What stands beside the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
         each = [entry_of(case, one) for case, one in zip(cases, got, strict=True)]
         mean = math.prod(one["share"] for one in each) ** (1 / len(each))
-        peak, money = max(one["peak_bytes"] for one in each), sum(one["money"] for one in each)
-        return {"share": mean, "peak_bytes": peak, "money": money, "cases": each}
+        total = {"share": mean, "peak_bytes": max(one["peak_bytes"] for one in each)}
+        return (
+            total
+            | {"money": sum(one["money"] for one in each)}
+            | {f"makespan_s {at}": one["makespan_s"] for at, one in enumerate(each)}
+        )
 
     def show(self, case: Any) -> str:
         """The job, the offers and the budget in words."""

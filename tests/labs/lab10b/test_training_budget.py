@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from edl_labs.checks import Outcome
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import drawn_job
 from edl_labs.virtual.budget import TrainingJob, record_training, replay_training, run_training
 from edl_labs.virtual.budget.exact_net import ExactNet, outer, times
@@ -138,3 +139,20 @@ def test_the_notebooks_job_has_its_naive_program_below_a_fifth_of_light(solution
     assert run_training(job, solution["naive"]).share < 0.2
     assert run_training(job, solution["train_on_one"]).share > 0.9
     assert run_training(job.on(4), solution["train_on_many"]).share > 0.87
+
+
+def test_a_score_has_an_entry_beside_its_mark_that_travels_as_plain_data(judged):
+    outcome = judged("score")
+
+    assert 0.85 < outcome.entry["share"] <= 1.0
+    assert {"share", "peak_bytes", "money", "makespan_s 0", "makespan_s 1", "makespan_s 2"} == set(outcome.entry)
+    assert outcome.entry == Outcome.from_json(json.loads(json.dumps(outcome.to_json()))).entry
+    assert {} == judged("single").entry
+
+
+def test_the_notebook_runs_unsolved_and_solved(run_all, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for solved in (False, True):
+        names = run_all(solved=solved, small=[("step_count = 4", "step_count = 2")])
+
+        assert names["found"].share < 0.2
