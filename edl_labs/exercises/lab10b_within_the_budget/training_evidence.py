@@ -107,7 +107,10 @@ def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
     what, then = _FAULTS[fault.kind]
     program = run.replay.programs[0]
     updates = _updates(program, job)
-    if fault.kind == "version" and max(updates) < job.steps:
+    loaded = {entry["name"].split()[1] for entry in program if str(entry.get("name")).startswith("data ")}
+    if fault.kind == "version" and len(loaded) < job.steps:
+        what, then = "the data of a step are never loaded", "steps are numbered from 0 to steps - 1"
+    elif fault.kind == "version" and max(updates) < job.steps:
         what, then = "steps go by without an update", "one update of every layer in every step"
     elif fault.kind == "version" and min(updates) < job.steps:
         what, then = "some layers are left out of the updates", "update() without bounds updates all of them"

@@ -7,7 +7,7 @@ def train_on_many(trainer):
     size = max(n for n in units if job.peak_bytes(n) <= job.memory_bytes)
     copies = trainer.Stream()
     for step in range(trainer.steps):
-        works, _stop = [], trainer.layers
+        works = []
         for first in range(0, trainer.share, size + 1):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)

@@ -12,11 +12,11 @@ _LOADING = (0.45, 0.7, 1.3)  # the loader's time over that of the passes: it is 
 _SLACK = 1.25  # of the money at the speed of light: the reference needs less than 1.12 times
 
 
-def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = None) -> TrainingJob:
-    """A job on so many GPUs whose memory holds half or a third of a GPU's share at once."""
+def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = None, short: int = 0) -> TrainingJob:
+    """A job on so many GPUs whose memory holds half or a third of a GPU's share at once, which lacks `short` units."""
     layers = int(rng.integers(4, 7))
     parts = int(rng.integers(2, 4))
-    share = parts * int(rng.integers(3, 5))
+    share = parts * int(rng.integers(3, 5)) - short
     forward_s = [round(float(rng.uniform(70e-6, 150e-6)), 7) for _ in range(layers)]
     backward_s = [round(2 * one, 7) for one in forward_s]
     elements = [8 * int(rng.integers(300_000, 1_200_000)) for _ in range(layers)]
@@ -52,12 +52,14 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
         price_per_gpu_s=round(float(rng.uniform(0.5, 1.5)), 2),
         seed=int(rng.integers(1, 10**6)),
     )
-    return replace(made, memory_bytes=int(1.02 * made.peak_bytes(share // parts)))
+    return replace(made, memory_bytes=int(1.02 * made.peak_bytes(-(-share // parts))))
 
 
 @draws("single")
 def single_jobs(rng: Any) -> list[Any]:
-    return [drawn_job(rng, ranks=1, loading=one).to_dict() for one in (0.45, 1.3, 0.7)]
+    return [
+        drawn_job(rng, ranks=1, loading=one, short=short).to_dict() for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))
+    ]
 
 
 @draws("scaled")
