@@ -13,7 +13,7 @@ from edl_labs.errors import Wrong
 from edl_labs.exercises.cluster_programs import written_programs
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual import ReplayError
-from edl_labs.virtual.budget import TrainingJob, TrainingRun, record_training, replay_training
+from edl_labs.virtual.budget import TrainingHang, TrainingJob, TrainingRun, record_training, replay_training
 
 _ABOVE = 1.0 + 1e-9  # rounding alone never takes a run past its bound
 _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right programs agree to the bit
@@ -46,6 +46,8 @@ def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
     except (TypeError, ValueError, RecursionError):
         why, then = "it cannot be read", "use the trainer through its own calls, and leave its record alone"
         raise Wrong("the recorded program is none of a Trainer", why=why, next=then) from None
+    except TrainingHang as hang:
+        raise Wrong("the GPUs wait for each other for ever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
     except ReplayError as error:
         raise Wrong(
             "the recorded program is not what this job allows", why=f"{error.what}: {error.why}", next=error.next

@@ -6,7 +6,7 @@ from edl_labs.virtual.budget.curve import TrainingFault
 from edl_labs.virtual.budget.light import Light, Offer, best_light, light
 from edl_labs.virtual.budget.trainer import Held, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.budget.training_replay import TrainingRun, replay_training, run_training
+from edl_labs.virtual.budget.training_replay import TrainingHang, TrainingRun, replay_training, run_training
 
 __all__ = [
     "Held",
@@ -14,6 +14,7 @@ __all__ = [
     "Offer",
     "Trainer",
     "TrainingFault",
+    "TrainingHang",
     "TrainingJob",
     "TrainingRun",
     "best_light",

@@ -20,6 +20,10 @@ from edl_labs.virtual.errors import ReplayError
 _MOST_OPERATIONS = 200_000  # of all GPUs: seconds of a judge's time, and no sound answer comes near
 
 
+class TrainingHang(ReplayError):
+    """GPUs that wait for each other for ever."""
+
+
 @dataclass(frozen=True, repr=False)
 class TrainingRun(Value):
     """What a program makes of a job.
@@ -58,7 +62,7 @@ def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
     """Play the recorded programs of all GPUs; ReplayError where they are none of a Trainer's, or never end."""
     run = replay_cluster(programs, job.machine(), max_operations=_MOST_OPERATIONS)
     if run.hang is not None:
-        raise ReplayError(run.hang.what, why=run.hang.why, next=run.hang.next)
+        raise TrainingHang(run.hang.what, why=run.hang.why, next=run.hang.next)
     try:
         flow = TrainingFlow(job, run.engine, run.programs)
     except (NotATraining, LookupError, ValueError, TypeError):
