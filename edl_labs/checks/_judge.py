@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edl_labs.checks._exercise import Exercise
@@ -25,7 +25,8 @@ _INCOMPARABLE = "the result could not be compared"
 class Outcome(Value):
     """What one exercise came to. `case_index` and `case_text` are of the first case that was not right.
 
-    Optional practice has 0 of 0 points, and its state says all.
+    Optional practice has 0 of 0 points, and its state says all. `entry` stands beside the mark of an exercise that is
+    scored: numbers by name, for a leaderboard to read.
     """
 
     OMITTED = ("before_restart",)
@@ -46,6 +47,7 @@ class Outcome(Value):
     printed: str = ""
     before_restart: bool = False
     """It is an earlier kernel's: this one has not checked."""
+    entry: dict[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def is_practice(self) -> bool:
@@ -85,7 +87,8 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
             first, first_index = wrong, index
     if first is not None:
         first = _throughout(exercise, cases, records, want) or first
-    return _outcome(exercise, cases, fractions, first, first_index, points)
+    outcome = _outcome(exercise, cases, fractions, first, first_index, points)
+    return replace(outcome, entry=_entry(exercise, cases, records)) if outcome.points else outcome
 
 
 def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, Wrong | None]:
@@ -127,6 +130,19 @@ def _throughout(exercise: Exercise, cases: list[Any], records: list[Any], want: 
     except Exception:  # no answer to one of the cases, or one of another form: what that case is told stays
         return None
     return found if isinstance(found, Wrong) else None
+
+
+def _entry(exercise: Exercise, cases: list[Any], records: list[Any]) -> dict[str, float]:
+    """What the spec's `entry(cases, got)` says of answers that earn points: finite numbers by name, or nothing."""
+    known = getattr(exercise.spec, "entry", None)
+    if known is None:
+        return {}
+    try:
+        found = known(cases, [record["value"] for record in records])
+        numbers = {str(name): float(value) for name, value in found.items()}
+    except Exception:  # the mark stands, whatever is said beside it
+        return {}
+    return numbers if all(map(math.isfinite, numbers.values())) else {}
 
 
 def _formed(exercise: Exercise, value: Any, want: Any) -> Any:

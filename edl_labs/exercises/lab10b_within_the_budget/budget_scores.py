@@ -1,0 +1,112 @@
+"""score: how many GPUs to rent, and what to run on them, for the shortest time that a budget pays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
+    evidence,
+    public_facts,
+    replayed_training,
+    require_training,
+    slow_cause,
+)
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual.budget import Offer, TrainingJob, best_light
+
+STEPS = ((0.85, 1.0), (0.70, 0.75), (0.50, 0.5), (0.25, 0.25))  # share of light, and what it earns: as announced
+
+
+def offers_of(case: Any) -> list[Offer]:
+    """What can be rented."""
+    return [Offer(**offer) for offer in case["offers"]]
+
+
+def rented(case: Any, ranks: int) -> TrainingJob:
+    """The job on an offer of the case."""
+    price = next(offer["price_per_gpu_s"] for offer in case["offers"] if offer["ranks"] == ranks)
+    return TrainingJob.from_dict({**case["job"], "ranks": ranks, "price_per_gpu_s": price})
+
+
+def entry_of(case: Any, got: Any) -> dict[str, float]:
+    """What a leaderboard says of a run: share of light, seconds, bytes at the peak of a GPU, and money."""
+    job = rented(case, got["gpus"])
+    run = replayed_training(got["programs"], job)
+    share = best_light(job, offers_of(case), budget=case["budget"]) / run.makespan_s
+    return {"share": share, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
+
+
+@exercise("score", timeout_s=240.0)
+class ScoreOfLight:
+    """A job within a budget, as fast as can be: the geometric mean of the shares of light.
+
+    `choose_gpus(job, offers, budget)` says how many GPUs, `train_within(trainer)` runs on each. The evidence is that
+    number, and the programs.
+    """
+
+    form: ClassVar[Any] = {"gpus": 0, "programs": ""}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        job = rented(case, case["offers"][0]["ranks"])
+        chosen = student.choose_gpus(job, offers_of(case), case["budget"])
+        gpus = int(chosen) if type(chosen).__name__.startswith("int") else -1
+        if gpus not in [offer["ranks"] for offer in case["offers"]]:
+            return {"gpus": gpus, "programs": ""}
+        return {"gpus": gpus, **evidence(rented(case, gpus), student.train_within)}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The losses alone."""
+        return public_facts(want, rented(case, want["gpus"])) if "programs" in want else want
+
+    def compare(self, case: Any, got: Any, want: Any) -> float:
+        if got["gpus"] not in [offer["ranks"] for offer in case["offers"]]:
+            known = ", ".join(str(offer["ranks"]) for offer in case["offers"])
+            raise Wrong("no offer has so many GPUs", why=f"there are {known}", next="return the ranks of an offer")
+        job = rented(case, got["gpus"])
+        run = replayed_training(got["programs"], job)
+        require_training(run, job, self.public(case, want)["losses"])
+        light_s = best_light(job, offers_of(case), budget=case["budget"])
+        if run.money > case["budget"]:
+            why = f"{run.money:.3f} on {job.ranks} GPUs, and {case['budget']:.3f} are there"
+            if run.money * run.share > case["budget"]:
+                then = "price = seconds x GPUs x price of each, and no run is faster than light"
+                raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
+            raise Wrong("the run is too slow for its budget", why=why, next="fewer GPUs, or a faster program")
+        share = min(1.0, light_s / run.makespan_s)
+        if share >= STEPS[0][0]:
+            return share
+        if run.share >= STEPS[0][0]:
+            why = f"{seconds(run.makespan_s)} on {job.ranks} GPUs is {share:.0%} of what the budget could buy"
+            raise Wrong("the budget pays for more GPUs", why=why, next="which offers fit?", keeps=share)
+        slow = slow_cause(run, job, STEPS[0][0])
+        raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
+
+    def combine(self, fractions: list[float]) -> float:
+        """What the geometric mean of the shares earns, by steps."""
+        if not fractions or min(fractions) <= 0:
+            return 0.0
+        mean = math.prod(fractions) ** (1 / len(fractions))
+        return next((earned for least, earned in STEPS if mean >= least), 0.0)
+
+    def entry(self, cases: list[Any], got: list[Any]) -> dict[str, float]:
+        """What stands beside the mark: the mean share of light, the most bytes, the money, and each case's seconds."""
+        each = [entry_of(case, one) for case, one in zip(cases, got, strict=True)]
+        mean = math.prod(one["share"] for one in each) ** (1 / len(each))
+        total = {"share": mean, "peak_bytes": max(one["peak_bytes"] for one in each)}
+        return (
+            total
+            | {"money": sum(one["money"] for one in each)}
+            | {f"makespan_s {at}": one["makespan_s"] for at, one in enumerate(each)}
+        )
+
+    def show(self, case: Any) -> str:
+        """The job, the offers and the budget in words."""
+        job = rented(case, case["offers"][0]["ranks"])
+        offers = ", ".join(f"{offer['ranks']} GPUs at {offer['price_per_gpu_s']:g} each" for offer in case["offers"])
+        return (
+            f"{job.steps} steps of {job.units} units, {job.layers} layers, GPUs of {byte_count(job.memory_bytes)}; "
+            f"{offers} a second; a budget of {case['budget']:.3f}"
+        )

@@ -1,0 +1,85 @@
+"""Training jobs: chips, nets and links of which each decides in some draws, with a memory that cuts the batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from edl_labs.checks import draws
+from edl_labs.virtual.budget import TrainingJob, light
+
+_LOADING = (0.45, 0.7, 1.3)  # the loader's time over that of the passes: it is hidden, nearly in the way, the bound
+_SLACK = 1.25  # of the money at the speed of light: the reference needs less than 1.12 times
+
+
+def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = None, short: int = 0) -> TrainingJob:
+    """A job on so many GPUs whose memory holds half or a third of a GPU's share at once, which lacks `short` units."""
+    layers = int(rng.integers(4, 7))
+    parts = int(rng.integers(2, 4))
+    share = parts * int(rng.integers(3, 5)) - short
+    forward_s = [round(float(rng.uniform(70e-6, 150e-6)), 7) for _ in range(layers)]
+    backward_s = [round(2 * one, 7) for one in forward_s]
+    elements = [8 * int(rng.integers(300_000, 1_200_000)) for _ in range(layers)]
+    passes_s = sum(forward_s) + sum(backward_s)
+    inputs = 1000 * int(rng.integers(1000, 1800))
+    slowest = loading or float(rng.choice(_LOADING))
+    hidden = float(rng.uniform(0.18, 0.3))  # what sums take over what backward passes do
+    outputs = [1000 * int(rng.integers(900, 2700)) for _ in range(layers)]
+    alpha_s = 1e-6 * int(rng.integers(8, 25))
+    rounds = 2 * (ranks - 1)
+    sums_s = max(hidden * share * sum(backward_s) - layers * rounds * alpha_s, 1e-4)
+    rate = round(rounds * 4 * sum(elements) / ranks / sums_s, -6) if ranks > 1 else 50e9
+    made = TrainingJob(
+        steps=steps,
+        units=ranks * share,
+        ranks=ranks,
+        inputs=inputs,
+        elements=tuple(elements),
+        outputs=tuple(outputs),
+        forward_s=tuple(forward_s),
+        backward_s=tuple(backward_s),
+        kernel_s=3e-5,
+        pass_s=round(float(rng.uniform(100e-6, 140e-6)), 7),
+        decode_s=round(slowest * passes_s, 7),
+        convert_s=round(float(rng.uniform(2.1, 2.6)) * passes_s, 7),
+        pinned_byte_per_s=12e9,
+        pageable_byte_per_s=float(rng.choice([4e9, 5e9, 6e9])),
+        memory_byte_per_s=1e12,
+        call_s=1e-6,
+        alpha_s=alpha_s,
+        link_byte_per_s=rate,
+        memory_bytes=10**12,
+        price_per_gpu_s=round(float(rng.uniform(0.5, 1.5)), 2),
+        seed=int(rng.integers(1, 10**6)),
+    )
+    return replace(made, memory_bytes=int(1.02 * made.peak_bytes(-(-share // parts))))
+
+
+@draws("single")
+def single_jobs(rng: Any) -> list[Any]:
+    return [
+        drawn_job(rng, ranks=1, loading=one, short=short).to_dict() for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))
+    ]
+
+
+@draws("scaled")
+def scaled_jobs(rng: Any) -> list[Any]:
+    return [drawn_job(rng, ranks=ranks, loading=one).to_dict() for ranks, one in ((2, 0.45), (4, 0.7), (2, 1.3))]
+
+
+@draws("score")
+def budgets(rng: Any) -> list[Any]:
+    return [_within(rng, aim) for aim in rng.permutation([1, 2, 4])]
+
+
+def _within(rng: Any, aim: int) -> dict[str, Any]:
+    """A job and a budget that pays for `aim` GPUs and not for more: each doubling has a higher price."""
+    job = drawn_job(rng, ranks=4, steps=4)
+    price, offers = 1.0, []
+    for ranks in (1, 2, 4, 8):
+        if job.units % ranks == 0:
+            offers.append({"ranks": int(ranks), "price_per_gpu_s": round(price, 2)})
+        price *= float(rng.uniform(1.6, 1.9))
+    own = next(offer["price_per_gpu_s"] for offer in offers if offer["ranks"] == aim)
+    budget = round(_SLACK * light(job.on(int(aim))).seconds * int(aim) * own, 4)
+    return {"job": job.to_dict(), "offers": offers, "budget": budget}

@@ -1,0 +1,228 @@
+"""Recorded training programs as evidence: replayed, and each way to go wrong or to be slow under a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from edl_labs.checks import close
+from edl_labs.errors import Wrong
+from edl_labs.exercises.cluster_programs import written_programs
+from edl_labs.units import byte_count, seconds
+from edl_labs.virtual import ReplayError
+from edl_labs.virtual.budget import TrainingHang, TrainingJob, TrainingRun, record_training, replay_training
+
+_ABOVE = 1.0 + 1e-9  # rounding alone never takes a run past its bound
+_SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right programs agree to the bit
+
+_FAULTS = {
+    "version": ("units pass through weights of another step", "step k needs weights after exactly k updates"),
+    "mixed": ("a pass has activations of some units and gradients of others", "keep those of a micro-batch together"),
+    "slot": ("a loss is added to another step's", "loss(step, ...) wants the step that the data are of"),
+    "repeated": ("units are used twice in a step", "each unit of the share once: look at first and count"),
+    "nothing": ("a layer is updated without any gradient", "a backward pass of every layer, then the update"),
+    "stale": ("an update has gradients of an earlier step in it", "update every layer once in each step"),
+    "again": ("gradients are summed over the GPUs more than once", "once a step, after the last micro-batch"),
+    "alone": ("a GPU updates by its own gradients alone", "sum over the GPUs, and wait for it, before the update"),
+    "missing": ("an update lacks units of its step", "count the micro-batches, the last one too"),
+    "updates": ("some layer is not updated in every step", "steps times, the last one too"),
+    "unread": ("the loss of a step is never read", "read_losses() at the end reads all of them"),
+    "early": ("a loss is read before all its units are in it", "after the last micro-batch of its step"),
+}
+
+
+def evidence(job: TrainingJob, program: Callable[..., Any]) -> dict[str, Any]:
+    """What a program records on all GPUs of a job."""
+    return {"programs": written_programs(record_training(job, program))}
+
+
+def replayed_training(text: Any, job: TrainingJob) -> TrainingRun:
+    """The run of recorded programs; Wrong where they are none of this job's."""
+    try:
+        return replay_training(json.loads(text), job)
+    except (TypeError, ValueError, RecursionError):
+        why, then = "it cannot be read", "use the trainer through its own calls, and leave its record alone"
+        raise Wrong("the recorded program is none of a Trainer", why=why, next=then) from None
+    except TrainingHang as hang:
+        raise Wrong("the GPUs wait for each other for ever", why=f"{hang.what}; {hang.why}", next=hang.next) from None
+    except ReplayError as error:
+        raise Wrong(
+            "the recorded program is not what this job allows", why=f"{error.what}: {error.why}", next=error.next
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def _facts_of(text: str, job_text: str) -> tuple[tuple[float, ...], float]:
+    run = replayed_training(text, TrainingJob.from_dict(json.loads(job_text)))
+    return run.losses, run.share
+
+
+def public_facts(want: Any, job: TrainingJob) -> dict[str, Any]:
+    """What students may see of the reference: its losses, and its share of light."""
+    if "losses" in want:
+        return dict(want)
+    losses, share = _facts_of(want["programs"], json.dumps(job.to_dict()))
+    return {"losses": list(losses), "share": share}
+
+
+def require_training(run: TrainingRun, job: TrainingJob, losses: list[float]) -> None:
+    """Wrong unless a run is the training that was asked for, in the memory that there is."""
+    if run.races:
+        raise _race(run)
+    if run.faults:
+        raise _fault(run, job)
+    if run.peak_bytes > job.memory_bytes:
+        raise _memory(run, job)
+    if run.share > _ABOVE:
+        why = f"{seconds(run.makespan_s)} are {run.share:.2f} times the speed of light"
+        raise Wrong("no program is faster than light", why=why, next="something of the work is missing")
+    if len(losses) != len(run.losses) or not all(
+        close(got, want, rtol=_SAME) for got, want in zip(run.losses, losses, strict=True)
+    ):
+        raise Wrong("the losses are not those of this job", why="some differ", next="look at the curve of a step")
+
+
+def _race(run: TrainingRun) -> Wrong:
+    race = run.races[0]
+    calls = " ".join(race.calls)
+    waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
+    if race.tensor.startswith("input"):
+        what = "a pass reads data before they have arrived" if waits else "nobody waits for the copy of the data"
+        return Wrong(what, why=str(race), next="an event on the copies' stream after the copy, and wait for that one")
+    if race.tensor.startswith("gradients") and "backward" in calls:
+        then = "a layer's sum after its backward pass of the last micro-batch"
+        return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
+    known = {
+        "gradients": ("an update does not wait for the sum of its gradients", "wait() for a sum before the update"),
+        "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
+        "losses": ("a loss is read while a kernel adds to it", "read on the stream that computes"),
+    }
+    told = known.get(race.tensor.split()[0], ("two streams use the same memory in no order", "an event between them"))
+    return Wrong(told[0], why=str(race), next=told[1])
+
+
+def _fault(run: TrainingRun, job: TrainingJob) -> Wrong:
+    fault = run.faults[0]
+    what, then = _FAULTS[fault.kind]
+    program = run.replay.programs[0]
+    updates = _updates(program, job)
+    loaded = {entry["name"].split()[1] for entry in program if str(entry.get("name")).startswith("data ")}
+    if fault.kind == "version" and len(loaded) < job.steps:
+        what, then = "the data of a step are never loaded", "steps are numbered from 0 to steps - 1"
+    elif fault.kind == "version" and max(updates) < job.steps:
+        what, then = "steps go by without an update", "one update of every layer in every step"
+    elif fault.kind == "version" and min(updates) < job.steps:
+        what, then = "some layers are left out of the updates", "update() without bounds updates all of them"
+    elif fault.kind == "missing" and max(updates) > job.steps:
+        what, then = "there is an update before all units of the step are through", "after the last micro-batch"
+    elif fault.kind == "alone" and not any(entry["op"] == "all_reduce" for entry in program):
+        what = "gradients are never summed over the GPUs"
+    return Wrong(what, why=fault.text, next=then)
+
+
+def _updates(program: list[Any], job: TrainingJob) -> list[int]:
+    """How often each layer is updated."""
+    found = [0] * job.layers
+    for entry in program:
+        if entry["op"] == "launch" and entry["name"].startswith("update"):
+            first, stop = map(int, entry["name"].split()[1:])
+            for i in range(first, stop):
+                found[i] += 1
+    return found
+
+
+def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
+    why = f"{byte_count(run.peak_bytes)} at the peak, and {byte_count(job.memory_bytes)} are there"
+    made: dict[str, int] = {}
+    names: dict[int, str] = {}
+    program = run.replay.programs[0]
+    for entry in program:
+        if entry["op"] == "tensor" and "where" not in entry:
+            names[entry["tensor"]] = entry["name"].rstrip("-0123456789 ")
+            made[names[entry["tensor"]]] = made.get(names[entry["tensor"]], 0) + 1
+        elif entry["op"] == "free" and entry["tensor"] in names:
+            made[names[entry["tensor"]]] -= 1
+    told = {
+        "activations": ("activations are kept after their backward pass", "free what a layer read once it went back"),
+        "output gradients": ("gradients of outputs are kept after their pass", "free each one once it was read"),
+        "input": ("data stay on the device after their step", "free them after the backward pass of layer 0"),
+    }
+    for name, (what, then) in told.items():
+        if made.get(name, 0) > job.steps:
+            return Wrong(what, why=why, next=then)
+    if any(entry["op"] == "tensor" and (entry["name"][:4], entry["dtype"]) == ("data", "fp32") for entry in program):
+        what = "data are converted to fp32 on the host, and take four times the memory"
+        return Wrong(what, why=why, next="what is the dtype of the files?")
+    return Wrong("micro-batches are too large for the memory", why=why, next="job.peak_bytes(count) says what fits")
+
+
+def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
+    """Why a right run is slow: the first cause that its program shows."""
+    why = f"it takes {seconds(run.makespan_s)}, {run.share:.0%} of light; {wanted:.0%} are asked for"
+    program = run.replay.programs[0]
+    launched = [entry["name"].rstrip("0123456789 ") for entry in program if entry["op"] == "launch"]
+    loads = [entry for entry in program if entry["op"] == "tensor" and entry.get("where") == "host"][1:]
+    syncs = _waits(program)
+    for slow, what, then in (
+        (any(one["dtype"] == "fp32" for one in loads), "data are converted to fp32 on the host", "what is the dtype?"),
+        ("bias" in launched, "forward passes run as three kernels each", "fused=True"),
+        ("relu back" in launched, "backward passes run as three kernels each", "fused=True"),
+        ("momentum" in launched, "each layer is updated by three kernels of its own", "fused=True, for all at once"),
+        (any(one["name"].endswith("pageable") for one in loads), "copies from pageable memory", "pinned=True"),
+        (syncs["copy"] > 1, "the host waits for every copy", "non_blocking=True"),
+        (syncs["loss"] > 1, "the host reads a loss in every step", "nobody needs them before the end"),
+        (syncs["synchronize"] > 1, "the host waits for the device in every step", "nothing here needs synchronize()"),
+        (_is_on_one_stream(program), "copies wait for kernels, and kernels for copies", "a stream for the copies"),
+        (_is_one_sum(program, job), "one sum of all gradients begins when nothing is left to hide it", "buckets"),
+        (_sums_wait(program), "passes wait for the sum of gradients", "async_op=True, and wait() before the update"),
+        (_waits_at_once(program), "each sum is waited for as soon as it begins", "wait() right before the update"),
+        (launched.count("update") > 2 * job.steps, "layers are updated one at a time", "update(fused=True)"),
+        (_smallest(loads, job) > 1, "micro-batches are smaller than they need be", "how many units fit?"),
+    ):
+        if slow:
+            return Wrong(f"the run is slow: {what}", why=why, next=then)
+    return Wrong("the run is slow", why=why, next="look at the timeline: which row has the longest gaps?")
+
+
+def _waits(program: list[Any]) -> dict[str, int]:
+    """How often the host waits: after a copy to the device, after a loss that is read, or by itself."""
+    found = {"copy": 0, "loss": 0, "synchronize": 0}
+    for before, entry in pairwise(program):
+        if entry["op"] == "sync_stream":
+            loss = before["op"] == "copy" and before["writes"][0][0] == 4  # the losses on the host
+            found["loss" if loss else "copy" if before["op"] == "copy" else "synchronize"] += 1
+        found["synchronize"] += entry["op"] == "synchronize"
+    return found
+
+
+def _is_on_one_stream(program: list[Any]) -> bool:
+    copies = {entry["stream"] for entry in program if entry["op"] == "copy" and entry["writes"][0][0] > 4}
+    kernels = {entry["stream"] for entry in program if entry["op"] == "launch"}
+    return bool(copies & kernels)
+
+
+def _sums_wait(program: list[Any]) -> bool:
+    return any(entry["op"] == "all_reduce" and not entry.get("async") for entry in program)
+
+
+def _waits_at_once(program: list[Any]) -> bool:
+    issued = [at + 1 for at, entry in enumerate(program) if entry["op"] == "all_reduce"]
+    waited = [at for at, entry in enumerate(program) if entry["op"] == "wait_work"]
+    return bool(issued) and issued == waited
+
+
+def _is_one_sum(program: list[Any], job: TrainingJob) -> bool:
+    sums = sum(entry["op"] == "all_reduce" for entry in program)
+    return job.ranks > 1 and sums <= job.steps
+
+
+def _smallest(loads: list[Any], job: TrainingJob) -> float:
+    """How many times as many micro-batches there are as memory asks for."""
+    most = max((n for n in range(1, job.share + 1) if job.peak_bytes(n) <= job.memory_bytes), default=1)
+    return len(loads) / (job.steps * -(-job.share // most))
+
+
+__all__ = ["evidence", "public_facts", "replayed_training", "require_training", "slow_cause"]

@@ -1,0 +1,213 @@
+"""What a training program sees of its GPU: calls that load, copy, compute, sum and update, and are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from edl_labs.virtual.budget.training_job import TrainingJob
+from edl_labs.virtual.cluster._replay_cluster import ClusterProgram
+from edl_labs.virtual.cluster.rank import Rank, Work
+from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
+from edl_labs.virtual.errors import VirtualClusterError, shown
+
+INPUT_DTYPES = {"uint8": 1, "fp32": 4}  # bytes of an input's element
+OPTIMIZER_PASSES = ("decay", "momentum")  # what an update of its own kernels does before it is applied
+
+
+@dataclass(frozen=True)
+class Held:
+    """Memory with `count` units in it: data, activations, or their gradient. `layer` is -1 for data."""
+
+    tensor: RankTensor
+    count: int
+    layer: int
+    step: int = -1
+
+
+class Trainer:
+    """One GPU of a training job, of which there are `ranks`; this is number `rank`.
+
+    Kernels and copies go to the current stream and nobody waits, unless the call says so. What calls return is memory
+    on the device, which is there until `free`.
+    """
+
+    def __init__(self, job: TrainingJob, rank: Rank) -> None:
+        self.job, self._rank = job, rank
+        self.rank, self.ranks, self.steps = rank.rank, job.ranks, job.steps
+        self.layers, self.share = job.layers, job.share
+        size = sum(job.elements)
+        self._weights = rank.tensor(size, name="weights")
+        self._gradients = rank.zeros(size, name="gradients")
+        self._momentum = rank.zeros(size, name="momentum")
+        self._losses = rank.zeros(job.steps, name="losses")
+        self._told = rank.empty(job.steps, name="losses on the host", where="host")
+
+    def load(self, step: int, first: int, count: int, *, dtype: str = "fp32", pinned: bool = False) -> Held:
+        """Decode `count` units of this GPU's share of a step, from number `first`: the host is busy meanwhile."""
+        self._whole("step", step, self.steps)
+        self._whole("first", first, self.share)
+        self._whole("count", count, self.share - first + 1, lowest=1)
+        if dtype not in INPUT_DTYPES:
+            raise self._refused("dtype", dtype, " or ".join(INPUT_DTYPES))
+        busy_s = count * (self.job.decode_s + (self.job.convert_s if dtype == "fp32" else 0.0))
+        self._rank.host_work(busy_s)
+        kind = "pinned" if pinned else "pageable"
+        name = f"data {step} {self.rank * self.share + first} {count} {kind}"
+        return Held(self._rank.empty(count * self.job.inputs, dtype=dtype, name=name, where="host"), count, -1, step)
+
+    def to_device(self, data: Held, *, non_blocking: bool = False) -> Held:
+        """Copy loaded units to the device; the host waits, unless they are pinned and `non_blocking` is set."""
+        form = self._held(data, "data that was loaded", layer=-1).tensor.form
+        pinned = form.name.endswith("pinned")
+        copied = self._rank.empty(form.numel, dtype=form.dtype, name=f"input {data.step}")
+        self._rank.copy(copied, data.tensor, duration_s=self.job.copy_s(form.nbytes, pinned=pinned))
+        if not (pinned and non_blocking):
+            self._rank.note({"op": "sync_stream", "stream": self._rank.current})
+        return Held(copied, data.count, -1, data.step)
+
+    def forward(self, i: int, inputs: Held, *, fused: bool = False) -> Held:
+        """Layer `i` of what the layer before gave (data for layer 0): one kernel, or one each for bias and ReLU too."""
+        self._whole("a layer", i, self.layers)
+        self._held(inputs, f"what layer {i} reads", layer=i - 1)
+        made = self._rank.empty(inputs.count * self.job.outputs[i], name=f"activations {i}")
+        took = self.job.kernel_s + inputs.count * self.job.forward_s[i]
+        self._rank.launch(
+            f"forward {i}", duration_s=took, reads=[inputs.tensor, self._part(self._weights, i)], writes=made
+        )
+        if not fused:
+            self._passes((f"bias {i}", f"relu {i}"), made, inputs.count)
+        return Held(made, inputs.count, i, inputs.step)
+
+    def loss(self, step: int, outputs: Held, data: Held) -> Held:
+        """Add the loss of these units to that of a step; returns the gradient for the last layer's outputs."""
+        self._whole("step", step, self.steps)
+        self._held(outputs, "the outputs of the last layer", layer=self.layers - 1)
+        self._held(data, "the data on the device", layer=-1)
+        made = self._rank.empty(len(outputs.tensor), name=f"output gradients {self.layers - 1}")
+        slot = self._losses[step : step + 1]
+        self._rank.launch(
+            "loss", duration_s=self.job.kernel_s, reads=[outputs.tensor, data.tensor, slot], writes=[made, slot]
+        )
+        return Held(made, outputs.count, self.layers - 1, outputs.step)
+
+    def backward(self, i: int, inputs: Held, gradient: Held, *, fused: bool = False) -> Held | None:
+        """Add to the gradients of layer `i`, from what it read and the gradient of what it gave.
+
+        Returns the gradient of what it read, None for layer 0.
+        """
+        self._whole("a layer", i, self.layers)
+        self._held(inputs, f"what layer {i} read", layer=i - 1)
+        self._held(gradient, f"the gradient of what layer {i} gave", layer=i)
+        weights, sums = self._part(self._weights, i), self._part(self._gradients, i)
+        made = self._rank.empty(len(inputs.tensor), name=f"output gradients {i - 1}") if i else None
+        if not fused:
+            self._passes((f"relu back {i}", f"bias back {i}"), gradient.tensor, gradient.count)
+        self._rank.launch(
+            f"backward {i}",
+            duration_s=self.job.kernel_s + gradient.count * self.job.backward_s[i],
+            reads=[inputs.tensor, gradient.tensor, weights, sums],
+            writes=[sums] if made is None else [sums, made],
+        )
+        return None if made is None else Held(made, gradient.count, i - 1, gradient.step)
+
+    def all_reduce(self, first: int = 0, stop: int | None = None, *, async_op: bool = False) -> Work | None:
+        """Sum the gradients of layers `first` to `stop` - 1 over all GPUs, in a ring, beside the streams.
+
+        It starts when the current stream has done what it was given before, and the stream waits for it; with
+        `async_op=True` it does not, until `wait()` of what comes back.
+        """
+        first, stop = self._range(first, stop)
+        bounds = self.job.bounds
+        sums = self._gradients[bounds[first] : bounds[stop]]
+        name = f"layers {first} to {stop - 1}"
+        return self._rank.all_reduce(sums, async_op=bool(async_op), algorithm="ring", name=name)
+
+    def update(self, first: int = 0, stop: int | None = None, *, fused: bool = False) -> None:
+        """Update layers `first` to `stop` - 1 by their gradients, and clear those: one kernel, or three for each."""
+        first, stop = self._range(first, stop)
+        for low, high in [(first, stop)] if fused else [(i, i + 1) for i in range(first, stop)]:
+            touched = [self._part(one, low, high) for one in (self._weights, self._gradients, self._momentum)]
+            took = self.job.update_s(low, high)
+            for kind in () if fused else OPTIMIZER_PASSES:
+                self._rank.launch(f"{kind} {low}", duration_s=took, reads=touched[:1], writes=touched[:1])
+            self._rank.launch(f"update {low} {high}", duration_s=took, reads=touched, writes=touched)
+
+    def read_loss(self, step: int) -> None:
+        """Read the loss of one step from the device, as `.item()` does: the host waits."""
+        self._whole("step", step, self.steps)
+        self._read(slice(step, step + 1))
+
+    def read_losses(self) -> None:
+        """Read the losses of all steps at once; the host waits."""
+        self._read(slice(0, self.steps))
+
+    def free(self, *held: Held | None) -> None:
+        """Give memory back; None is passed over."""
+        for one in held:
+            if one is not None:
+                self._rank.free(self._held(one, "what is freed").tensor)
+
+    def synchronize(self) -> None:
+        """Keep the host until the device has done all that it was given."""
+        self._rank.synchronize()
+
+    def Stream(self) -> ClusterStream:  # noqa: N802 - torch.cuda's name
+        """A new stream."""
+        return self._rank.Stream()
+
+    def Event(self) -> ClusterEvent:  # noqa: N802 - torch.cuda's name
+        """A new event: `record(stream)`, then `wait(stream)`; of the current stream where none is named."""
+        return self._rank.Event()
+
+    def stream(self, stream: ClusterStream) -> AbstractContextManager[None]:
+        """A context in which a stream is the current one."""
+        return self._rank.stream(stream)
+
+    def _read(self, slots: slice) -> None:
+        self._rank.copy(self._told[slots], self._losses[slots], duration_s=self.job.copy_s(4, pinned=True))
+        self._rank.note({"op": "sync_stream", "stream": self._rank.current})
+
+    def _passes(self, names: tuple[str, ...], tensor: RankTensor, count: int) -> None:
+        for name in names:
+            took = self.job.kernel_s + count * self.job.pass_s
+            self._rank.launch(name, duration_s=took, reads=tensor, writes=tensor)
+
+    def _part(self, tensor: RankTensor, first: int, stop: int | None = None) -> RankTensor:
+        bounds = self.job.bounds
+        return tensor[bounds[first] : bounds[first + 1 if stop is None else stop]]
+
+    def _range(self, first: int, stop: int | None) -> tuple[int, int]:
+        self._whole("first", first, self.layers)
+        end = self.layers if stop is None else stop
+        self._whole("stop", end, self.layers + 1, lowest=first + 1)
+        return first, end
+
+    def _held(self, given: object, role: str, *, layer: int | None = None) -> Held:
+        if isinstance(given, Held) and (layer is None or given.layer == layer):
+            return given
+        found = f"something of layer {given.layer}" if isinstance(given, Held) else type(given).__name__
+        raise VirtualClusterError(
+            f"{role} is wanted, and this is {found}",
+            why="forward gives activations, loss and backward give gradients, each of one layer; data counts as -1",
+            next="keep what each call returns under a name of its own",
+        )
+
+    def _whole(self, what: str, value: object, end: int, *, lowest: int = 0) -> None:
+        if type(value) is not int or not lowest <= value < end:
+            raise self._refused(what, value, f"a whole number from {lowest} to {end - 1}")
+
+    def _refused(self, what: str, value: object, want: str) -> VirtualClusterError:
+        return VirtualClusterError(f"{what} is {shown(value)}", why=f"here it is {want}", next="look at the call")
+
+
+def record_training(job: TrainingJob, program: Callable[[Trainer], Any]) -> ClusterProgram:
+    """What `program(trainer)` issues on each GPU of a job, as plain data."""
+    recorded = []
+    for number in range(job.ranks):
+        rank = Rank(number, job.machine())
+        program(Trainer(job, rank))
+        recorded.append(rank.program)
+    return recorded

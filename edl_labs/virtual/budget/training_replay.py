@@ -1,0 +1,87 @@
+"""Recorded training programs replayed: how long, with how much memory, for how much money, and with which losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from edl_labs.units import byte_count, seconds
+from edl_labs.values import Value
+from edl_labs.virtual.budget.curve import NotATraining, TrainingFault, TrainingFlow
+from edl_labs.virtual.budget.light import light
+from edl_labs.virtual.budget.trainer import Trainer, record_training
+from edl_labs.virtual.budget.training_job import TrainingJob
+from edl_labs.virtual.cluster._replay_cluster import ClusterReplay, replay_cluster
+from edl_labs.virtual.cluster.cluster_races import ClusterRace
+from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline
+from edl_labs.virtual.errors import ReplayError
+
+_MOST_OPERATIONS = 200_000  # of all GPUs: seconds of a judge's time, and no sound answer comes near
+
+
+class TrainingHang(ReplayError):
+    """GPUs that wait for each other for ever."""
+
+
+@dataclass(frozen=True, repr=False)
+class TrainingRun(Value):
+    """What a program makes of a job.
+
+    `share` is the lower bound of its time over its time, `peak_bytes` the most memory on a GPU, `losses` the mean loss
+    of each step as the program computed and read it, and `faults` where it is not the training that was asked for.
+    """
+
+    OMITTED = ("replay",)
+
+    makespan_s: float
+    share: float
+    peak_bytes: int
+    money: float
+    losses: tuple[float, ...]
+    faults: tuple[TrainingFault, ...]
+    replay: ClusterReplay = field(repr=False, compare=False)
+
+    @property
+    def timeline(self) -> ClusterTimeline:
+        """What ran when."""
+        return self.replay.timeline
+
+    @property
+    def races(self) -> tuple[ClusterRace, ...]:
+        """Pairs of operations on the same memory that nothing orders."""
+        return self.replay.races
+
+    def __str__(self) -> str:
+        time = f"{seconds(self.makespan_s)}, {self.share:.0%} of light"
+        wrong = f"; {len(self.faults)} faults, first: {self.faults[0].text}" if self.faults else ""
+        return f"{time}, {byte_count(self.peak_bytes)} at the peak, {self.money:.2f} to pay{wrong}"
+
+
+def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:
+    """Play the recorded programs of all GPUs; ReplayError where they are none of a Trainer's, or never end."""
+    run = replay_cluster(programs, job.machine(), max_operations=_MOST_OPERATIONS)
+    if run.hang is not None:
+        raise TrainingHang(run.hang.what, why=run.hang.why, next=run.hang.next)
+    try:
+        flow = TrainingFlow(job, run.engine, run.programs)
+    except (NotATraining, LookupError, ValueError, TypeError):
+        raise ReplayError(
+            "the program holds something that no Trainer records",
+            why="its loads, passes, sums and updates are known, with what each of them takes",
+            next="use the trainer through its own calls, and leave its record alone",
+        ) from None
+    return TrainingRun(
+        makespan_s=run.makespan_s,
+        share=light(job).seconds / run.makespan_s,
+        peak_bytes=max(run.peak_bytes),
+        money=run.makespan_s * job.ranks * job.price_per_gpu_s,
+        losses=flow.losses,
+        faults=tuple(flow.faults),
+        replay=run,
+    )
+
+
+def run_training(job: TrainingJob, program: Callable[[Trainer], Any]) -> TrainingRun:
+    """Record `program(trainer)` on every GPU of a job, and play it."""
+    return replay_training(record_training(job, program), job)

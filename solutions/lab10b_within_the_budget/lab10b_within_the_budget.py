@@ -1,0 +1,400 @@
+# %% [markdown]
+# # Within the budget
+#
+# A training job works. Its losses fall, its GPU is said to be busy, and it takes six times as long as it must. You
+# get its program, the bill and a stopwatch, and everything that you have learned so far.
+#
+# After this lab you can
+#
+# * say how far from the speed of light a job is, and which resource sets that speed;
+# * find what a training loop loses, in the order in which it pays to mend it, with the same losses to the bit;
+# * take it to several GPUs so that sums hide behind passes;
+# * choose how many GPUs a budget should buy.
+#
+# **About 150 minutes**: 40 for each of sections 2 and 3, 45 for section 4 and 25 for the report. No GPU is needed: time
+# is modelled, and the same on every computer. The losses are real: a small net with as many layers is computed from
+# what your program really moves, so a step that is left out cannot have the right curve. *Write your prediction down*
+# before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep learning, hopefully
+# faster.
+#
+# A check that fails shows the first case that is not right; `case("single")` gives that case's inputs, and
+# `TrainingJob.from_dict` makes a job of them. `hint("single")` gives hints, one at a time.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+step_count = 4
+
+# %% given
+from edl_labs.plots import style
+from edl_labs.units import seconds
+from edl_labs.virtual.budget import TrainingJob, light, run_training
+
+JOB = TrainingJob(
+    steps=step_count,
+    units=12,
+    ranks=1,
+    inputs=1_400_000,
+    elements=(6_000_000,) * 5,
+    outputs=(1_800_000,) * 5,
+    forward_s=(110e-6,) * 5,
+    backward_s=(220e-6,) * 5,
+    kernel_s=30e-6,
+    pass_s=120e-6,
+    decode_s=1e-3,
+    convert_s=3.7e-3,
+    pinned_byte_per_s=12e9,
+    pageable_byte_per_s=5e9,
+    memory_byte_per_s=1e12,
+    call_s=1e-6,
+    alpha_s=10e-6,
+    link_byte_per_s=200e9,
+    memory_bytes=585_000_000,
+    price_per_gpu_s=1.0,
+    seed=10,
+)
+
+# %%
+Progress("lab10b_within_the_budget")
+
+# %% [markdown]
+# ## 1. A job, its bill, and light
+#
+# A `TrainingJob` is a price list. In every step, `units` of data (a unit is a few hundred examples) go through all
+# layers and back, and their gradients are summed before **one** update of each layer. A `trainer` is one GPU, with
+#
+# | call | does |
+# |---|---|
+# | `load(step, first, count, dtype="fp32", pinned=False)` | the host decodes `count` units, from number `first` |
+# | `to_device(data, non_blocking=False)` | a copy on the current stream |
+# | `forward(i, inputs, fused=False)` | kernels on the current stream; returns layer i's outputs |
+# | `loss(step, outputs, x)` | adds to the loss of a step; returns the gradient of the outputs |
+# | `backward(i, inputs, gradient, fused=False)` | *adds* to layer i's gradients; returns its inputs' gradient |
+# | `all_reduce(first, stop, async_op=False)` | sums the gradients of layers first to stop - 1 over the GPUs |
+# | `update(first=0, stop=None, fused=False)` | updates layers, and clears their gradients |
+# | `read_loss(step)`, `read_losses()` | reads one loss, or all; the host waits |
+# | `free(*held)` | gives memory back |
+# | `Stream()`, `Event()`, `stream(s)`, `synchronize()` | as in `torch.cuda` |
+#
+# The files hold `"uint8"`; for fp32 the host converts what it decoded. It waits for every copy, unless that is pinned
+# *and* `non_blocking`. Layer 0 has no inputs' gradient to return: `None`. `all_reduce(..., async_op=True)` returns a
+# work to `wait()` for. Events have `record(s)` and `wait(s)`, of the current stream where you name none.
+#
+# `trainer.steps`, `trainer.layers`, `trainer.ranks` and `trainer.share` (units of a step on this GPU, numbered from 0)
+# are numbers, and `trainer.job` is the price list. This is the program as it was found:
+
+
+# %% given
+def naive(trainer):
+    """A training job that works."""
+    for step in range(trainer.steps):
+        for unit in range(trainer.share):
+            x = trainer.to_device(trainer.load(step, unit, 1))
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1]))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                before = trainer.backward(i, held[i], gradient)
+                trainer.free(gradient, held.pop())
+                gradient = before
+            trainer.free(x)
+            trainer.synchronize()
+        if trainer.ranks > 1:
+            for i in range(trainer.layers):
+                trainer.all_reduce(i, i + 1)
+        trainer.update()
+        trainer.read_loss(step)
+
+
+# %% [markdown]
+# *Light* is a lower bound of the job's time that no program beats: each resource (the GPU's compute, the host that
+# loads, the copy engine, the links) has work that nobody can do without, and before its first and after its last piece
+# there is something that it must wait for. The largest of these times is the bound, and `light(job)` gives it.
+# **Predict:** which share of light does the naive program have?
+
+# %%
+predict("naive_share", "Of the speed of light, the naive job has", unit="%")
+
+# %%
+with revealed("naive_share") as truth:
+    found = run_training(JOB, naive)
+    print(f"modelled: {found}")
+    print(light(JOB))
+    truth(found.share)
+
+# %%
+figure, axes = style.subplots(figsize=(9, 2.6))
+axes = found.timeline.plot(axes)
+axes.set_xlim(0, 2.5 * found.makespan_s / JOB.steps / JOB.share)
+print("losses:", [round(loss, 6) for loss in found.losses])
+
+# %% [markdown]
+# That is two and a half units: kernels, a copy, and long stretches where neither row has anything to do. The host is
+# decoding there. The timeline says what to look at, and not what a mend brings: mends *compose*, and the second one
+# shows only when the first is made.
+
+# %% [markdown]
+# ## 2. One GPU
+#
+# **Predict:** one mend at a time, everything else as it was. Which of these brings most?
+
+# %%
+predict(
+    "first_mend",
+    "The largest gain by itself comes from",
+    choices=["uint8 data", "fused kernels", "pinned copies", "one fused update"],
+)
+
+
+# %% given
+def mended(trainer, *, dtype="fp32", pinned=False, passes=False, update=False):
+    """The naive program with some of its calls mended."""
+    for step in range(trainer.steps):
+        for unit in range(trainer.share):
+            data = trainer.load(step, unit, 1, dtype=dtype, pinned=pinned)
+            x = trainer.to_device(data, non_blocking=True)
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1], fused=passes))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                before = trainer.backward(i, held[i], gradient, fused=passes)
+                trainer.free(gradient, held.pop())
+                gradient = before
+            trainer.free(x)
+            trainer.synchronize()
+        trainer.update(fused=update)
+        trainer.read_loss(step)
+
+
+# %%
+MENDS = {
+    "uint8 data": {"dtype": "uint8"},
+    "fused kernels": {"passes": True},
+    "pinned copies": {"pinned": True},
+    "one fused update": {"update": True},
+}
+with revealed("first_mend") as truth:
+    runs = {
+        name: run_training(JOB, lambda trainer, what=what: mended(trainer, **what))
+        for name, what in MENDS.items()
+    }
+    for name, run in runs.items():
+        print(f"modelled, {name}: {seconds(run.makespan_s)}, {run.share:.0%} of light")
+    truth(min(runs, key=lambda name: runs[name].makespan_s))
+
+# %% [markdown]
+# All four together are not nearly enough: most of what is lost is lost *between* calls. Three questions are left to
+# you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
+# micro-batches of `count` units, if it frees the outputs of a layer once its backward pass was issued. Each kernel
+# takes `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy run beside?
+#
+# Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
+# with the same losses to 1e-6.
+
+
+# %% solve="single"
+def train_on_one(trainer):
+    """The training job on one GPU."""
+    ### BEGIN SOLUTION
+    job = trainer.job
+    units = range(1, trainer.share + 1)
+    size = max(n for n in units if job.peak_bytes(n) <= job.memory_bytes)
+    copies = trainer.Stream()
+    for step in range(trainer.steps):
+        for first in range(0, trainer.share, size):
+            count = min(size, trainer.share - first)
+            data = trainer.load(step, first, count, dtype="uint8", pinned=True)
+            arrived = trainer.Event()
+            with trainer.stream(copies):
+                x = trainer.to_device(data, non_blocking=True)
+                arrived.record()
+            arrived.wait()
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1], fused=True))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                before = trainer.backward(i, held[i], gradient, fused=True)
+                trainer.free(gradient, held.pop())
+                gradient = before
+            trainer.free(x)
+        trainer.update(fused=True)
+    trainer.read_losses()
+    ### END SOLUTION
+
+
+# %% check="single"
+check("single")
+
+# %%
+with once_written("single"):
+    alone = run_training(JOB, train_on_one)
+    print(f"modelled: {alone}")
+    print("the same losses:", alone.losses == found.losses)
+    figure, axes = style.subplots(figsize=(9, 2.6))
+    axes = alone.timeline.plot(axes)
+
+# %% [markdown]
+# The losses are not *close*, they are *equal*: the small net rounds each product to a grid on which sums are exact, so
+# that neither the order of a sum nor the size of a micro-batch changes a bit. On a real GPU both do, and lab10_capstone
+# has the question when two curves are the same.
+
+# %% [markdown]
+# ## 3. Several GPUs
+#
+# Now each GPU has its share of a step, and before an update the gradients of all of them must be summed. A sum of n
+# bytes in a ring of P takes 2 (P - 1) (α + n / (P β)) seconds. **Predict:** with four GPUs, three units on each, how
+# many times sooner can the job be done, at the speed of light?
+
+# %%
+predict("four_gpus", "On four GPUs light is faster by a factor of", unit="times")
+
+# %%
+with revealed("four_gpus") as truth:
+    four = JOB.on(4)
+    print(f"a sum of all gradients: {seconds(four.all_reduce_s(sum(four.elements)))}")
+    print(f"a GPU's passes in a step: {seconds(3 * 5 * 330e-6)}")
+    print("one GPU:", light(JOB))
+    print("four:   ", light(four))
+    truth(light(JOB).seconds / light(four).seconds)
+
+# %% [markdown]
+# Not four: some of what a step takes, the update and the fixed part of each kernel, is not divided by four, and the sum
+# of the last gradients has nothing left to hide behind. Your program will be slower still if its sums wait for each
+# other's end, or begin when all passes are over.
+#
+# Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
+# each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one
+# only; a sum before that would be summed again.
+#
+# Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 87 % of light or more.
+
+
+# %% solve="scaled"
+def train_on_many(trainer):
+    """The training job on each of several GPUs."""
+    ### BEGIN SOLUTION
+    job = trainer.job
+    units = range(1, trainer.share + 1)
+    size = max(n for n in units if job.peak_bytes(n) <= job.memory_bytes)
+    copies = trainer.Stream()
+    for step in range(trainer.steps):
+        works = []
+        for first in range(0, trainer.share, size):
+            count = min(size, trainer.share - first)
+            data = trainer.load(step, first, count, dtype="uint8", pinned=True)
+            arrived = trainer.Event()
+            with trainer.stream(copies):
+                x = trainer.to_device(data, non_blocking=True)
+                arrived.record()
+            arrived.wait()
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1], fused=True))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                before = trainer.backward(i, held[i], gradient, fused=True)
+                trainer.free(gradient, held.pop())
+                gradient = before
+                if first + count == trainer.share:
+                    works.append(trainer.all_reduce(i, i + 1, async_op=True))
+            trainer.free(x)
+        for work in works:
+            work.wait()
+        trainer.update(fused=True)
+    trainer.read_losses()
+    ### END SOLUTION
+
+
+# %% check="scaled"
+check("scaled")
+
+# %%
+with once_written("scaled"):
+    many = run_training(four, train_on_many)
+    print(f"modelled: {many}")
+    print("the same losses:", many.losses == found.losses)
+    figure, axes = style.subplots(figsize=(9, 4.5))
+    axes = many.timeline.plot(axes)
+    axes.set_xlim(0, 1.5 * many.makespan_s / four.steps)
+
+# %% [markdown]
+# ## 4. Within the budget
+#
+# Deck [001] asks for experiments that do "not run out of money". More GPUs end sooner and idle more, and those that
+# come together, with fast links, cost more each. An offer has `ranks` and `price_per_gpu_s`; a run costs its seconds
+# times its GPUs times that price. **Predict:** the job of section 2 at equal prices: how many times as much as on one
+# GPU does light cost on four?
+
+# %%
+predict("dearer", "On four GPUs the job costs, of its price on one,", unit="times")
+
+# %%
+with revealed("dearer") as truth:
+    for ranks in (1, 2, 4):
+        bound = light(JOB.on(ranks))
+        print(f"{ranks}: {seconds(bound.seconds)}, {ranks * bound.seconds:.4f} to pay")
+    truth(4 * light(four).seconds / light(JOB).seconds)
+
+# %% [markdown]
+# Write
+#
+# * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on so many
+#   GPUs; a run that costs more than `budget` is not paid, and counts nothing;
+# * `train_within(trainer)`, which runs on each GPU of it. What you wrote above is a good beginning.
+#
+# The score is the geometric mean, over jobs that you do not know, of *light over your time*, where light is the least
+# time that any of the offers could have within the budget. 85 % earns all points, 70 % three quarters of them, 50 %
+# half, 25 % a quarter. What is faster than light is refused, and so is a program that leaves work out.
+
+
+# %% solve="score"
+def choose_gpus(job, offers, budget):
+    """The ranks of the offer to take."""
+    ### BEGIN SOLUTION
+    paid = {}
+    for offer in offers:
+        run_s = light(job.on(offer.ranks)).seconds / 0.9
+        if run_s * offer.ranks * offer.price_per_gpu_s <= budget:
+            paid[run_s] = offer.ranks
+    return paid[min(paid)]
+    ### END SOLUTION
+
+
+def train_within(trainer):
+    """The training job on each GPU of the offer."""
+    ### BEGIN SOLUTION
+    train_on_many(trainer)
+    ### END SOLUTION
+
+
+# %% check="score"
+check("score")
+
+# %% [markdown]
+# Nine tenths of light is where the plain ideas end. The rest is in the first and the last micro-batch: nobody computes
+# while the first one is loaded, and nothing is loaded while the last one is computed. Try smaller ones there.
+
+# %% [markdown] explain="report"
+# ## 5. Report
+#
+# You hand the job back to those who pay for it. In 150 to 250 words: **(a)** which three mends on one GPU bought most,
+# with the figures that you measured on `JOB`, and why the order in which they were made changes what each seems to
+# bring; **(b)** what the second, third and fourth GPU bought, in seconds and in money, and which resource keeps the job
+# from more; **(c)** one thing in this model that a real cluster would do differently, and what you would measure first.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab10b_within_the_budget")

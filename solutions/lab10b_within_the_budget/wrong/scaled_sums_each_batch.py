@@ -1,0 +1,34 @@
+# exercise: scaled
+# told: gradients are summed over the GPUs more than once
+def train_on_many(trainer):
+    """Sums after the first micro-batch too."""
+    range(1, trainer.share + 1)
+    size = 1
+    copies = trainer.Stream()
+    for step in range(trainer.steps):
+        works = []
+        for first in range(0, trainer.share, size):
+            count = min(size, trainer.share - first)
+            data = trainer.load(step, first, count, dtype="uint8", pinned=True)
+            arrived = trainer.Event()
+            with trainer.stream(copies):
+                x = trainer.to_device(data, non_blocking=True)
+                arrived.record()
+            arrived.wait()
+            for work in works:
+                work.wait()
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1], fused=True))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                before = trainer.backward(i, held[i], gradient, fused=True)
+                trainer.free(gradient, held.pop())
+                gradient = before
+                if first + count == trainer.share or not first:
+                    works.append(trainer.all_reduce(i, i + 1, async_op=True))
+            trainer.free(x)
+        for work in works:
+            work.wait()
+        trainer.update(fused=True)
+    trainer.read_losses()

@@ -1,0 +1,158 @@
+"""lab10b's trainer: losses that are real and exact, faults that are named, and the programs of the notebook."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from edl_labs.checks import Outcome
+from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import drawn_job
+from edl_labs.virtual.budget import TrainingJob, record_training, replay_training, run_training
+from edl_labs.virtual.budget.exact_net import ExactNet, outer, times
+from edl_labs.virtual.errors import ReplayError, VirtualClusterError
+from tests.labs.lab10b.test_light import small_job
+
+
+@pytest.fixture(scope="module")
+def job() -> TrainingJob:
+    return drawn_job(np.random.default_rng(7), ranks=1, steps=4)
+
+
+def plain(trainer, *, cuts=1, **calls):
+    """A whole training, in micro-batches of `cuts` units."""
+    for step in range(trainer.steps):
+        for first in range(0, trainer.share, cuts):
+            count = min(cuts, trainer.share - first)
+            x = trainer.to_device(trainer.load(step, first, count))
+            held = [x]
+            for i in range(trainer.layers):
+                held.append(trainer.forward(i, held[-1]))
+            gradient = trainer.loss(step, held[-1], x)
+            for i in reversed(range(trainer.layers)):
+                gradient = trainer.backward(i, held[i], gradient)
+        if trainer.ranks > 1:
+            trainer.all_reduce()
+        trainer.update()
+    trainer.read_losses()
+
+
+def test_losses_are_the_same_to_the_bit_however_the_units_are_cut_and_dealt(job):
+    runs = [run_training(job, lambda trainer, cuts=cuts: plain(trainer, cuts=cuts)) for cuts in (1, 2, 5)]
+    spread = [run_training(small_job(ranks=ranks), plain) for ranks in (1, 2, 4)]
+
+    assert 1 == len({run.losses for run in runs})
+    assert 1 == len({run.losses for run in spread})
+    assert [()] * 6 == [run.faults for run in [*runs, *spread]]
+
+
+def test_losses_fall_and_are_those_of_a_net_computed_by_hand():
+    run = run_training(small_job(units=1, steps=1, elements=(4,), outputs=(4,), forward_s=(1,), backward_s=(1,)), plain)
+    net = ExactNet(1, 1)
+    inputs, targets = net.unit(0, 0)
+    by_hand = np.square(inputs @ net.weights()[0] - targets).mean() / 2
+    long = run_training(small_job(steps=12), plain)
+
+    assert by_hand == pytest.approx(run.losses[0], rel=1e-6)
+    assert long.losses[-1] < 0.7 * long.losses[0]
+
+
+def test_gradients_are_the_derivatives_of_the_loss():
+    net = ExactNet(3, 1)
+    inputs, targets = net.unit(0, 0)
+    weights = net.weights()[0]
+    moved = weights + 1e-5 * np.outer(np.eye(6)[2], np.eye(6)[4])
+    loss = [np.square(inputs @ one - targets).sum() / 2 for one in (weights, moved)]
+
+    gradient = outer(inputs, times(inputs, weights) - targets)[2, 4]
+    assert (loss[1] - loss[0]) / 1e-5 == pytest.approx(gradient, rel=1e-2, abs=1e-4)
+
+
+def test_a_sum_is_exact_in_any_order():
+    rng = np.random.default_rng(1)
+    rows, others = rng.random((40, 6)), rng.random((40, 6))
+    order = rng.permutation(40)
+
+    assert (outer(rows, others) == outer(rows[order], others[order])).all()
+    assert (outer(rows[:7], others[:7]) + outer(rows[7:], others[7:]) == outer(rows, others)).all()
+
+
+@pytest.mark.parametrize(
+    ("edit", "what"),
+    [
+        (lambda program: [e for e in program if e["op"] != "host_work"], "that no Trainer records"),
+        (lambda program: [{**e, "duration_s": 0.0} if e["op"] == "launch" else e for e in program], "that no Trainer"),
+        (lambda program: [{**e, "duration_s": 0.0} if e["op"] == "copy" else e for e in program], "that no Trainer"),
+        (lambda program: [{**e, "name": "gift"} if e.get("name") == "loss" else e for e in program], "that no Trainer"),
+        (lambda program: [{**e, "name": e["name"].replace("data 1", "data 0")} if "name" in e else e for e in program],
+         None),
+        (lambda program: program[1:], "cannot be|did not make"),
+        (lambda program: [7], "not a dict"),
+    ],
+)  # fmt: skip
+def test_a_program_that_was_tampered_with_is_refused_or_told(edit, what):
+    programs = json.loads(json.dumps(record_training(small_job(), plain)))
+    edited = [edit(program) for program in programs]
+    if what is None:
+        assert replay_training(edited, small_job()).faults
+        return
+    with pytest.raises(ReplayError, match=what):
+        replay_training(edited, small_job())
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda t: t.load(9, 0, 1), "step is 9"),
+        (lambda t: t.load(0, 3, 2), "count is 2"),
+        (lambda t: t.load(0, 0, 1, dtype="int4"), "dtype is"),
+        (lambda t: t.forward(0, t.load(0, 0, 1).tensor), "what layer 0 reads is wanted"),
+        (lambda t: t.forward(1, t.to_device(t.load(0, 0, 1))), "what layer 1 reads is wanted"),
+        (lambda t: t.update(1, 1), "stop is 1"),
+        (lambda t: t.update(True), "first is True"),
+    ],
+)
+def test_calls_that_cannot_be_are_named(call, what):
+    with pytest.raises(VirtualClusterError, match=what):
+        record_training(small_job(), call)
+
+
+def test_a_job_that_cannot_be_is_named():
+    with pytest.raises(VirtualClusterError, match="a divisor of the 4 units"):
+        small_job(ranks=3)
+    with pytest.raises(VirtualClusterError, match="does not describe a training job"):
+        TrainingJob.from_dict({"steps": 1})
+
+
+def test_the_peak_is_what_the_job_says_where_everything_is_freed(solution, job):
+    run = run_training(job, solution["train_on_one"])
+    fits = max(count for count in range(1, job.share + 1) if job.peak_bytes(count) <= job.memory_bytes)
+
+    assert job.peak_bytes(fits) == run.peak_bytes
+    assert run.peak_bytes <= job.memory_bytes
+
+
+def test_the_notebooks_job_has_its_naive_program_below_a_fifth_of_light(solution):
+    job = solution["JOB"]
+
+    assert run_training(job, solution["naive"]).share < 0.2
+    assert run_training(job, solution["train_on_one"]).share > 0.9
+    assert run_training(job.on(4), solution["train_on_many"]).share > 0.87
+
+
+def test_a_score_has_an_entry_beside_its_mark_that_travels_as_plain_data(judged):
+    outcome = judged("score")
+
+    assert 0.85 < outcome.entry["share"] <= 1.0
+    assert {"share", "peak_bytes", "money", "makespan_s 0", "makespan_s 1", "makespan_s 2"} == set(outcome.entry)
+    assert outcome.entry == Outcome.from_json(json.loads(json.dumps(outcome.to_json()))).entry
+    assert {} == judged("single").entry
+
+
+def test_the_notebook_runs_unsolved_and_solved(run_all, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for solved in (False, True):
+        names = run_all(solved=solved, small=[("step_count = 4", "step_count = 2")])
+
+        assert names["found"].share < 0.2
