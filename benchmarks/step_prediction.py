@@ -143,7 +143,7 @@ def recorded(row: Row, cache: Path) -> bool:
         if job is None:
             return False
         recording = record_step(
-            job.model, job.example, dtype=job.dtype, optimizer=job.optimizer, checkpoint=bool(job.checkpoint)
+            job.model, job.example, dtype=job.dtype, optimizer=job.optimizer, checkpoint=job.checkpoint
         )
     except EdlError as error:
         print(f"{row['id']} {row['model']}: {error}", file=sys.stderr)
@@ -160,7 +160,7 @@ def predict_row(row: Row, efficiencies: Efficiencies) -> Any:
     job: Job = row["job"]
     cluster = {name: value for name, value in job.cluster.items() if name != "state_dtype"} or None
     asked = _Asked(
-        None, job.example, machine_of(row), job.dtype, job.compiled, None, cluster, None, bool(job.checkpoint),
+        None, job.example, machine_of(row), job.dtype, job.compiled, None, cluster, None, job.checkpoint,
         job.accumulate, job.graphed, efficiencies,
     )  # fmt: skip
     return predicted(asked, row["recording"])

@@ -72,6 +72,19 @@ def graph_of(kernels: Sequence[StepKernel]) -> Graph:
     return Graph("a step", "a recording", tuple(nodes), tensors, ends)
 
 
+def remade_bytes(before: Sequence[StepKernel], after: Sequence[StepKernel]) -> float:
+    """Bytes that an eager step saves for its backward pass, and that the compiled one makes again there."""
+    wanted = {version for kernel in before if kernel.phase == "backward" for version, _ in kernel.reads}
+    written = {version for kernel in after for version, _ in kernel.writes}
+    return sum(
+        size
+        for kernel in before
+        if kernel.phase == "forward"
+        for version, size in kernel.writes
+        if version in wanted and version not in written
+    )
+
+
 def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[_Group]) -> StepKernel:
     first, last = group.kernels[0], group.kernels[-1]
     if len(group.kernels) == 1 and first.kind not in _FUSIBLE:
@@ -87,8 +100,9 @@ def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[
         later = [reader for reader in readers[version] if reader != at]
         if later or not readers[version]:
             again = first.phase == "forward" and all(groups[r].kernels[0].phase == "backward" for r in later)
-            if not (again and later and version != last.writes[0][0]):
-                written += size
+            if again and later and version != last.writes[0][0]:
+                continue
+            written += size
             kept.append((version, size))
     moved = sum(outside.values()) + written
     for kernel in group.kernels:

@@ -116,7 +116,7 @@ class Prediction(Value, Drawn):
 
     def what_if(
         self, *, batch: int | None = None, dtype: str | None = None, compiled: bool | None = None,
-        checkpoint: bool | None = None, machine: Any = None, gpus: Any = None,
+        checkpoint: bool | str | None = None, machine: Any = None, gpus: Any = None,
     ) -> Prediction:  # fmt: skip
         """The same step with one choice or several changed; `gpus` is a number, or what `predict(cluster=)` takes.
 

@@ -27,6 +27,8 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "rmsprop": functools.partial(torch.optim.RMSprop, lr=1e-3, foreach=True),
 }
 
+CHECKPOINTS: tuple[bool | str, ...] = (True, "half", "selective")
+
 
 @contextmanager
 def on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
@@ -122,10 +124,18 @@ def plain_kernels() -> Iterator[None]:
 
 
 @contextmanager
-def checkpointed(model: torch.nn.Module, semantics: CudaSemantics) -> Iterator[None]:
-    """Each of a stack of equal blocks keeps its input alone and runs again in the backward pass."""
-    from torch.utils.checkpoint import checkpoint
+def checkpointed(model: torch.nn.Module, semantics: CudaSemantics, way: bool | str = True) -> Iterator[None]:
+    """Each of a stack of equal blocks keeps its input alone and runs again in the backward pass.
 
+    `way` "half" does so with every second block; "selective" keeps attention's results and every second product too.
+    UsageError for other words, and for a model without such a stack.
+    """
+    if way not in CHECKPOINTS:
+        raise UsageError(
+            f"nothing is checkpointed {str(way)[:40]!r}",
+            why="what runs again decides both time and memory",
+            next=f"say checkpoint=True, or one of {', '.join(repr(one) for one in CHECKPOINTS if one is not True)}",
+        )
     blocks = repeated_blocks(model)
     if not blocks:
         raise UsageError(
@@ -133,29 +143,52 @@ def checkpointed(model: torch.nn.Module, semantics: CudaSemantics) -> Iterator[N
             why="checkpointing keeps the input of each block, and nothing here says what a block is",
             next="use torch.utils.checkpoint in the model itself, and predict that",
         )
-
-    def again(run: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        # The reentrant kind saves nothing else, and wants an input that has a gradient.
-        def as_before(*args: Any, **kwargs: Any) -> Any:
-            # What is run again for its gradient runs as it did before, though the backward pass has no modes.
-            if semantics.is_on:
-                return run(*args, **kwargs)
-            with semantics:
-                made = run(*args, **kwargs)
-            semantics.forget_casts()
-            return made
-
-        reentrant = not named and any(one.requires_grad for one in tensors(given))
-        options = {} if reentrant else {"determinism_check": "none", **named}
-        return checkpoint(as_before, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
-
+    blocks = blocks[:: 2 if way == "half" else 1]
     for block in blocks:
-        block.forward = functools.partial(again, block.forward)
+        block.forward = functools.partial(_again, semantics, way, block.forward)
     try:
         yield
     finally:
         for block in blocks:
             del block.forward
+
+
+def _again(semantics: CudaSemantics, way: bool | str, run: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
+
+    def as_before(*args: Any, **kwargs: Any) -> Any:
+        # What is run again for its gradient runs as it did before, though the backward pass has no modes.
+        if semantics.is_on:
+            return run(*args, **kwargs)
+        with semantics:
+            made = run(*args, **kwargs)
+        semantics.forget_casts()
+        return made
+
+    if way == "selective":
+        chosen = functools.partial(create_selective_checkpoint_contexts, _EverySecondProduct())
+        options = {"context_fn": chosen, "determinism_check": "none", **named}
+        return checkpoint(as_before, *given, use_reentrant=False, preserve_rng_state=False, **options)
+    # The reentrant kind saves nothing else, and wants an input that has a gradient.
+    reentrant = not named and any(one.requires_grad for one in tensors(given))
+    options = {} if reentrant else {"determinism_check": "none", **named}
+    return checkpoint(as_before, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
+
+
+class _EverySecondProduct:
+    """Which results a selective checkpoint keeps: attention's, and of products the first, the third and so on."""
+
+    def __init__(self) -> None:
+        self._products = {False: 0, True: 0}
+
+    def __call__(self, ctx: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+        from torch.utils.checkpoint import CheckpointPolicy
+
+        keeps = func is torch.ops.edl_labs_predict.attention.default
+        if func in (torch.ops.aten.mm.default, torch.ops.aten.addmm.default):
+            self._products[ctx.is_recompute] += 1
+            keeps = self._products[ctx.is_recompute] % 2 == 1
+        return CheckpointPolicy.MUST_SAVE if keeps else CheckpointPolicy.PREFER_RECOMPUTE
 
 
 def repeated_blocks(model: torch.nn.Module) -> list[torch.nn.Module]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
@@ -33,6 +33,14 @@ _AUTOCAST = {"amp_fp16": torch.float16, "amp_bf16": torch.bfloat16}
 _WHOLE = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
+class Moment(NamedTuple):
+    """Bytes by category at some place in the step; `operation` counts what was recorded before it."""
+
+    phase: str
+    held: dict[str, int]
+    operation: int
+
+
 @dataclass
 class StepRecording:
     """What one step runs: its kernels, its memory over time, and what of the model matters for many GPUs."""
@@ -50,7 +58,9 @@ class StepRecording:
     notes: list[str] = field(default_factory=list)
     gradients: list[tuple[int, int]] = field(default_factory=list)
     blocks: int = 1
+    block_bytes: int = 0
     checkpointed: bool = False
+    moments: list[Moment] = field(default_factory=list)
 
     @property
     def peak_bytes(self) -> int:
@@ -65,7 +75,7 @@ def record_step(
     dtype: str | None = None,
     optimizer: Any = None,
     loss: Callable[[Any], torch.Tensor] | None = None,
-    checkpoint: bool = False,
+    checkpoint: bool | str = False,
 ) -> StepRecording:
     """One step of `model(*example)`: forward alone where the model is in eval mode, else backward and update too.
 
@@ -92,7 +102,7 @@ def record_step(
 
 def recorded(
     model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *,
-    checkpoint: bool, whole: Sequence[torch.optim.Optimizer] | None = None,
+    checkpoint: bool | str, whole: Sequence[torch.optim.Optimizer] | None = None,
 ) -> StepRecording:  # fmt: skip
     inputs, keywords = _arguments(example)
     trains = whole is None and model.training and any(parameter.requires_grad for parameter in model.parameters())
@@ -111,7 +121,7 @@ def recorded(
                 inputs, keywords = lowered(model, (inputs, keywords), _WHOLE[dtype])
             semantics = CudaSemantics(_AUTOCAST.get(dtype or ""))
             if checkpoint:
-                stack.enter_context(checkpointed(model, semantics))
+                stack.enter_context(checkpointed(model, semantics, checkpoint))
             update = made_optimizer(model, optimizer) if trains else None
             found.there(model.parameters(), "parameters")
             found.there(model.buffers(), "parameters")
@@ -129,7 +139,11 @@ def recorded(
         for parameter, gradient in gradients:
             parameter.grad = gradient
     recording = _recording(model, dtype, trains, made, found, update is not None, sizes)
-    recording.blocks, recording.checkpointed = max(1, len(repeated_blocks(model))), checkpoint
+    blocks = repeated_blocks(model)
+    recording.blocks, recording.checkpointed = max(1, len(blocks)), bool(checkpoint)
+    recording.block_bytes = max(
+        (sum(p.numel() * p.element_size() for p in one.parameters()) for one in blocks), default=0
+    )
     return recording
 
 
@@ -210,7 +224,7 @@ def _recording(
 ) -> StepRecording:
     history = timeline(found, 0, len(found.operations))
     at, held = max(history, key=lambda state: state[1].total())
-    phase = [name for begin, name in found.marks if begin <= at][-1] if found.marks else "forward"
+    phase = _phase(found, at)
     modules: Counter[str] = Counter()
     for one in found.held:
         if one.category in ("activations", "temporaries") and one.born <= at and (one.died is None or one.died > at):
@@ -227,7 +241,26 @@ def _recording(
         tuple(modules.most_common(3)),
         updates,
         gradients=sizes["gradients"],
+        moments=_moments(found, history),
     )
+
+
+def _phase(found: StepRecorder, at: int) -> str:
+    return next((name for begin, name in reversed(found.marks) if begin <= at), "forward")
+
+
+def _moments(found: StepRecorder, history: list[tuple[int, Counter[str]]]) -> list[Moment]:
+    """Of each phase where most is held, and where most of what no GPU shares with another: either may be the peak."""
+    best: dict[tuple[str, bool], tuple[int, int, Counter[str]]] = {}
+    for at, held in history:
+        phase, own = _phase(found, at), held["activations"] + held["temporaries"]
+        for whole, size in ((True, held.total()), (False, own)):
+            if size > best.get((phase, whole), (-1,))[0]:
+                best[phase, whole] = size, at, held
+    return [
+        Moment(phase, {name: size for name, size in held.items() if size}, at)
+        for (phase, _), (_, at, held) in best.items()
+    ]
 
 
 def _arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
