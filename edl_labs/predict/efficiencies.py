@@ -148,6 +148,7 @@ class Efficiencies:
     nchw_conv: float = 0.786  # tensor-core convolutions of images in NCHW; fitted
     nchw_passes: float = 0.927  # how often NCHW images are written and read again in NHWC around a kernel; fitted
     nchw_back: float = 1.12  # the same around a gradient's kernel; fitted
+    nchw_straight: float = 0.6  # of that rate where a kernel reads NCHW images as they lie; fitted
     depthwise: float = 0.836  # of the stream that a depthwise window reaches; fitted
     depthwise_back: float = 0.5  # and its gradients; fitted
     grouped: float = 1.02  # of a product's rate in narrow groups after padding to 16 channels; fitted

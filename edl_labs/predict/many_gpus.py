@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.predict.machine_card import MachineCard
 from edl_labs.predict.recorded_step import Moment, StepRecording
-from edl_labs.predict.step_kernels import StepKernel
+from edl_labs.predict.step_kernels import Product, StepKernel
 from edl_labs.predict.step_times import PlayedStep
 from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts, LinkLevel, VirtualCluster
@@ -100,14 +101,13 @@ class Spread:
 def sharded(kernels: Sequence[StepKernel], spread: Spread) -> list[StepKernel]:
     """What one GPU of a tensor-parallel group runs: each product, and what lies between a pair of them, in parts.
 
-    Products alternate between split outputs and split inputs, so that the longer of the two sides is cut; attention is
-    cut by heads. Norms and residuals stay whole unless `sequence`.
+    Of a product the longer side of its weight is cut, never the tokens; attention is cut by heads. Norms and residuals
+    stay whole unless `sequence`.
     """
     if spread.tp == 1:
         return list(kernels)
-    part = spread.tp
-    width = _common_width(kernels)
-    return [_cut(kernel, part, width, whole=not spread.sequence) for kernel in kernels]
+    width, tokens = _common_width(kernels), _common_tokens(kernels)
+    return [_cut(kernel, spread.tp, width, tokens, whole=not spread.sequence) for kernel in kernels]
 
 
 def _common_width(kernels: Sequence[StepKernel]) -> float:
@@ -116,18 +116,28 @@ def _common_width(kernels: Sequence[StepKernel]) -> float:
     return max(sizes, default=0.0)
 
 
-def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKernel:
+def _common_tokens(kernels: Sequence[StepKernel]) -> int:
+    """Rows that most products of the forward pass have: those of the activations."""
+    rows = Counter(
+        one.product.m
+        for one in kernels
+        if one.product is not None and one.phase == "forward" and one.product.batch == 1
+    )
+    return rows.most_common(1)[0][0] if rows else 0
+
+
+def _cut(kernel: StepKernel, part: int, width: float, tokens: int, *, whole: bool) -> StepKernel:
     if kernel.product is not None:
         p = kernel.product
         if p.batch >= part:
             cut = p._replace(batch=p.batch // part)
-        elif (p.m >= max(p.n, p.k) and p.n >= p.k) or p.n > max(p.m, p.k):
-            cut = p._replace(n=max(1, p.n // part))
-        elif p.k >= p.n and p.m >= p.n:
-            cut = p._replace(k=max(1, p.k // part))
+        elif kernel.phase == "backward" and p.k == tokens and p.m != tokens:
+            # The gradient of a weight: both of its sides are the weight's.
+            cut = p._replace(n=max(1, p.n // part)) if p.n >= p.m else p._replace(m=max(1, p.m // part))
         else:
-            cut = p._replace(m=max(1, p.m // part))
-        return kernel._replace(product=cut, flops=kernel.flops / part, moved_bytes=kernel.moved_bytes / part * 1.5)
+            cut = p._replace(n=max(1, p.n // part)) if p.n >= p.k else p._replace(k=max(1, p.k // part))
+        moved = kernel.moved_bytes * _elements(cut) / _elements(p)
+        return kernel._replace(product=cut, flops=kernel.flops / part, moved_bytes=moved)
     if kernel.attention is not None:
         form = kernel.attention._replace(pairs=kernel.attention.pairs / part)
         return kernel._replace(attention=form, flops=kernel.flops / part, moved_bytes=kernel.moved_bytes / part)
@@ -137,6 +147,10 @@ def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKer
     if stays and whole:
         return kernel
     return kernel._replace(moved_bytes=kernel.moved_bytes / part)
+
+
+def _elements(p: Product) -> float:
+    return float(p.batch) * (p.m * p.k + p.k * p.n + p.m * p.n)
 
 
 @dataclass(frozen=True)

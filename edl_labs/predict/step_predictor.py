@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,10 +28,11 @@ _SHOWN = 10  # operators in the table: the issue asks for ten
 _Z80 = 1.2816  # standard deviations that hold four cases of five of a normal law
 # What torch gives cuBLAS to work in: ":4096:2:16:8" in KiB, and 32 MiB from Hopper on (its CUDABlas.cpp).
 _WORKSPACE_BYTES = (8_519_680, 2**25)
-# Relative doubt of a second of each kind, and of all seconds of a step together: residuals of the calibration rows
-# with the GPU, and the model family, left out (benchmarks/README.md).
-_DOUBT = {"compute": 0.14, "memory": 0.13, "launch": 0.45, "communication": 0.25}
-_COMMON_DOUBT = 0.07  # of a step as a whole: the same card under two versions of torch differs by 7 % at p90
+# Relative doubt of a second of each kind of work, and of all seconds of a step together: they make residuals of
+# calibration rows whose GPU was left out of the fit likely, scaled until four of five of those rows lie inside
+# (`benchmarks/step_prediction.py --doubts`).
+_DOUBT = {"product": 0.1, "convolution": 0.14, "attention": 0.2, "bytes": 0.13, "launch": 0.45, "communication": 0.25}
+_COMMON_DOUBT = 0.07
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     if recording.checkpointed:
         useful = 3 * asked.accumulate * sum(one.flops for one in kernels if one.phase == "forward")
     peak = _main_peak(card, kernels)
-    low, high = interval(step_s, limits)
+    works = {name: value * (step_s - limits["communication"]) / played.total_s for name, value in played.works.items()}
+    low, high = interval(step_s, works | {"communication": limits["communication"]})
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
         is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp,
@@ -139,7 +141,8 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
         peak_phase=phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
         mfu=useful / (step_s * peak) if step_s else 0.0,
         light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
-        limits=limits, phases=dict(played.phases), dearest=_dearest(kernels, played, asked.accumulate, step_s),
+        limits=limits, works=works, phases=dict(played.phases),
+        dearest=_dearest(kernels, played, asked.accumulate, step_s),
         unknown=tuple(dict.fromkeys(one.name for one in kernels if one.unknown)), measured=card.measured,
         assumed=_assumed(card), notes=tuple(recording.notes), price_per_hour=card.price_per_hour,
         source=Source(lambda changes: _again(asked, recording, changes), _spans(kernels, played, timer, asked)),
@@ -178,12 +181,16 @@ def _spread(
     return times.total_s
 
 
-def interval(step_s: float, limits: Any) -> tuple[float, float]:
-    """(low, high) seconds that hold the step in four cases of five, from what its time goes into."""
-    shares = {name: value / step_s for name, value in limits.items()} if step_s else {}
-    own = math.sqrt(sum((share * _DOUBT[name]) ** 2 for name, share in shares.items()) + _COMMON_DOUBT**2)
-    factor = math.exp(_Z80 * own)
+def interval(step_s: float, works: Mapping[str, float]) -> tuple[float, float]:
+    """(low, high) seconds that hold the step in four cases of five, from the seconds of each kind of work."""
+    factor = math.exp(_Z80 * doubt(step_s, works, _DOUBT, _COMMON_DOUBT))
     return step_s / factor, step_s * factor
+
+
+def doubt(step_s: float, works: Mapping[str, float], each: Mapping[str, float], common: float) -> float:
+    """Standard deviation of a step's logarithm: doubts of kinds of work do not go together, `common` is of all."""
+    shares = ((name, value / step_s) for name, value in works.items()) if step_s else ()
+    return math.sqrt(sum((share * each[name]) ** 2 for name, share in shares) + common**2)
 
 
 def _again(asked: _Asked, recording: StepRecording, changes: dict[str, Any]) -> Prediction:
