@@ -40,6 +40,7 @@ _PROMOTED = frozenset(
     addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot cat stack
     """.split()  # noqa: SIM905 - one name a line would fill a page
 )
+_ONE_DTYPE = frozenset(("linear", "matmul", "mm", "bmm", "__matmul__", "conv1d", "conv2d", "conv3d"))
 _LOW = (torch.float16, torch.bfloat16)
 
 
@@ -89,6 +90,8 @@ class CudaSemantics(TorchFunctionMode):
             return _dropout(*args, **kwargs)
         if self.autocast is not None:
             args, kwargs = self._cast(name, args, kwargs)
+        elif name in _ONE_DTYPE:
+            _check_one_dtype(name, args)
         return func(*args, **kwargs)
 
     def _cast(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -137,6 +140,14 @@ class CudnnLayouts(TorchDispatchMode):
         if any(one.is_contiguous(memory_format=last) and not one.is_contiguous() for one in args[:2]):
             return torch.empty_like(out, memory_format=last)
         return out
+
+
+def _check_one_dtype(name: str, args: Any) -> None:
+    """What a GPU refuses, and meta tensors let pass: products of two floating-point dtypes. RuntimeError."""
+    kinds = [one.dtype for one in args[:2] if isinstance(one, torch.Tensor) and one.dtype.is_floating_point]
+    if len(set(kinds)) > 1:
+        words = " and ".join(str(kind).removeprefix("torch.") for kind in kinds)
+        raise RuntimeError(f"{name} is given {words}: bring both to one dtype, or use autocast (dtype='amp_bf16')")
 
 
 def _nothing_overrides(*_: Any) -> bool:

@@ -311,8 +311,8 @@ def spread_held(recording: StepRecording, spread: Spread, moment: Moment) -> dic
         held |= dict.fromkeys(("optimizer", "gradients"), 0)
     if spread.zero == 3 and moment.phase in ("forward", "backward"):
         low = 2 if recording.dtype not in ("fp32", "tf32") else 4
-        block = recording.block_bytes / itemsize
-        rest = recording.parameters - block * recording.blocks if block else recording.parameters
+        block = recording.block_parameters
+        rest = recording.parameters - block * recording.blocks
         gathered = (2 * block + rest) * low
         if moment.phase == "backward":
             gathered += block * (low + 4)  # as the pass made it, and as it is summed in fp32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -58,7 +59,7 @@ class StepRecording:
     notes: list[str] = field(default_factory=list)
     gradients: list[tuple[int, int]] = field(default_factory=list)
     blocks: int = 1
-    block_bytes: int = 0
+    block_parameters: int = 0
     checkpointed: bool = False
     moments: list[Moment] = field(default_factory=list)
 
@@ -83,21 +84,37 @@ def record_step(
     optimizer; EdlError, with torch's reason, where the model cannot run on fake tensors.
     """
     if dtype is not None and dtype not in DTYPES:
+        short = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32"}
+        meant = short.get(str(dtype).removeprefix("torch."))
+        amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
             f"no dtype is called {str(dtype)[:40]!r} here",
             why="a step's dtype says how products are done: weights, autocast or TF32",
-            next=f"say one of {', '.join(DTYPES)}",
+            next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):
         # Meta tensors are the quicker; a model that makes tensors on a device of its own needs fake ones.
         try:
-            return recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
+            with _quiet():
+                return recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
         except UsageError:
             raise
         except EdlError:
             if place is as_fake:
                 raise
     raise AssertionError("one of two places gives a recording or an error")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch logs the stack of what fails on fake tensors; the error that is raised says it."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
 
 
 def recorded(
@@ -138,12 +155,10 @@ def recorded(
     finally:
         for parameter, gradient in gradients:
             parameter.grad = gradient
-    recording = _recording(model, dtype, trains, made, found, update is not None, sizes)
+    recording = _recording(model, dtype, trains, made, found, update is not None, sizes, _is_empty((inputs, keywords)))
     blocks = repeated_blocks(model)
     recording.blocks, recording.checkpointed = max(1, len(blocks)), bool(checkpoint)
-    recording.block_bytes = max(
-        (sum(p.numel() * p.element_size() for p in one.parameters()) for one in blocks), default=0
-    )
+    recording.block_parameters = max((sum(p.numel() for p in one.parameters()) for one in blocks), default=0)
     return recording
 
 
@@ -220,8 +235,22 @@ def _phases_marked(found: StepRecorder, calls: Recorder, take: Callable[[str], N
 
 
 def _recording(
-    model: Any, dtype: str | None, trains: bool, made: list[Any], found: StepRecorder, updates: bool, sizes: Any
+    model: Any,
+    dtype: str | None,
+    trains: bool,
+    made: list[Any],
+    found: StepRecorder,
+    updates: bool,
+    sizes: Any,
+    is_empty: bool,
 ) -> StepRecording:
+    kernels = step_kernels(made, tf32=dtype == "tf32")
+    if not any(kernel.moved_bytes or kernel.flops for kernel in kernels) or is_empty:
+        raise EdlError(
+            f"{type(model).__name__} does nothing on this example that takes a GPU's time",
+            why="it has no operation that computes or moves values, or its tensors are empty",
+            next="give the model that does the work, and an example with at least one sample",
+        )
     history = timeline(found, 0, len(found.operations))
     at, held = max(history, key=lambda state: state[1].total())
     phase = _phase(found, at)
@@ -233,16 +262,28 @@ def _recording(
         type(model).__name__,
         dtype or "as given",
         trains,
-        step_kernels(made, tf32=dtype == "tf32"),
+        kernels,
         sizes["parameters"],
         sizes["parameter_bytes"],
         {name: size for name, size in held.items() if size},
         phase,
         tuple(modules.most_common(3)),
         updates,
+        notes=_notes(model),
         gradients=sizes["gradients"],
         moments=_moments(found, history),
     )
+
+
+def _is_empty(given: Any) -> bool:
+    return any(one.numel() == 0 for one in tensors(given))
+
+
+def _notes(model: torch.nn.Module) -> list[str]:
+    """What a reader has to know of this model beside the figures."""
+    loops = sorted({type(one).__name__ for one in model.modules() if isinstance(one, torch.nn.RNNBase)})
+    text = "taken token by token, an operation at a time; cuDNN joins them, and can be ten times as fast"
+    return [f"{', '.join(loops)}: {text}"] if loops else []
 
 
 def _phase(found: StepRecorder, at: int) -> str:
@@ -285,6 +326,12 @@ def _explained(model: Any, error: Exception) -> EdlError:
             f"{name} looks at values while it runs, which a prediction does not have",
             why=f"{kind}: {text}",
             next="predict the part without `.item()`, `if x > 0` or `nonzero`, or give it a fixed shape there",
+        )
+    if "numpy" in text:
+        return EdlError(
+            f"{name} leaves torch while it runs, and a prediction cannot follow it there",
+            why=f"{kind}: {text}",
+            next="predict the part before or after it, or do that work with torch's own functions",
         )
     return EdlError(
         f"{name} cannot be run on this example",

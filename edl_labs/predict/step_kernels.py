@@ -295,7 +295,8 @@ def _in_a_graph(name: str, kind: str, call: RecordedCall, given: list[Brief], ou
     operator = "contraction" if kind == "product" else kind_of(call.func, functional)
     operator = "pointwise" if operator == "view" else operator
     results, read = ([facts_of("", one) for one in several] for several in (out, given))
-    return operator, loop_of(functional, operator, call.args, read, results)
+    settings = tuple(None if isinstance(one, Brief) else one for one in call.args)
+    return operator, loop_of(functional, operator, settings, read, results)
 
 
 def facts_of(name: str, brief: Brief, *, base: str = "", role: str = "made") -> TensorFacts:

@@ -116,7 +116,7 @@ def _record(asked: _Asked) -> StepRecording:
 def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     """The prediction of a recorded step; recordings serve several machines."""
     card = MachineCard.of(asked.machine)
-    spread = Spread.of(asked.cluster) if asked.cluster else Spread(1, dp=1)
+    spread = Spread.of(asked.cluster) if asked.cluster is not None else Spread(1, dp=1)
     base = recording.kernels
     kernels = sharded(fused(base) if asked.compiled else base, spread)
     timer = KernelTimer(card, asked.efficiencies, compiled=asked.compiled)
