@@ -132,7 +132,8 @@ def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
         useful = 3 * asked.accumulate * sum(one.flops for one in kernels if one.phase == "forward")
     peak = _main_peak(card, kernels)
     works = {name: value * (step_s - limits["communication"]) / played.total_s for name, value in played.works.items()}
-    low, high = interval(step_s, works | {"communication": limits["communication"]})
+    works["communication"] = limits["communication"]
+    low, high = interval(step_s, works)
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
         is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp,

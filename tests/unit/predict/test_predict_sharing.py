@@ -101,3 +101,18 @@ def test_what_is_made_again_is_not_saved():
         )
     eager = predict(model, x, "A100-80GB")
     assert eager.what_if(compiled=True).held["activations"] < eager.held["activations"]
+
+
+def test_a_picture_shows_what_the_step_waits_for():
+    from edl_labs.plots.style import subplots
+
+    with torch.device("meta"):
+        model, x = nn.Sequential(*(Block(256) for _ in range(4))), torch.empty(512, 256)
+    slow = {"gpus": 16, "outside_byte_per_s": 1e8}
+    found = predict(model, x, "A100-80GB", dtype="bf16", optimizer="adamw", cluster=slow)
+    assert found.works["communication"] == found.limits["communication"] > 0.5 * found.step_s
+    assert sum(found.works.values()) == pytest.approx(sum(found.limits.values()))
+    _, axes = subplots()
+    found.plot(axes)
+    assert axes.get_yticklabels()[-1].get_text() == "waiting for other GPUs"
+    assert "16 × A100-80GB" in axes.get_title()
