@@ -101,49 +101,52 @@ def weights(rows: Sequence[Row]) -> Any:
     return np.array([1 / math.sqrt(max(1.0, counts[row["stack"]] / 8)) for row in rows])
 
 
-def _priors() -> tuple[list[str], Any, Any, Any]:
+def _priors(base: Efficiencies) -> tuple[list[str], Any, Any, Any]:
     """(names, logarithms to begin with, those of the sources, spreads)."""
-    base, names = Efficiencies(), list(FITTED)
+    names = list(FITTED)
     start = np.log([value_of(base, name) for name in names])
-    centre = np.log([FITTED[name][0] or value_of(base, name) for name in names])
+    centre = np.log([FITTED[name][0] or value_of(Efficiencies(), name) for name in names])
     return names, start, centre, np.array([spread for _, spread in FITTED.values()])
 
 
-def fit(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> dict[str, float]:
-    """Print and give the fitted efficiencies of calibration rows."""
+def fit(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> Efficiencies:
+    """Print and give the fitted efficiencies of calibration rows, to four digits."""
     from scipy.optimize import least_squares
 
     base, share = Efficiencies(), weights(rows)
-    names, start, centre, spreads = _priors()
+    names, start, centre, spreads = _priors(base)
 
     def residuals(x: Any) -> Any:
         changed = base.changed(**dict(zip(names, map(float, np.exp(x)), strict=True)))
         return np.concatenate([logarithms(rows, changed, machine_of) / ROW_DOUBT * share, (x - centre) / spreads])
 
-    found = least_squares(residuals, start, loss="soft_l1", f_scale=1.5, max_nfev=5, diff_step=1e-2)
-    for name, x in zip(names, found.x, strict=True):
-        print(f"{name}: {value_of(base, name):.4g} -> {math.exp(x):.4g}")
-    return dict(zip(names, map(float, np.exp(found.x)), strict=True))
+    found = least_squares(residuals, start, loss="soft_l1", f_scale=1.5, max_nfev=3, diff_step=1e-2)
+    fitted = {name: float(f"{math.exp(x):.4g}") for name, x in zip(names, found.x, strict=True)}
+    for name, value in fitted.items():
+        print(f"{name}: {value_of(base, name):.4g} -> {value:.4g}", flush=True)
+    return base.changed(**fitted)
 
 
-def left_out(rows: Sequence[Row], key: str, slopes: tuple[Any, Any], error: Callable[[Row], float]) -> dict[str, float]:
+def left_out(
+    rows: Sequence[Row], key: str, slopes: tuple[Any, Any], error: Callable[[Row], float], base: Efficiencies
+) -> dict[str, float]:
     """The error of each row with the rows of its GPU (or family) taken out of the fit, by one Gauss-Newton step."""
     centre, jacobian = slopes
     exact = np.log1p([error(row) for row in rows])
     share, found = weights(rows), {}
     fitted = np.array([not row["test"] for row in rows])
-    whole = _newton(jacobian, centre, share, fitted)
+    whole = _newton(jacobian, centre, share, fitted, base)
     for group in sorted({row[key] for row in rows}):
         out = np.array([row[key] == group for row in rows])
-        step = _newton(jacobian, centre, share, fitted & ~out) - whole
+        step = _newton(jacobian, centre, share, fitted & ~out, base) - whole
         for number in np.flatnonzero(out):
             found[rows[number]["id"]] = math.expm1(exact[number] + float(jacobian[number] @ step))
     return found
 
 
-def slopes_of(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> tuple[Any, Any]:
+def slopes_of(rows: Sequence[Row], machine_of: Callable[[Row], str], base: Efficiencies) -> tuple[Any, Any]:
     """Logarithms of predicted over published, and how they change with each fitted number's logarithm."""
-    base, columns = Efficiencies(), []
+    columns = []
     centre = logarithms(rows, base, machine_of)
     for name in FITTED:
         changed = base.changed(**{name: value_of(base, name) * 1.02})
@@ -151,9 +154,9 @@ def slopes_of(rows: Sequence[Row], machine_of: Callable[[Row], str]) -> tuple[An
     return centre, np.stack(columns, 1)
 
 
-def _newton(jacobian: Any, centre: Any, share: Any, used: Any) -> Any:
+def _newton(jacobian: Any, centre: Any, share: Any, used: Any, base: Efficiencies) -> Any:
     """The step that a fit on the rows `used` would take from here, with the robust loss's weights."""
-    _, start, sources, spreads = _priors()
+    _, start, sources, spreads = _priors(base)
     residual = centre[used] / ROW_DOUBT * share[used]
     robust = 1 / np.sqrt(1 + (residual / 1.5) ** 2)
     a = jacobian[used] / ROW_DOUBT * (share[used] * np.sqrt(robust))[:, None]

@@ -1,8 +1,8 @@
 """`predict` against published steps: times, ratios, memory, limiters, and how often the printed interval holds.
 
 Rows, families, pairs and causes are in `benchmarks/published/`; models are rebuilt in `published_models`. Sources with
-`sha256(source) % 5 == 0` are test rows, the rest calibration; `--fit` fits the efficiencies on the latter alone and
-prints them, `--doubts` what the intervals are made of (both are then written into `edl_labs/predict` by hand).
+`sha256(source) % 5 == 0` are test rows, the rest calibration; `--fit` fits the efficiencies on the latter alone, prints
+them and reports with them, `--doubts` prints what intervals are made of (both go into `edl_labs/predict` then).
 
 Run with `python benchmarks/step_prediction.py [--cache DIR] [--cached] [--single] [--fit] [--doubts] [--calibration]
 [--rows FILE] [--show]`; exit status 1 means that a target is missed. Recordings of models are kept in DIR, which makes
@@ -45,19 +45,21 @@ def main(arguments: list[str]) -> int:
     single = [row for row in single if recorded(row, cache)]
     many = [row for row in rows if row["n_gpus"] != "1" and row["step_ms"] and row["metric"] != "peak_GiB"]
     many = [row for row in many if "--single" not in arguments and recorded(row, cache)]
+    base = Efficiencies()
     for row in [*single, *many]:
-        row["prediction"] = predict_row(row, Efficiencies())
+        row["prediction"] = predict_row(row, base)
     calibration = [row for row in [*single, *many] if scored(row) and not row["test"]]
     if "--fit" in arguments:
-        fit(calibration, machine_of)
-        return 0
+        base = fit(calibration, machine_of)
+        for row in [*single, *many]:
+            row["prediction"] = predict_row(row, base)
+            row.pop("beside", None)
     if "--doubts" in arguments:
-        left = left_out(calibration, "gpu", slopes_of(calibration, machine_of), error)
-        print(*doubts(calibration, left))
-        return 0
+        left = left_out(calibration, "gpu", slopes_of(calibration, machine_of, base), error, base)
+        print(*doubts(calibration, left), flush=True)
     if "--show" in arguments:
         show([*single, *many])
-    missed = report(rows, single, many, cache)
+    missed = report(rows, single, many, cache, base)
     return int(missed)
 
 
@@ -144,7 +146,7 @@ def both(values: Iterable[float]) -> str:
     return f"{100 * statistics.median(listed):.1f} / {100 * quantile(listed, 0.9):.1f} ({len(listed)})"
 
 
-def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path) -> bool:
+def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path, base: Efficiencies) -> bool:
     """Print every table; whether a target is missed."""
     good = [row for row in single if scored(row)]
     train, test = [row for row in good if not row["test"]], [row for row in good if row["test"]]
@@ -159,8 +161,8 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path) -> 
     line("one GPU, all rows: error median / p90, % (rows)", both(errors), "≤ 8 / ≤ 20", meets(errors, 0.08, 0.20))
     line("… calibration rows", both(map(error, train)), "–", True)
     line("… test rows", both(map(error, test)), "≤ 8 / ≤ 20", not test or meets(map(error, test), 0.08, 0.20))
-    slopes = slopes_of(good, machine_of)
-    gpu_left, family_left = left_out(good, "gpu", slopes, error), left_out(good, "family", slopes, error)
+    slopes = slopes_of(good, machine_of, base)
+    gpu_left, family_left = (left_out(good, key, slopes, error, base) for key in ("gpu", "family"))
     by_gpu = defaultdict(list)
     for row in good:
         by_gpu[row["gpu"]].append(abs(gpu_left[row["id"]]))
@@ -188,15 +190,14 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path) -> 
     errors = [error(row) for row in llm]
     line("many GPUs, LLM step", both(errors), "≤ 6 / ≤ 15", meets(errors, 0.06, 0.15))
     line("… calibration rows", both(error(row) for row in llm if not row["test"]), "–", True)
-    memory = memory_errors(rows, cache)
-    found = [value for _, value in memory]
-    two = ", ".join(f"{name} {100 * value:+.1f} %" for name, value in sorted(memory, key=lambda one: -abs(one[1]))[:2])
-    line(
-        "peak memory, published",
-        f"{both(found)}; worst {two}",
-        "median ≤ 6",
-        bool(found) and statistics.median(map(abs, found)) <= 0.06,
-    )
+    for name, memory in (("published", memory_errors(rows, cache, base)), ("CPU steps", cpu_memory_errors(cache))):
+        found = [value for _, value in memory]
+        ordered = sorted(memory, key=lambda one: -abs(one[1]))
+        two = ", ".join(f"{which} {100 * value:+.1f} %" for which, value in ordered[:2])
+        met = bool(found) and statistics.median(map(abs, found)) <= 0.06
+        line(f"peak memory, {name}", f"{both(found)}; worst {two}", "median ≤ 6", met)
+        if "--show" in sys.argv:
+            print(*(f"  {which} {100 * value:+.1f} %" for which, value in ordered), sep="\n")
     refused = [row["id"] for row in [*single, *many] if row["prediction"].fits == "no"]
     line("ran, and called 'does not fit'", ", ".join(refused) or "none", "none", not refused)
     every = {row["id"]: row for row in [*single, *many]}
@@ -209,8 +210,9 @@ def report(rows: list[Row], single: list[Row], many: list[Row], cache: Path) -> 
         "≥ 90 %",
         right >= 0.9,
     )
-    llm_left = left_out([*good, *llm], "gpu", slopes_of([*good, *llm], machine_of), error)
-    holds = interval_holds([*good, *llm], llm_left)
+    scored_all = [*good, *llm]
+    all_left = left_out(scored_all, "gpu", slopes_of(scored_all, machine_of, base), error, base)
+    holds = interval_holds(scored_all, all_left)
     held, half, count = holds["all"]
     line("80 % interval holds, GPU left out", f"{100 * held:.1f} % of {count}", "≥ 80 %", held >= 0.8)
     line("… median half-width there", f"{100 * half:.1f} %", "≤ 15 %", half <= 0.15)
@@ -242,15 +244,36 @@ def ratio(first: Row, second: Row) -> tuple[float, float]:
     return tuple(times[1][i] / batches[1] / (times[0][i] / batches[0]) for i in (0, 1))  # type: ignore[return-value]
 
 
-def memory_errors(rows: list[Row], cache: Path) -> list[tuple[str, float]]:
+def memory_errors(rows: list[Row], cache: Path, base: Efficiencies) -> list[tuple[str, float]]:
     """(row, error) of the published peaks that can be rebuilt."""
     found = []
     for row in rows:
         if not row["metric"].startswith("peak_") or not scored(row) or not recorded(row, cache):
             continue
-        peak = predict_row(row, Efficiencies()).peak_bytes
+        peak = predict_row(row, base).peak_bytes
         unit = 2**30 if row["metric"] == "peak_GiB" else 1e9
         found.append((f"{row['id']} {row['model']}", peak / (float(row["value"]) * unit) - 1))
+    return found
+
+
+def cpu_memory_errors(cache: Path) -> list[tuple[str, float]]:
+    """(model, error) of the ten CPU steps of `memory_prediction.py`, parameters and all; measured once for a cache."""
+    import torch
+    import torchvision
+    from memory_prediction import BATCH, MODELS, SIDE, measured_peak
+
+    kept = cache / "cpu_steps.pkl"
+    if kept.is_file():
+        return list(pickle.loads(kept.read_bytes()))
+    found = []
+    for name in MODELS:
+        model, images = getattr(torchvision.models, name)(), torch.randn(BATCH, 3, SIDE, SIDE)
+        held = record_step(model, images, optimizer="momentum").held
+        before = sum(held.get(part, 0) for part in ("parameters", "inputs", "optimizer"))
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+        found.append((name, sum(held.values()) / (before + measured_peak(model, images, optimizer)) - 1))
+    if cache.is_dir():
+        kept.write_bytes(pickle.dumps(found))
     return found
 
 
