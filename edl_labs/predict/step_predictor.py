@@ -31,8 +31,10 @@ _WORKSPACE_BYTES = (8_519_680, 2**25)
 # Relative doubt of a second of each kind of work, and of all seconds of a step together: they make residuals of
 # calibration rows whose GPU was left out of the fit likely, scaled until four of five of those rows lie inside
 # (`benchmarks/step_prediction.py --doubts`).
-_DOUBT = {"product": 0.1, "convolution": 0.14, "attention": 0.2, "bytes": 0.13, "launch": 0.45, "communication": 0.25}
-_COMMON_DOUBT = 0.07
+_DOUBT = {
+    "product": 0.069, "convolution": 0.109, "attention": 0.211, "bytes": 0.2, "launch": 0.214, "communication": 0.34
+}  # fmt: skip
+_COMMON_DOUBT = 0.066  # as above
 
 
 @dataclass(frozen=True)
