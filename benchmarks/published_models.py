@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 import torchvision
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 @dataclass
@@ -27,11 +28,10 @@ class Job:
     dtype: str
     optimizer: Any = None
     accumulate: int = 1
-    checkpoint: bool = False
+    checkpoint: bool | str = False
     compiled: bool = False
     graphed: bool = False
     cluster: dict[str, Any] = field(default_factory=dict)
-    per: float = 1.0
 
 
 class WithLoss(nn.Module):
@@ -112,8 +112,9 @@ class Block(nn.Module):
     """A transformer block with norms before (or, as BERT's, after) its two halves."""
 
     def __init__(self, width: int, heads: int, hidden: int, *, act: nn.Module, pre: bool = True, dropout: float = 0.0,
-                 norm: Any = nn.LayerNorm, gated: bool = False, ffn_bias: bool = True, **attention: Any) -> None:  # fmt: skip  # noqa: E501
+                 norm: Any = nn.LayerNorm, gated: bool = False, ffn_bias: bool = True, beside: bool = False, **attention: Any) -> None:  # fmt: skip  # noqa: E501
         super().__init__()
+        self.beside = beside
         self.attention = Attention(width, heads, dropout=dropout, **attention)
         self.one, self.two, self.pre, self.p, self.act = norm(width), norm(width), pre, dropout, act
         self.up, self.down = nn.Linear(width, hidden, bias=ffn_bias), nn.Linear(hidden, width, bias=ffn_bias)
@@ -125,6 +126,9 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor, mask: Any = None, rope: Any = None) -> torch.Tensor:
         drop = lambda y: F.dropout(y, self.p, self.training)  # noqa: E731
+        if self.beside:
+            near = self.one(x)
+            return x + self.attention(near, mask, rope) + self.ffn(near)
         if self.pre:
             x = x + drop(self.attention(self.one(x), mask, rope))
             return x + drop(self.ffn(self.two(x)))
@@ -137,7 +141,7 @@ class Decoder(nn.Module):
 
     def __init__(self, width: int, layers: int, heads: int, hidden: int, vocabulary: int, *, positions: int = 0,
                  rope: bool = False, norm: Any = nn.LayerNorm, dropout: float = 0.0, tied: bool = True,
-                 chunks: int = 1, wide_loss: bool = True, last: bool = False, **block: Any) -> None:  # fmt: skip
+                 chunks: int = 1, wide_loss: bool = True, **block: Any) -> None:  # fmt: skip
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(positions, width) if positions else None
@@ -147,14 +151,8 @@ class Decoder(nn.Module):
         self.norm, self.head = norm(width), nn.Linear(width, vocabulary, bias=False)
         if tied:
             self.head.weight = self.tokens.weight
-        self.p, self.dim, self.rope, self.chunks, self.wide, self.last = (
-            dropout,
-            width // heads,
-            rope,
-            chunks,
-            wide_loss,
-            last,
-        )
+        self.p, self.dim, self.rope, self.chunks, self.wide = dropout, width // heads, rope, chunks, wide_loss
+        self.again = False  # each chunk's logits are made again in the backward pass, as a fused loss has it
 
     def forward(self, tokens: torch.Tensor, labels: torch.Tensor | None = None) -> torch.Tensor:
         s = tokens.shape[1]
@@ -172,12 +170,16 @@ class Decoder(nn.Module):
         x = self.norm(x)
         if labels is None:
             return self.head(x)
-        parts = []
-        for piece, label in zip(x.chunk(self.chunks, 1), labels.chunk(self.chunks, 1), strict=True):
-            logits = self.head(piece)
-            logits = (logits.float() if self.wide else logits).flatten(0, 1)
-            parts.append(F.cross_entropy(logits, label.flatten()))
+        pieces = zip(x.chunk(self.chunks, 1), labels.chunk(self.chunks, 1), strict=True)
+        if self.again:
+            parts = [checkpoint(self._loss, *both, use_reentrant=False) for both in pieces]
+        else:
+            parts = [self._loss(*both) for both in pieces]
         return sum(parts[1:], parts[0])
+
+    def _loss(self, piece: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        logits = self.head(piece)
+        return F.cross_entropy((logits.float() if self.wide else logits).flatten(0, 1), label.flatten())
 
 
 class Encoder(nn.Module):
@@ -277,18 +279,20 @@ class RelativeBlock(nn.Module):
 
 
 class TransformerXL(nn.Module):
-    """Transformer-XL on WikiText-103; the adaptive softmax counts its head and each tail for its share of tokens."""
+    """Transformer-XL on WikiText-103; an adaptive softmax counts its head and each tail for its share of tokens."""
 
-    def __init__(self, width: int, layers: int, heads: int, hidden: int, memory: int, shrink: int) -> None:
+    def __init__(
+        self, width: int, layers: int, heads: int, hidden: int, memory: int, shrink: int, *, adaptive: bool = True
+    ) -> None:
         super().__init__()
-        cuts = (0, 19997, 39997, 199997, 267735)
+        cuts = (0, 19997, 39997, 199997, 267735) if adaptive else (0, 267735)
         self.memory, self.width = memory, width
         self.words = nn.ModuleList(
             nn.Embedding(b - a, width // shrink**i) for i, (a, b) in enumerate(itertools.pairwise(cuts))
         )
-        self.widen = nn.ModuleList(nn.Linear(width // shrink**i, width, bias=False) for i in range(4))
+        self.widen = nn.ModuleList(nn.Linear(width // shrink**i, width, bias=False) for i in range(len(cuts) - 1))
         self.blocks = nn.ModuleList(RelativeBlock(width, heads, 64, hidden, 0.1) for _ in range(layers))
-        self.shares = (0.85, 0.05, 0.07, 0.03)  # of tokens in each cluster of WikiText-103, roughly
+        self.shares = (0.85, 0.05, 0.07, 0.03)[: len(cuts) - 1]  # of tokens in each cluster of WikiText-103, roughly
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         s, b = tokens.shape
@@ -444,22 +448,23 @@ class DecodeOne(nn.Module):
 class Lora(nn.Module):
     """A frozen linear layer and its two thin ones."""
 
-    def __init__(self, base: nn.Linear, rank: int) -> None:
+    def __init__(self, base: nn.Linear, rank: int, dropout: float) -> None:
         super().__init__()
+        self.p = dropout
         self.base = base.requires_grad_(False)
         self.a, self.b = nn.Linear(base.in_features, rank, bias=False), nn.Linear(rank, base.out_features, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.base(x) + self.b(self.a(x)) * 2.0
+        return self.base(x) + self.b(self.a(F.dropout(x, self.p, self.training))) * 2.0
 
 
-def with_lora(model: nn.Module, names: tuple[str, ...], rank: int) -> nn.Module:
+def with_lora(model: nn.Module, names: tuple[str, ...], rank: int, dropout: float) -> nn.Module:
     """The model frozen but for thin layers beside those of `names`."""
     model.requires_grad_(False)
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if name in names and isinstance(child, nn.Linear):
-                setattr(module, name, Lora(child, rank))
+                setattr(module, name, Lora(child, rank, dropout))
     return model
 
 
@@ -493,6 +498,7 @@ LLAMAS = {
     "llama2-13b": (5120, 40, 40, 40, 13824, 32000), "llama2-34b": (8192, 48, 64, 8, 22016, 32000),
     "llama2-70b": (8192, 80, 64, 8, 28672, 32000), "tinyllama-1.1b": (2048, 22, 32, 4, 5632, 32000),
 }  # fmt: skip
+PARALLEL = {"phi-1.5": (2048, 24, 32, 8192, 51200), "stablelm-alpha-3b": (4096, 16, 32, 16384, 50688)}
 MPT = {
     "125m": (768, 12, 12), "350m": (1024, 24, 16), "760m": (1536, 24, 12), "1b": (2048, 24, 16), "3b": (2560, 32, 20),
     "7b": (4096, 32, 32), "13b": (5120, 40, 40), "30b": (7168, 48, 56), "70b": (8192, 80, 64),
@@ -523,12 +529,15 @@ def build(row: dict[str, str]) -> Job | None:
         return None
     numbers = [int(n) for n in re.findall(r"\d+", row["seq_or_image"])]
     compiled, graphed = row["compiled"].startswith("yes"), "cudagraph" in row["compiled"]
+    compiled = compiled or "fused layernorm" in notes  # kernels fused by hand move what a compiler's would
     with torch.device("meta"):
         made = _made(name, batch, numbers, row, trains, source, notes)
     if made is None:
         return None
     model, example, more = made
-    if row["layout"].startswith(("NHWC", "NDHWC")):
+    # Lambda's fork of SSD (LambdaLabsML/DeepLearningExamples, main.py) has no --data-layout yet: its images are NCHW.
+    unknown_layout = row["layout"] == "NHWC?" and "lambdal" in source
+    if row["layout"].startswith(("NHWC", "NDHWC")) and not unknown_layout:
         last = torch.channels_last_3d if row["layout"].startswith("NDHWC") else torch.channels_last
         model = model.to(memory_format=last)
         example = tuple(
@@ -536,6 +545,11 @@ def build(row: dict[str, str]) -> Job | None:
         )
     model.train(trains)
     job = Job(model, example, dtype, compiled=compiled, graphed=graphed, **more)
+    if int(row["n_gpus"]) > 1 and not job.cluster:
+        job.cluster = {"gpus": int(row["n_gpus"])}
+        if "lambdal" in source:
+            # Its scripts export NCCL_P2P_DISABLE=1: messages go through the host's memory, over PCIe and back.
+            job.cluster["inside_byte_per_s"] = 10e9
     if row["mode"] == "train-no-optimizer" or not trains:
         job.optimizer = None
     return job
@@ -575,7 +589,8 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
         return model, example, {"optimizer": optimizer}
     if name in XL:
         return (
-            TransformerXL(*XL[name]),
+            # Lambda calls train.py without --adaptive: its logs print adaptive=False and 191,948,759 parameters.
+            TransformerXL(*XL[name], adaptive="lambdal" not in source),
             (torch.empty(numbers[0], batch, dtype=torch.long),),
             {"optimizer": MasterAdam if apex else "adam"},
         )
@@ -593,6 +608,7 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
         kind = re.match(r"(DP|TP|PP)4", notes)
         if kind:
             global_batch = int(re.findall(r"global batch (\d+)", notes)[0])
+            # Its pipelines pass one batch on whole: four stages take what one GPU takes for all of it (r337, r336).
             batch = global_batch // (4 if kind[1] == "DP" else 1)
             more_row = {
                 "cluster": {
@@ -600,11 +616,8 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
                     "dp": 4 if kind[1] == "DP" else 1,
                     "tp": 4 if kind[1] == "TP" else 1,
                     "pp": 4 if kind[1] == "PP" else 1,
-                    "micro_batches": 4 if kind[1] == "PP" else 1,
                 }
             }
-            if kind[1] == "PP":
-                batch, more_row["accumulate"] = max(1, global_batch // 4), 4
         model = _gpt2(*size, vocabulary, **more)
         return model, (torch.empty(batch, numbers[0], dtype=torch.long),), more_row
     if name.startswith("gpt2-124m") and "llm.c" not in name:
@@ -651,7 +664,7 @@ def _made(name: str, batch: int, numbers: list[int], row: dict[str, str], trains
         gpus = int(row["n_gpus"])
         more = {"cluster": {"gpus": gpus, "tp": gpus}} if gpus > 1 else {}
         return DecodeOne(*sizes, context=200), (torch.empty(1, 1, sizes[0]),), more
-    if base in LLAMAS:
+    if base in LLAMAS or base in PARALLEL:
         return _made_llama(base, name, tokens, numbers, row, notes, source)
     if name in MEGATRON or name.startswith("gpt-h"):
         return _made_megatron(name, tokens, numbers, row, notes)
@@ -662,33 +675,49 @@ def _made_llama(
     base: str, name: str, tokens: Any, numbers: list[int], row: dict[str, str], notes: str, source: str
 ) -> Any:
     gpus, more = int(row["n_gpus"]), {"optimizer": "fused_adamw"}
-    chunks, kept = 1, {}
+    chunks, kept, names = 1, {}, ("q", "v")  # litgpt's LoRA sits on queries and values, unless told otherwise
     if "torchtune" in source:
         more["optimizer"] = "adamw" if "full finetune" in notes else "fused_adamw"
         chunks = 8 if "chunked" in notes or "checkpointing" in notes else 1
         more["checkpoint"] = "+ activation checkpointing" in notes or "lora" in name
         kept = {"tied": base == "llama3.2-3b"}
+        names = ("q", "v", "out", "up", "gate", "down")  # llama3_1/8B_lora_single_device.yaml
     seq = numbers[-1] if numbers else 2048
     if "longest" in row["seq_or_image"]:
-        seq = numbers[0]
-    model = _llama(*LLAMAS[base], chunks=chunks, **kept)
+        seq, chunks = numbers[0], math.ceil(numbers[0] / 128)  # lm_head_chunk_size=128 in its lora.py
+        kept, more["optimizer"] = {"wide_loss": False}, "adamw"
+    made = _llama if base in LLAMAS else _parallel
+    model = made(*{**LLAMAS, **PARALLEL}[base], chunks=chunks, **kept)
     if "lora" in name:
         if "qlora" in name:
             return None
-        model = with_lora(model, ("q", "v", "out"), 8)
+        model = with_lora(model, names, 8, 0.0 if "torchtune" in source else 0.05)  # their defaults
     cluster: dict[str, Any] = {}
     if gpus > 1:
         tp = 8 if "TP8" in notes else 1
         zero = 2 if "ZeRO-2" in notes else 3
-        if "CPU-offloaded" in notes or ("full AC" in notes and "fp8" in row["dtype"]):
+        cluster = {"gpus": gpus, "dp": gpus // tp, "tp": tp, "zero": zero, "wide_state": True}
+        if "CPU-offloaded" in notes:
+            # Memory alone: the host's update takes time of its own. Liger's loss never holds all logits.
+            if row["metric"] != "peak_GiB":
+                return None
+            cluster |= {"offload": True, "wide_state": False}
+            more["checkpoint"], model.chunks, model.again = True, max(1, seq // 1024), True
+        elif "full AC" in notes and "fp8" in row["dtype"]:
             return None
-        cluster = {"gpus": gpus, "dp": gpus // tp, "tp": tp, "zero": zero}
-        if "selective AC" in notes and "no AC" not in notes:
-            more["checkpoint"] = "half"
-        if "full AC" in notes:
+        elif "selective AC" in notes and "no AC" not in notes:
+            # torchtitan saves every second product; fms-fsdp leaves blocks alone (how many is not told: half).
+            more["checkpoint"] = "selective" if "every matmul" in notes else "half"
+        elif "full AC" in notes:
             more["checkpoint"] = True
     more["cluster"] = cluster
     return model, (tokens(seq), tokens(seq)), more
+
+
+def _parallel(width: int, layers: int, heads: int, hidden: int, vocabulary: int, **more: Any) -> Decoder:
+    """phi-1.5 and StableLM-alpha: attention and feed-forward beside each other behind one norm, GELU, rotary."""
+    return Decoder(width, layers, heads, hidden, vocabulary, rope=True, act=nn.GELU(), fused=True, causal=True,
+                   tied=False, beside=True, **more)  # fmt: skip
 
 
 def _made_megatron(name: str, tokens: Any, numbers: list[int], row: dict[str, str], notes: str) -> Any:

@@ -12,24 +12,29 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LIMITS = {"compute": (BLUE, ""), "memory": (ORANGE, "//"), "launch": (PURPLE, ".."), "communication": (GREEN, "xx")}
+_SHOWN_FROM = 0.01  # of the step: less waiting is no bar
 _FITS = {"yes": (GREY, ""), "unsure": (ORANGE, "//"), "no": (RED, "xx")}
 
 
 def draw_prediction(axes: Axes, prediction: Any, *, title: str | None = None) -> Axes:
-    """The dearest operators of a `Prediction` as bars, in the colour of what limits them."""
-    rows = prediction.dearest[::-1]
+    """The dearest operators of a `Prediction` as bars, in the colour of what limits them, and what it waits for."""
+    bars = [(f"{row.name[:34]}, {row.phase}", row.share, row.limiter) for row in prediction.dearest]
+    for limit, name in (("launch", "waiting for the host"), ("communication", "waiting for other GPUs")):
+        share = prediction.works.get(limit, 0.0) / prediction.step_s
+        bars += [(name, share, limit)] if share > _SHOWN_FROM else []
+    bars.sort(key=lambda bar: bar[1])
     seen: set[str] = set()
-    for place, row in enumerate(rows):
-        colour, hatch = _LIMITS[row.limiter]
-        label = None if row.limiter in seen else row.limiter
-        seen.add(row.limiter)
-        axes.barh(place, row.share * 100, color=colour, hatch=hatch, edgecolor=HATCHING, linewidth=0, label=label)
-    names = [f"{row.name[:34]}, {row.phase}" for row in rows]
-    axes.set(yticks=range(len(rows)), yticklabels=names, xlabel="share of the step [%]")
+    for place, (_, share, limit) in enumerate(bars):
+        colour, hatch = _LIMITS[limit]
+        label = None if limit in seen else limit
+        seen.add(limit)
+        axes.barh(place, share * 100, color=colour, hatch=hatch, edgecolor=HATCHING, linewidth=0, label=label)
+    axes.set(yticks=range(len(bars)), yticklabels=[name for name, *_ in bars], xlabel="share of the step [%]")
     doubt = f"{seconds(prediction.step_s)} ({seconds(prediction.low_s)} to {seconds(prediction.high_s)})"
     limit = f"limited by {prediction.limiter}, {percent(prediction.limits[prediction.limiter] / prediction.step_s)}"
-    axes.set_title(title or f"{prediction.model} on {prediction.machine}: {doubt}; {limit}")
-    if rows:
+    many = f"{prediction.gpus} × " if prediction.gpus > 1 else ""
+    axes.set_title(title or f"{prediction.model} on {many}{prediction.machine}: {doubt}; {limit}")
+    if bars:
         axes.legend(title="limited by", loc="lower right")
     return dress(axes)
 

@@ -1,8 +1,7 @@
-"""What a compiler leaves of a step's kernels: pointwise work and sums over rows join into one pass over memory.
+"""What a compiler leaves of a step's kernels: `edl_labs.graph` says which operators become one loop over memory.
 
-One rule stands for the compiler: an operation joins the last group that made one of its inputs when both run over
-tensors of one size. What a group makes for itself is never written; what only the backward pass wants of a forward
-group is made again there.
+What a kernel makes for itself is never written; what only the backward pass wants of a forward kernel is made again
+there, as inductor's partitioner has it. Products and attention stay kernels of a library.
 """
 
 from __future__ import annotations
@@ -11,56 +10,79 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from edl_labs.predict.step_kernels import StepKernel
+from edl_labs.graph.graph_parts import Node, TensorFacts
+from edl_labs.graph.greedy_fusions import fusions
+from edl_labs.graph.operator_graph import Graph
+from edl_labs.predict.step_kernels import StepKernel, facts_of
 
-_FUSIBLE = frozenset(("pointwise", "norm", "softmax", "reduce", "copy"))
+_FUSIBLE = frozenset(("pointwise", "norm", "softmax", "reduce", "copy", "gather"))
 _TWO_PASSES = ("batch_norm", "group_norm", "instance_norm")
+_PHASES = ("forward", "backward", "optimizer")
 
 
 @dataclass
 class _Group:
     kernels: list[StepKernel]
-    size: float
     writes: dict[int, float] = field(default_factory=dict)
 
 
 def fused(kernels: Sequence[StepKernel]) -> list[StepKernel]:
-    """The kernels after fusion, in an order that keeps every input before its use."""
-    groups: list[_Group] = []
-    maker: dict[int, int] = {}
+    """The kernels after fusion, in an order that keeps every input before its use; updates stay as they are."""
+    passes = [kernel for kernel in kernels if kernel.phase != "optimizer"]
+    parts = fusions(graph_of(passes), epilogues=False).kernels
+    groups = [_Group([passes[int(name[1:])] for name in part.nodes]) for part in parts]
+    groups.sort(key=lambda group: _PHASES.index(group.kernels[0].phase))
+    groups += [_Group([kernel]) for kernel in kernels if kernel.phase == "optimizer"]
     readers: dict[int, list[int]] = defaultdict(list)
-    for kernel in kernels:
-        at = _home(kernel, groups, maker)
-        if at is None:
-            at = len(groups)
-            groups.append(_Group([], _size(kernel)))
-        groups[at].kernels.append(kernel)
-        for version, size in kernel.writes:
-            maker[version] = at
-            groups[at].writes[version] = size
-        for version, _ in kernel.reads:
-            readers[version].append(at)
+    for at, group in enumerate(groups):
+        for kernel in group.kernels:
+            group.writes.update(kernel.writes)
+            for version, _ in kernel.reads:
+                readers[version].append(at)
     return [_joined(group, at, readers, groups) for at, group in enumerate(groups)]
 
 
-def _home(kernel: StepKernel, groups: list[_Group], maker: dict[int, int]) -> int | None:
-    """The number of the group that a kernel joins, if any."""
-    made = [maker[version] for version, _ in kernel.reads if version in maker]
-    if kernel.kind not in _FUSIBLE or kernel.phase == "optimizer" or not made:
-        return None
-    last = max(made)
-    group = groups[last]
-    first = group.kernels[0]
-    if first.kind not in _FUSIBLE or first.phase != kernel.phase:
-        return None
-    # A sum over everything ends a group; rows of one size, or their sums, go on in it.
-    small, large = sorted((group.size, _size(kernel)))
-    return last if large <= 4 * small else None
+def graph_of(kernels: Sequence[StepKernel]) -> Graph:
+    """Recorded kernels as an IR: each version of a tensor is a tensor, and ways to look at it are its views."""
+    tensors: dict[str, TensorFacts] = {}
+    nodes = []
+    for at, kernel in enumerate(kernels):
+        reads, makes = [], []
+        for (version, _), brief in zip(kernel.reads, kernel.given, strict=False):
+            base = f"t{version}"
+            if base not in tensors:
+                tensors[base] = facts_of(base, brief, role="input")
+            name = base
+            if (tensors[base].shape, tensors[base].stride) != (brief.shape, brief.stride):
+                name = f"{base} {brief.shape} {brief.stride}"
+                tensors[name] = facts_of(name, brief, base=base, role=tensors[base].role)
+            reads.append(name)
+        for (version, _), brief in zip(kernel.writes, kernel.made, strict=False):
+            tensors[f"t{version}"] = facts_of(f"t{version}", brief)
+            makes.append(f"t{version}")
+        size = sum(size for _, size in kernel.reads), sum(size for _, size in kernel.writes)
+        nodes.append(
+            Node(
+                f"k{at}", kernel.name, kernel.operator, tuple(reads), tuple(makes), kernel.loop,
+                int(size[0]), int(size[1]), direction=kernel.phase,
+            )
+        )  # fmt: skip
+    read = {tensors[name].base for node in nodes for name in node.reads}
+    ends = tuple(name for node in nodes for name in node.makes if name not in read)
+    return Graph("a step", "a recording", tuple(nodes), tensors, ends)
 
 
-def _size(kernel: StepKernel) -> float:
-    sizes = [size for _, size in (*kernel.reads, *kernel.writes)]
-    return max(sizes, default=0.0)
+def remade_bytes(before: Sequence[StepKernel], after: Sequence[StepKernel]) -> float:
+    """Bytes that an eager step saves for its backward pass, and that the compiled one makes again there."""
+    wanted = {version for kernel in before if kernel.phase == "backward" for version, _ in kernel.reads}
+    written = {version for kernel in after for version, _ in kernel.writes}
+    return sum(
+        size
+        for kernel in before
+        if kernel.phase == "forward"
+        for version, size in kernel.writes
+        if version in wanted and version not in written
+    )
 
 
 def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[_Group]) -> StepKernel:
@@ -78,8 +100,9 @@ def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[
         later = [reader for reader in readers[version] if reader != at]
         if later or not readers[version]:
             again = first.phase == "forward" and all(groups[r].kernels[0].phase == "backward" for r in later)
-            if not (again and later and version != last.writes[0][0]):
-                written += size
+            if again and later and version != last.writes[0][0]:
+                continue
+            written += size
             kept.append((version, size))
     moved = sum(outside.values()) + written
     for kernel in group.kernels:
@@ -89,7 +112,7 @@ def _joined(group: _Group, at: int, readers: dict[int, list[int]], groups: list[
                 sorted((size for _, size in kernel.reads), reverse=True)[: 2 if "backward" in kernel.name else 1]
             )
     kinds = {kernel.kind for kernel in group.kernels}
-    kind = next((kind for kind in ("norm", "softmax", "reduce") if kind in kinds), "pointwise")
+    kind = next((kind for kind in ("norm", "softmax", "reduce", "gather") if kind in kinds), "pointwise")
     names = dict.fromkeys(kernel.name for kernel in group.kernels)
     return first._replace(
         name="fused " + " ".join(list(names)[:4]), kind=kind, moved_bytes=moved, reads=tuple(outside.items()),

@@ -17,114 +17,30 @@ from torch.utils._pytree import tree_any, tree_map_only
 
 # torch's documentation, "CUDA Ops that can autocast to float16"; a test holds them against torch's own dispatch.
 _LOWERED = frozenset(
-    [
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-        "conv_tbc",
-        "convolution",
-        "_convolution",
-        "prelu",
-        "addmm",
-        "addmv",
-        "addr",
-        "matmul",
-        "einsum",
-        "mm",
-        "mv",
-        "linear",
-        "addbmm",
-        "baddbmm",
-        "bmm",
-        "chain_matmul",
-        "multi_dot",
-        "linalg_multi_dot",
-        "linalg_vecdot",
-        "__matmul__",
-        "__rmatmul__",
-        "lstm_cell",
-        "gru_cell",
-        "rnn_tanh_cell",
-        "rnn_relu_cell",
-    ]
+    """
+    conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution _convolution prelu
+    addmm addmv addr matmul einsum mm mv linear addbmm baddbmm bmm chain_matmul multi_dot linalg_multi_dot
+    linalg_vecdot __matmul__ __rmatmul__ lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _WIDENED = frozenset(
-    [
-        "acos",
-        "asin",
-        "cosh",
-        "erfinv",
-        "exp",
-        "expm1",
-        "log",
-        "log10",
-        "log2",
-        "log1p",
-        "reciprocal",
-        "rsqrt",
-        "sinh",
-        "tan",
-        "pow",
-        "__pow__",
-        "__rpow__",
-        "softplus",
-        "layer_norm",
-        "native_layer_norm",
-        "group_norm",
-        "frobenius_norm",
-        "nuclear_norm",
-        "cosine_similarity",
-        "poisson_nll_loss",
-        "cosine_embedding_loss",
-        "nll_loss",
-        "nll_loss_nd",
-        "nll_loss2d",
-        "hinge_embedding_loss",
-        "kl_div",
-        "l1_loss",
-        "smooth_l1_loss",
-        "huber_loss",
-        "mse_loss",
-        "margin_ranking_loss",
-        "multilabel_margin_loss",
-        "soft_margin_loss",
-        "triplet_margin_loss",
-        "multi_margin_loss",
-        "binary_cross_entropy_with_logits",
-        "dist",
-        "pdist",
-        "cdist",
-        "renorm",
-        "logsumexp",
-        "upsample_nearest1d",
-        "upsample_nearest2d",
-        "upsample_nearest3d",
-        "upsample_linear1d",
-        "upsample_bilinear2d",
-        "upsample_trilinear3d",
-        "upsample_bicubic2d",
-    ]
+    """
+    acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow __pow__ __rpow__ softplus
+    layer_norm native_layer_norm group_norm frobenius_norm nuclear_norm cosine_similarity poisson_nll_loss
+    cosine_embedding_loss nll_loss nll_loss_nd nll_loss2d hinge_embedding_loss kl_div l1_loss smooth_l1_loss
+    huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss
+    multi_margin_loss binary_cross_entropy_with_logits dist pdist cdist renorm logsumexp upsample_nearest1d
+    upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d
+    upsample_bicubic2d
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _WIDENED_INSIDE = frozenset(("softmax", "log_softmax", "cumsum", "cumprod", "prod", "sum"))
 _PROMOTED = frozenset(
-    [
-        "addcdiv",
-        "addcmul",
-        "atan2",
-        "bilinear",
-        "cross",
-        "dot",
-        "vdot",
-        "grid_sampler",
-        "index_put",
-        "tensordot",
-        "cat",
-        "stack",
-    ]
+    """
+    addcdiv addcmul atan2 bilinear cross dot vdot grid_sampler index_put tensordot cat stack
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
+_ONE_DTYPE = frozenset(("linear", "matmul", "mm", "bmm", "__matmul__", "conv1d", "conv2d", "conv3d"))
 _LOW = (torch.float16, torch.bfloat16)
 
 
@@ -174,6 +90,8 @@ class CudaSemantics(TorchFunctionMode):
             return _dropout(*args, **kwargs)
         if self.autocast is not None:
             args, kwargs = self._cast(name, args, kwargs)
+        elif name in _ONE_DTYPE:
+            _check_one_dtype(name, args)
         return func(*args, **kwargs)
 
     def _cast(self, name: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
@@ -222,6 +140,14 @@ class CudnnLayouts(TorchDispatchMode):
         if any(one.is_contiguous(memory_format=last) and not one.is_contiguous() for one in args[:2]):
             return torch.empty_like(out, memory_format=last)
         return out
+
+
+def _check_one_dtype(name: str, args: Any) -> None:
+    """What a GPU refuses, and meta tensors let pass: products of two floating-point dtypes. RuntimeError."""
+    kinds = [one.dtype for one in args[:2] if isinstance(one, torch.Tensor) and one.dtype.is_floating_point]
+    if len(set(kinds)) > 1:
+        words = " and ".join(str(kind).removeprefix("torch.") for kind in kinds)
+        raise RuntimeError(f"{name} is given {words}: bring both to one dtype, or use autocast (dtype='amp_bf16')")
 
 
 def _nothing_overrides(*_: Any) -> bool:

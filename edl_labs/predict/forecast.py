@@ -34,7 +34,8 @@ class Prediction(Value, Drawn):
     """A step on a machine that need not be here.
 
     `low_s` to `high_s` hold the step in four cases of five. `limits` are seconds by what they went into: compute,
-    memory, launch (the GPU waits for the host) and communication. `light` is the share of the datasheet's roofline that
+    memory, launch (the GPU waits for the host) and communication; `works` by what was done: products, convolutions,
+    attention, moving bytes. `light` is the share of the datasheet's roofline that
     the step reaches, `mfu` the products of the model alone against the datasheet's rate. `peak_bytes` are those of one
     GPU, `held` by category. `fits` is yes, no or unsure. `unknown` names operators that nothing is known of: the step
     then takes at least `step_s`. `measured` figures are the card's own, `assumed` come from tables.
@@ -65,6 +66,7 @@ class Prediction(Value, Drawn):
     mfu: float
     light: float
     limits: Mapping[str, float]
+    works: Mapping[str, float]
     phases: Mapping[str, float]
     dearest: tuple[DearOperator, ...]
     unknown: tuple[str, ...] = ()
@@ -116,7 +118,7 @@ class Prediction(Value, Drawn):
 
     def what_if(
         self, *, batch: int | None = None, dtype: str | None = None, compiled: bool | None = None,
-        checkpoint: bool | None = None, machine: Any = None, gpus: Any = None,
+        checkpoint: bool | str | None = None, machine: Any = None, gpus: Any = None,
     ) -> Prediction:  # fmt: skip
         """The same step with one choice or several changed; `gpus` is a number, or what `predict(cluster=)` takes.
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.errors import UsageError
 from edl_labs.predict.machine_card import MachineCard
-from edl_labs.predict.recorded_step import StepRecording
-from edl_labs.predict.step_kernels import StepKernel
+from edl_labs.predict.recorded_step import Moment, StepRecording
+from edl_labs.predict.step_kernels import Product, StepKernel
 from edl_labs.predict.step_times import PlayedStep
+from edl_labs.virtual import VirtualMachine
 from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts, LinkLevel, VirtualCluster
 
 _SEGMENTS = 24  # stretches that a pass is cut into, with a message after each: DDP has about as many buckets
@@ -20,6 +22,8 @@ _INSIDE_SHARE = 0.80  # of a port that NCCL's rings reach: 235 of 300 GB/s on A1
 _OUTSIDE_SHARE = 0.85  # the same between nodes: 394 of 400 to 94 of 100 Gb/s, less where racks are shared
 _INSIDE_ALPHA_S, _OUTSIDE_ALPHA_S = 3.4e-6, 14e-6  # NCCL 2.27's hwLat, as in the table of links
 _PORT_BYTE_PER_S = {"old": 12.5e9, "ga100": 25e9, "hopper": 50e9, "blackwell": 50e9}  # a port a GPU: DGX-1 to DGX B200
+# Time alone is asked of the cluster that is played: what fits is reckoned from the recording.
+_ENDLESS = dataclasses.replace(VirtualMachine(), memory_bytes=10**13)
 _SIMULATED = 64  # ranks that are played; larger rings are priced as rings and played by a rank of each node
 
 
@@ -29,7 +33,9 @@ class Spread:
 
     `sequence` shards norms and residuals too. `interleave` is the number of stages a rank of a pipeline has.
     `node_gpus` share links of `inside_byte_per_s`; each GPU has `outside_byte_per_s` between nodes. 0: of the card.
-    `stage_of` says that the model is already one of so many stages.
+    `stage_of` says that the model is already one of so many stages. `wide_state` keeps shards of weights, gradients and
+    optimizer in fp32 where the passes run in 16 bits, as FSDP's mixed precision does; `offload` keeps the optimizer and
+    the gradients' shards in the host's memory.
     """
 
     gpus: int
@@ -45,6 +51,8 @@ class Spread:
     outside_byte_per_s: float = 0.0
     gradient_bytes: int = 0
     stage_of: int = 1
+    wide_state: bool = False
+    offload: bool = False
 
     @classmethod
     def of(cls, given: Any) -> Spread:
@@ -87,20 +95,19 @@ class Spread:
         levels = [LinkLevel("inside", node, _INSIDE_ALPHA_S, inside * _INSIDE_SHARE)]
         if self.gpus > node:
             levels.append(LinkLevel("between nodes", self.gpus, _OUTSIDE_ALPHA_S, outside * _OUTSIDE_SHARE))
-        return ClusterMachine(self.gpus, tuple(levels))
+        return ClusterMachine(self.gpus, tuple(levels), _ENDLESS)
 
 
 def sharded(kernels: Sequence[StepKernel], spread: Spread) -> list[StepKernel]:
     """What one GPU of a tensor-parallel group runs: each product, and what lies between a pair of them, in parts.
 
-    Products alternate between split outputs and split inputs, so that the longer of the two sides is cut; attention is
-    cut by heads. Norms and residuals stay whole unless `sequence`.
+    Of a product the longer side of its weight is cut, never the tokens; attention is cut by heads. Norms and residuals
+    stay whole unless `sequence`.
     """
     if spread.tp == 1:
         return list(kernels)
-    part = spread.tp
-    width = _common_width(kernels)
-    return [_cut(kernel, part, width, whole=not spread.sequence) for kernel in kernels]
+    width, tokens = _common_width(kernels), _common_tokens(kernels)
+    return [_cut(kernel, spread.tp, width, tokens, whole=not spread.sequence) for kernel in kernels]
 
 
 def _common_width(kernels: Sequence[StepKernel]) -> float:
@@ -109,18 +116,28 @@ def _common_width(kernels: Sequence[StepKernel]) -> float:
     return max(sizes, default=0.0)
 
 
-def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKernel:
+def _common_tokens(kernels: Sequence[StepKernel]) -> int:
+    """Rows that most products of the forward pass have: those of the activations."""
+    rows = Counter(
+        one.product.m
+        for one in kernels
+        if one.product is not None and one.phase == "forward" and one.product.batch == 1
+    )
+    return rows.most_common(1)[0][0] if rows else 0
+
+
+def _cut(kernel: StepKernel, part: int, width: float, tokens: int, *, whole: bool) -> StepKernel:
     if kernel.product is not None:
         p = kernel.product
         if p.batch >= part:
             cut = p._replace(batch=p.batch // part)
-        elif (p.m >= max(p.n, p.k) and p.n >= p.k) or p.n > max(p.m, p.k):
-            cut = p._replace(n=max(1, p.n // part))
-        elif p.k >= p.n and p.m >= p.n:
-            cut = p._replace(k=max(1, p.k // part))
+        elif kernel.phase == "backward" and p.k == tokens and p.m != tokens:
+            # The gradient of a weight: both of its sides are the weight's.
+            cut = p._replace(n=max(1, p.n // part)) if p.n >= p.m else p._replace(m=max(1, p.m // part))
         else:
-            cut = p._replace(m=max(1, p.m // part))
-        return kernel._replace(product=cut, flops=kernel.flops / part, moved_bytes=kernel.moved_bytes / part * 1.5)
+            cut = p._replace(n=max(1, p.n // part)) if p.n >= p.k else p._replace(k=max(1, p.k // part))
+        moved = kernel.moved_bytes * _elements(cut) / _elements(p)
+        return kernel._replace(product=cut, flops=kernel.flops / part, moved_bytes=moved)
     if kernel.attention is not None:
         form = kernel.attention._replace(pairs=kernel.attention.pairs / part)
         return kernel._replace(attention=form, flops=kernel.flops / part, moved_bytes=kernel.moved_bytes / part)
@@ -130,6 +147,10 @@ def _cut(kernel: StepKernel, part: int, width: float, *, whole: bool) -> StepKer
     if stays and whole:
         return kernel
     return kernel._replace(moved_bytes=kernel.moved_bytes / part)
+
+
+def _elements(p: Product) -> float:
+    return float(p.batch) * (p.m * p.k + p.k * p.n + p.m * p.n)
 
 
 @dataclass(frozen=True)
@@ -257,26 +278,43 @@ def _ring(machine: ClusterMachine, spread: Spread) -> ClusterMachine:
     taken = spread.tp * (spread.pp if spread.tp * spread.pp < spread.node_gpus else 1)
     here = max(1, min(spread.dp, spread.node_gpus // taken))
     if spread.dp <= here:
-        return ClusterMachine(spread.dp, (LinkLevel(inside.name, spread.dp, inside.alpha_s, inside.byte_per_s),))
+        only = LinkLevel(inside.name, spread.dp, inside.alpha_s, inside.byte_per_s)
+        return ClusterMachine(spread.dp, (only,), _ENDLESS)
     nodes = math.ceil(spread.dp / here)
     played = max(2, min(nodes, _SIMULATED // here))
     ranks = here * played
     # Hops that are not played are added to each message.
     alpha = outside.alpha_s * nodes / played
     levels = [LinkLevel(inside.name, here, inside.alpha_s, inside.byte_per_s)] if here > 1 else []
-    return ClusterMachine(ranks, (*levels, LinkLevel(outside.name, ranks, alpha, outside.byte_per_s)))
+    return ClusterMachine(ranks, (*levels, LinkLevel(outside.name, ranks, alpha, outside.byte_per_s)), _ENDLESS)
 
 
-def spread_held(held: Mapping[str, int], spread: Spread) -> dict[str, int]:
-    """Bytes by category of one GPU's part."""
+def spread_held(recording: StepRecording, spread: Spread, moment: Moment) -> dict[str, int]:
+    """Bytes by category of one GPU's part at `moment`.
+
+    Shards of ZeRO are of whole tensors' bytes; while a block runs, it and the next one are there in full, as is what
+    lies outside of blocks, and in the backward pass a block's gradients before they are summed.
+    """
     model = spread.tp * (spread.pp / spread.stage_of)
-    parts = {"parameters": model, "gradients": model, "optimizer": model, "cast cache": model}
-    if spread.zero >= 1:
-        parts["optimizer"] *= spread.dp
-    if spread.zero >= 2:
-        parts["gradients"] *= spread.dp
-    if spread.zero >= 3:
-        parts["parameters"] *= spread.dp
-        parts["cast cache"] *= spread.dp
-    rest = spread.tp * (spread.pp / spread.stage_of)
-    return {name: int(size / parts.get(name, 1 if name == "inputs" else rest)) for name, size in held.items()}
+    shards = {stage: spread.dp if spread.zero >= stage else 1 for stage in (1, 2, 3)}
+    parts = {"parameters": model * shards[3], "gradients": model * shards[2], "optimizer": model * shards[1]}
+    parts |= {"cast cache": model * shards[3], "inputs": 1}
+    if moment.phase in ("optimizer", "zero_grad"):
+        parts["temporaries"] = parts["optimizer"]
+    itemsize = recording.parameter_bytes / max(1, recording.parameters)
+    wide = 4 / itemsize if spread.wide_state else 1.0
+    held = {}
+    for name, size in moment.held.items():
+        sharded_state = name in ("parameters", "gradients", "optimizer") and spread.zero > 0
+        held[name] = int(size / parts.get(name, model) * (wide if sharded_state else 1.0))
+    if spread.offload:
+        held |= dict.fromkeys(("optimizer", "gradients"), 0)
+    if spread.zero == 3 and moment.phase in ("forward", "backward"):
+        low = 2 if recording.dtype not in ("fp32", "tf32") else 4
+        block = recording.block_parameters
+        rest = recording.parameters - block * recording.blocks
+        gathered = (2 * block + rest) * low
+        if moment.phase == "backward":
+            gathered += block * (low + 4)  # as the pass made it, and as it is summed in fp32
+        held["gathered"] = int(gathered / model)
+    return held

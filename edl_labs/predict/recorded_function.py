@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from edl_labs.predict.recorded_step import StepRecording, on_meta, recorded
+from edl_labs.predict.prepared_models import on_meta
+from edl_labs.predict.recorded_step import StepRecording, recorded
 
 
 def record_function(step: Callable[..., Any], example: Any, *, dtype: str | None = None) -> StepRecording:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import functools
-import warnings
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
-from torch.utils._pytree import tree_map_only
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.numerics.step_memory import StepRecorder, timeline
 from edl_labs.predict.cuda_semantics import CudaSemantics, CudnnLayouts
+from edl_labs.predict.prepared_models import (
+    checkpointed,
+    lowered,
+    made_optimizer,
+    make_state,
+    on_meta,
+    plain_kernels,
+    repeated_blocks,
+)
 from edl_labs.predict.step_kernels import StepKernel, step_kernels
 from edl_labs.roofline.operators.recorded_run import as_fake, tensors
 from edl_labs.roofline.operators.recorder import RecordedCall, Recorder
@@ -24,15 +32,14 @@ from edl_labs.roofline.operators.recorder import RecordedCall, Recorder
 DTYPES = ("fp32", "tf32", "amp_fp16", "amp_bf16", "fp16", "bf16")
 _AUTOCAST = {"amp_fp16": torch.float16, "amp_bf16": torch.bfloat16}
 _WHOLE = {"fp16": torch.float16, "bf16": torch.bfloat16}
-OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
-    "sgd": functools.partial(torch.optim.SGD, lr=1e-3, foreach=True),
-    "momentum": functools.partial(torch.optim.SGD, lr=1e-3, momentum=0.9, foreach=True),
-    "adam": functools.partial(torch.optim.Adam, lr=1e-3, foreach=True),
-    "adamw": functools.partial(torch.optim.AdamW, lr=1e-3, foreach=True),
-    "fused_adamw": functools.partial(torch.optim.AdamW, lr=1e-3, fused=True),
-    "loop_adamw": functools.partial(torch.optim.AdamW, lr=1e-3, foreach=False),
-    "rmsprop": functools.partial(torch.optim.RMSprop, lr=1e-3, foreach=True),
-}
+
+
+class Moment(NamedTuple):
+    """Bytes by category at some place in the step; `operation` counts what was recorded before it."""
+
+    phase: str
+    held: dict[str, int]
+    operation: int
 
 
 @dataclass
@@ -52,7 +59,9 @@ class StepRecording:
     notes: list[str] = field(default_factory=list)
     gradients: list[tuple[int, int]] = field(default_factory=list)
     blocks: int = 1
+    block_parameters: int = 0
     checkpointed: bool = False
+    moments: list[Moment] = field(default_factory=list)
 
     @property
     def peak_bytes(self) -> int:
@@ -67,7 +76,7 @@ def record_step(
     dtype: str | None = None,
     optimizer: Any = None,
     loss: Callable[[Any], torch.Tensor] | None = None,
-    checkpoint: bool = False,
+    checkpoint: bool | str = False,
 ) -> StepRecording:
     """One step of `model(*example)`: forward alone where the model is in eval mode, else backward and update too.
 
@@ -75,15 +84,19 @@ def record_step(
     optimizer; EdlError, with torch's reason, where the model cannot run on fake tensors.
     """
     if dtype is not None and dtype not in DTYPES:
+        short = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32"}
+        meant = short.get(str(dtype).removeprefix("torch."))
+        amp = f" (or 'amp_{meant}' for autocast)" if meant in ("fp16", "bf16") else ""
         raise UsageError(
             f"no dtype is called {str(dtype)[:40]!r} here",
             why="a step's dtype says how products are done: weights, autocast or TF32",
-            next=f"say one of {', '.join(DTYPES)}",
+            next=f"say {meant!r}{amp}" if meant else f"say one of {', '.join(DTYPES)}",
         )
     for place in (on_meta, as_fake):
         # Meta tensors are the quicker; a model that makes tensors on a device of its own needs fake ones.
         try:
-            return recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
+            with _quiet():
+                return recorded(model, example, dtype, optimizer, loss, place, checkpoint=checkpoint)
         except UsageError:
             raise
         except EdlError:
@@ -92,9 +105,21 @@ def record_step(
     raise AssertionError("one of two places gives a recording or an error")
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Torch logs the stack of what fails on fake tensors; the error that is raised says it."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
 def recorded(
     model: torch.nn.Module, example: Any, dtype: str | None, optimizer: Any, loss: Any, place: Any, *,
-    checkpoint: bool, whole: Sequence[torch.optim.Optimizer] | None = None,
+    checkpoint: bool | str, whole: Sequence[torch.optim.Optimizer] | None = None,
 ) -> StepRecording:  # fmt: skip
     inputs, keywords = _arguments(example)
     trains = whole is None and model.training and any(parameter.requires_grad for parameter in model.parameters())
@@ -105,21 +130,21 @@ def recorded(
     try:
         with ExitStack() as stack:
             stack.enter_context(torch.random.fork_rng(devices=()))
-            stack.enter_context(_plain_kernels())
+            stack.enter_context(plain_kernels())
             inputs, keywords = stack.enter_context(place(model, (inputs, keywords)))
             for parameter in model.parameters():
                 parameter.grad = None
             if dtype in _WHOLE:
-                inputs, keywords = _lower(model, (inputs, keywords), _WHOLE[dtype])
+                inputs, keywords = lowered(model, (inputs, keywords), _WHOLE[dtype])
             semantics = CudaSemantics(_AUTOCAST.get(dtype or ""))
             if checkpoint:
-                stack.enter_context(_checkpointed(model, semantics))
-            update = _optimizer(model, optimizer) if trains else None
+                stack.enter_context(checkpointed(model, semantics, checkpoint))
+            update = made_optimizer(model, optimizer) if trains else None
             found.there(model.parameters(), "parameters")
             found.there(model.buffers(), "parameters")
             found.there(tensors((inputs, keywords)), "inputs")
             if update is not None:
-                _make_state(model, update)
+                make_state(model, update)
                 found.there([t for one in update.state.values() for t in tensors(one)], "optimizer")
             with torch.enable_grad() if trains or whole is not None else torch.no_grad():
                 sizes = _run(model, inputs, keywords, found, calls, semantics, update, loss, made, trains, whole or ())
@@ -130,40 +155,11 @@ def recorded(
     finally:
         for parameter, gradient in gradients:
             parameter.grad = gradient
-    recording = _recording(model, dtype, trains, made, found, update is not None, sizes)
-    recording.blocks, recording.checkpointed = max(1, len(repeated_blocks(model))), checkpoint
+    recording = _recording(model, dtype, trains, made, found, update is not None, sizes, _is_empty((inputs, keywords)))
+    blocks = repeated_blocks(model)
+    recording.blocks, recording.checkpointed = max(1, len(blocks)), bool(checkpoint)
+    recording.block_parameters = max((sum(p.numel() for p in one.parameters()) for one in blocks), default=0)
     return recording
-
-
-@contextmanager
-def on_meta(model: torch.nn.Module, given: Any) -> Iterator[Any]:
-    """Inside, `model` holds meta tensors, and new ones are made there; yields `given` on meta."""
-    moved: dict[int, torch.Tensor] = {}
-
-    def onto(tensor: torch.Tensor) -> torch.Tensor:
-        if id(tensor) not in moved:
-            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-            if isinstance(tensor, torch.nn.Parameter):
-                made = torch.nn.Parameter(made, requires_grad=False)
-            moved[id(tensor)] = made.requires_grad_(tensor.requires_grad)
-        return moved[id(tensor)]
-
-    stores: Any = [(one._parameters, one._buffers, vars(one)) for one in model.modules()]
-    held: list[tuple[Any, str, torch.Tensor]] = [
-        (store, name, tensor)
-        for several in stores
-        for store in several
-        for name, tensor in store.items()
-        if isinstance(tensor, torch.Tensor)
-    ]
-    for store, name, tensor in held:
-        store[name] = onto(tensor)
-    try:
-        with torch.device("meta"):
-            yield tree_map_only(torch.Tensor, onto, given)
-    finally:
-        for store, name, tensor in held:
-            store[name] = tensor
 
 
 def _run(
@@ -239,11 +235,25 @@ def _phases_marked(found: StepRecorder, calls: Recorder, take: Callable[[str], N
 
 
 def _recording(
-    model: Any, dtype: str | None, trains: bool, made: list[Any], found: StepRecorder, updates: bool, sizes: Any
+    model: Any,
+    dtype: str | None,
+    trains: bool,
+    made: list[Any],
+    found: StepRecorder,
+    updates: bool,
+    sizes: Any,
+    is_empty: bool,
 ) -> StepRecording:
+    kernels = step_kernels(made, tf32=dtype == "tf32")
+    if not any(kernel.moved_bytes or kernel.flops for kernel in kernels) or is_empty:
+        raise EdlError(
+            f"{type(model).__name__} does nothing on this example that takes a GPU's time",
+            why="it has no operation that computes or moves values, or its tensors are empty",
+            next="give the model that does the work, and an example with at least one sample",
+        )
     history = timeline(found, 0, len(found.operations))
     at, held = max(history, key=lambda state: state[1].total())
-    phase = [name for begin, name in found.marks if begin <= at][-1] if found.marks else "forward"
+    phase = _phase(found, at)
     modules: Counter[str] = Counter()
     for one in found.held:
         if one.category in ("activations", "temporaries") and one.born <= at and (one.died is None or one.died > at):
@@ -252,132 +262,52 @@ def _recording(
         type(model).__name__,
         dtype or "as given",
         trains,
-        step_kernels(made, tf32=dtype == "tf32"),
+        kernels,
         sizes["parameters"],
         sizes["parameter_bytes"],
         {name: size for name, size in held.items() if size},
         phase,
         tuple(modules.most_common(3)),
         updates,
+        notes=_notes(model),
         gradients=sizes["gradients"],
+        moments=_moments(found, history),
     )
+
+
+def _is_empty(given: Any) -> bool:
+    return any(one.numel() == 0 for one in tensors(given))
+
+
+def _notes(model: torch.nn.Module) -> list[str]:
+    """What a reader has to know of this model beside the figures."""
+    loops = sorted({type(one).__name__ for one in model.modules() if isinstance(one, torch.nn.RNNBase)})
+    text = "taken token by token, an operation at a time; cuDNN joins them, and can be ten times as fast"
+    return [f"{', '.join(loops)}: {text}"] if loops else []
+
+
+def _phase(found: StepRecorder, at: int) -> str:
+    return next((name for begin, name in reversed(found.marks) if begin <= at), "forward")
+
+
+def _moments(found: StepRecorder, history: list[tuple[int, Counter[str]]]) -> list[Moment]:
+    """Of each phase where most is held, and where most of what no GPU shares with another: either may be the peak."""
+    best: dict[tuple[str, bool], tuple[int, int, Counter[str]]] = {}
+    for at, held in history:
+        phase, own = _phase(found, at), held["activations"] + held["temporaries"]
+        for whole, size in ((True, held.total()), (False, own)):
+            if size > best.get((phase, whole), (-1,))[0]:
+                best[phase, whole] = size, at, held
+    return [
+        Moment(phase, {name: size for name, size in held.items() if size}, at)
+        for (phase, _), (_, at, held) in best.items()
+    ]
 
 
 def _arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if isinstance(example, dict):
         return (), dict(example)
     return (tuple(example) if isinstance(example, (tuple, list)) else (example,)), {}
-
-
-def _lower(model: torch.nn.Module, given: Any, dtype: torch.dtype) -> Any:
-    """The model's floating-point weights, and what it is given, in `dtype`; `as_fake` puts the originals back."""
-    for module in model.modules():
-        for name, parameter in module._parameters.items():
-            if parameter is not None and parameter.dtype.is_floating_point and parameter.dtype.itemsize > 2:
-                lower = torch.empty_like(parameter, dtype=dtype)
-                module._parameters[name] = torch.nn.Parameter(lower, requires_grad=parameter.requires_grad)
-        for name, buffer in module._buffers.items():
-            if buffer is not None and buffer.dtype.is_floating_point and buffer.dtype.itemsize > 2:
-                module._buffers[name] = buffer.to(dtype)
-    return tree_map_only(
-        torch.Tensor, lambda one: one.to(dtype) if one.dtype in (torch.float32, torch.float64) else one, given
-    )
-
-
-def _optimizer(model: torch.nn.Module, wanted: Any) -> torch.optim.Optimizer | None:
-    if wanted is None:
-        return None
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if isinstance(wanted, torch.optim.Optimizer):
-        settings = {k: v for k, v in wanted.defaults.items() if not isinstance(v, torch.Tensor)}
-        if settings.get("fused") is None and "foreach" in settings and settings["foreach"] is None:
-            settings["foreach"] = True  # what torch chooses for CUDA tensors
-        return type(wanted)(trained, **settings)
-    make = OPTIMIZERS.get(wanted) if isinstance(wanted, str) else wanted
-    if not callable(make):
-        raise UsageError(
-            f"no optimizer is called {str(wanted)[:40]!r}",
-            why="its traffic is part of the step",
-            next=f"say one of {', '.join(OPTIMIZERS)}, give an optimizer, or a function that makes one",
-        )
-    return make(trained)
-
-
-def _make_state(model: torch.nn.Module, update: torch.optim.Optimizer) -> None:
-    """The optimizer's state as after a first step, which makes it."""
-    for parameter in model.parameters():
-        if parameter.requires_grad:
-            parameter.grad = torch.empty_like(parameter)
-    recorder = StepRecorder({}, cuda=True)
-    recorder.begin("optimizer")
-    with recorder:
-        update.step()
-    for parameter in model.parameters():
-        parameter.grad = None
-
-
-@contextmanager
-def _plain_kernels() -> Iterator[None]:
-    """Kernels that CUDA has too: no oneDNN layers, and no fused encoder in eval mode."""
-    fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of oneDNN's TF32, which has no part in this
-            stack = torch.backends.mkldnn.flags(enabled=False)
-            with stack:
-                yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
-
-
-@contextmanager
-def _checkpointed(model: torch.nn.Module, semantics: CudaSemantics) -> Iterator[None]:
-    """Each of a stack of equal blocks keeps its input alone and runs again in the backward pass."""
-    from torch.utils.checkpoint import checkpoint
-
-    blocks = repeated_blocks(model)
-    if not blocks:
-        raise UsageError(
-            f"{type(model).__name__} has no stack of equal blocks to checkpoint",
-            why="checkpointing keeps the input of each block, and nothing here says what a block is",
-            next="use torch.utils.checkpoint in the model itself, and predict that",
-        )
-
-    def again(run: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        # The reentrant kind saves nothing else, and wants an input that has a gradient.
-        def as_before(*args: Any, **kwargs: Any) -> Any:
-            # What is run again for its gradient runs as it did before, though the backward pass has no modes.
-            if semantics.is_on:
-                return run(*args, **kwargs)
-            with semantics:
-                made = run(*args, **kwargs)
-            semantics.forget_casts()
-            return made
-
-        reentrant = not named and any(one.requires_grad for one in tensors(given))
-        options = {} if reentrant else {"determinism_check": "none", **named}
-        return checkpoint(as_before, *given, use_reentrant=reentrant, preserve_rng_state=False, **options)
-
-    for block in blocks:
-        block.forward = functools.partial(again, block.forward)
-    try:
-        yield
-    finally:
-        for block in blocks:
-            del block.forward
-
-
-def repeated_blocks(model: torch.nn.Module) -> list[torch.nn.Module]:
-    """The children of the outermost lists and sequences that hold two or more modules of one class."""
-    for module in model.modules():
-        children = list(module.children())
-        kinds = Counter(type(child) for child in children)
-        if isinstance(module, (torch.nn.ModuleList, torch.nn.Sequential)) and kinds:
-            kind, count = kinds.most_common(1)[0]
-            if count >= 2 and any(True for child in children if type(child) is kind for _ in child.children()):
-                return [child for child in children if type(child) is kind]
-    return []
 
 
 def _scalar(output: Any) -> torch.Tensor:
@@ -396,6 +326,12 @@ def _explained(model: Any, error: Exception) -> EdlError:
             f"{name} looks at values while it runs, which a prediction does not have",
             why=f"{kind}: {text}",
             next="predict the part without `.item()`, `if x > 0` or `nonzero`, or give it a fixed shape there",
+        )
+    if "numpy" in text:
+        return EdlError(
+            f"{name} leaves torch while it runs, and a prediction cannot follow it there",
+            why=f"{kind}: {text}",
+            next="predict the part before or after it, or do that work with torch's own functions",
         )
     return EdlError(
         f"{name} cannot be run on this example",

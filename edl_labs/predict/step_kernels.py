@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from edl_labs.graph.graph_parts import Loop, TensorFacts
+from edl_labs.graph.operator_kinds import kind_of, loop_of
 from edl_labs.roofline.operators.counted_call import briefs, counted, moved_bytes, short_dtype, unique_bytes
 from edl_labs.roofline.operators.recorder import Brief, RecordedCall
 
@@ -46,7 +48,8 @@ class Attention(NamedTuple):
 class StepKernel(NamedTuple):
     """One kernel: what it is, in which dtype, what it multiplies, and the bytes that it reads and writes.
 
-    `reads` and `writes` are (version of a tensor, bytes). `calls` is how many launches it is.
+    `reads` and `writes` are (version of a tensor, bytes), `given` and `made` how these tensors lie. `calls` is how many
+    launches it is; `operator` and `loop` are what a compiler's graph calls it, for fusion.
     """
 
     name: str
@@ -62,6 +65,10 @@ class StepKernel(NamedTuple):
     writes: tuple[tuple[int, float], ...]
     calls: int = 1
     unknown: bool = False
+    given: tuple[Brief, ...] = ()
+    made: tuple[Brief, ...] = ()
+    operator: str = "other"
+    loop: Loop = Loop(0)
 
 
 # How often a normalisation passes over its tensors: batch norm reads once for its statistics and once more to use
@@ -78,80 +85,28 @@ _PASSES = {
 _NORM = ("norm",)
 _SOFTMAX = ("softmax",)
 _REDUCES = frozenset(
-    [
-        "sum",
-        "mean",
-        "amax",
-        "amin",
-        "max",
-        "min",
-        "argmax",
-        "argmin",
-        "prod",
-        "std",
-        "var",
-        "var_mean",
-        "norm",
-        "linalg_vector_norm",
-        "all",
-        "any",
-        "logsumexp",
-        "cumsum",
-        "nll_loss_forward",
-        "mse_loss",
-    ]
+    """
+    sum mean amax amin max min argmax argmin prod std var var_mean norm linalg_vector_norm all any logsumexp cumsum
+    nll_loss_forward mse_loss
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _GATHERS = frozenset(
-    [
-        "embedding",
-        "index",
-        "gather",
-        "index_select",
-        "embedding_dense_backward",
-        "index_put_",
-        "scatter_",
-        "scatter_add_",
-        "index_add_",
-        "nll_loss_backward",
-        "_index_put_impl_",
-        "scatter",
-        "sort",
-        "topk",
-    ]
+    """
+    embedding index gather index_select embedding_dense_backward index_put_ scatter_ scatter_add_ index_add_
+    nll_loss_backward _index_put_impl_ scatter sort topk
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _COPIES = frozenset(
-    [
-        "clone",
-        "copy_",
-        "contiguous",
-        "cat",
-        "stack",
-        "_to_copy",
-        "constant_pad_nd",
-        "roll",
-        "flip",
-        "repeat",
-        "slice_backward",
-        "select_backward",
-        "slice_scatter",
-        "as_strided_",
-        "new_zeros",
-    ]
+    """
+    clone copy_ contiguous cat stack _to_copy constant_pad_nd roll flip repeat slice_backward select_backward
+    slice_scatter as_strided_ new_zeros
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _FREE = frozenset(
-    [
-        "_record_function_enter_new",
-        "_record_function_exit",
-        "as_strided_",
-        "ones_like",
-        "empty_like",
-        "lift_fresh_copy",
-        "_local_scalar_dense",
-        "_assert_async",
-        "_assert_scalar",
-        "is_pinned",
-        "scalar_tensor",
-    ]
+    """
+    _record_function_enter_new _record_function_exit as_strided_ ones_like empty_like lift_fresh_copy
+    _local_scalar_dense _assert_async _assert_scalar is_pinned scalar_tensor
+    """.split()  # noqa: SIM905 - one name a line would fill a page
 )
 _POOLS = ("pool",)
 
@@ -213,7 +168,7 @@ class _Lowering:
         cast, last = self.kernels[-2], self.kernels[-1]
         if cast.writes and last.reads and cast.writes[0][0] == last.reads[0][0]:
             moved = last.moved_bytes - last.reads[0][1] + cast.reads[0][1]
-            self.kernels[-2:] = [last._replace(reads=cast.reads, moved_bytes=moved)]
+            self.kernels[-2:] = [last._replace(reads=cast.reads, given=cast.given, moved_bytes=moved)]
 
     def _merge_cast_after(self) -> None:
         """And the gradient of softmax goes back in 16 bits by itself."""
@@ -225,7 +180,7 @@ class _Lowering:
         before, cast = self.kernels[-2], self.kernels[-1]
         if before.writes and cast.reads and before.writes[0][0] == cast.reads[0][0]:
             moved = before.moved_bytes - before.writes[0][1] + cast.writes[0][1]
-            self.kernels[-2:] = [before._replace(writes=cast.writes, moved_bytes=moved)]
+            self.kernels[-2:] = [before._replace(writes=cast.writes, made=cast.made, moved_bytes=moved)]
 
     def _product(self, name: str, call: RecordedCall, work: Any) -> None:
         given = [one for one in briefs(call.args) if len(one.shape) >= 1]
@@ -280,7 +235,9 @@ class _Lowering:
             if call.args[2] is not None and (inner > 1 or groups == 1):
                 # cuDNN's bias is a pass of its own; depthwise kernels add it themselves.
                 self._add("bias", "pointwise", short_dtype(source.dtype), call, 2 * y)
-                self.kernels[-1] = self.kernels[-1]._replace(reads=self.kernels[-2].writes)
+                self.kernels[-1] = self.kernels[-1]._replace(
+                    reads=self.kernels[-2].writes, given=self.kernels[-2].made, operator="pointwise"
+                )
             return
         if wanted[0]:
             way = forward._replace(way="dgrad") if transposed else to_input
@@ -325,9 +282,27 @@ class _Lowering:
         self.kernels.append(
             StepKernel(
                 name, kind, self._module, self._phase, dtype, product, attention, flops, moved, reads, tuple(writes),
-                1, unknown,
+                1, unknown, tuple(given), tuple(out), *_in_a_graph(name, kind, call, given, out),
             )
         )  # fmt: skip
+
+
+def _in_a_graph(name: str, kind: str, call: RecordedCall, given: list[Brief], out: list[Brief]) -> tuple[str, Loop]:
+    """Kind and loop of an operator as `edl_labs.graph` has them."""
+    if kind in ("attention", "optimizer"):
+        return "other", Loop(0)
+    functional = name.rstrip("_")
+    operator = "contraction" if kind == "product" else kind_of(call.func, functional)
+    operator = "pointwise" if operator == "view" else operator
+    results, read = ([facts_of("", one) for one in several] for several in (out, given))
+    settings = tuple(None if isinstance(one, Brief) else one for one in call.args)
+    return operator, loop_of(functional, operator, settings, read, results)
+
+
+def facts_of(name: str, brief: Brief, *, base: str = "", role: str = "made") -> TensorFacts:
+    """A recorded tensor as the graph has them."""
+    kind = str(brief.dtype).removeprefix("torch.")
+    return TensorFacts(name, brief.shape, brief.stride, kind, brief.dtype.itemsize, base or name, role)
 
 
 def _kind(name: str, call: RecordedCall) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from edl_labs.errors import UsageError
-from edl_labs.predict.compiled_kernels import fused
+from edl_labs.predict.compiled_kernels import fused, remade_bytes
 from edl_labs.predict.efficiencies import Efficiencies
 from edl_labs.predict.forecast import DearOperator, Prediction, Source
 from edl_labs.predict.kernel_times import KernelTimer
@@ -26,10 +26,15 @@ from edl_labs.roofline.operators.recorded_run import tensors
 
 _SHOWN = 10  # operators in the table: the issue asks for ten
 _Z80 = 1.2816  # standard deviations that hold four cases of five of a normal law
-# Relative doubt of a second of each kind, and of all seconds of a step together: residuals of the calibration rows
-# with the GPU, and the model family, left out (benchmarks/README.md).
-_DOUBT = {"compute": 0.14, "memory": 0.13, "launch": 0.45, "communication": 0.25}
-_COMMON_DOUBT = 0.07  # of a step as a whole: the same card under two versions of torch differs by 7 % at p90
+# What torch gives cuBLAS to work in: ":4096:2:16:8" in KiB, and 32 MiB from Hopper on (its CUDABlas.cpp).
+_WORKSPACE_BYTES = (8_519_680, 2**25)
+# Relative doubt of a second of each kind of work, and of all seconds of a step together: they make residuals of
+# calibration rows whose GPU was left out of the fit likely, scaled until four of five of those rows lie inside
+# (`benchmarks/step_prediction.py --doubts`).
+_DOUBT = {
+    "product": 0.069, "convolution": 0.109, "attention": 0.211, "bytes": 0.2, "launch": 0.214, "communication": 0.34
+}  # fmt: skip
+_COMMON_DOUBT = 0.066  # as above
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class _Asked:
     optimizer: Any
     cluster: Any
     loss: Callable[[Any], torch.Tensor] | None
-    checkpoint: bool
+    checkpoint: bool | str
     accumulate: int
     graphed: bool
     efficiencies: Efficiencies
@@ -60,7 +65,7 @@ def predict(
     optimizer: Any = None,
     cluster: Any = None,
     loss: Callable[[Any], torch.Tensor] | None = None,
-    checkpoint: bool = False,
+    checkpoint: bool | str = False,
     accumulate: int = 1,
     graphed: bool = False,
     efficiencies: Efficiencies | None = None,
@@ -73,7 +78,8 @@ def predict(
     device, meta included. `dtype` is fp32, tf32, amp_fp16, amp_bf16, fp16 or bf16 (as the model is unless given);
     `optimizer` a name ('momentum', 'adamw', 'fused_adamw', …), an optimizer, or a function of parameters. `cluster` is
     a number of GPUs, or {"gpus": 16, "tp": 8, "zero": 1}. `checkpoint` runs each of a stack of equal blocks again in
-    the backward pass; `accumulate` runs the passes so many times an update; `graphed` replays a CUDA graph.
+    the backward pass ("half": every second one; "selective": all but attention and every second product);
+    `accumulate` runs the passes so many times an update; `graphed` replays a CUDA graph.
 
     UsageError for an unknown GPU, dtype or optimizer; EdlError where the model cannot be run on the example.
 
@@ -112,34 +118,54 @@ def _record(asked: _Asked) -> StepRecording:
 def predicted(asked: _Asked, recording: StepRecording) -> Prediction:
     """The prediction of a recorded step; recordings serve several machines."""
     card = MachineCard.of(asked.machine)
-    spread = Spread.of(asked.cluster) if asked.cluster else Spread(1, dp=1)
+    spread = Spread.of(asked.cluster) if asked.cluster is not None else Spread(1, dp=1)
     base = recording.kernels
     kernels = sharded(fused(base) if asked.compiled else base, spread)
     timer = KernelTimer(card, asked.efficiencies, compiled=asked.compiled)
     played = play(kernels, timer, graphed=asked.graphed, accumulate=asked.accumulate)
-    step_s, limits, held = played.total_s, dict(played.limits), dict(recording.held)
+    step_s, limits = played.total_s, dict(played.limits)
     if spread.gpus > 1:
         step_s = _spread(asked, recording, card, spread, played, kernels, limits)
-        held = spread_held(held, spread)
+    remade = remade_bytes(base, kernels) if asked.compiled and spread.tp == 1 else 0.0
+    phase, held = _held(recording, spread, card, remade)
     flops = sum(one.flops * (1 if one.phase == "optimizer" else asked.accumulate) for one in kernels)
     useful = flops
     if recording.checkpointed:
         useful = 3 * asked.accumulate * sum(one.flops for one in kernels if one.phase == "forward")
     peak = _main_peak(card, kernels)
-    low, high = interval(step_s, limits)
+    works = {name: value * (step_s - limits["communication"]) / played.total_s for name, value in played.works.items()}
+    works["communication"] = limits["communication"]
+    low, high = interval(step_s, works)
     return Prediction(
         model=recording.name, machine=card.key, dtype=recording.dtype, compiled=asked.compiled,
         is_training=recording.is_training, gpus=spread.gpus, replicas=spread.dp,
         accumulate=asked.accumulate, batch=_batch(asked), step_s=step_s, low_s=low, high_s=high,
         host_s=played.host_s, peak_bytes=sum(held.values()), memory_bytes=card.memory_bytes, held=held,
-        peak_phase=recording.peak_phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
+        peak_phase=phase, peak_module=recording.owners[0][0] if recording.owners else "", flops=flops,
         mfu=useful / (step_s * peak) if step_s else 0.0,
         light=_light(card, kernels, asked.accumulate) / step_s if step_s else 0.0,
-        limits=limits, phases=dict(played.phases), dearest=_dearest(kernels, played, asked.accumulate, step_s),
+        limits=limits, works=works, phases=dict(played.phases),
+        dearest=_dearest(kernels, played, asked.accumulate, step_s),
         unknown=tuple(dict.fromkeys(one.name for one in kernels if one.unknown)), measured=card.measured,
         assumed=_assumed(card), notes=tuple(recording.notes), price_per_hour=card.price_per_hour,
         source=Source(lambda changes: _again(asked, recording, changes), _spans(kernels, played, timer, asked)),
     )  # fmt: skip
+
+
+def _held(recording: StepRecording, spread: Spread, card: MachineCard, remade: float) -> tuple[str, dict[str, int]]:
+    """(phase, bytes by category) of one GPU at its peak; a compiled step does not save what it makes again."""
+    most = max((one.held.get("activations", 0) for one in recording.moments), default=0)
+    kept = max(0.0, 1 - remade / most) if most else 1.0
+    found = []
+    for moment in recording.moments:
+        held = spread_held(recording, spread, moment) if spread.gpus > 1 else dict(moment.held)
+        if "activations" in held:
+            held["activations"] = int(held["activations"] * kept)
+        found.append((moment.phase, held))
+    phase, held = max(found, key=lambda one: sum(one[1].values()))
+    if any(one.product is not None for one in recording.kernels):
+        held["workspaces"] = _WORKSPACE_BYTES[card.family in ("hopper", "blackwell")]
+    return phase, {name: size for name, size in held.items() if size}
 
 
 def _spread(
@@ -158,12 +184,16 @@ def _spread(
     return times.total_s
 
 
-def interval(step_s: float, limits: Any) -> tuple[float, float]:
-    """(low, high) seconds that hold the step in four cases of five, from what its time goes into."""
-    shares = {name: value / step_s for name, value in limits.items()} if step_s else {}
-    own = math.sqrt(sum((share * _DOUBT[name]) ** 2 for name, share in shares.items()) + _COMMON_DOUBT**2)
-    factor = math.exp(_Z80 * own)
+def interval(step_s: float, works: Mapping[str, float]) -> tuple[float, float]:
+    """(low, high) seconds that hold the step in four cases of five, from the seconds of each kind of work."""
+    factor = math.exp(_Z80 * doubt(step_s, works, _DOUBT, _COMMON_DOUBT))
     return step_s / factor, step_s * factor
+
+
+def doubt(step_s: float, works: Mapping[str, float], each: Mapping[str, float], common: float) -> float:
+    """Standard deviation of a step's logarithm: doubts of kinds of work do not go together, `common` is of all."""
+    shares = ((name, value / step_s) for name, value in works.items()) if step_s else ()
+    return math.sqrt(sum((share * each[name]) ** 2 for name, share in shares) + common**2)
 
 
 def _again(asked: _Asked, recording: StepRecording, changes: dict[str, Any]) -> Prediction:

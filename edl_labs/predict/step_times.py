@@ -9,17 +9,23 @@ from edl_labs.predict.kernel_times import KernelTime, KernelTimer
 from edl_labs.predict.step_kernels import StepKernel
 
 LIMITERS = ("compute", "memory", "launch", "communication")
+# Kinds of work that are known to different degrees: products, convolutions, attention, all that only moves bytes.
+WORKS = ("product", "convolution", "attention", "bytes", "launch", "communication")
 _LAUNCH_S = 4e-6  # from the host's call to the kernel's start on an idle stream: cudaLaunchKernel and the queue
 
 
 @dataclass
 class PlayedStep:
-    """Seconds by phase and by limiter; `times` stand beside the kernels. Launch: the stream waits for the host."""
+    """Seconds by phase, by limiter and by kind of work; `times` stand beside the kernels.
+
+    Launch: the stream waits for the host.
+    """
 
     total_s: float
     host_s: float
     phases: dict[str, float]
     limits: dict[str, float]
+    works: dict[str, float]
     times: list[KernelTime]
     starts: list[float]
 
@@ -40,6 +46,7 @@ def play(
     host = device = 0.0
     phases: dict[str, float] = {}
     limits = dict.fromkeys(LIMITERS, 0.0)
+    works = dict.fromkeys(WORKS, 0.0)
     times, starts = [], []
     for kernel in kernels:
         time = timer.time(kernel)
@@ -50,8 +57,18 @@ def play(
         weight = 1 if kernel.phase == "optimizer" else accumulate
         limits["launch"] += (start - device) * weight
         limits[time.limiter] += time.seconds * weight
+        works["launch"] += (start - device) * weight
+        works[_work(kernel)] += time.seconds * weight
         phases[kernel.phase] = phases.get(kernel.phase, 0.0) + (end - device) * weight
         device = end
         times.append(time)
         starts.append(start)
-    return PlayedStep(sum(phases.values()), host, phases, limits, times, starts)
+    return PlayedStep(sum(phases.values()), host, phases, limits, works, times, starts)
+
+
+def _work(kernel: StepKernel) -> str:
+    if kernel.attention is not None:
+        return "attention"
+    if kernel.product is not None:
+        return "product" if kernel.product.way == "gemm" else "convolution"
+    return "bytes"

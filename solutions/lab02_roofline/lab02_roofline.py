@@ -1033,6 +1033,35 @@ with once_written("scaling_plan"):
 # deck's order is right: first each node's own roofline, then the network's.
 
 # %% [markdown]
+# ## 13. A machine that you do not have
+#
+# A roofline needs two numbers of a machine, so you can draw it for one that you have never seen. `edl_labs.predict`
+# follows a model on your laptop, operation by operation, and adds what this lab leaves out: launches, tiles, power. By
+# their datasheets an H100 computes 15 times as fast as a T4 in FP16, and its memory is 10.5 times as fast.
+#
+# **Predict:** three linear layers of 1024 with ReLUs answer a batch of 65 536. How many times as fast is the H100?
+
+# %%
+predict("h100_faster", "The H100 is faster", unit="times")
+
+# %%
+import torch
+from edl_labs.predict import compare_machines
+
+pairs = [(torch.nn.Linear(1024, 1024), torch.nn.ReLU()) for _ in range(3)]
+model = torch.nn.Sequential(*(part for pair in pairs for part in pair))
+with revealed("h100_faster") as truth:
+    batch = torch.empty(65_536, 1024, device="meta")
+    both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")
+    print(repr(both))
+    t4, h100 = both.predictions
+    truth(h100_faster=t4.step_s / h100.step_s)
+
+# %% [markdown]
+# If the ratio is beyond both datasheet ratios, look at what limits each: a T4 has 70 W, with which its tensor cores
+# hold 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under then?
+
+# %% [markdown]
 # ## Where you are
 
 # %%

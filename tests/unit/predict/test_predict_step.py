@@ -132,7 +132,8 @@ def test_the_peak_is_that_of_the_memory_plan():
     )
     found = predict(model, x, "T4", optimizer="momentum")
 
-    assert plan.peak_bytes == pytest.approx(found.peak_bytes, rel=0.05)
+    # The plan knows nothing of what cuBLAS works in.
+    assert plan.peak_bytes == pytest.approx(found.peak_bytes - found.held["workspaces"], rel=0.05)
 
 
 def test_what_if_changes_one_choice_and_leaves_the_rest():
