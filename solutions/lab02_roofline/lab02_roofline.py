@@ -12,7 +12,7 @@
 # * say how much a change can win before you make it;
 # * treat the network as one more roof, and plan on how many nodes to train.
 #
-# **About 220 minutes, in two sittings**: sections 1 to 7 (105), then 8 to 12 (115).
+# **About 220 minutes, in two sittings**: sections 1 to 7 (105), then 8 to 13 (115).
 # No GPU is needed: you measure the machine that you have. In each section, *write your
 # prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
 # comes out is shown beside it, and not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a

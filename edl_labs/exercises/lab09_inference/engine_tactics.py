@@ -90,7 +90,7 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
         return Wrong("the mean of the runs was taken, interrupted ones included", why=why, next=then)
     if close(found, min(warm)):
         return Wrong("the fastest run was taken, not a typical one", why=why, next="the median")
-    if close(found, warm[len(warm) // 2]):
+    if close(found, times_s[1 + len(warm) // 2]):
         return Wrong("the run in the middle of the list was taken", why=why, next="a median is of the sorted times")
     return Wrong("that is not the median of the warm runs", why=why, next="sorted, the one in the middle")
 
