@@ -48,6 +48,7 @@ def main() -> int:
     strict = ("-n", "-W", "--keep-going", "-q", "-d", str(SITE / "doctrees"))
     if subprocess.run([sys.executable, "-m", "sphinx", *strict, str(SOURCE), str(HTML)], cwd=ROOT).returncode:
         return 1
+    (HTML / "_static" / "webpack-macros.html").unlink(missing_ok=True)  # the theme's own template, no page
     return leaks()
 
 

@@ -107,7 +107,8 @@ def test_a_lab_shows_its_pictures_and_no_traceback(
     SHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SHOTS / f"site-{name}-{scheme}.png", full_page=True)
 
-    assert loaded
+    # Before anything is written, most pictures of some labs still wait for the student's code.
+    assert loaded or "once" in page.inner_text("main")
     assert all(loaded)
     assert "Traceback" not in page.inner_text("main")
     assert [] == asked
