@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edl_labs.cli.authors import need_instructor_tools, need_system
-from edl_labs.cli.output import AsJson, ProgressLines, emit, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, print_board, stop, table
 from edl_labs.errors import UsageError
 from edl_labs.units import counted
 
@@ -314,11 +314,13 @@ def report(
     from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.marks.class_page import write_report
     from edl_labs.course.marks.class_report import class_report
+    from edl_labs.course.marks.leaderboard import leaderboards_or_none
 
     course = CourseFolder.find()
     found, solutions = class_report(assignment, course=course, least_alike=alike)
     path = out or course.grading(assignment).parent.parent / "reports" / f"{assignment}.html"
-    write_report(found, solutions, path)
+    boards = leaderboards_or_none(assignment, course)
+    write_report(found, solutions, path, boards=boards)
     if as_json:
         emit(found.to_json())
     else:
@@ -326,6 +328,8 @@ def report(
         table(assignment, ["exercise", "mean", "most frequent mistake"], rows)
         alike_pairs = counted(len(found.pairs), "pair")
         circles = f", {counted(len(found.clusters), 'circle')} of three or more" if found.clusters else ""
+        for board in boards:
+            print_board(board)
         print(f"{counted(found.students, 'student')}, {alike_pairs} much alike{circles}, report in {path}")
 
 

@@ -6,9 +6,14 @@ import json
 import sys
 import time
 from types import TracebackType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from edl_labs.units import byte_count
+
+if TYPE_CHECKING:
+    from edl_labs.course.marks.leaderboard import Leaderboard
 
 PLAIN_EVERY_S = 2.0  # a log shows life, and ten minutes stay under 300 lines
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on standard output instead of text.")]
@@ -68,3 +73,13 @@ class ProgressLines:
             self._bar = tqdm(total=total, leave=False, dynamic_ncols=True)
         self._bar.total, self._bar.n = total, done
         self._bar.set_description_str(text)
+
+
+def print_board(board: Leaderboard) -> None:
+    """A leaderboard as a table."""
+    head = ["place", "who", "of light", "memory", "money"]
+    rows = [
+        [str(one.place), one.name, f"{one.share:.1%}", byte_count(one.peak_bytes), f"{one.money:.3f}"]
+        for one in board.standings
+    ]
+    table(f"{board.assignment}: {board.exercise}", head, rows)

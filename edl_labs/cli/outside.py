@@ -1,23 +1,27 @@
-"""Commands that lead to other systems: gradescope, canvas."""
+"""Commands for other eyes than the instructor's: gradescope, canvas, leaderboard."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from edl_labs.cli.authors import need_instructor_tools
 from edl_labs.cli.instructors import Assignment
-from edl_labs.cli.output import AsJson, emit, stop, table
+from edl_labs.cli.output import AsJson, emit, print_board, stop, table
+from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.units import counted
+
+_FOLLOWED_S = 5.0  # a graded student takes seconds
 
 
 def add_to(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (gradescope, canvas):
+    for command in (gradescope, canvas, leaderboard):
         app.command()(command)
 
 
@@ -51,6 +55,49 @@ def canvas(
         done = "entered in Canvas" if found.sent else "to send, nothing was sent: --send does that"
         print(f"{counted(len(found.marks), 'mark')} {done}")
     stop(found.exit_code)
+
+
+def leaderboard(
+    assignment: Assignment,
+    html: Annotated[Path | None, typer.Option("--html", help="Write it as a page, too.")] = None,
+    named: Annotated[bool, typer.Option("--named", help="Students' ids instead of pseudonyms.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Write the page again while a class is graded, until Ctrl-C.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""
+    need_instructor_tools()
+    from edl_labs.course.marks.leaderboard import leaderboards, write_page
+
+    if follow and html is None:
+        raise UsageError("--follow without --html", why="it keeps a page up to date", next="add --html PAGE.html")
+    while True:
+        try:
+            boards = leaderboards(assignment, named=named)
+        except NothingToDo:
+            if not follow:
+                raise
+            boards = ()
+        if html is not None and boards:
+            write_page(boards, html, refreshed=follow)
+        if not follow:
+            break
+        time.sleep(_FOLLOWED_S)
+    if as_json:
+        # Without --named what leaves the course names nobody.
+        emit([hidden(board.to_json(), named=named) for board in boards])
+        return
+    for board in boards:
+        print_board(board)
+    if html is not None:
+        print(f"written: {html}")
+
+
+def hidden(board: dict[str, Any], *, named: bool) -> dict[str, Any]:
+    """A board's JSON; the students' ids are left out unless names were asked for."""
+    rows = [{key: value for key, value in row.items() if named or key != "student"} for row in board["standings"]]
+    return {**board, "standings": rows}
 
 
 def gradescope(

@@ -1045,11 +1045,10 @@ with once_written("scaling_plan"):
 predict("h100_faster", "The H100 is faster", unit="times")
 
 # %%
-import torch
 from edl_labs.predict import compare_machines
 
-pairs = [(torch.nn.Linear(1024, 1024), torch.nn.ReLU()) for _ in range(3)]
-model = torch.nn.Sequential(*(part for pair in pairs for part in pair))
+pairs = [(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(3)]
+model = nn.Sequential(*(part for pair in pairs for part in pair))
 with revealed("h100_faster") as truth:
     batch = torch.empty(65_536, 1024, device="meta")
     both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")

@@ -11,6 +11,7 @@ from statistics import median
 
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.marks.class_report import ClassOverview, ExerciseOverview
+from edl_labs.course.marks.leaderboard import Leaderboard
 from edl_labs.course.marks.similarity import Pair
 from edl_labs.course.pages.shell import render
 from edl_labs.units import counted
@@ -22,11 +23,14 @@ _PAIRS_SHOWN = 30  # as many as a person looks through; the JSON has all
 _Lines = list[tuple[str, bool]]
 
 
-def write_report(report: ClassOverview, solutions: Mapping[str, Mapping[str, str]], path: Path) -> None:
-    """The report as one HTML file that needs nothing else."""
+def write_report(
+    report: ClassOverview, solutions: Mapping[str, Mapping[str, str]], path: Path, *, boards: Sequence[Leaderboard] = ()
+) -> None:
+    """The report as one HTML file that needs nothing else; leaderboards, if there are any, stand in it."""
     text = render(
         "class_report.html",
         report=report,
+        boards=boards,
         summary=_summary(report),
         points=_points(report),
         share_labels=("none", "to 25%", "to 50%", "to 75%", "below all", "all"),

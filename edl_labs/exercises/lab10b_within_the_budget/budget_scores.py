@@ -39,7 +39,7 @@ def entry_of(case: Any, got: Any) -> dict[str, float]:
     return {"share": share, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
 
 
-@exercise("score", timeout_s=240.0)
+@exercise("score", timeout_s=150.0)
 class ScoreOfLight:
     """A job within a budget, as fast as can be: the geometric mean of the shares of light.
 

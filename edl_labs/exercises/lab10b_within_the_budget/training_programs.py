@@ -69,7 +69,7 @@ class Single(_Training):
     asked, wanted = "train_on_one", SINGLE
 
 
-@exercise("scaled", timeout_s=240.0)
+@exercise("scaled", timeout_s=150.0)
 class Scaled(_Training):
     """The same on several GPUs, whose gradients are summed while backward passes run.
 

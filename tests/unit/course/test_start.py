@@ -147,7 +147,7 @@ def test_the_start_page_names_each_lab_and_how_to_hand_in(tmp_path: Path) -> Non
 
     for name in (path.parent.name for path in labs_folder().glob("lab*/*.ipynb")):
         known = facts(name)
-        assert f"[{name}]({name}/{name}.ipynb) | {known.title} | {known.minutes} | {known.points:g} |" in text
+        assert f"[{name}]({name}/{name}.ipynb) | {known.title} | {known.minutes_said} | {known.points:g} |" in text
     assert "How to hand in" in text
 
 

@@ -52,7 +52,8 @@ def test_shards_hold_less(alone):
 
     assert held[0]["optimizer"] == pytest.approx(8 * held[1]["optimizer"], rel=0.01)
     assert held[0]["parameters"] == pytest.approx(8 * held[3]["parameters"], rel=0.01)
-    assert held[2]["activations"] == held[0]["activations"]
+    peaks = [sum(one.values()) for one in held]
+    assert peaks == sorted(peaks, reverse=True)
 
 
 def test_tensor_and_pipeline_parallel_split_the_work(alone):

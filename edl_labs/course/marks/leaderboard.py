@@ -1,0 +1,138 @@
+"""Who came nearest to light: a table of the exercises whose judge puts numbers beside the mark (`Outcome.entry`)."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from edl_labs.checks._judge import Outcome
+from edl_labs.course.course_folder import CourseFolder
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.grade.grader import Grader
+from edl_labs.course.grade.result import Result
+from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.pages.shell import render
+from edl_labs.errors import EdlError, NothingToDo
+from edl_labs.values import Value
+
+RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
+_REFRESHED_S = 20  # the page asks for itself anew so often while a class is graded
+_COLOURS = ("amber", "blue", "bronze", "coral", "green", "indigo", "ivory", "jade", "lilac", "ruby", "silver", "teal")
+_ANIMALS = (
+    *("badger", "beaver", "bison", "crane", "dolphin", "falcon", "finch", "fox", "gecko", "hare", "heron", "ibex"),
+    *("lynx", "marten", "newt", "orca", "otter", "owl", "panda", "puffin", "raven", "seal", "stork", "swift"),
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Standing(Value):
+    """One row. `name` is what the page shows: a pseudonym unless names were asked for."""
+
+    place: int
+    name: str
+    student: str
+    share: float
+    """Of light, 0 to 1: the geometric mean over the secret cases."""
+    peak_bytes: float
+    money: float
+
+
+@dataclass(frozen=True, repr=False)
+class Leaderboard(Value):
+    """An exercise's standings, best first."""
+
+    ROWS = "standings"
+
+    assignment: str
+    exercise: str
+    standings: tuple[Standing, ...]
+
+
+def leaderboards(
+    assignment: str, *, course: CourseFolder | None = None, named: bool = False
+) -> tuple[Leaderboard, ...]:
+    """A leaderboard for each exercise of the assignment that has entries, from what is graded so far.
+
+    NothingToDo where no result has one. Nothing is graded, and nobody without points is on it.
+    """
+    course = course or CourseFolder.find()
+    known = course.assignment(assignment)
+    entered: dict[str, dict[str, Mapping[str, float]]] = {}
+    with Grader(course, known) as grader:
+        secret = str(grader.draws.seed).encode()
+        for student in course.students(assignment):
+            for outcome in _outcomes(grader, course, assignment, student):
+                if ranks(outcome.entry):
+                    entered.setdefault(outcome.name, {})[student] = outcome.entry
+    if not entered:
+        why = "no graded submission has an exercise with a score"
+        raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
+    names = {} if named else pseudonyms({who for some in entered.values() for who in some}, secret)
+    return tuple(Leaderboard(assignment, name, standings(entries, names)) for name, entries in sorted(entered.items()))
+
+
+def leaderboards_or_none(assignment: str, course: CourseFolder) -> tuple[Leaderboard, ...]:
+    """The leaderboards with pseudonyms; none where the assignment has no exercise with a score."""
+    try:
+        return leaderboards(assignment, course=course)
+    except NothingToDo:
+        return ()
+
+
+def ranks(entry: Mapping[str, float]) -> bool:
+    """Whether an entry has all that standings are made of."""
+    return all(name in entry for name in RANKED_BY)
+
+
+def standings(entries: Mapping[str, Mapping[str, float]], names: Mapping[str, str]) -> tuple[Standing, ...]:
+    """Places by share of light, ties by memory and then by money; who is equal in all shares a place.
+
+    >>> like = {"peak_bytes": 1e9, "money": 1.0}
+    >>> rows = standings({"a": {"share": 0.5, **like}, "b": {"share": 0.9, **like}, "c": {"share": 0.5, **like}}, {})
+    >>> [(row.place, row.name) for row in rows]
+    [(1, 'b'), (2, 'a'), (2, 'c')]
+    """
+
+    def key(student: str) -> tuple[float, float, float]:
+        share, peak_bytes, money = (entries[student][name] for name in RANKED_BY)
+        return -share, peak_bytes, money
+
+    order = sorted(entries, key=lambda student: (key(student), names.get(student, student)))
+    found: list[Standing] = []
+    for at, student in enumerate(order):
+        tied = at > 0 and key(student) == key(order[at - 1])
+        place = found[-1].place if tied else at + 1
+        found.append(Standing(place, names.get(student, student), student, *(entries[student][n] for n in RANKED_BY)))
+    return tuple(found)
+
+
+def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
+    """A name for each student that stays the same from run to run and that nobody without the class's seed can undo."""
+    found: dict[str, str] = {}
+    for student in sorted(students):
+        number = int.from_bytes(hmac.digest(secret, f"leaderboard {student}".encode(), "sha256"), "big")
+        colour, animal = _COLOURS[number % len(_COLOURS)], _ANIMALS[number // len(_COLOURS) % len(_ANIMALS)]
+        name, again = f"{colour} {animal}", 2
+        while name in found.values():
+            name, again = f"{colour} {animal} {again}", again + 1
+        found[student] = name
+    return found
+
+
+def write_page(boards: Iterable[Leaderboard], path: Path, *, refreshed: bool = False) -> None:
+    """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded."""
+    boards = tuple(boards)
+    text = render("leaderboard.html", boards=boards, refreshed_s=_REFRESHED_S if refreshed else 0)
+    write_atomically(path, text.encode("utf-8", "replace"))
+
+
+def _outcomes(grader: Grader, course: CourseFolder, assignment: str, student: str) -> tuple[Outcome, ...]:
+    folder = course.path("submitted", student=student, assignment=assignment)
+    try:
+        submission = read_submission(folder, assignment, limits=grader.limits)
+    except EdlError:
+        return ()
+    result: Result | None = grader.stored(submission, student)
+    return result.outcomes if result is not None else ()
