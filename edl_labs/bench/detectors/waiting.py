@@ -165,6 +165,8 @@ def works_on(started: set[int], already: set[int]) -> str:
     if threading.active_count() <= 1:
         return ""
     running = computing_threads() - already
+    # A thread of somebody else's that woke up just then is quiet at the next look; work that was left behind goes on.
+    running &= computing_threads() if running else set()
     fresh = [t for t in threading.enumerate() if t.ident not in started and t is not threading.current_thread()]
     if running:
         return "another thread goes on computing after the call has returned"
