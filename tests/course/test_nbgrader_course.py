@@ -40,6 +40,8 @@ EXPECTED = {
     "half_right": {"area": 2, "box_area": 2, "halves": 1, "longest": 1},
     "noisy": {"area": 2, "box_area": 2, "halves": 2, "longest": 1},
 }
+# A whole class through plain nbgrader and its formgrader: half a minute before the first test.
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

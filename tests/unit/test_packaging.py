@@ -119,6 +119,7 @@ def secrets() -> dict[str, list]:
     return {"known": lines(labs), "functions": secret_functions(Course(ROOT), labs)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=pytest.mark.slow)])
 def test_what_is_published_holds_no_solution_and_no_function_of_the_judge(kind, secrets, tmp_path) -> None:
     from edl_labs.course.lab.leaks import scan

@@ -74,6 +74,7 @@ def test_a_program_of_a_visitor_is_run_or_told_what_is_wrong(monkeypatch, text, 
     assert told in explorers.program(text=text)["told"]
 
 
+@pytest.mark.slow
 def test_the_table_of_formats_gives_every_value_of_the_small_ones() -> None:
     """explore.js computes sign × scale × (whole + fraction / 2^m): here the same sum, over all patterns."""
     from edl_labs import numerics

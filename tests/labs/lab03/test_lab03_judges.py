@@ -300,6 +300,7 @@ def test_training_without_a_scale_stalls_and_with_torchs_scaler_does_not(judged,
     assert "passed" == judged("train_it", LossScaler=lambda **k: torch.amp.GradScaler("cpu", **k)).state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("returns", "told"),
     few(

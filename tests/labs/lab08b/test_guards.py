@@ -33,6 +33,7 @@ def torchs_own(case: dict[str, Any]) -> list[str]:
         return [call.decision for call in watch_calls(function_of(case["lines"]), calls)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 def test_torch_decides_as_the_rules_say(exercises, solution, seed):
     for case in exercises["guards"].draw_cases(seed):

@@ -111,6 +111,7 @@ def test_pools_are_too_small_for_all_and_hold_each_alone(exercises, seed):
             assert drawn_paged_loads._COUNT == len(case[future])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [lambda ids: (n for n in ids), tuple, lambda ids: __import__("numpy").array(ids)])
 def test_batches_come_in_other_forms_too(solution, judged, form):
     def next_batch(now_s, queue, service, limit_s):

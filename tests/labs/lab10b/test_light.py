@@ -92,6 +92,7 @@ def test_no_drawn_program_beats_light(seed):
     assert max(shares) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "rounds"), [(1, 2), *few([(2, 8), (3, 8), (4, 8), (5, 8)], quick=0)])
 def test_no_program_that_a_greedy_search_finds_beats_light(seed, rounds):
     rng = np.random.default_rng(seed)

@@ -71,7 +71,8 @@ def _let_threads_end():
 
 
 # Whether a cache matters is told by real time, which a busy machine spoils: a scripted test below stands in for it.
-REAL_TIME = {"one_small_input"}
+# Collecting all that a process of many tests holds takes ten seconds.
+REAL_TIME = {"one_small_input", "collect_in_the_call"}
 FOUND = [
     pytest.param(kind, maker, id=f"{kind}-{maker.__name__}", marks=[pytest.mark.slow] * (maker.__name__ in REAL_TIME))
     for kind, maker in snippets.MISTAKES

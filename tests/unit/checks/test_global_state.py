@@ -80,6 +80,7 @@ def run(code: str) -> None:
     assert 0 == done.returncode, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 def test_settings_of_a_solve_cell_do_not_reach_a_probe_and_come_back_after_it() -> None:
     pytest.importorskip("torch")
 

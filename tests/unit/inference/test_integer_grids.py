@@ -78,6 +78,7 @@ def test_symmetric_grids_of_torch_are_half_a_step_finer_because_they_reach_minus
     assert 127.5 / 127 == pytest.approx(integer_grid(values, symmetric=True).scale / theirs, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["normal", "laplace", "outliers", "one-sided", "skewed"])
 def test_least_error_is_within_two_per_cent_of_a_fine_search(shape):
     values = normal(5, 8000)

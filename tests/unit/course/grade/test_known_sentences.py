@@ -70,6 +70,7 @@ def texts(outcome: Outcome) -> tuple[str, str, str]:
     return outcome.what, outcome.why, outcome.next
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", lab_names())
 def test_no_exercise_tells_a_value_of_a_secret_case(lab: str):
     """Echoed cases, returned texts and numbers, raised texts: what comes out is on the list of known sentences."""
@@ -111,6 +112,7 @@ def is_listed(text: str, listed: set[str], words: frozenset[str]) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lab", lab_names())
 def test_wrong_answers_are_still_told_their_sentence_where_it_quotes_nothing(lab: str):
     """Most of the sentences that `wrong/` files are told come out of a secret case as they are."""
