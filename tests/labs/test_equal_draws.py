@@ -32,6 +32,7 @@ def plan_with(factor: float):
     return {"read_plan": read_plan}
 
 
+@pytest.mark.slow
 def test_a_wrong_threshold_of_a_read_plan_passes_with_no_draw():
     exercise = next(one for one in load_lab("lab04_data_pipelines") if one.name == "read_plan")
     passed = []

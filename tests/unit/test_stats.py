@@ -58,6 +58,7 @@ def test_the_paired_interval_covers_at_its_level_whatever_the_noise_does(shape, 
     assert 0.935 <= share <= 0.965
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [np.mean, np.min])
 @pytest.mark.parametrize("shape", few(["heavy", "drift", "bursts", "bimodal"], quick=1))
 def test_stopping_on_the_sizes_of_deviations_costs_no_coverage(shape, of):

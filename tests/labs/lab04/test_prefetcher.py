@@ -25,6 +25,7 @@ def in_time(work, limit_s=20.0):
     return box[0] if box else None
 
 
+@pytest.mark.slow
 def test_a_close_that_only_sets_the_flag_is_refused(judged, solution):
     class Flag(solution["Prefetcher"]):
         def close(self):

@@ -89,6 +89,7 @@ def rankings(spans):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern", [PATTERNS[0], *(pytest.param(pattern, marks=pytest.mark.slow) for pattern in PATTERNS[1:])]
 )

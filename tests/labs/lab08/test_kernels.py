@@ -47,6 +47,7 @@ def test_other_tiles_and_blocks_are_right_too(judged):
     assert 1.0 == judged("coalesced", transpose=transpose).points
 
 
+@pytest.mark.slow
 def test_a_transposition_with_conflicts_keeps_half(judged):
     def transpose(gpu, src, dst):
         def turn(cuda, src, dst):

@@ -38,6 +38,7 @@ def test_an_output_is_kept_to_the_end_and_never_written_over(solution):
     assert ["c"] == solution["may_overwrite"](3, CHAIN, outputs, SIZES)
 
 
+@pytest.mark.slow
 def test_lifetimes_are_the_librarys(solution):
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4), torch.nn.ReLU())
     graph = Graph.of(model, torch.empty(32, 8))

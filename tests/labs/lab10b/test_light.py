@@ -72,6 +72,7 @@ def test_the_sum_of_the_first_layer_hides_behind_nothing():
     assert 2 * (6e-4 - 5e-4) == pytest.approx(light(job).bounds["compute"] - light(alone).bounds["compute"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "ranks"), few(DRAWS, quick=4))
 def test_a_reference_comes_near_light_where_the_naive_program_is_far_from_it(seed, ranks):
     job = drawn(seed, ranks)

@@ -271,6 +271,7 @@ def test_sides_that_are_not_far_apart_are_not_judged_without_rounds(cost_s):
     assert "inconclusive" == c.verdict or c.rounds >= 10
 
 
+@pytest.mark.slow
 def test_functions_too_fast_for_the_clock_are_inconclusive():
     assert "inconclusive" == compare({"a": lambda: None, "b": lambda: None}, clock=ScriptedClock(step_s=1e-6)).verdict
 

@@ -92,6 +92,7 @@ def test_a_call_longer_than_the_budget_gives_one_number_without_an_interval():
         assert 60.0 == float(m)
 
 
+@pytest.mark.slow
 def test_a_function_that_takes_no_time_is_bounded_by_the_clock():
     clock = ScriptedClock(step_s=1e-6)
     m = measure(lambda: None, clock=clock)

@@ -23,6 +23,7 @@ def test_spins_on_a_scripted_clock_have_no_bias():
     json.dumps(result.to_json())
 
 
+@pytest.mark.slow
 def test_a_clock_that_runs_fast_between_readings_is_found_out():
     class Fast(ScriptedClock):
         def now_s(self):

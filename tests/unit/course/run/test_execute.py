@@ -187,6 +187,7 @@ def test_what_cells_write_stays_out_of_the_course(tmp_path: Path) -> None:
     assert not (tmp_path / "new.txt").exists()
 
 
+@pytest.mark.slow
 def test_one_bad_notebook_leaves_the_others_alone(tmp_path: Path) -> None:
     paths = [write(tmp_path, "lab90_bad", code("import os; os._exit(3)")), write(tmp_path, "lab91_good", code("1"))]
 
