@@ -90,6 +90,18 @@ def test_a_mistake_is_told_throughout_only_where_every_answer_fits_it(last, told
     assert "passed" == judge(spec, CASES, RIGHT, WANT, points=1).state
 
 
+def test_a_case_that_says_what_is_wrong_is_shown_before_one_that_only_earned_a_part() -> None:
+    def second_is_wrong(case, got, want):
+        if case["x"] == 2.0:
+            raise Wrong("too slow", why="it waits", next="look", keeps=0.5)
+        return 0.9
+
+    outcome = judge(exercise(compare_with=second_is_wrong), CASES, RIGHT, WANT, points=10)
+
+    assert ("partly", "too slow") == (outcome.state, outcome.what)
+    assert 1 == outcome.case_index
+
+
 def test_fractions_are_averaged_and_called_partly() -> None:
     half = exercise(compare_with=lambda case, got, want: 0.5 if case["x"] > 1 else None)
 
