@@ -172,7 +172,8 @@ def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> 
         return Wrong("a gain is given for one step", why=why, next="seconds of the whole run are asked")
     if close(-1 * said_s if type(said_s) in (int, float) else None, gains["here"], rtol=_OF_GAIN):
         return Wrong("a gain has the wrong sign", why=why, next="what was before, less what is left")
-    if type(said_s) in (int, float) and said_s > 3 * gains["here"]:
+    is_run = any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s))
+    if is_run or (type(said_s) in (int, float) and said_s > 3 * gains["here"]):
         then = "a gain is the difference of two runs, with and without"
         return Wrong("this is no gain but what a run takes", why=why, next=then)
     return Wrong("the gain of a ranked mend is wrong", why=why, next="replay with and without it, and subtract")
