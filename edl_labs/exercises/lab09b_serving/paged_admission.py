@@ -119,12 +119,9 @@ def _slow(run: ServerReplay, best_s: float) -> Wrong:
     if _is_static(run):
         why += "; nobody joins a batch before all of it has ended"
         return Wrong("the next batch waits for the longest answer of this one", why=why, next="admit before every step")
-    wasted = _wasted(run, why)
-    if wasted is not None:
-        return wasted
-    passed = _passed(run, why)
-    if passed is not None:
-        return passed
+    told = _wasted(run, why) or _passed(run, why)
+    if told is not None:
+        return told
     is_full = max(one.running for one in run.moments) == run.machine.most_sequences
     if not is_full and max(one.held for one in run.moments) < 0.9 * run.machine.blocks:
         why += f"; at most {max(one.held for one in run.moments)} of {run.machine.blocks} blocks are in use"
@@ -209,12 +206,9 @@ def _is_static(run: ServerReplay) -> bool:
 
 def _late(run: ServerReplay, best_s: float) -> Wrong:
     why = f"first tokens: p99 {seconds(run.time_to_first_token_s(_SHARE))}, and {seconds(best_s)} are possible"
-    wasted = _wasted(run, why)
-    if wasted is not None:
-        return wasted
-    passed = _passed(run, why)
-    if passed is not None:
-        return passed
+    told = _wasted(run, why) or _passed(run, why)
+    if told is not None:
+        return told
     if run.counts.get("preempt", 0) > 0.5 * len(run.requests):
         why += f"; {counted(run.counts['preempt'], 'preemption')}"
         return Wrong(
