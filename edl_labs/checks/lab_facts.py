@@ -51,9 +51,8 @@ class LabFacts:
 
     @property
     def minutes_said(self) -> str:
-        """How long it takes, and in how many sittings: "225, in 2 sittings"."""
-        sittings = 1 + sum(e.pause_after for e in self.exercises)
-        return f"{self.minutes}, in {sittings} sittings" if sittings > 1 else str(self.minutes)
+        """How long it takes, and in how many sittings."""
+        return minutes_said(self.minutes, 1 + sum(e.pause_after for e in self.exercises))
 
     def exercise(self, name: str) -> ExerciseFacts:
         """The facts of one exercise; UsageError when the lab has none of that name."""
@@ -68,6 +67,15 @@ class LabFacts:
         if found is None:
             raise UsageError(f"there is no golden for {name!r}", why="it has not been built", next="edl-labs build")
         return plain_data.from_json(found["cases"]), plain_data.from_json(found["wants"])
+
+
+def minutes_said(minutes: int, sittings: int) -> str:
+    """A lab's minutes as tables show them.
+
+    >>> minutes_said(150, 1), minutes_said(280, 2)
+    ('150', '280, in 2 sittings')
+    """
+    return f"{minutes}, in {sittings} sittings" if sittings > 1 else str(minutes)
 
 
 def facts_path(lab: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from edl_labs.checks.lab_facts import minutes_said
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
 from edl_labs.course.lab.build_stamps import Stamps
@@ -164,7 +165,7 @@ def _table_row(lab: Lab, repository: str) -> str:
     names = f"{graded}; practice without points: {practice}" if practice else graded
     link = " ".join(filter(None, (f"[{lab.name}]({lab.name}/{lab.name}.ipynb)", badges(lab.name, repository))))
     title = lab.title.replace("|", "\\|")
-    minutes = f"{lab.minutes}, in {len(lab.sittings)} sittings" if len(lab.sittings) > 1 else f"{lab.minutes}"
+    minutes = minutes_said(lab.minutes, len(lab.sittings))
     return f"| {link} | {title} | {minutes} | {lab.points:g} | {names} | {_DEVICES[lab.device]} |\n"
 
 

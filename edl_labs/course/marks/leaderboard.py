@@ -59,6 +59,10 @@ def leaderboards(
     """
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
+    why = "no graded submission has an exercise with a score"
+    nothing = NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
+    if not course.grading(assignment).is_dir():  # a grader would draw the class's seed
+        raise nothing
     entered: dict[str, dict[str, Mapping[str, float]]] = {}
     with Grader(course, known) as grader:
         secret = str(grader.draws.seed).encode()
@@ -67,8 +71,7 @@ def leaderboards(
                 if ranks(outcome.entry):
                     entered.setdefault(outcome.name, {})[student] = outcome.entry
     if not entered:
-        why = "no graded submission has an exercise with a score"
-        raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
+        raise nothing
     names = {} if named else pseudonyms({who for some in entered.values() for who in some}, secret)
     return tuple(Leaderboard(assignment, name, standings(entries, names)) for name, entries in sorted(entered.items()))
 
