@@ -87,12 +87,12 @@ class Efficiencies:
     # The best large product, as a share of the tensor cores' datasheet rate: V100 0.90, A100 0.94, RTX 4090 1.0 (its
     # clock is above the printed one), B200 0.78 (tables named above). H100 0.80 there; fitted from these.
     tensor: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.9177, ga100=0.9011, ga10x=1.003, ada=1.042, hopper=0.7054, blackwell=0.78)
+        default_factory=lambda: _frozen(old=0.9162, ga100=0.9035, ga10x=1.039, ada=1.049, hopper=0.6901, blackwell=0.78)
     )
     # The same on CUDA cores in fp32: V100 0.97, A100 0.98, H100 0.76; GA10x and Ada share half of their lanes with
     # integers, and sgemm keeps 0.7 of them busy (cutlass on A10; power apart).
     cuda: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.9765, ga100=0.9667, ga10x=0.70, ada=0.7451, hopper=0.8098, blackwell=0.75)
+        default_factory=lambda: _frozen(old=0.9752, ga100=0.9666, ga10x=0.70, ada=0.7547, hopper=0.8095, blackwell=0.75)
     )
     # Joules of a tensor-core FLOP in 16 bits at full clock: T4's 24 TFLOP/s at 70 W, A100 PCIe's 253 at 300 W, the
     # H100's 795 at 700 W; fp32 on CUDA cores: T4's 3.9 TFLOP/s at 70 W, L4's 8.8 at 72 W.
@@ -107,69 +107,69 @@ class Efficiencies:
         )
     )
     # Clocks of GeForce boards in use against the printed boost clock: 1.9 of 1.7 GHz on RTX 3090, 2.7 of 2.5 on 4090.
-    geforce_clock: float = 1.185
-    power_exponent: float = 0.7613  # of share of power to share of clock: 1 at lowest voltage, 1/3 far above it
+    geforce_clock: float = 1.176
+    power_exponent: float = 0.7441  # of share of power to share of clock: 1 at lowest voltage, 1/3 far above it
     idle_share: float = 0.15  # of a board's power that memory and the rest take while products run
     # Streams over large tensors, as a share of the datasheet: HBM2 0.90, HBM2e 0.86, GDDR6 0.75, HBM3 0.91;
     # fitted from these; HBM3e (H200 and B200, 7 rows under early software) ends far below its prior of 0.91.
     dram: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            HBM2=0.9022, HBM2e=0.8484, GDDR6=0.7709, GDDR6X=0.9936, GDDR7=0.88, HBM3=0.8228, HBM3e=0.5618, HBM3E=0.85
+            HBM2=0.9039, HBM2e=0.8592, GDDR6=0.7713, GDDR6X=1.011, GDDR7=0.88, HBM3=0.8437, HBM3e=0.5801, HBM3E=0.85
         )
     )
     # Shares of that stream that kernels of a kind reach (NeuSight: norms 0.6-0.8, softmax 0.65-0.8 of the sheet).
     stream: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
             pointwise=1.0,
-            norm=0.817,
-            softmax=0.6938,
-            reduce=0.7066,
-            copy=0.8146,
-            gather=0.5596,
-            pool=0.745,
+            norm=0.8104,
+            softmax=0.7002,
+            reduce=0.661,
+            copy=0.7912,
+            gather=0.5372,
+            pool=0.7572,
             optimizer=0.95,
-            product=0.907,
+            product=0.9579,
             attention=0.9,
         )
     )
     l2_speedup: float = 2.5  # the L2 against DRAM, as VirtualMachine has it
     l2_share: float = 0.5  # of the L2 that one kernel's tensors may fill and still be found there by the next
-    ordinary: float = 0.8406  # of the best product of a search that an ordinary large shape reaches (MAMF tables)
-    ordinary_fp32: float = 0.99  # fitted; sgemm has fewer kernels to choose among
-    prologue: float = 91.89  # of k, in elements, that filling and draining a tile's pipeline costs; fitted
+    ordinary: float = 0.8317  # of the best product of a search that an ordinary large shape reaches (MAMF tables)
+    ordinary_fp32: float = 1.001  # fitted; sgemm has fewer kernels to choose among
+    prologue: float = 94.86  # of k, in elements, that filling and draining a tile's pipeline costs; fitted
     misaligned: float = 0.30  # rows off 16 bytes: no asynchronous or wide loads (tensor cores at a third); fitted
-    conv: float = 1.026  # an implicit product against a plain one: windows are gathered on the way; fitted
-    dgrad: float = 0.7935  # fitted
-    strided_dgrad: float = 0.5117  # windows that skip places leave taps without work; fitted
-    wgrad: float = 0.7769  # sums over all images, split and added again; fitted
-    conv_fp32: float = 1.193  # fitted
-    winograd: float = 1.516  # cuDNN's gain on 3 x 3 windows in fp32 on CUDA cores, of 2.25 in theory; fitted
-    tf32_conv: float = 0.7944  # TF32 convolutions against 16-bit ones, after the halved peak; fitted
-    nchw_conv: float = 0.7342  # tensor-core convolutions of images in NCHW; fitted
-    nchw_passes: float = 1.012  # how often NCHW images are written and read again in NHWC around a kernel; fitted
-    nchw_back: float = 1.094  # the same around a gradient's kernel; fitted
-    nchw_straight: float = 0.3059  # of that rate where a kernel reads NCHW images as they lie; fitted
-    depthwise: float = 0.8681  # of the stream that a depthwise window reaches; fitted
+    conv: float = 1.029  # an implicit product against a plain one: windows are gathered on the way; fitted
+    dgrad: float = 0.8347  # fitted
+    strided_dgrad: float = 0.5293  # windows that skip places leave taps without work; fitted
+    wgrad: float = 0.836  # sums over all images, split and added again; fitted
+    conv_fp32: float = 1.174  # fitted
+    winograd: float = 1.534  # cuDNN's gain on 3 x 3 windows in fp32 on CUDA cores, of 2.25 in theory; fitted
+    tf32_conv: float = 0.7495  # TF32 convolutions against 16-bit ones, after the halved peak; fitted
+    nchw_conv: float = 0.7157  # tensor-core convolutions of images in NCHW; fitted
+    nchw_passes: float = 0.9947  # how often NCHW images are written and read again in NHWC around a kernel; fitted
+    nchw_back: float = 1.135  # the same around a gradient's kernel; fitted
+    nchw_straight: float = 0.25  # of that rate where a kernel reads NCHW images as they lie; fitted
+    depthwise: float = 0.852  # of the stream that a depthwise window reaches; fitted
     depthwise_back: float = 0.5  # and its gradients; fitted
-    grouped: float = 1.152  # of a product's rate in narrow groups after padding to 16 channels; fitted
+    grouped: float = 1.262  # of a product's rate in narrow groups after padding to 16 channels; fitted
     # FlashAttention-2 forward on A100 0.6, on H100 0.4; backward 0.85 of it; older chips have a memory-saving kernel.
     attention: Mapping[str, float] = field(
-        default_factory=lambda: _frozen(old=0.25, ga100=0.4873, ga10x=0.6035, ada=0.6506, hopper=0.4319, blackwell=0.40)
+        default_factory=lambda: _frozen(old=0.25, ga100=0.4913, ga10x=0.6031, ada=0.6508, hopper=0.4388, blackwell=0.40)
     )
     attention_back: float = 0.80  # of the forward pass's rate, FlashAttention-2's paper
-    kernel_s: float = 8.786e-06  # beside a kernel's work: start, last wave, end, and what else a step of many
+    kernel_s: float = 8.147e-06  # beside a kernel's work: start, last wave, end, and what else a step of many
     # kernels loses; fitted, from 2 to 7 us in other models
     # What an operation costs the host in eager mode, a module's Python included: 5-25 us on hosts of today, and
     # 10 ms of a ResNet-50 on those that carried V100 and T4 (published latencies at batch 1).
     host_s: Mapping[str, float] = field(
         default_factory=lambda: _frozen(
-            old=5.902e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6
+            old=5.879e-05, ga100=18e-6, ga10x=14e-6, ada=10e-6, hopper=12e-6, blackwell=11e-6
         )
     )
     host_backward: float = 0.5  # autograd issues from C++
     host_compiled: float = 0.4  # a compiled graph's wrapper, against eager's dispatcher
     graph_launch_s: float = 1.0e-6  # a kernel of a CUDA graph
-    compiled_stream: float = 1.158  # generated kernels against written ones; fitted
+    compiled_stream: float = 1.125  # generated kernels against written ones; fitted
     overlap: float = 4.0  # p of (compute^p + memory^p)^(1/p): how well a product hides its traffic
 
     def changed(self, **values: float) -> Efficiencies:
