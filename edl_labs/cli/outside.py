@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from edl_labs.course.marks.entry_timelines import EntryTimelines
     from edl_labs.course.marks.leaderboard import Leaderboard, Standing
 
+_TIMELINES = 20  # places of a page with pictures: about 5 MB, and half a minute of a core
 _FOLLOWED_S = 5.0  # a graded student takes seconds
 
 
@@ -75,7 +76,7 @@ def leaderboard(
         bool | None,
         typer.Option(help="On the page: the instructor's timelines too; as usual, once the last due date is over."),
     ] = None,
-    timelines: Annotated[int, typer.Option(min=0, help="On the page: so many places have timelines.")] = 20,
+    timelines: Annotated[int, typer.Option(min=0, help="On the page: so many places have timelines.")] = _TIMELINES,
     as_json: AsJson = False,
 ) -> None:
     """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""

@@ -21,7 +21,6 @@ from edl_labs.units import seconds
 from edl_labs.values import Value
 
 RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
-TIMELINES = 20  # entries with pictures on a page: about 4 MB, and 40 s of a core
 _NAMES_TOLD = 20  # about three lines of a terminal
 _REFRESHED_S = 20  # the page asks for itself anew so often while a class is graded
 _COLOURS = ("amber", "blue", "bronze", "coral", "green", "indigo", "ivory", "jade", "lilac", "ruby", "silver", "teal")
@@ -145,7 +144,7 @@ def write_page(
     *,
     refreshed: bool = False,
     instructor: bool = False,
-    timelines: int = TIMELINES,
+    timelines: int,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> None:
     """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded.

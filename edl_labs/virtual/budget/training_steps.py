@@ -23,7 +23,7 @@ from edl_labs.virtual.timeline import Span, Timeline
 WAITS = ("copy", "sum", "others", "host")
 MOST_BARS = 3000  # of a GPU, 125 kB as JSON: the reference has 60 to 1,500, a program that does all wrong some 3,500
 _MOST_STEPS, _MOST_LETTERS = 200, 40  # of what is read back; no drawn job has more than 5 steps, no name 20 letters
-_NANOSECONDS = 1e9
+_NANOSECONDS = 1e9  # of a second
 # (row, kind of a span) by the one letter that data have for it.
 _ROWS = {
     "l": ("host", "load"),
