@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from contextlib import suppress
@@ -18,6 +19,7 @@ MISFORMED = "another kind of answer is asked for"
 _PATH = re.compile(r"^value(\[[^\]]*\])*")  # where in the evidence: no student has seen that
 _AN_EXCEPTION = re.compile(r"object of type (Exception|\w+Error),")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
+MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
 _INCOMPARABLE = "the result could not be compared"
 
 
@@ -26,7 +28,8 @@ class Outcome(Value):
     """What one exercise came to. `case_index` and `case_text` are of the first case that was not right.
 
     Optional practice has 0 of 0 points, and its state says all. `entry` stands beside the mark of an exercise that is
-    scored: numbers by name, for a leaderboard to read.
+    scored: numbers by name, for a leaderboard to read; `timelines` is plain data of what ran when, which a class run
+    keeps for a leaderboard, and no student's copy has.
     """
 
     OMITTED = ("before_restart",)
@@ -48,6 +51,7 @@ class Outcome(Value):
     before_restart: bool = False
     """It is an earlier kernel's: this one has not checked."""
     entry: dict[str, float] = field(default_factory=dict, hash=False)
+    timelines: dict[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def is_practice(self) -> bool:
@@ -144,6 +148,22 @@ def _entry(exercise: Exercise, cases: list[Any], records: list[Any]) -> dict[str
     except Exception:  # the mark stands, whatever is said beside it
         return {}
     return numbers if all(map(math.isfinite, numbers.values())) else {}
+
+
+def kept_timelines(exercise: Exercise, cases: list[Any], got: Any, want: list[Any]) -> dict[str, Any]:
+    """What the spec's `timelines(cases, got, want)` keeps of answers that earned points, for a leaderboard to show.
+
+    Plain JSON data of at most MOST_KEPT_BYTES, or nothing: the mark stands, whatever is kept beside it.
+    """
+    known = getattr(exercise.spec, "timelines", None)
+    if known is None:
+        return {}
+    try:
+        text = json.dumps(known(cases, [record["value"] for record in got], want), allow_nan=False)
+        found = json.loads(text)
+    except Exception:
+        return {}
+    return found if isinstance(found, dict) and len(text) <= MOST_KEPT_BYTES else {}
 
 
 def _formed(exercise: Exercise, value: Any, want: Any) -> Any:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from edl_labs.cli.authors import need_instructor_tools
 from edl_labs.cli.instructors import Assignment
-from edl_labs.cli.output import AsJson, emit, print_board, stop, table
+from edl_labs.cli.output import AsJson, ProgressLines, emit, print_board, stop, table
 from edl_labs.errors import NothingToDo, UsageError
-from edl_labs.units import counted
+from edl_labs.units import counted, seconds
 
+if TYPE_CHECKING:
+    from edl_labs.course.marks.entry_timelines import EntryTimelines
+    from edl_labs.course.marks.leaderboard import Leaderboard, Standing
+
+_TIMELINES = 20  # places of a page with pictures: about 5 MB, and half a minute of a core
 _FOLLOWED_S = 5.0  # a graded student takes seconds
 
 
@@ -64,14 +70,29 @@ def leaderboard(
     follow: Annotated[
         bool, typer.Option("--follow", help="Write the page again while a class is graded, until Ctrl-C.")
     ] = False,
+    entry: Annotated[str, typer.Option(help="Step by step: this entry beside the instructor's, named as shown.")] = "",
+    trace: Annotated[Path | None, typer.Option(help="With --entry: write both timelines for Perfetto there.")] = None,
+    instructor: Annotated[
+        bool | None,
+        typer.Option(help="On the page: the instructor's timelines too; as usual, once the last due date is over."),
+    ] = None,
+    timelines: Annotated[int, typer.Option(min=0, help="On the page: so many places have timelines.")] = _TIMELINES,
     as_json: AsJson = False,
 ) -> None:
     """Who came nearest to light in what is graded so far; ties go to less memory, then to less money."""
     need_instructor_tools()
-    from edl_labs.course.marks.leaderboard import leaderboards, write_page
+    from edl_labs.course.course_folder import CourseFolder
+    from edl_labs.course.marks.entry_timelines import is_over
+    from edl_labs.course.marks.leaderboard import found_entry, leaderboards, write_page
 
     if follow and html is None:
         raise UsageError("--follow without --html", why="it keeps a page up to date", next="add --html PAGE.html")
+    if trace is not None and not entry:
+        raise UsageError("--trace without --entry", why="a trace is of one entry", next="add --entry NAME")
+    if entry:
+        board, row, kept = found_entry(leaderboards(assignment, named=named), entry)
+        _show_entry(board, row, kept, trace, as_json=as_json)
+        return
     while True:
         try:
             boards = leaderboards(assignment, named=named)
@@ -80,7 +101,11 @@ def leaderboard(
                 raise
             boards = ()
         if html is not None and boards:
-            write_page(boards, html, refreshed=follow)
+            shows = is_over(CourseFolder.find(), assignment) if instructor is None else instructor
+            with ProgressLines(quiet=as_json or follow) as progress:
+                write_page(*(boards, html), refreshed=follow, instructor=shows, timelines=timelines, progress=progress)
+            if not shows and not follow:
+                print("the page has no timeline of the instructor's: --instructor adds it", file=sys.stderr)
         if not follow:
             break
         time.sleep(_FOLLOWED_S)
@@ -92,6 +117,28 @@ def leaderboard(
         print_board(board)
     if html is not None:
         print(f"written: {html}")
+
+
+def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: Path | None, *, as_json: bool) -> None:
+    """An entry step by step: theirs, the instructor's, the difference, and where it lies."""
+    from edl_labs.course.marks.entry_timelines import signed
+
+    if trace is not None:
+        trace.write_text(json.dumps(kept.to_chrome_trace(row.name)), encoding="utf-8")
+    steps = kept.rows()
+    if as_json:
+        emit({"exercise": board.exercise, "name": row.name, "case": kept.case, "steps": [s.to_json() for s in steps]})
+        return
+    lines = [
+        [s.step, *map(seconds, (s.theirs.duration_s, s.reference.duration_s)), signed(s.difference_s), s.gap]
+        for s in steps
+    ]
+    title = f"{board.assignment}: {board.exercise} of {row.name}, in {kept.case}"
+    table(title, ["step", "theirs", "the instructor's", "difference", "kernels, or what they waited for"], lines)
+    if kept.theirs.gpus != kept.reference.gpus:
+        print(f"theirs rented {counted(kept.theirs.gpus, 'GPU')}, the instructor's {kept.reference.gpus}")
+    if trace is not None:
+        print(f"written: {trace}")
 
 
 def hidden(board: dict[str, Any], *, named: bool) -> dict[str, Any]:

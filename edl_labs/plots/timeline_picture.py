@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
@@ -20,7 +20,9 @@ KINDS = {
     "load": (RED, "xx", "host loads"),
     "wait": (GREY, "////", "host waits"),
     "kernel": (BLUE, "", "kernels"),
+    "backward": (PURPLE, "||", "backward passes"),
     "copy": (PURPLE, "..", "copies"),
+    "comm": (ORANGE, "//", "communication"),
 }
 _HEIGHT = 0.7  # of a row: the rest is the gap to the next one
 # A picture is about 700 pixels wide; what is thinner than one is drawn as wide as one.
@@ -32,16 +34,24 @@ _CHARACTERS = 90  # small ones that a picture holds side by side
 
 
 def draw_timeline(
-    axes: Axes, timeline: Timeline, *, start_s: float = 0.0, end_s: float | None = None, title: str = ""
+    axes: Axes,
+    timeline: Timeline,
+    *,
+    start_s: float = 0.0,
+    end_s: float | None = None,
+    title: str = "",
+    rows: Sequence[str] = (),
 ) -> Axes:
     """Draw the spans between `start_s` and `end_s` (the end, unless given), one line a row, with names where they fit.
+
+    `rows` are all shown in that order; without them, those that have a span there.
 
     Spans too short for the picture are drawn together, so that a timeline of any length takes bounded time and memory.
     No bar is thinner than about a pixel, and thin bars lie on top of others.
     """
     stop_s = max(timeline.makespan_s if end_s is None else end_s, start_s + 1e-12)
     shown = [span for span in timeline.spans if span.end_s > start_s and span.start_s < stop_s]
-    rows = [row for row in timeline.rows if any(span.row == row for span in shown)]
+    rows = rows or [row for row in timeline.rows if any(span.row == row for span in shown)]
     for place, row in enumerate(rows):
         mine = [span for span in shown if span.row == row]
         _draw_row(axes, place, mine, start_s=start_s, stop_s=stop_s)

@@ -159,11 +159,12 @@ predict("most_a_second", "The batch of 512 takes as long", unit="times")
 # %% [markdown]
 # A `job` has `steps` (S), `critical_batch` (B_c), `sample_flop` and `sample_bytes` (computed and moved for each
 # sample) and `weight_bytes` (moved once a step, on each GPU). A `machine` has `flop_per_s`, `memory_byte_per_s`,
-# `overhead_s` (a step has it on top), `sync_s` (the sum over GPUs, once a step, *from two GPUs on*), `most_samples`
-# (that fit one GPU) and `most_gpus`. Write
+# `overhead_s` (a step has it on top), `sync_s` (the wait for the sum over GPUs, once a step, *from two GPUs on*: it
+# begins when computing and moving are over, and nothing runs beside it), `most_samples` (that fit one GPU) and
+# `most_gpus`. Write
 #
 # * `step_s(job, machine, batch, gpus)`: each GPU takes `batch / gpus` samples; the longer of computing and moving,
-#   and what comes on top;
+#   plus the overhead, plus the wait for the sum;
 # * `quality_s(job, machine, batch, gpus)`: seconds until the quality is reached; steps are not rounded;
 # * `best_batch(job, machine, gpus)`: the batch that ends first, of those that `gpus` share equally and that fit;
 # * `fewest_gpus(job, machine, deadline_s)`: the fewest GPUs that end by then, each number with its best batch; None

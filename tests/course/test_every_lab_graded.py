@@ -14,7 +14,8 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.classrun import grade
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_labs
-from edl_labs.course.marks.leaderboard import leaderboards
+from edl_labs.course.marks.entry_timelines import entry_timelines
+from edl_labs.course.marks.leaderboard import Leaderboard, leaderboards
 from edl_labs.errors import NothingToDo
 from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
 
@@ -73,3 +74,19 @@ def the_board_ranks(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (course.root / "board.html").read_text(encoding="utf-8")
     assert board.standings[0].name in page
     assert ">solution<" not in page
+    the_board_shows_steps(board, page)
+
+
+def the_board_shows_steps(board: Leaderboard, page: str) -> None:
+    """Every entry has kept what ran when; the page unfolds it, and the terminal compares it with the instructor's."""
+    kept = [entry_timelines(row.timelines) for row in board.standings]
+    best = next(one for row, one in zip(board.standings, kept, strict=True) if row.student == "solution")
+    told = CliRunner().invoke(app, ["leaderboard", SCORED, "--named", "--entry", "solution"])
+
+    assert None not in kept
+    assert best is not None
+    assert best.theirs.steps == best.reference.steps  # the solution against itself
+    assert len(board.standings) == page.count("<details")
+    assert "instructor" not in page
+    assert 0 == told.exit_code, told.output
+    assert "about the same" in told.output

@@ -266,6 +266,7 @@ def _imported(lab: str) -> bool:
 
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:
     from edl_labs.checks import judge
+    from edl_labs.checks._judge import kept_timelines
     from edl_labs.checks.lab_exercises import load_lab
 
     try:
@@ -278,6 +279,9 @@ def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, k
     except EdlError as error:
         return {"outcome": _fields(unjudged(exercise, what["points"], why=error.what)), "all_values": False}
     outcome = judge(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right), points=what["points"])
+    if outcome.points:
+        kept = kept_timelines(exercise, plain_data.plain_copy(drawn), got, plain_data.plain_copy(right))
+        outcome = replace(outcome, timelines=kept)
     return {"outcome": _fields(outcome), "all_values": _has_values(got)}
 
 
@@ -300,7 +304,7 @@ def cut_short(outcome: Outcome) -> Outcome:
 
 def public(outcome: Outcome) -> Outcome:
     """The outcome as a student may read it: secret cases stay secret, so that the same seed can grade again."""
-    return replace(outcome, case_text="", case_index=None, printed="")
+    return replace(outcome, case_text="", case_index=None, printed="", timelines={})
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from edl_labs.checks._judge import Outcome
 from edl_labs.course.course_folder import CourseFolder
@@ -13,11 +14,14 @@ from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.marks.entry_timelines import NOT_KEPT, EntryTimelines, entry_timelines, panels, signed
 from edl_labs.course.pages.shell import render
-from edl_labs.errors import EdlError, NothingToDo
+from edl_labs.errors import EdlError, NothingToDo, UsageError
+from edl_labs.units import seconds
 from edl_labs.values import Value
 
 RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
+_NAMES_TOLD = 20  # about three lines of a terminal
 _REFRESHED_S = 20  # the page asks for itself anew so often while a class is graded
 _COLOURS = ("amber", "blue", "bronze", "coral", "green", "indigo", "ivory", "jade", "lilac", "ruby", "silver", "teal")
 _ANIMALS = (
@@ -30,6 +34,8 @@ _ANIMALS = (
 class Standing(Value):
     """One row. `name` is what the page shows: a pseudonym unless names were asked for."""
 
+    OMITTED = ("timelines",)
+
     place: int
     name: str
     student: str
@@ -37,6 +43,8 @@ class Standing(Value):
     """Of light, 0 to 1: the geometric mean over the secret cases."""
     peak_bytes: float
     money: float
+    timelines: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
+    """What the judge kept of what ran when; `entry_timelines` reads it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,17 +71,22 @@ def leaderboards(
     nothing = NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
     if not course.grading(assignment).is_dir():  # a grader would draw the class's seed
         raise nothing
-    entered: dict[str, dict[str, Mapping[str, float]]] = {}
+    entered: dict[str, dict[str, Outcome]] = {}
     with Grader(course, known) as grader:
         secret = str(grader.draws.seed).encode()
         for student in course.students(assignment):
             for outcome in _outcomes(grader, course, assignment, student):
                 if ranks(outcome.entry):
-                    entered.setdefault(outcome.name, {})[student] = outcome.entry
+                    entered.setdefault(outcome.name, {})[student] = outcome
     if not entered:
         raise nothing
     names = {} if named else pseudonyms({who for some in entered.values() for who in some}, secret)
-    return tuple(Leaderboard(assignment, name, standings(entries, names)) for name, entries in sorted(entered.items()))
+    return tuple(_board(assignment, name, outcomes, names) for name, outcomes in sorted(entered.items()))
+
+
+def _board(assignment: str, name: str, outcomes: Mapping[str, Outcome], names: Mapping[str, str]) -> Leaderboard:
+    rows = standings({student: outcome.entry for student, outcome in outcomes.items()}, names)
+    return Leaderboard(assignment, name, tuple(replace(r, timelines=outcomes[r.student].timelines) for r in rows))
 
 
 def leaderboards_or_none(assignment: str, course: CourseFolder) -> tuple[Leaderboard, ...]:
@@ -107,7 +120,8 @@ def standings(entries: Mapping[str, Mapping[str, float]], names: Mapping[str, st
     for at, student in enumerate(order):
         tied = at > 0 and key(student) == key(order[at - 1])
         place = found[-1].place if tied else at + 1
-        found.append(Standing(place, names.get(student, student), student, *(entries[student][n] for n in RANKED_BY)))
+        share, peak_bytes, money = (entries[student][n] for n in RANKED_BY)
+        found.append(Standing(place, names.get(student, student), student, share, peak_bytes, money))
     return tuple(found)
 
 
@@ -124,11 +138,54 @@ def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
     return found
 
 
-def write_page(boards: Iterable[Leaderboard], path: Path, *, refreshed: bool = False) -> None:
-    """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded."""
+def write_page(
+    boards: Iterable[Leaderboard],
+    path: Path,
+    *,
+    refreshed: bool = False,
+    instructor: bool = False,
+    timelines: int,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> None:
+    """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded.
+
+    The first `timelines` rows of each board unfold into what ran when, with `instructor` beside the instructor's own; a
+    page that is loaded anew has none, since it would fold them again.
+    """
     boards = tuple(boards)
-    text = render("leaderboard.html", boards=boards, refreshed_s=_REFRESHED_S if refreshed else 0)
+    shown = [row for board in boards for row in board.standings[: 0 if refreshed else timelines]]
+    unfolded = {}
+    for done, row in enumerate(shown):
+        entry = entry_timelines(row.timelines)
+        unfolded[row] = (entry, panels(entry, row.name, instructor=instructor) if entry else [])
+        if progress is not None:
+            progress(done + 1, len(shown), row.name)
+    text = render(
+        "leaderboard.html",
+        boards=boards,
+        refreshed_s=_REFRESHED_S if refreshed else 0,
+        unfolded=unfolded,
+        instructor=instructor,
+        most_panels=max((len(shown) for _, shown in unfolded.values()), default=0) or 1,
+        not_kept=NOT_KEPT,
+        seconds=seconds,
+        signed=signed,
+    )
     write_atomically(path, text.encode("utf-8", "replace"))
+
+
+def found_entry(boards: Iterable[Leaderboard], name: str) -> tuple[Leaderboard, Standing, EntryTimelines]:
+    """The entry that boards show under a name, with its timelines; UsageError where there is none."""
+    rows = [(board, row) for board in boards for row in board.standings]
+    found = next(((board, row) for board, row in rows if row.name == name), None)
+    if found is None:
+        some = ", ".join(row.name for _, row in rows[:_NAMES_TOLD])
+        raise UsageError(f"no entry is called {name}", why=f"there are {some}", next="--named takes students' ids")
+    timelines = entry_timelines(found[1].timelines)
+    if timelines is None:
+        then = f"edl-labs grade {found[0].assignment} --fresh"
+        raise UsageError(f"{name} has no timeline", why=NOT_KEPT, next=then)
+    return *found, timelines
 
 
 def _outcomes(grader: Grader, course: CourseFolder, assignment: str, student: str) -> tuple[Outcome, ...]:

@@ -113,9 +113,9 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
         ("the shorter of two times is taken", min(computes, weights + samples) + rest, "a step ends with the longer"),
         ("what a step costs besides is left out", right - overhead, "machine['overhead_s'] comes on top, once a step"),
         (
-            "the sum over GPUs is left out",
+            "the sum over GPUs is left out, or hidden behind computing",
             right - sync if gpus > 1 else math.nan,
-            "with two GPUs or more, sync_s a step",
+            "with two GPUs or more a step waits sync_s for it, after computing and moving",
         ),
         ("one GPU has nobody to sum with", right + sync if gpus == 1 else math.nan, "sync_s counts from two GPUs on"),
         ("weights are moved for each sample", max(computes, one * weights + samples) + rest, "once a step, for all"),

@@ -15,7 +15,7 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     slow_cause,
 )
 from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.budget import Offer, TrainingJob, best_light
+from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_light, training_steps
 
 STEPS = ((0.85, 1.0), (0.70, 0.75), (0.50, 0.5), (0.25, 0.25))  # share of light, and what it earns: as announced
 
@@ -37,6 +37,12 @@ def entry_of(case: Any, got: Any) -> dict[str, float]:
     run = replayed_training(got["programs"], job)
     share = best_light(job, offers_of(case), budget=case["budget"]) / run.makespan_s
     return {"share": share, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
+
+
+def steps_of(case: Any, got: Any) -> TrainingSteps:
+    """A run step by step, as its first GPU saw it."""
+    job = rented(case, got["gpus"])
+    return training_steps(replayed_training(got["programs"], job), job)
 
 
 @exercise("score", timeout_s=150.0)
@@ -101,6 +107,14 @@ class ScoreOfLight:
             | {"money": sum(one["money"] for one in each)}
             | {f"makespan_s {at}": one["makespan_s"] for at, one in enumerate(each)}
         )
+
+    def timelines(self, cases: list[Any], got: list[Any], want: list[Any]) -> dict[str, Any]:
+        """What ran when, theirs and the reference's, in the job that pays for the most GPUs: sums count there."""
+        at = max(range(len(cases)), key=lambda index: int(want[index]["gpus"]))
+        both = {"theirs": got[at], "reference": want[at]}
+        return {"case": "the job whose budget pays for the most GPUs"} | {
+            who: steps_of(cases[at], one).to_plain() for who, one in both.items()
+        }
 
     def show(self, case: Any) -> str:
         """The job, the offers and the budget in words."""

@@ -52,7 +52,8 @@ def test_the_rows_are_the_host_then_streams_then_copy_engines():
 def test_every_kind_that_occurs_is_in_the_legend_and_no_other():
     axes = drawn(program().timeline)
 
-    there = [label for kind, (_, _, label) in KINDS.items() if kind != "load"]  # which no VirtualGPU records
+    unseen = ("load", "backward", "comm")  # which no VirtualGPU records
+    there = [label for kind, (_, _, label) in KINDS.items() if kind not in unseen]
 
     assert there == [text.get_text() for text in axes.get_legend().get_texts()]
     idle = drawn(Timeline((Span("stream 0", "kernel", "k", 0.0, 1.0),)))
@@ -151,7 +152,7 @@ def test_names_can_be_read_on_every_colour():
 
 def test_what_shares_a_row_or_a_bar_has_another_hatch():
     """Whoever sees no difference between green and orange tells them by their strokes."""
-    rows = [("call", "work", "load", "wait"), ("kernel", "copy")]
+    rows = [("call", "work", "load", "wait"), ("kernel", "backward", "copy", "comm")]
     groups = {f"row {row[0]}": [timeline_picture.KINDS[kind][1] for kind in row] for row in rows}
     groups["workers"] = [hatch for _, hatch, _ in data_pipelines.KINDS.values()]
     groups["fates"] = [hatch for _, hatch in number_formats.FATES.values()]

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from edl_labs.checks import Exercise, plain_data
+from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.grade import judge_process
 from edl_labs.course.grade.judge_process import ComputingTime, Judge, ending
@@ -41,6 +43,9 @@ class SumUp:
             return 0.5
         if got != want:
             raise Wrong("it is wrong", why="it differs", next="again")
+
+    def timelines(self, cases, got, want):
+        return {"kept": got[0], "of": want[0]}
 
     def combine(self, fractions):
         if fractions == [0.5]:
@@ -87,6 +92,31 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
     assert ("passed", 2.0, "") == first == last
     assert ("wrong", 0.0) == (state, points)
     assert why in told
+
+
+def test_what_ran_when_is_kept_of_answers_that_earn_points(exercise: Exercise):
+    with Judge() as judge:
+        sent = [[plain_data.encode(part) for part in ([{}], [{"value": one}], [RIGHT])] for one in (RIGHT, ["no", 1])]
+        right, wrong = (judge.judge(exercise, *parts, points=2.0) for parts in sent)
+
+    assert {"kept": RIGHT, "of": RIGHT} == right.timelines
+    assert ("wrong", {}) == (wrong.state, wrong.timelines)
+
+
+@pytest.mark.parametrize(
+    "timelines",
+    [
+        lambda *_: {"bars": "x" * MOST_KEPT_BYTES},
+        lambda *_: {"bars": float("nan")},
+        lambda *_: {"bars": object()},
+        lambda *_: [1],
+        lambda *_: 1 / 0,
+    ],
+)
+def test_what_is_too_much_or_no_plain_data_is_not_kept(timelines):
+    spec = SimpleNamespace(timelines=timelines)
+
+    assert {} == kept_timelines(SimpleNamespace(spec=spec), [{}], [{"value": 1}], [1])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ def test_pseudonyms_are_the_same_again_different_from_each_other_and_others_with
 def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entries, tmp_path: Path) -> None:
     rows = standings(entries, pseudonyms(entries, b"7"))
     board = Leaderboard("lab10b_within_the_budget", "score", rows)
-    write_page([board], tmp_path / "still.html")
-    write_page([board], tmp_path / "live.html", refreshed=True)
+    write_page([board], tmp_path / "still.html", timelines=0)
+    write_page([board], tmp_path / "live.html", refreshed=True, timelines=20)
     still, live = ((tmp_path / name).read_text(encoding="utf-8") for name in ("still.html", "live.html"))
 
     assert not any(f">{student}<" in still for student in entries)
