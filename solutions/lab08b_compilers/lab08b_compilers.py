@@ -95,8 +95,8 @@ def inputs(layout):
 # %% [markdown]
 # ## 1. Strides: one tensor, two layouts
 #
-# A tensor of images has the *shape* N x C x H x W, whatever lies in memory. How it lies there say its **strides**: so
-# many elements on for the next index of each dimension. In NCHW the innermost dimension is W, in NHWC (PyTorch's
+# A tensor of images has the *shape* N x C x H x W, however it lies in memory. Its **strides** say how: how many elements
+# further the next index of each dimension lies. In NCHW the innermost dimension is W, in NHWC (PyTorch's
 # `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions implemented for Tensor Cores
 # require NHWC layout". Given NCHW, a library copies the tensor to NHWC first, and its result back.
 #
@@ -213,20 +213,25 @@ check("strides")
 # %% [markdown]
 # PyTorch plans nothing: each operator takes its inputs' layout and hands it on. So two lines are enough as long as
 # nobody on the way wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and the same for the model,
-# whose weights are then copied once in all, not in every step. The first layers of a real network, traced:
+# whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them first, traced:
 
 # %%
-import torchvision
-
 from edl_labs.graph import Graph, as_traced, layer_by_layer
 
+# %%
 with once_written("strides"):
-    squeeze = torchvision.models.squeezenet1_1().eval().features[:6]
+    first = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 64, 3, stride=2),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(3, stride=2),
+        torch.nn.Conv2d(64, 16, 1),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(16, 64, 3, padding=1),
+    ).eval()
     photos = torch.empty(1, 3, 224, 224)
-    layouts = {"NCHW": torch.contiguous_format, "NHWC": torch.channels_last}
-    for name, layout in layouts.items():
-        squeeze = squeeze.to(memory_format=layout)
-        traced = Graph.of(squeeze, photos.to(memory_format=layout))
+    for name, layout in (("NCHW", "contiguous_format"), ("NHWC", "channels_last")):
+        layout = getattr(torch, layout)
+        traced = Graph.of(first.to(memory_format=layout), photos.to(memory_format=layout))
         print(f"{name} given: {as_traced(traced)}")
     print(f"copied around each convolution: {layer_by_layer(traced)}")
 
@@ -293,7 +298,8 @@ for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
 # 5. What a kernel reads is an input, or another kernel has written it before: no two wait for each other. Outputs and
 #    what is saved are written, fused or not.
 #
-# Two functions are given. Trying all partitions is out of the question; join kernels step by step.
+# Two functions are given, and two more below. Trying all partitions is out of the question: change kernels step by step,
+# and in each step join two of them, or let a kernel compute a pointwise node again that it would have to read.
 
 
 # %% given

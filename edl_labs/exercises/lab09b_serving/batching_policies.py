@@ -131,7 +131,7 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
         return Wrong("the device idles while requests wait", why=why, next=then)
     if len(run.requests) / len(batches) < 1.05:
         why = (
-            f"{reached}; {counted(len(batches), 'batch').replace('batchs', 'batches')} for {len(run.requests)} requests"
+            f"{reached}; {counted(len(batches), 'batch')} for {len(run.requests)} requests"
         )
         return Wrong("requests are served one by one", why=why, next="the weights are read for a whole batch at once")
     prompts = [one.prompt_tokens for one in run.requests]
