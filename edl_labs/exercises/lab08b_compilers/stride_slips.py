@@ -63,10 +63,13 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "a convolution reads 4 channels or a multiple of 8: an image of 3 is copied to 4, and its weight with it",
         "the wanted form has a layout and a number of channels",
     ),
-    "padded to 8": (
-        "up to 4 channels are padded to 8",
-        "[002]: special kernels take C = 4; else it is a multiple of 8",
-        "1 to 4 channels become 4",
+    **dict.fromkeys(
+        ("padded to 8", "all padded to 8"),
+        (
+            "up to 4 channels are padded to 8",
+            "[002]: special kernels take C = 4; else it is a multiple of 8",
+            "1 to 4 channels become 4",
+        ),
     ),
     "padded to 4": (
         "more than 4 channels are padded to a multiple of 4",
@@ -74,13 +77,10 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "5 to 8 channels become 8, 9 to 16 become 16",
     ),
     "elements": ("elements are counted, and they have 2 bytes each", "all of it is in fp16", "times 2"),
-    **dict.fromkeys(
-        ("last form", "first form"),
-        (
-            "a tensor that is wanted in two forms is copied twice",
-            "one of its copies alone is in your sum: another one took its place",
-            "add the bytes of all forms of a tensor",
-        ),
+    "last form": (
+        "a tensor that is wanted in two forms is copied twice",
+        "one of its copies alone is in your sum: another one took its place",
+        "add the bytes of all forms of a tensor",
     ),
     "layout alone": (
         "two readers of one layout may want other numbers of channels",

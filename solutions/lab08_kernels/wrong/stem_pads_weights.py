@@ -11,10 +11,10 @@ def stem_s(stem, machine):
         if kind in ("conv", "depthwise"):
             height = -(-height // layer["stride"])
             width = -(-width // layer["stride"])
-            inputs, padded = 1, 1
+            padded = 1
             if kind == "conv":
                 step = machine["multiple"]
-                inputs, padded = channels, -(-channels // step) * step
+                padded = -(-channels // step) * step
                 channels = layer["channels"]
             weights = channels * padded * layer["kernel"] ** 2
             went = batch * channels * height * width
