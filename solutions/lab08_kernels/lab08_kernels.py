@@ -250,11 +250,11 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
     runs[1].timeline.plot(axes, title="Four kernels of 27 blocks in four streams")
 
 # %% [markdown]
-# Streams help kernels that are too small for the chip, and no others. A matrix product can be cut so that it fills the
-# chip by itself. Its output is cut into *tiles*, a block each. Deck [002]:
-# "Larger tiles run more efficiently", for each loaded element is used more often. But larger tiles are fewer, and the
-# last *wave* of them may be nearly empty: 108 tiles of 256 × 128 take one wave on an A100, 109 take two, at 50.5 % of
-# the work that two waves could do.
+# Streams help kernels that are too small for the chip, and no others. (Orange are the launches; green is work of the
+# host's own, here the call that then waits.) A matrix product can be cut so that it fills the chip by itself. Its
+# output is cut into *tiles*, a block each. Deck [002]: "Larger tiles run more efficiently", for each loaded element is
+# used more often. But larger tiles are fewer, and the last *wave* of them may be nearly empty: 108 tiles of 256 × 128
+# take one wave on an A100, 109 take two, at 50.5 % of the work that two waves could do.
 #
 # Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
 # blocks, each of which sums a part of `k`; then a second kernel adds their sums up.
