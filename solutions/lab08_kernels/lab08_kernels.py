@@ -204,10 +204,9 @@ with once_written("coalesced"), revealed("longer") as truth:
         )
         print(f"  {run.accesses[0]}")
         print(f"  {run.accesses[-1]}")
-    truth(short.sectors / tiled.sectors)
-    for name, run in (("the short way", short), ("yours", tiled)):
         axes = style.subplots(figsize=(9, 3.4))[1]
         run.plot(axes, title=f"The first warp's requests: {name}")
+    truth(short.sectors / tiled.sectors)
 
 # %% [markdown]
 # Reads of the short way are whole rows, its writes 32 sectors each: one side at 1, the other at 8, 4.5 times in all.
