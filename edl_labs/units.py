@@ -117,11 +117,12 @@ def ratio_text(ratio: float, low: float, high: float) -> str:
 def counted(number: float, noun: str) -> str:
     """A number with its noun, in the plural where it must be.
 
-    >>> counted(1, "cell"), counted(3, "cell"), counted(1.5, "day")
-    ('1 cell', '3 cells', '1.5 days')
+    >>> counted(1, "cell"), counted(3, "cell"), counted(1.5, "day"), counted(2, "batch")
+    ('1 cell', '3 cells', '1.5 days', '2 batches')
     """
     digits = f"{number:g}" if isinstance(number, float) else str(number)
-    return f"{digits} {noun}{'' if number == 1 else 's'}"
+    ending = "es" if noun.endswith(("ch", "sh", "s", "x")) else "s"
+    return f"{digits} {noun}{'' if number == 1 else ending}"
 
 
 def _significant(value: float, digits: int) -> str:

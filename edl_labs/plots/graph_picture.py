@@ -22,7 +22,7 @@ KINDS = {
     "other": (GREY, "xx", "other"),
 }
 _MOST_ROWS = 48  # kernels whose names can still be read
-_LETTERS = 10  # of an operator's name, in the narrowest box
+_LETTERS = 7  # of an operator's name, in the narrowest box
 _MOST_BOXES = 6  # operators of a kernel side by side
 
 
@@ -57,7 +57,7 @@ def draw_partition(axes: Axes, plan: Partition, *, title: str = "") -> Axes:
     axes.set_ylabel("kernel")
     dress(axes)
     axes.spines["bottom"].set_visible(False)
-    _legend(axes, kinds)
+    _legend(axes, kinds, has_arcs=bool(_pairs(plan, shown)))
     figure: Any = axes.figure
     figure.set_figheight(max(2.2, 0.34 * shown + 1.2))
     return axes
@@ -71,7 +71,8 @@ def _box(axes: Axes, row: int, place: int, kind: str, text: str, *, wide: float)
     axes.add_patch(Rectangle(((place + 0.03) * wide, row - 0.29), 0.94 * wide, 0.58, **look))
     room = int(_LETTERS * wide)
     short = text if len(text) <= room else text[: room - 1] + "…"
-    axes.text((place + 0.5) * wide, row, short, ha="center", va="center", fontsize=7, color=ON_COLOUR)
+    behind = {"facecolor": colour, "edgecolor": "none", "pad": 0.6}  # or the hatching runs through the letters
+    axes.text((place + 0.5) * wide, row, short, ha="center", va="center", fontsize=7, color=ON_COLOUR, bbox=behind)
 
 
 def _frame(row: int, width: float) -> Any:
@@ -87,17 +88,23 @@ def _arcs(axes: Axes, plan: Partition, shown: int) -> None:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
+    for start, end in _pairs(plan, shown):
+        out = -0.25 - 1.2 * min(1.0, abs(end - start) / 8)
+        corners = [(0.0, start), (out, start), (out, end), (0.0, end)]
+        path = Path(corners, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        axes.add_patch(PathPatch(path, fill=False, edgecolor=TEXT, lw=0.7, alpha=0.7))
+        axes.plot([-0.04], [end], marker=">", markersize=3, color=TEXT, clip_on=False)
+
+
+def _pairs(plan: Partition, shown: int) -> list[tuple[int, int]]:
+    """Kernels, the one that writes a tensor and the one that reads it."""
     writer = {name: at for at, names in reversed(list(enumerate(plan.writes))) for name in names}
     pairs = {(writer[name], at) for at, reads in enumerate(plan.reads) for name in reads if name in writer}
-    for start, end in sorted(pairs):
-        if max(start, end) < shown and start != end:
-            out = -0.25 - 1.2 * min(1.0, abs(end - start) / 8)
-            corners = [(0.0, start), (out, start), (out, end), (0.0, end)]
-            path = Path(corners, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
-            axes.add_patch(PathPatch(path, fill=False, edgecolor=TEXT, lw=0.7, alpha=0.7))
+    return sorted((start, end) for start, end in pairs if max(start, end) < shown and start != end)
 
 
-def _legend(axes: Axes, kinds: set[str]) -> None:
+def _legend(axes: Axes, kinds: set[str], *, has_arcs: bool = False) -> None:
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles = [
@@ -106,6 +113,8 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
         if kind in kinds
     ]
     handles.append(Patch(facecolor=GREY, label="bytes moved"))
+    if has_arcs:
+        handles.append(Line2D([], [], color=TEXT, lw=0.7, marker=">", markersize=3, label="writes → reads"))
     look: dict[str, Any] = {"frameon": False, "labelcolor": TEXT, "fontsize": "small"}
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.02), ncols=len(handles), **look)
 

@@ -75,6 +75,9 @@ def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, A
     return figure, axes
 
 
+_MOST_ROWS = 12  # of a picture are named in words: more are tiring to hear
+
+
 def alt_text(figure: Figure) -> str:
     """What a figure shows, in words, for readers who hear it: per axes its title, its axes and its series' ranges."""
     return " ".join(_in_words(axes) for axes in figure.axes if axes.has_data()) or "An empty figure."
@@ -94,7 +97,16 @@ def _in_words(axes: Axes) -> str:
         f"{label} {_span(handle)}".strip() for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     ]
     parts = [title and f"“{title}”", ", ".join(sides), series and "series: " + "; ".join(series)]
-    return f"Plot {'. '.join(part for part in parts if part)}."
+    return f"Plot {'. '.join(part for part in (*parts, *_rows_and_marks(axes, bool(series))) if part)}."
+
+
+def _rows_and_marks(axes: Axes, has_series: bool) -> list[str]:
+    """What rows are called, where they have names, and what a legend of its own explains."""
+    names = [label.get_text().replace("\n", ", ") for label in axes.get_yticklabels()]
+    rows = [name for name in names if any(map(str.isalpha, name))] if axes.yaxis.get_ticklocs(minor=False).size else []
+    legend = axes.get_legend()
+    marks = [text.get_text() for text in legend.get_texts()] if legend and not has_series else []
+    return [rows and "rows: " + "; ".join(rows[:_MOST_ROWS]), marks and "marks: " + ", ".join(marks)]
 
 
 def _span(handle: Any) -> str:

@@ -12,8 +12,8 @@
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
 # * price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 150 minutes**: section 2 takes 50, sections 3 and 4 35 to 40 each, section 5 takes 25. The practice at the
-# end gives no points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
+# **About 160 minutes, in two sittings**: sections 1 and 2 (60), then 3 to 5 (100). The practice at the end gives no
+# points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
 # or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck:
 # [001] course introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an
 # exercise, one at a time.
@@ -118,7 +118,8 @@ with revealed("row", "column", "same", "shifted") as truth:
     axes = ran.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
-# A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away.
+# A column takes eight times the sectors of a row, and seven eighths of what is moved is thrown away. In the picture a
+# box is a line with its four sectors, and a sector is blue as high as the share of its bytes that the warp uses.
 #
 # *Shared memory* belongs to a block, and a thread may index it as it likes, nearly: it has 32 *banks* of 4 bytes,
 # word `w` is in bank `w % 32`, and different words of one bank are had one after the other (*wavefronts*). What other
@@ -137,9 +138,9 @@ with revealed("row", "column", "same", "shifted") as truth:
 # | `tile[y, x] = src[y, x]` | a load and a store; one element each |
 # | `cuda.syncthreads()` | wait for the whole block; call it where every thread comes by |
 #
-# What you load is a value that only the replay knows: store it, compute with it, but do not branch on it. Judged:
-# every element right; no races; at most 5 % more sectors than there are to move. That is half of the points; no bank
-# conflicts is the other half.
+# In a block 16 wide, a warp is two rows of 16. What you load is a value that only the replay knows: store it, compute
+# with it, but do not branch on it. Judged: every element right; no races; at most 5 % more sectors than there are to
+# move. That is half of the points; no bank conflicts is the other half.
 
 
 # %% solve="coalesced"
@@ -203,8 +204,9 @@ with once_written("coalesced"), revealed("longer") as truth:
         )
         print(f"  {run.accesses[0]}")
         print(f"  {run.accesses[-1]}")
+        axes = style.subplots(figsize=(9, 3.4))[1]
+        run.plot(axes, title=f"The first warp's requests: {name}")
     truth(short.sectors / tiled.sectors)
-    axes = tiled.plot(style.subplots(figsize=(9, 3.4))[1])
 
 # %% [markdown]
 # Reads of the short way are whole rows, its writes 32 sectors each: one side at 1, the other at 8, 4.5 times in all.
@@ -217,13 +219,13 @@ with once_written("coalesced"), revealed("longer") as truth:
 # Blocks go to *multiprocessors* (SMs). An A100 has 108 of them. A kernel of 27 blocks leaves three quarters of them
 # idle, unless other kernels are there to run beside it: those of other *streams*.
 #
-# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM. How long do they take in
-# one stream, and in four? And if each had 108 blocks?
+# **Predict:** four independent kernels of 27 blocks, a block takes 100 µs and fills an SM; launching one takes the host
+# 5 µs. How long do they take in one stream, and in four? And if each had 108 blocks?
 
 # %%
-predict("one_stream", "27 blocks each, one stream", unit="s")
-predict("four_streams", "27 blocks each, four streams", unit="s")
-predict("full_four", "108 blocks each, four streams", unit="s")
+predict("one_stream", "27 blocks each, one stream", unit="µs")
+predict("four_streams", "27 blocks each, four streams", unit="µs")
+predict("full_four", "108 blocks each, four streams", unit="µs")
 
 
 # %%
@@ -243,14 +245,15 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
     took = [run.now_s() for run in runs]
     print("modelled:", ", ".join(map(seconds, took)))
     truth(one_stream=took[0], four_streams=took[1], full_four=took[2])
-    axes = runs[1].timeline.plot(style.subplots(figsize=(9, 2.6))[1])
+    axes = style.subplots(figsize=(9, 2.6))[1]
+    runs[1].timeline.plot(axes, title="Four kernels of 27 blocks in four streams")
 
 # %% [markdown]
-# Streams help kernels that are too small for the chip, and no others. (A few microseconds are launches.) A matrix
-# product can be cut so that it fills the chip by itself. Its output is cut into *tiles*, a block each. Deck [002]:
-# "Larger tiles run more efficiently", for each loaded element is used more often. But larger tiles are fewer, and the
-# last *wave* of them may be nearly empty: 108 tiles of 256 × 128 take one wave on an A100, 109 take two, at 50.5 % of
-# the work that two waves could do.
+# Streams help kernels that are too small for the chip, and no others. (Orange are the launches; green is work of the
+# host's own, here the call that then waits.) A matrix product can be cut so that it fills the chip by itself. Its
+# output is cut into *tiles*, a block each. Deck [002]: "Larger tiles run more efficiently", for each loaded element is
+# used more often. But larger tiles are fewer, and the last *wave* of them may be nearly empty: 108 tiles of 256 × 128
+# take one wave on an A100, 109 take two, at 50.5 % of the work that two waves could do.
 #
 # Where an output is small and `k` is large, even small tiles leave SMs idle. *Split-K* gives each tile to several
 # blocks, each of which sums a part of `k`; then a second kernel adds their sums up.
@@ -268,9 +271,15 @@ with revealed("one_stream", "four_streams", "full_four") as truth:
 #   them all and writes the output in 2 bytes: bytes at `chip["byte_per_s"]` for all three, and `chip["launch_s"]` for
 #   the launch. Without a split there is none of this.
 
+# %%
+CHIP = {"sm_count": 108, "sm_flop_per_s": 312e12 / 108, "byte_per_s": 2.039e12}
+CHIP |= {"launch_s": 3e-6, "splits": [1, 2, 4, 8, 16], "tiles": []}
+for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5, 2)):
+    CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
+
 # %% [markdown]
-# **Predict:** m = n = 1024, on the chip below: how much quicker is the best split than none, for k = 1024 and
-# for k = 65,536?
+# **Predict:** m = n = 1024, on this chip, an A100 with three kinds of tiles: how much quicker is the best split than
+# none, for k = 1024 and for k = 65,536?
 
 # %%
 predict("short_k", "k = 1024: best split over none", unit="times")
@@ -279,8 +288,7 @@ predict("long_k", "k = 65,536: best split over none", unit="times")
 
 # %% solve="tile_choice"
 def product_s(m, n, k, tile, split, chip):
-    """Seconds of an m × n product over k, with this tile and
-    split."""
+    """Seconds of an m × n product over k, in tiles of one kind."""
     ### BEGIN SOLUTION
     blocks = -(-m // tile["m"]) * -(-n // tile["n"]) * split
     waves = -(-blocks // (chip["sm_count"] * tile["per_sm"]))
@@ -310,11 +318,6 @@ def best_tile(m, n, k, chip):
 check("tile_choice")
 
 # %%
-CHIP = {"sm_count": 108, "sm_flop_per_s": 312e12 / 108, "byte_per_s": 2.039e12}
-CHIP |= {"launch_s": 3e-6, "splits": [1, 2, 4, 8, 16], "tiles": []}
-for m, n, share, per_sm in ((256, 128, 0.9, 1), (128, 128, 0.8, 1), (64, 64, 0.5, 2)):
-    CHIP["tiles"].append({"m": m, "n": n, "efficiency": share, "per_sm": per_sm})
-
 with once_written("tile_choice"), revealed("short_k", "long_k") as truth:
     gained = []
     for k in (1024, 65536):
@@ -358,12 +361,12 @@ predict("apart", "Between the largest and the smallest sum lie", unit="1")
 # `range_of_sums(values, fmt)` → `(smallest, largest)`: the sums that adding `values` one after the other can give, in
 # any order, rounded to `fmt` after each addition. There are at most seven values, each a number of that format.
 #
-# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 500 float32, into `out[0]`, with the same bits
-# whatever the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an
-# array in global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a
-# race. Judged, with arrivals drawn many times: every element counts once; the additions, and so the bits, are the
-# same each time; no races; `values` is read by four blocks or more; no result waits for more than 64 additions, one
-# after the other.
+# `steady_sum(gpu, values, out)` puts the sum of `values`, up to 500 float32, into `out[0]`, with the same bits whatever
+# the order in which blocks and warps come. In addition to what you know, `gpu.array("parts", 8)` makes an array in
+# global memory, launches run one after the other, and `cuda.atomic.add(array, index, value)` adds without a race. `out`
+# and new arrays hold anything before you write them. Judged, with arrivals drawn many times: every element counts once;
+# the additions, and so the bits, are the same each time; no races; `values` is read by four blocks or more; no result
+# waits for more than 64 additions, one after the other.
 
 
 # %% solve="order_matters"

@@ -13,10 +13,11 @@ from edl_labs.exercises.kernel_programs import (
     require_whole_barriers,
     written_kernels,
 )
-from edl_labs.virtual.warp import SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
+from edl_labs.virtual.warp import LANES, SECTOR_BYTES, AccessSummary, VirtualWarp, WarpReplay
 
 MOST_SECTORS = 1.05  # of what there is to move, promised in the lab's text
 ITEMSIZES = {"float32": 4, "float64": 8}
+_HOLDING = {"float32": ("float32", "float64"), "float64": ("float64",)}  # the types that keep every bit of an element
 _KEPT = 0.5  # of the points, for a transposition that is right and coalesced, and whose tile has bank conflicts
 
 
@@ -42,17 +43,12 @@ class CoalescedTranspose:
         require_launch(run)
         require_order(run)
         _judge_contents(case, run)
+        _judge_types(case, run)
         require_whole_barriers(run)
         if run.sectors > MOST_SECTORS * _least(case):
             raise _sector_symptom(case, run)
         if run.bank_conflicts:
-            worst = max(run.accesses, key=lambda one: one.bank_conflicts)
-            raise Wrong(
-                "threads of a warp meet at one bank of shared memory",
-                why=f"{worst}: {_turns(worst)}",
-                next="in which bank is tile[y, x]? Let rows of the tile begin in different banks",
-                keeps=_KEPT,
-            )
+            raise _bank_symptom(run)
 
     def show(self, case: Any) -> str:
         """The matrix."""
@@ -62,6 +58,33 @@ class CoalescedTranspose:
         """What a profiler would say of it."""
         run = replayed_kernels(got["program"], _arrays(case))
         return "; ".join(map(str, run.accesses[:4]))
+
+
+def _bank_symptom(run: WarpReplay) -> Wrong:
+    worst = max(run.accesses, key=lambda one: one.bank_conflicts)
+    why = f"{worst}: {_turns(worst)}"
+    wide = _launches(run)[worst.launch]["block"][0]
+    if wide < LANES:
+        what = "a warp of your block holds several rows of it, and they meet at one bank"
+        why = f"a warp is {-(-LANES // wide)} rows of {wide} threads; {why}"
+        then = "lay the block 32 wide, so that a warp is one row; then longer rows of the tile are enough"
+        return Wrong(what, why=why, next=then, keeps=_KEPT)
+    then = "in which bank is tile[y, x]? Let rows of the tile begin in different banks"
+    return Wrong("threads of a warp meet at one bank of shared memory", why=why, next=then, keeps=_KEPT)
+
+
+def _launches(run: WarpReplay) -> list[dict[str, Any]]:
+    return [entry for entry in run.program if entry["op"] == "launch"]
+
+
+def _judge_types(case: Any, run: WarpReplay) -> None:
+    """Shared memory keeps every bit of an element."""
+    for entry in _launches(run):
+        for _, dtype in entry["shared"]:
+            if dtype not in _HOLDING[case["dtype"]]:
+                why = f"elements are {case['dtype']}, and what is shared is {dtype}"
+                then = "a tile has the type of what it holds, src.dtype"
+                raise Wrong("elements are rounded in shared memory", why=why, next=then)
 
 
 def _arrays(case: Any) -> dict[str, tuple[list[int], str]]:

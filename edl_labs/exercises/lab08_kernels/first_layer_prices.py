@@ -37,15 +37,14 @@ class FirstLayers:
         for part in PARTS:
             for layer, found, right in zip(case["layers"], got["alone"][part], want["alone"][part], strict=True):
                 if not close(found, right, atol=CLOSEST):
-                    counts = [_as_counts(case, part, one) for one in (found, right)]
-                    why = f"a {layer['kind']} as the only layer: {counts[0]} for {counts[1]}"
+                    why = f"{_a(layer)} as the only layer: {_apart(case, part, found, right)}"
                     raise Wrong(f"a layer's {part} are others", why=why, next="its row of the table, column by column")
         for at, layer in enumerate(case["layers"]):
             for part in PARTS:
                 found, right = got["upto"][part][at], want["upto"][part][at]
                 if not close(found, right, atol=CLOSEST):
-                    before = case["layers"][at - 1]["kind"]
-                    why = f"alone every layer is right; the {layer['kind']} behind a {before} is not"
+                    before = _a(case["layers"][at - 1])
+                    why = f"alone every layer is right; the {layer['kind']} behind {before} is not"
                     then = "which channels, height and width does each kind hand on?"
                     raise Wrong("a layer does not get the shape that the one before puts out", why=why, next=then)
         if not close(got["seconds"], want["seconds"]):
@@ -94,9 +93,19 @@ def _named(layer: Any) -> str:
     return f"{layer['kind']} ({fields})" if fields else str(layer["kind"])
 
 
-def _as_counts(case: Any, part: str, took_s: float) -> str:
+def _a(layer: Any) -> str:
+    kind = str(layer["kind"])
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _apart(case: Any, part: str, found_s: float, right_s: float) -> str:
+    """Both counts, and where they look alike the difference."""
     rate = case["machine"]["flop_per_s" if part == "FLOP" else "byte_per_s"]
-    return f"{took_s * rate:.4g} {part}"
+    found, right = found_s * rate, right_s * rate
+    less = right - found
+    if abs(less) > 0.01 * right:
+        return f"{found:.4g} {part} for {right:.4g}"
+    return f"{abs(less):,.0f} {part} too {'few' if less > 0 else 'many'}, of {right:.4g}"
 
 
 def _alike(got: list[Any], want: list[Any]) -> bool:

@@ -69,6 +69,10 @@ def _unsorted(case: Any, order: list[int]) -> Wrong:
     if all(min(mine) // block == max(mine) // block == at for at, mine in enumerate(own)) and order != sorted(order):
         then = "elements may go to another block: they are threads of one list"
         return Wrong("elements are sorted within their blocks alone", why=why, next=then)
+    lengths = [case["lengths"][case["paths"][number]] for number in order]
+    if all(len(set(lengths[at : at + LANES])) == 1 for at in range(0, len(lengths), LANES)):
+        then = "put those of one name together: lengths[name] may be equal for two names"
+        return Wrong("two paths of one length are still two paths", why=f"{why}, all of one length", next=then)
     return Wrong("in this order some warps still take several paths", why=why, next="bring equal paths together")
 
 
@@ -108,6 +112,11 @@ SAID: dict[str, tuple[str, str, str]] = {
         "a warp has 32 threads",
         f"warps of 16 were counted {_ALL}",
         "32 in a row, or what is left of a block",
+    ),
+    "lengths for paths": (
+        "two paths of one length are issued one after the other",
+        f"their instructions were counted once {_ALL}",
+        "collect the names of a warp's paths, not their lengths",
     ),
     "times lanes": (
         "an instruction of a warp is one, however many threads it has",

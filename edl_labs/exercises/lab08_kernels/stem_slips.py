@@ -58,6 +58,31 @@ SAID: dict[str, tuple[str, str, str]] = {
         f"convolutions moved input and output alone {_ALL}",
         "how many weights does each kind have?",
     ),
+    "no weights of conv": (
+        "a dense convolution moves its weights too",
+        f"it moved input and output alone {_ALL}",
+        "as many as kernel² for each pair of an input and an output channel",
+    ),
+    "no weights of depthwise": (
+        "a depth-wise convolution moves its weights too",
+        f"it moved input and output alone {_ALL}",
+        "they are few, and the table says: all",
+    ),
+    "padded weights": (
+        "weights are not padded in memory",
+        f"a dense convolution's weights were moved with their channels rounded up {_ALL}",
+        "no byte is padded: the multiple is for FLOP alone",
+    ),
+    "padded input and weights": (
+        "neither input nor weights are padded in memory",
+        f"a dense convolution's were both moved with their channels rounded up {_ALL}",
+        "no byte is padded: the multiple is for FLOP alone",
+    ),
+    "at least the multiple": (
+        "more channels than the multiple are rounded up too",
+        f"a dense convolution's FLOP were those of its channels, or of the multiple, whichever is more {_ALL}",
+        "33 channels in multiples of 32 are 64",
+    ),
     "no input": (
         "the input is moved too",
         f"convolutions moved weights and output alone {_ALL}",

@@ -12,6 +12,7 @@ from edl_labs.units import byte_rate, seconds
 
 _FREE = 1e40  # per second: what computes or moves at this rate costs nothing
 CLOSEST = 1e-12  # what free things still cost, in seconds
+_A_DICT = -1  # in place of a tile that came as its dict, and not as its number
 _GOOD = 1.0001  # of the best time: two choices whose prices are equal are equally right
 # A part: what of the chip is free when it is asked alone, and what it is in words.
 PARTS: dict[str, tuple[dict[str, float], str]] = {
@@ -39,6 +40,8 @@ class TileChoice:
 
         parts = {part: priced(_copied(case["chip"], free)) for part, (free, _) in PARTS.items()}
         chosen = student.best_tile(case["m"], case["n"], case["k"], _copied(case["chip"], {}))
+        if isinstance(chosen, (tuple, list)):
+            chosen = [_A_DICT if isinstance(one, dict) else one for one in chosen]
         return {"parts": parts, "seconds": priced(_copied(case["chip"], {})), "chosen": chosen}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
@@ -48,6 +51,9 @@ class TileChoice:
             )
         self._judge_prices(case, got["seconds"], want["seconds"], "the parts are not added up", "")
         chosen, every = tuple(got["chosen"]), choices(case)
+        if _A_DICT in chosen:
+            why, then = "best_tile gave a tile's dict", "(its number in chip['tiles'], split)"
+            raise Wrong("a tile is named by its number in the list", why=why, next=then)
         if chosen not in every:
             why = f"{chosen} for {len(case['chip']['tiles'])} tiles and splits of {case['chip']['splits']}"
             raise Wrong("that is no tile and split of this chip", why=why, next="(number of the tile, split)")
@@ -72,6 +78,14 @@ class TileChoice:
             return named_slip(cases, [digest(prices, least=CLOSEST) for prices in mine], SAID)
         if not all(_alike(one["seconds"], other["seconds"]) for one, other in zip(got, want, strict=True)):
             return None
+        best = [_first(case, lambda _, tile, split, price: price, one) for case, one in zip(cases, want, strict=True)]
+        places = [(tile, case["chip"]["splits"].index(split)) for case, (tile, split) in zip(cases, best, strict=True)]
+        if [tuple(one["chosen"]) for one in got] == places:
+            why, then = (
+                "the quickest split's place in chip['splits'] came back in all cases",
+                "(number of the tile, split)",
+            )
+            return Wrong("a split is given as it is, not by its place in the list", why=why, next=then)
         for aim, what, why, then in AIMS:
             if all(
                 tuple(one["chosen"]) == _first(case, aim, other)

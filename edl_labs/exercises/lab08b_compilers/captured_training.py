@@ -238,6 +238,9 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
     if buffers[result]["bytes"] != LOSS_BYTES * case["batches"]:
         why = f"{buffers[result]['bytes']:,} bytes came back; {case['batches']} losses have {LOSS_BYTES} bytes each"
         raise Wrong("the buffer of losses has another size", why=why, next="one place for each batch")
+    if _origins(run, result) == _origins(run, result, upto=0):
+        why = "the buffer that came back is as it was made"
+        raise Wrong("no loss was copied to the buffer of losses", why=why, next="copy towers.loss behind each step")
     pieces = run.contents(result)
     if [piece.origin for piece in pieces] == right:
         return

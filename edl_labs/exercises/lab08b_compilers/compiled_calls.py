@@ -51,7 +51,10 @@ class Guards:
             if mine != right:
                 what, then = symptom(mine, right)
                 earlier = ", ".join(want[:at]) or "none"
-                raise Wrong(what, why=f"call {at} came out as {mine!r}; the calls before it: {earlier}", next=then)
+                why = f"call {at} came out as {mine!r}; the calls before it: {earlier}"
+                if "break" in (mine, right):
+                    why = f"call {at} came out as {mine!r}; it runs {_run_by(case, at)}"
+                raise Wrong(what, why=why, next=then)
 
     def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
         """The slip that gives every decision of all cases."""
@@ -68,8 +71,21 @@ class Guards:
         lines = [
             f"  if {one['only_if']}: {one['code']}" if one["only_if"] else f"  {one['code']}" for one in case["lines"]
         ]
-        calls = [f"  call {at}: {_told(args)}" for at, args in enumerate(case["calls"])]
-        return "\n".join(["lines:", *lines, *calls])
+        told = [_told(args) for args in case["calls"]]
+        same = {name: text for name, text in told[0].items() if all(one[name] == text for one in told)}
+        always = [f"in all calls: {', '.join(same.values())}"] if same else []
+        calls = [
+            f"  call {at}: {', '.join(text for name, text in one.items() if name not in same) or 'the same'}"
+            for at, one in enumerate(told)
+        ]
+        return "\n".join(["lines:", *lines, *always, *calls])
+
+
+def _run_by(case: Any, at: int) -> str:
+    """The lines that a call runs."""
+    args = case["calls"][at]
+    lines = [one["code"] for one in case["lines"] if not one["only_if"] or args[one["only_if"]]]
+    return ", ".join(f"`{one}`" for one in lines) or "none of the lines"
 
 
 def _made(value: Any) -> Any:
@@ -83,8 +99,9 @@ def _made(value: Any) -> Any:
     return torch.ones(sizes[::-1], dtype=dtype).t()
 
 
-def _told(args: Any) -> str:
+def _told(args: Any) -> dict[str, str]:
+    """Each argument as text, by name."""
     x = args["x"]
     layout = "" if x["layout"] == "contiguous" else f" {x['layout']}"
-    rest = ", ".join(f"{name}={value}" for name, value in args.items() if name != "x")
-    return f"x {x['dtype']}{x['sizes']}{layout}, {rest}"
+    rest = {name: f"{name}={value}" for name, value in args.items() if name != "x"}
+    return {"x": f"x {x['dtype']}{x['sizes']}{layout}", **rest}

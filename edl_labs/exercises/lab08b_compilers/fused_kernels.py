@@ -26,7 +26,8 @@ class Fuse:
     form: ClassVar[Any] = [{"nodes": [""], "writes": [""]}]
 
     def probe(self, student: Any, case: Any) -> Any:
-        return student.fuse(_copied(case["graph"]))
+        names = [node["name"] for node in case["graph"]["nodes"]]
+        return _listed(student.fuse(_copied(case["graph"])), names)
 
     def inputs(self, case: Any) -> Any:
         """What `fuse` is given."""
@@ -93,6 +94,22 @@ def _copied(graph: Any) -> Any:
     }
 
 
+def _listed(kernels: Any, names: list[str]) -> Any:
+    """Kernels with lists, in the graph's order, for the sets that some keep names in; all else as it came."""
+    if not isinstance(kernels, (list, tuple)) or not all(isinstance(one, dict) for one in kernels):
+        return kernels
+    place = {name: at for at, name in enumerate(names)}
+    return [
+        {
+            key: sorted(value, key=lambda name: place.get(name, len(place)))
+            if isinstance(value, (set, frozenset))
+            else value
+            for key, value in one.items()
+        }
+        for one in kernels
+    ]
+
+
 # What is told first where several rules are broken, each with its sentence and what to look at.
 _RULES = {
     "unknown": ("a kernel has a node that the graph does not have", "take names from graph['nodes']"),
@@ -150,6 +167,12 @@ def _broken(graph: Any, problem: Any) -> Wrong:
 
 def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
     """Why so many bytes: from what is done for nothing to what could still be joined."""
+    saving = _saving(plan)
+    if saving and not any(_are_neighbours(plan.graph, *pair) for pair in saving):
+        return (
+            "only kernels that are neighbours in the order of nodes are joined",
+            "nodes of another part may lie between two that belong together: try every pair",
+        )
     if all(len(one.nodes) == 1 for one in plan.kernels):
         return "every node is still a kernel of its own", "which two read the same, or one what the other makes?"
     needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
@@ -160,10 +183,8 @@ def _symptom(graph: Any, plan: Partition) -> tuple[str, str]:
             "computing a node again costs more than reading its result",
             "again means: all of its inputs are read again; compare them with one write and one read of the result",
         )
-    for (i, one), (j, other) in itertools.combinations(enumerate(needed.kernels), 2):
-        joined = _joined(needed, i, j)
-        if joined.is_legal and joined.moved_bytes < needed.moved_bytes:
-            return _apart(plan.graph, one, other)
+    for one, other in saving:
+        return _apart(plan, one, other)
     if any(moved.moved_bytes < needed.moved_bytes for moved in _changed(needed, _behind_products)):
         return _LEFT_OUT
     if any(copied.moved_bytes < needed.moved_bytes for copied in _changed(needed, _copied_nodes)):
@@ -217,6 +238,23 @@ def _behind_products(plan: Partition, groups: list[Any]) -> Any:
                     yield _with(moved, home[maker.name], (*groups[home[maker.name]], name))
 
 
+def _saving(plan: Partition) -> list[tuple[Kernel, Kernel]]:
+    """The pairs of kernels that could be one, and would then move fewer bytes."""
+    needed = Partition(plan.graph, tuple(Kernel(one.nodes) for one in plan.kernels), plan.on_chip_bytes)
+    found = []
+    for i, j in itertools.combinations(range(len(needed.kernels)), 2):
+        joined = _joined(needed, i, j)
+        if joined.is_legal and joined.moved_bytes < needed.moved_bytes:
+            found.append((needed.kernels[i], needed.kernels[j]))
+    return found
+
+
+def _are_neighbours(graph: Graph, one: Kernel, other: Kernel) -> bool:
+    """Whether a node of one kernel comes next to one of the other in the graph's order."""
+    place = {node.name: at for at, node in enumerate(graph.nodes)}
+    return any(abs(place[a] - place[b]) == 1 for a in one.nodes for b in other.nodes)
+
+
 def _joined(plan: Partition, i: int, j: int) -> Partition:
     rest = [one for at, one in enumerate(plan.kernels) if at not in (i, j)]
     both = Kernel(tuple(dict.fromkeys((*plan.kernels[i].nodes, *plan.kernels[j].nodes))))
@@ -229,14 +267,20 @@ _LEFT_OUT = (
 )
 
 
-def _apart(graph: Graph, one: Kernel, other: Kernel) -> tuple[str, str]:
+def _apart(plan: Partition, one: Kernel, other: Kernel) -> tuple[str, str]:
     """What two kernels are that could be one."""
+    graph = plan.graph
     kinds = [{graph.by_name[name].kind for name in kernel.nodes} for kernel in (one, other)]
     if all("contraction" in kind for kind in kinds):
         then = "q, k and v multiply the same input: with their weights side by side it is read once"
         return "contractions of the same input are kernels of their own", then
     if any("contraction" in kind for kind in kinds):
         return _LEFT_OUT
+    if _just_fits(plan, one, other):
+        then = (
+            "longest_row elements can be kept: the text's limit is the longest row that stays, not the first too long"
+        )
+        return "a row of just the longest length is taken for too long", then
     if any("reduction" in kind for kind in kinds):
         then = "a reduction may end any kernel of its loop, and go on where its row stays on the chip"
         return "a reduction is apart from nodes with the same loop", then
@@ -247,3 +291,14 @@ def _apart(graph: Graph, one: Kernel, other: Kernel) -> tuple[str, str]:
         then = "one may read what the other makes, whoever else reads it too"
         return "pointwise nodes that follow one another are apart", then
     return "two kernels read the same tensor and could be one", "joined, they read it once"
+
+
+def _just_fits(plan: Partition, one: Kernel, other: Kernel) -> bool:
+    """Whether a kernel reads what a reduction in the other makes, whose rows have the longest length allowed."""
+    for maker, reader in ((one, other), (other, one)):
+        reads = {name for node in reader.nodes for name in plan.graph.by_name[node].reads}
+        for name in maker.nodes:
+            node = plan.graph.by_name[name]
+            if node.kind == "reduction" and reads & {*node.makes} and node.loop.columns == plan.on_chip_bytes:
+                return True
+    return False

@@ -40,7 +40,9 @@ class Strides:
         return {**want, "copied": [copies_as_text(_all_copies(one)) for one in want["copied"]]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
-        for (shape, stride), found, right in zip(case["tensors"], got["read"], want["read"], strict=True):
+        tensors = zip(case["tensors"], got["read"], want["read"], strict=True)
+        # Whole shapes first: who has a stride wrong need not think of dimensions of one element.
+        for (shape, stride), found, right in sorted(tensors, key=lambda one: 1 in one[0][0]):
             if found != right:
                 why = f"shape {tuple(shape)} with strides {tuple(stride)} is {found!r} to you"
                 raise _misread(found, right, why)
@@ -170,7 +172,7 @@ def _misread(found: Any, right: str, why: str) -> Wrong:
     if right == "neither":
         then = "in a layout, each stride is the product of all sizes further in: no gaps, and nothing expanded"
         return Wrong("a tensor with gaps, or another order, is taken for a layout", why=why, next=then)
-    then = "the innermost dimension has stride 1: W in NCHW, C in NHWC; the shape is N, C, H, W in either"
+    then = "innermost is W in NCHW, C in NHWC, with stride 1; each other stride is the product of all sizes further in"
     return Wrong("a layout is read wrongly from the strides", why=why, next=then)
 
 

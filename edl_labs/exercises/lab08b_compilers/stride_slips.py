@@ -63,10 +63,13 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "a convolution reads 4 channels or a multiple of 8: an image of 3 is copied to 4, and its weight with it",
         "the wanted form has a layout and a number of channels",
     ),
-    "padded to 8": (
-        "up to 4 channels are padded to 8",
-        "[002]: special kernels take C = 4; else it is a multiple of 8",
-        "1 to 4 channels become 4",
+    **dict.fromkeys(
+        ("padded to 8", "all padded to 8"),
+        (
+            "up to 4 channels are padded to 8",
+            "[002]: special kernels take C = 4; else it is a multiple of 8",
+            "1 to 4 channels become 4",
+        ),
     ),
     "padded to 4": (
         "more than 4 channels are padded to a multiple of 4",
@@ -74,6 +77,49 @@ COPIED: dict[str, tuple[str, str, str]] = {
         "5 to 8 channels become 8, 9 to 16 become 16",
     ),
     "elements": ("elements are counted, and they have 2 bytes each", "all of it is in fp16", "times 2"),
+    "last form": (
+        "a tensor that is wanted in two forms is copied twice",
+        "one of its copies alone is in your sum: another one took its place",
+        "add the bytes of all forms of a tensor",
+    ),
+    "layout alone": (
+        "two readers of one layout may want other numbers of channels",
+        "one copy for each layout was counted, with the channels that a convolution wants",
+        "an output takes the channels as they are, and cannot use a padded copy",
+    ),
+    "one side of 1": (
+        "an image of one row has two layouts",
+        "H = 1 or W = 1 was taken for one pixel: the other side still lies before or behind the channels",
+        "both layouts are the same where there is one channel, or one pixel in all",
+    ),
+    "rest added": (
+        "channels are not rounded up to a multiple of 8",
+        "c + c % 8 was counted; that is a multiple for some c, and 18 for 17",
+        "how many are missing to the next multiple?",
+    ),
+    "few unpadded": (
+        "fewer than 4 channels are padded too",
+        "up to 4 they stayed as they are",
+        "an image of 3 channels is read with 4",
+    ),
+    "reads padded": (
+        "a copy reads what is there, without the padding",
+        "the padded channels were counted twice, in what is read as well",
+        "only what is written has the wanted channels",
+    ),
+    "weights unpadded": (
+        "a weight is padded with the input that it meets",
+        "the channels of inputs are padded, and those of weights are not",
+        "K x C x R x S: the weight's C becomes the input's",
+    ),
+    **dict.fromkeys(
+        ("all padded", "any padded"),
+        (
+            "only convolutions pad channels",
+            "the other operators' inputs were padded too",
+            "they take channels as they are",
+        ),
+    ),
 }
 
 
@@ -97,6 +143,10 @@ def _handed_on(net: Any, copied: Any, every: Any) -> Any:
     return found
 
 
+def _fewest_copies(net: Any, copied: Any, every: Any) -> Any:
+    return every[min(range(len(every)), key=lambda at: len(copied[at]))]
+
+
 PLACEMENTS = (
     (
         _everywhere("NCHW"),
@@ -115,6 +165,12 @@ PLACEMENTS = (
         "each node takes its input's layout, which is what PyTorch does",
         "that copies as late as possible, whatever the size of the tensor there",
         "where on the way is the tensor smallest?",
+    ),
+    (
+        _fewest_copies,
+        "the fewest copies are not the fewest bytes",
+        "that placement copies the fewest tensors, whatever their sizes",
+        "add up the bytes of all copies, and take the least sum",
     ),
     (
         _most_bytes,

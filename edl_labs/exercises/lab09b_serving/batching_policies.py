@@ -130,9 +130,7 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
         then = "the next batch fills while this one runs: what does waiting for more win?"
         return Wrong("the device idles while requests wait", why=why, next=then)
     if len(run.requests) / len(batches) < 1.05:
-        why = (
-            f"{reached}; {counted(len(batches), 'batch').replace('batchs', 'batches')} for {len(run.requests)} requests"
-        )
+        why = f"{reached}; {counted(len(batches), 'batch')} for {len(run.requests)} requests"
         return Wrong("requests are served one by one", why=why, next="the weights are read for a whole batch at once")
     prompts = [one.prompt_tokens for one in run.requests]
     padded = sum(len(batch) * max(prompts[n] for n in batch) for batch in batches) / sum(prompts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualGPUError
@@ -154,10 +155,12 @@ def _bounds(part: object, size: int) -> tuple[int, int, int]:
             next="use buffer[start:stop]",
         )
     given = (0 if part.start is None else part.start, size if part.stop is None else part.stop, part.step or 1)
-    if not all(type(value) is int for value in given):
+    try:
+        low, high, step = (index(value) for value in given)  # whole numbers of every kind, numpy's too
+    except TypeError:
         raise VirtualGPUError(
             f"a buffer cannot be cut at {part.start!r} and {part.stop!r}",
             why="bounds are whole numbers of bytes",
             next="round the chunk size with int(...) or //",
-        )
-    return given
+        ) from None
+    return low, high, step

@@ -15,6 +15,14 @@ def steady_sum(gpu, values, out):
             if x < half:
                 tile[x] = tile[x] + tile[x + half]
         if x == 0:
-            cuda.atomic.add(parts, 0, tile[0])
+            parts[cuda.blockIdx.x] = tile[0]
 
-    gpu.launch(of_blocks, values, out, grid=4, block=64)
+    def of_parts(cuda, parts, out):
+        total = out[0]
+        for i in range(len(parts)):
+            total = total + parts[i]
+        out[0] = total
+
+    parts = gpu.array("parts", 4)
+    gpu.launch(of_blocks, values, parts, grid=4, block=64)
+    gpu.launch(of_parts, parts, out, grid=1, block=1)

@@ -18,14 +18,16 @@ def branches(rng: Any) -> list[Any]:
         _case(rng, 48, 200, can_be_sorted=False),
         _case(rng, 128, 512, can_be_sorted=True),
         _case(rng, 16 * int(rng.integers(5, 9)) + 8, 300, can_be_sorted=False),
-        _case(rng, 64, 384, can_be_sorted=True),
-        _case(rng, 40, 150, can_be_sorted=False),
+        _case(rng, 64, 384, can_be_sorted=True, twins=True),
+        _case(rng, 40, 150, can_be_sorted=False, twins=True),
     ]
 
 
-def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool) -> dict[str, Any]:
-    """Runs of equal paths, so that some warps have one of them, and others several."""
+def _case(rng: Any, block: int, count: int, *, can_be_sorted: bool, twins: bool = False) -> dict[str, Any]:
+    """Runs of equal paths, so that some warps have one of them, and others several; twins have equal lengths."""
     lengths = {name: int(length) for name, length in zip(_NAMES, rng.permutation(range(3, 40))[:4], strict=True)}
+    if twins:
+        lengths["long"] = lengths["middle"]
     paths: list[str] = []
     if can_be_sorted:
         for name in _NAMES:
@@ -45,11 +47,10 @@ def _alone(paths: list[str], at: int, first: int, stop: int) -> list[str]:
     return [other if first <= i < stop and i != at and name == paths[at] else name for i, name in enumerate(paths)]
 
 
-def _per_warp(case: Any, count: Callable[[list[int]], int], *, within: int = 0, lanes: int = LANES) -> int:
-    """The sum over warps of what `count` makes of their threads' lengths; warps begin anew with each block."""
-    lengths = [case["lengths"][name] for name in case["paths"]]
-    block = within or case["block"]
-    parts = [lengths[at : at + block] for at in range(0, len(lengths), block)]
+def _per_warp(case: Any, count: Callable[[list[str]], int], *, within: int = 0, lanes: int = LANES) -> int:
+    """The sum over warps of what `count` makes of their threads' paths; warps begin anew with each block."""
+    paths, block = case["paths"], within or case["block"]
+    parts = [paths[at : at + block] for at in range(0, len(paths), block)]
     return sum(count(part[at : at + lanes]) for part in parts for at in range(0, len(part), lanes))
 
 
@@ -63,14 +64,19 @@ def _by_block(case: Any, block: int) -> int:
 def _slips(case: Any) -> dict[str, str]:
     """Of each slip, the digest of its count."""
     warps = _per_warp(case, lambda part: 1)
+
+    def of(names: Any) -> list[int]:
+        return [case["lengths"][name] for name in names]
+
     found = {
-        "longest": _per_warp(case, max),
-        "every thread": _per_warp(case, sum),
-        "shortest": _per_warp(case, min),
-        "across blocks": _per_warp(case, lambda part: sum(set(part)), within=LANES),
+        "longest": _per_warp(case, lambda part: max(of(part))),
+        "every thread": _per_warp(case, lambda part: sum(of(part))),
+        "shortest": _per_warp(case, lambda part: min(of(part))),
+        "across blocks": _per_warp(case, lambda part: sum(of(set(part))), within=LANES),
         "by block": _by_block(case, case["block"]),
-        "by list": warps * sum(case["lengths"][name] for name in set(case["paths"])),
-        "half warps": _per_warp(case, lambda part: sum(set(part)), lanes=LANES // 2),
-        "times lanes": _per_warp(case, lambda part: len(part) * sum(set(part))),
+        "by list": warps * sum(of(set(case["paths"]))),
+        "half warps": _per_warp(case, lambda part: sum(of(set(part))), lanes=LANES // 2),
+        "times lanes": _per_warp(case, lambda part: len(part) * sum(of(set(part)))),
+        "lengths for paths": _per_warp(case, lambda part: sum(set(of(part)))),
     }
     return {name: digest([count]) for name, count in found.items()}

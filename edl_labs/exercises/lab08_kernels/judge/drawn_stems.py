@@ -14,7 +14,7 @@ def stems(rng: Any) -> list[Any]:
     folded = [{"kind": "batch_norm"}, {"kind": "relu"}]
     one, se, norm = {"kind": "unshuffle", "factor": 4}, {"kind": "se"}, {"kind": "layer_norm"}
     return [
-        _case(rng, [conv(2), *folded, depthwise(1), conv(1), se]),
+        _case(rng, [conv(2), *folded, depthwise(1), conv(1), se], is_wide=True),
         _case(rng, [one, conv(1), norm, depthwise(2), conv(1)]),
         _case(rng, [depthwise(2), conv(2), *folded, conv(1)]),
         _case(rng, [conv(1), se, {"kind": "unshuffle", "factor": 2}, conv(1), norm]),
@@ -33,16 +33,20 @@ def _kinds(rng: Any) -> Any:
     return conv, depthwise
 
 
-def _case(rng: Any, layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Sides that strides and factors meet as the text says: unshuffling divides, strides round up."""
-    side = _side(rng, layers)
+def _case(rng: Any, layers: list[dict[str, Any]], *, is_wide: bool = False) -> dict[str, Any]:
+    """Sides that strides and factors meet as the text says: unshuffling divides, strides round up.
+
+    What is wide has more channels than the multiple, and no multiple of it: a layer alone shows how they are rounded.
+    """
+    side, multiple = _side(rng, layers), int(rng.choice([8, 16, 64]))
+    channels = multiple + int(rng.integers(1, multiple)) if is_wide else int(rng.choice([3, 6, 12]))
     case = {
-        "input": [int(rng.integers(1, 17)), int(rng.choice([3, 6, 12])), side, side + 16],
+        "input": [int(rng.integers(1, 17)), channels, side, side + 16],
         "layers": layers,
         "machine": {
             "flop_per_s": round(float(rng.uniform(3e12, 3e13)), -9),
             "byte_per_s": round(float(rng.uniform(0.3e12, 2e12)), -9),
-            "multiple": int(rng.choice([8, 16, 64])),
+            "multiple": multiple,
         },
     }
     return {**case, "slips": slips(case), "handing_on": handing_on(case)}

@@ -183,6 +183,17 @@ _SLIPS: dict[str, _Slip] = {
     "input pixels": _of(_BOTH, "FLOP", _sides),
     "one side": _of(_BOTH, "FLOP", lambda case, layer: 1 / layer["kernel"]),
     "no weights": _less(_BOTH, _weights),
+    "no weights of conv": _less("conv", _weights),
+    "no weights of depthwise": _less("depthwise", _weights),
+    "padded weights": _less("conv", lambda case, layer: (1 - _padded(case)) * _weights(case, layer)),
+    "padded input and weights": _less(
+        "conv", lambda case, layer: (1 - _padded(case)) * (_weights(case, layer) + _came(case))
+    ),
+    "at least the multiple": _of(
+        "conv",
+        "FLOP",
+        lambda case, layer: max(1.0, case["machine"]["multiple"] / case["input"][1]) / _padded(case),
+    ),
     "no input": _less(_BOTH, lambda case, layer: _came(case)),
     "4 bytes": _of(_EVERY, "bytes", lambda case, layer: 2.0),
     "1 byte": _of(_EVERY, "bytes", lambda case, layer: 0.5),

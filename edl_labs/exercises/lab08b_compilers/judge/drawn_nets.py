@@ -11,12 +11,15 @@ from edl_labs.exercises.lab08b_compilers.memory_layouts import placements
 from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS
 
 _CHANNELS = (3, 12, 1, 4)  # of the image: padded to 4, to 16, to 4 (its layouts are alike), and not at all
+_ODD_CHANNELS = (17, 18)  # padded to 24, which no other rounding gives
 _TRIES = 300  # about one draw in three is asked
 
 
 @draws("strides")
 def nets(rng: Any) -> list[Any]:
-    return [_with_slips({"tensors": _tensors(rng), "net": _decided(rng, channels)}) for channels in _CHANNELS]
+    flat = _decided(rng, int(rng.choice(_ODD_CHANNELS)), is_flat=True)
+    made = [flat, *(_decided(rng, channels) for channels in _CHANNELS)]
+    return [_with_slips({"tensors": _tensors(rng), "net": net}) for net in made]
 
 
 def _with_slips(case: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +47,8 @@ def _layout(shape: list[int], stride: list[int]) -> str:
 
 def _tensors(rng: Any) -> list[list[list[int]]]:
     """A tensor of each kind: plain ones, ambiguous ones, and some in no layout."""
-    n, c, h, w = (int(rng.integers(2, 6)), *(int(rng.integers(low, low + 6)) for low in (3, 4, 5)))
+    n, c, h = int(rng.integers(2, 6)), int(rng.integers(3, 9)), int(rng.integers(4, 10))
+    w = h + int(rng.integers(1, 6))  # another size than h: who takes one for the other is seen
     found = [
         ([n, c, h, w], _nchw(n, c, h, w)),
         ([n, c, h, w], _nhwc(n, c, h, w)),
@@ -73,10 +77,12 @@ def _nhwc(n: int, c: int, h: int, w: int) -> list[int]:
     return [c * h * w, 1, w * c, c]
 
 
-def _decided(rng: Any, channels: int) -> list[dict[str, Any]]:
+def _decided(rng: Any, channels: int, *, is_flat: bool = False) -> list[dict[str, Any]]:
     """A net where none of the habits gives the fewest bytes."""
     for _ in range(_TRIES):
         net = _net(rng, channels)
+        if is_flat:
+            net = _flattened(net, channels)
         every = placements(net)
         copied = [copies(net, one) for one in every]
         bytes_of = [sum(one.values()) for one in copied]
@@ -122,6 +128,15 @@ def _net(rng: Any, channels: int) -> list[dict[str, Any]]:
         net.insert(8, side)
         net.append({"name": "side", "op": "output", "inputs": ["conv3"], "shape": small, "layout": "NHWC"})
     return net
+
+
+def _flattened(net: list[dict[str, Any]], channels: int) -> list[dict[str, Any]]:
+    """The net for signals, images of one row; and what its first convolution pads, an output wants as it is."""
+    flat = [{**node, "shape": [*node["shape"][:2], 1, node["shape"][3]]} for node in net]
+    flat[0]["layout"] = "NHWC"  # so that NCHW everywhere is not what copies the fewest tensors
+    shape = [*flat[0]["shape"]]
+    seen = {"name": "scaled_signal", "op": "output", "inputs": ["scaled"], "shape": shape, "layout": "NHWC"}
+    return [*flat, seen]
 
 
 def copies(net: Any, layouts: Any) -> dict[str, int]:

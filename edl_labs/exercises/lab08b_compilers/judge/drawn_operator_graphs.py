@@ -18,23 +18,29 @@ _RECIPES = (
     ("shared dear", "loss"),
     ("perceptron", "long norm"),
 )
+# Their nodes take turns, so that what belongs together never lies side by side.
+_INTERLEAVED = ("attention", "short norm", "tied")
+_LONGEST_ROW = 16384
 
 
 @draws("fuse")
 def operator_graphs(rng: Any) -> list[Any]:
-    return [_case(rng, recipe) for recipe in _RECIPES]
+    return [*(_case(rng, recipe) for recipe in _RECIPES), _case(rng, _INTERLEAVED, take_turns=True)]
 
 
-def _case(rng: Any, recipe: tuple[str, ...]) -> dict[str, Any]:
-    drawn = _Drawing(rng)
+def _case(rng: Any, recipe: tuple[str, ...], *, take_turns: bool = False) -> dict[str, Any]:
+    drawn, starts = _Drawing(rng), [0]
     for part in recipe:
         _PARTS[part](drawn)
+        starts.append(len(drawn.nodes))
+    parts = [drawn.nodes[start:stop] for start, stop in itertools.pairwise(starts)]
+    turns = [node for nodes in itertools.zip_longest(*parts) for node in nodes if node]
     graph = {
-        "nodes": drawn.nodes,
+        "nodes": turns if take_turns else drawn.nodes,
         "bytes": drawn.bytes,
         "outputs": drawn.outputs,
         "saved": drawn.saved,
-        "longest_row": 16384,
+        "longest_row": drawn.longest_row,
     }
     return {"graph": graph, "least_bytes": least_bytes(graph)}
 
@@ -43,7 +49,7 @@ class _Drawing:
     """A graph that grows part by part; each part works on elements of its own number."""
 
     def __init__(self, rng: Any) -> None:
-        self.rng, self.parts = rng, 0
+        self.rng, self.parts, self.longest_row = rng, 0, _LONGEST_ROW
         self.nodes: list[dict[str, Any]] = []
         self.bytes: dict[str, int] = {}
         self.outputs: list[str] = []
@@ -111,14 +117,24 @@ def _norm(at: _Drawing, rows: int, size: int) -> None:
 
 
 def _short_norm(at: _Drawing) -> None:
-    rows, _, size = at.part()
+    """Statistics of rows that can just be kept."""
+    rows, columns, size = at.part()
     _norm(at, rows, size)
+    at.longest_row = columns
 
 
 def _long_norm(at: _Drawing) -> None:
     """Statistics of channels: a row has every pixel of a batch."""
     _, columns, size = at.part()
     _norm(at, columns // 16, size)
+
+
+def _tied(at: _Drawing) -> None:
+    """Two inputs and one weight: products that share a read, and not their input."""
+    _, columns, size = at.part()
+    weight = at.tensor("w", columns**2)
+    for one in ("query", "document"):
+        at.outputs.append(at.node(f"of_{one}", "contraction", [at.tensor(one, size), weight], size))
 
 
 def _shared_cheap(at: _Drawing) -> None:
@@ -164,6 +180,7 @@ _PARTS = {
     "shared cheap": _shared_cheap,
     "shared dear": _shared_dear,
     "siblings": _siblings,
+    "tied": _tied,
     "loss": _loss,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.exercises.lab08b_compilers.memory_layouts import copies_as_text
@@ -45,88 +47,73 @@ def _from_the_shape(shape: Any, stride: Any, right: str) -> str:
     return "NHWC" if shape[3] < shape[1] else "NCHW"
 
 
-def _node(net: Any, name: str) -> Any:
-    return next((node for node in net if node["name"] == name.removesuffix(".weight")), None)
-
-
-def _own_bytes(net: Any, name: str) -> int:
-    """Of what is read by a copy."""
-    node = _node(net, name)
-    sizes = node["weight"] if name.endswith(".weight") else node["shape"]
-    return _ITEMSIZE * sizes[0] * sizes[1] * sizes[2] * sizes[3]
-
-
 def _no_weights(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
     return {name: size for name, size in right.items() if not name.endswith(".weight")}
 
 
-def _written_alone(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
-    return {name: size - _own_bytes(net, name) * _copies(net, layouts, name) for name, size in right.items()}
-
-
-def _copies(net: Any, layouts: Any, name: str) -> int:
-    """How many forms a tensor is copied to: two where a convolution pads what another reader takes as it is."""
-    if name.endswith(".weight"):
-        return 1
-    readers = [node for node in net if name in node["inputs"] and layouts[node["name"]] != layouts[name]]
-    padded = {node["op"] == "conv" and node["weight"][1] not in _fine(node["weight"][1]) for node in readers}
-    pads_itself = [node for node in net if name in node["inputs"] and node["op"] == "conv" and layouts[name] == "NHWC"]
-    return max(1, len(padded | ({True} if pads_itself else set())))
-
-
-def _fine(channels: int) -> set[int]:
-    return {channels} if channels == 4 or channels % 8 == 0 else set()
-
-
-def _for_each_reader(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
-    found = {}
-    for name, size in right.items():
-        readers = [node for node in net if name in node["inputs"] and layouts[node["name"]] != layouts.get(name)]
-        found[name] = size * (1 if name.endswith(".weight") else max(1, len(readers)))
-    return found
-
-
-def _unpadded(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
-    found = {}
-    for name, size in right.items():
-        own = _own_bytes(net, name)
-        channels = _node(net, name)["weight"][1] if name.endswith(".weight") else _node(net, name)["shape"][1]
-        is_changed = name.endswith(".weight") or any(
-            layouts[node["name"]] != layouts[name] for node in net if name in node["inputs"]
-        )
-        if _fine(channels):
-            found[name] = size
-        elif is_changed and channels > 1 and not _is_small(net, name):
-            found[name] = 2 * own
-    return found
-
-
-def _is_small(net: Any, name: str) -> bool:
-    """Whether both layouts are alike for a tensor of one pixel, or a kernel of one element."""
-    node = _node(net, name)
-    sizes = node["weight"] if name.endswith(".weight") else node["shape"]
-    return bool(sizes[2] * sizes[3] == 1)
-
-
-def _padded_to(multiple: int) -> Any:
-    def slip(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
-        found = {}
-        for name, size in right.items():
-            node, own = _node(net, name), _own_bytes(net, name)
-            channels = node["weight"][1] if name.endswith(".weight") else node["shape"][1]
-            due = channels if _fine(channels) else 4 if channels < 4 else -(-channels // 8) * 8
-            other = -(-channels // multiple) * multiple
-            is_padded = (size - own) * channels == own * due and due != channels
-            is_there = not name.endswith(".weight") and layouts[name] == "NHWC" and other == channels
-            if not (is_padded and is_there):
-                found[name] = own + own * other // channels if is_padded else size
-        return found
-
-    return slip
-
-
 def _elements(net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
     return {name: size // _ITEMSIZE for name, size in right.items()}
+
+
+def _due(channels: int) -> int:
+    return 4 if channels <= 4 else -(-channels // 8) * 8
+
+
+def _to(multiple: int) -> Callable[[int], int]:
+    return lambda channels: -(-channels // multiple) * multiple
+
+
+def _is_alike(channels: int, high: int, wide: int) -> bool:
+    return channels == 1 or high * wide == 1
+
+
+def _both_ways(channels: int, asked: int) -> int:
+    return channels + asked
+
+
+def _all_forms(forms: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    return list(dict.fromkeys(forms))
+
+
+def _by_layout(forms: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """A copy for each layout, with the most channels that anybody wants in it."""
+    return [(layout, max(asked for one, asked in forms if one == layout)) for layout in dict.fromkeys(dict(forms))]
+
+
+@dataclass(frozen=True)
+class _Recount:
+    """The copies of all tensors, counted anew with one of these rules changed."""
+
+    padded: Callable[[int], int] = _due
+    of_weights: Callable[[int], int] | None = None
+    pads: tuple[str, ...] = ("conv",)
+    alike: Callable[[int, int, int], bool] = _is_alike
+    channels: Callable[[int, int], int] = _both_ways
+    forms: Callable[[list[tuple[str, int]]], list[tuple[str, int]]] = _all_forms
+    total: Callable[[list[int]], int] = sum
+
+    def __call__(self, net: Any, layouts: Any, right: dict[str, int]) -> dict[str, int]:
+        found = {}
+        for node in net:
+            name, channels = node["name"], node["shape"][1]
+            readers = [one for one in net if name in one["inputs"]]
+            forms = [
+                (layouts[one["name"]], self.padded(channels) if one["op"] in self.pads else channels) for one in readers
+            ]
+            found[name] = self._copied(node["shape"], layouts[name], forms)
+            if node["op"] == "conv":
+                asked = (self.of_weights or self.padded)(node["weight"][1])
+                found[f"{name}.weight"] = self._copied(node["weight"], "NCHW", [("NHWC", asked)])
+        return {name: size for name, size in found.items() if size}
+
+    def _copied(self, shape: Any, now: str, forms: list[tuple[str, int]]) -> int:
+        first, channels, high, wide = shape
+        sizes = [
+            _ITEMSIZE * first * high * wide * self.channels(channels, asked)
+            for layout, asked in self.forms(forms)
+            if asked != channels or (layout != now and not self.alike(channels, high, wide))
+        ]
+        return self.total(sizes) if sizes else 0
 
 
 _READINGS: dict[str, Any] = {
@@ -140,12 +127,22 @@ _READINGS: dict[str, Any] = {
 }
 _COPIES: dict[str, Any] = {
     "no weights": _no_weights,
-    "one pass": _written_alone,
-    "each reader": _for_each_reader,
-    "unpadded": _unpadded,
-    "padded to 8": _padded_to(8),
-    "padded to 4": _padded_to(4),
+    "one pass": _Recount(channels=lambda channels, asked: asked),
+    "each reader": _Recount(forms=list),
+    "unpadded": _Recount(padded=lambda channels: channels),
+    "padded to 8": _Recount(padded=lambda channels: 4 if channels == 4 else _to(8)(channels)),
+    "all padded to 8": _Recount(padded=_to(8)),
+    "padded to 4": _Recount(padded=_to(4)),
     "elements": _elements,
+    "last form": _Recount(total=lambda sizes: sizes[-1]),
+    "layout alone": _Recount(forms=_by_layout),
+    "one side of 1": _Recount(alike=lambda channels, high, wide: 1 in (channels, high, wide)),
+    "rest added": _Recount(padded=lambda channels: 4 if channels <= 4 else channels + channels % 8),
+    "few unpadded": _Recount(padded=lambda channels: channels if channels <= 4 else _due(channels)),
+    "reads padded": _Recount(channels=lambda channels, asked: 2 * asked),
+    "weights unpadded": _Recount(of_weights=lambda channels: channels),
+    "all padded": _Recount(pads=("conv", "any", "nchw_only", "output")),
+    "any padded": _Recount(pads=("conv", "any")),
 }
 
 
