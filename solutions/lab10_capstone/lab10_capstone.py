@@ -461,10 +461,10 @@ right.set(title="differences, seed by seed", xlabel="point - 3")
 # * `same(curves_a, curves_b)`: arrays [seeds, points], row i of both from seed i. `"equal"`: within `ROUNDING` of
 #   each other, relative, at all points. `"noise"`: another run of the same training. `"changed"`: it is not.
 #
-# Your `same` is asked about 54 pairs of ten seeds and 16 points: 6 are equal; 24 are noise, of which at most 2 may be
+# Your `same` is asked about 58 pairs of ten seeds and 16 points: 6 are equal; 28 are noise, of which at most 2 may be
 # called changed; 24 are changed, of which at most 2 may be missed. A change lasts for four points or more: all along,
-# at the beginning, at the end, or up first and then down. It may be for the better. Noise is between 0.2 % and 1.2 %
-# of the loss.
+# at the beginning, at the end, or up and down by turns. It may be for the better. Most noise is between 0.05 % and 2 %
+# of the loss, some of it just above `ROUNDING`; a change is smaller than seeds lie apart.
 
 # %% given
 ROUNDING = 1e-6
