@@ -182,7 +182,8 @@ def _is_unpaired(case: Any, got: Any) -> bool:
     sees = {kind: sum(found) / len(found) for kind, found in kinds.items()}
     labels = [got["labels"][at] for at in case["again"]]
     mixed = sum(one != other for one, other in zip(labels, got["mixed"], strict=True))
-    return mixed <= MOST_WRONG and sees["changed"] >= _MOST and sees["noise"] <= 1 - _MOST
+    seen = labels.count("changed") <= (1 - _MOST) * len(kinds["changed"])
+    return seen and mixed <= MOST_WRONG and sees["changed"] >= _MOST and sees["noise"] <= 1 - _MOST
 
 
 def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
