@@ -21,6 +21,7 @@ KINDS = {
     "wait": (GREY, "////", "host waits"),
     "kernel": (BLUE, "", "kernels"),
     "copy": (PURPLE, "..", "copies"),
+    "comm": (ORANGE, "//", "sums over the GPUs"),
 }
 _HEIGHT = 0.7  # of a row: the rest is the gap to the next one
 # A picture is about 700 pixels wide; what is thinner than one is drawn as wide as one.
@@ -72,7 +73,9 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
         if hatched:
             axes.broken_barh(hatched, across, facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.0)
         if plain:
-            axes.broken_barh(plain, across, facecolor=colour, edgecolor=colour, linewidth=0.0 if hatch else 0.4)
+            # An edge tells neighbours apart; a bar of a few pixels would be all edge.
+            edges = [colour if width < _HATCHED * pixel_s else HATCHING for _, width in plain]
+            axes.broken_barh(plain, across, facecolor=colour, edgecolor=edges, linewidth=0.0 if hatch else 0.4)
         if thin:
             axes.broken_barh(thin, across, facecolor=colour, linewidth=0.0, zorder=1.5)
     for span in _fitting(spans, stop_s - start_s):
