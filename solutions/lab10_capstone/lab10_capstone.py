@@ -14,10 +14,10 @@
 # * tell from the losses of several seeds whether a mend has changed the training;
 # * do all of that to a slow script on your own machine.
 #
-# **About 145 minutes.** Sections 1 and 2 take 55 together, 3 takes 35 and 4 takes 30; the last two give no points and
-# take 25. The budget itself is spent in the next lab, `lab10b`. Runs are modelled and say so; no GPU is needed.
-# *Write your prediction down* before you run the next cell. Decks are quoted by number: [001] systems, [004]
-# performance.
+# **About 120 minutes** for what gives points: sections 1 and 2 take 55 together, 3 takes 35 and 4 takes 30. The last
+# two give none and take another 25. The budget itself is spent in the next lab, `lab10b`. Runs are modelled and say so;
+# no GPU is needed. *Write your prediction down* before you run the next cell. Decks are quoted by number: [001]
+# systems, [004] performance.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("cost")` gives that case's
 # inputs as Python values, `hint("cost")` hints, one at a time.

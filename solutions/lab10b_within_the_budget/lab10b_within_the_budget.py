@@ -12,10 +12,10 @@
 # * choose how many GPUs a budget should buy.
 #
 # **About 165 minutes**: 55 for sections 1 and 2, 40 for section 3, 45 for section 4 and 25 for the report. No GPU is
-# needed: time is modelled, and the same on every computer. The losses are real: a small net with as many layers is computed from
-# what your program really moves, so a step that is left out cannot have the right curve. *Write your prediction down*
-# before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep learning, hopefully
-# faster.
+# needed: time is modelled, and the same on every computer. The losses are real: a small net with as many layers is
+# computed from what your program really moves, so a step that is left out cannot have the right curve. *Write your
+# prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep
+# learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right; `case("single")` gives that case's inputs, and
 # `TrainingJob.from_dict` makes a job of them. `hint("single")` gives hints, one at a time.
@@ -330,8 +330,8 @@ with once_written("scaled"):
 # ## 4. Within the budget
 #
 # Deck [001] asks for experiments that do "not run out of money". More GPUs end sooner and idle more, and those that
-# come together, with fast links, cost more each. An offer is an object with `offer.ranks` and `offer.price_per_gpu_s`; a
-# run costs its seconds times its GPUs times that price. **Predict:** the job of section 2 at equal prices: how many
+# come together, with fast links, cost more each. An offer is an object with `offer.ranks` and `offer.price_per_gpu_s`;
+# a run costs its seconds times its GPUs times that price. **Predict:** the job of section 2 at equal prices: how many
 # times as much as on one GPU does light cost on four?
 
 # %%

@@ -9,8 +9,8 @@ from typing import Any
 
 from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
-from edl_labs.virtual.quantities import whole_number
 from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.quantities import whole_number
 
 UPDATE_BYTES = 24  # an element's weight, gradient and momentum in fp32, each read and written once
 STATE_BYTES = 12  # the same three, kept

@@ -89,9 +89,9 @@ def _exact(rng: Any) -> dict[str, Any]:
         left = chip["memory_bytes"] - run["parameters"] * run["state_bytes"] / gpus
         late = round(_hours(case, gpus) + 0.05, 1)
         case = {**case, "run": {**run, "activation_bytes": left, "deadline_h": late}}
-        if left > 0 and _held(case, gpus) == chip["memory_bytes"] and _answer(case)["gpus"] == gpus:
-            if _is_clear(case) and _answer(case, "strictly less")["gpus"] != gpus:
-                return case
+        filled = left > 0 and _held(case, gpus) == chip["memory_bytes"] and _answer(case)["gpus"] == gpus
+        if filled and _is_clear(case) and _answer(case, "strictly less")["gpus"] != gpus:
+            return case
     raise AssertionError("no run fills its GPUs exactly; draw other sizes")
 
 
