@@ -82,7 +82,9 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
         if hatched:
             axes.broken_barh(hatched, across, facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.0)
         if plain:
-            axes.broken_barh(plain, across, facecolor=colour, edgecolor=colour, linewidth=0.0 if hatch else 0.4)
+            # An edge tells neighbours apart; a bar of a few pixels would be all edge.
+            edges = [colour if width < _HATCHED * pixel_s else HATCHING for _, width in plain]
+            axes.broken_barh(plain, across, facecolor=colour, edgecolor=edges, linewidth=0.0 if hatch else 0.4)
         if thin:
             axes.broken_barh(thin, across, facecolor=colour, linewidth=0.0, zorder=1.5)
     for span in _fitting(spans, stop_s - start_s):

@@ -32,7 +32,8 @@ def shown(value: object) -> str:
     if type(value) in (bool, int, float, str, type(None)):
         text = repr(value)
         return text if len(text) <= 40 else text[:39] + "…"
-    return f"a {type(value).__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 class VirtualWorkersError(EdlError):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 from edl_labs.virtual.errors import VirtualGPUError, shown
 
 # Time inside is whole picoseconds: sums of them are exact, and alike on every computer.
@@ -10,6 +13,14 @@ PER_SECOND = 10**12
 MAX_SECONDS, MAX_BYTES, MAX_FLOPS = 1e6, 10**15, 1e24
 # A name is a word or two: two lines of a terminal hold the longest.
 MAX_NAME = 200
+
+
+def whole_number(value: Any) -> int | None:
+    """`value` as an int where it is a whole number of any type, such as numpy's; None otherwise, and for a bool."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def picoseconds(seconds: object, what: str) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
+from edl_labs.exercises.slip_digests import digest
 from edl_labs.units import byte_rate, flop_rate, seconds
 
 
@@ -63,10 +64,14 @@ class TimeToQuality:
             if [one[kind] for one in got] == [one[kind] for one in want]:
                 continue
             for slip, (what, why, then) in table.items():
-                if all(one[kind] == case["slips"][kind][slip] for case, one in zip(cases, got, strict=True)):
+                if all(digest(one[kind]) == case["slips"][kind][slip] for case, one in zip(cases, got, strict=True)):
                     return Wrong(what, why=why, next=then)
             return None
         return None
+
+    def inputs(self, case: Any) -> Any:
+        """What a student is given."""
+        return {key: one for key, one in case.items() if key != "slips"}
 
     def yours(self, case: Any, got: Any) -> str:
         """Batches and GPUs."""
@@ -232,6 +237,11 @@ _GPUS = {
         "the fewest GPUs are asked, not the fastest",
         "the number that ends first of all came back",
         "stop at the first that is in time",
+    ),
+    "last left out": (
+        "machine['most_gpus'] GPUs may be used, too",
+        "the answers are those of one GPU less",
+        "range(1, n) ends before n",
     ),
     "powers of two": (
         "a number of GPUs need not be a power of two",

@@ -11,6 +11,8 @@ from edl_labs.errors import Wrong
 LABELS = ("equal", "noise", "changed")
 MOST_WRONG = 2  # false alarms, and misses, of the pairs of each; one in ten, rounded down
 _MANY = 0.8  # of a shape's pairs: nearly all are missed
+_MOST = 0.6  # of pairs: more than luck, for a test that sees some of them
+_ENLARGED = 6.0  # times a pair's differences: noise then is below what seeds lie apart, and a change above
 _ORDERED = 0.9  # of comparisons of two pairs: a distance orders nearly all, a test of signs half
 
 
@@ -36,19 +38,24 @@ class SameCurve:
             "other_first": [same(numpy.roll(one["a"], 1, 0), numpy.roll(one["b"], 1, 0)) for one in again],
             "exchanged": [same(one["b"], one["a"]) for one in again],
             "mixed": [same(one["a"], numpy.roll(one["b"], 1, 0)) for one in again],
+            "enlarged": [same(one["a"], one["a"] + _ENLARGED * (one["b"] - one["a"])) for one in again],
         }
+
+    def inputs(self, case: Any) -> Any:
+        """What a student is given: the differences, and the pairs without what they are."""
+        return {"differences": case["differences"], "pairs": case["pairs"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         for differences, said, right in zip(case["differences"], got["p"], want["p"], strict=True):
             if not close(said, right):
-                raise _p_symptom(differences, said, right)
+                raise _p_symptom(differences, said, right, tied=differences == case["differences"][-1])
         for said in got["labels"]:
             if said not in LABELS:
                 why = f"{said[:40]!r} came back"
                 raise Wrong("this is not one of the three answers", why=why, next=f"they are {', '.join(LABELS)}")
         counts = _Counts(case, got)
         if counts.equal_missed or counts.equal_claimed:
-            raise _equal_symptom(counts)
+            raise _equal_symptom(case, got, counts)
         if max(counts.false_alarms, counts.misses) > MOST_WRONG:
             _require_all_seeds(case, got)
         if counts.false_alarms > MOST_WRONG:
@@ -96,9 +103,12 @@ class _Counts:
         return sum(of_these) / len(of_these)
 
 
-def _p_symptom(differences: list[float], said: Any, right: float) -> Wrong:
+def _p_symptom(differences: list[float], said: Any, right: float, *, tied: bool) -> Wrong:
     count = 2 ** len(differences)
     why = f"for {differences}: {said if type(said) not in (int, float) else round(said, 6)}, and it is {right:.6g}"
+    if tied and type(said) in (int, float) and said < right:
+        then = "here two sums are equal, and computers add them up to 15 digits: what is TINY for?"
+        return Wrong("sums that are equal but for rounding are told apart", why=why, next=then)
     if close(said, right / 2):
         then = "either sign is a difference: compare absolute values"
         raise Wrong("one direction alone is counted", why=why, next=then)
@@ -109,15 +119,26 @@ def _p_symptom(differences: list[float], said: Any, right: float) -> Wrong:
         raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
     if close(said, right * count):
         raise Wrong("p is a share, and not a number of patterns", why=why, next="divide by the number of patterns")
+    if type(said) in (int, float) and 0 <= said <= 1 and not close(count * said, round(count * said)):
+        then = "each of them once, by itertools.product; signs that are drawn say p nearly"
+        return Wrong("p is not a share of all 2^n patterns", why=why, next=then)
     then = "all 2^n ways to give each difference a sign: in which share is the sum at least as far from zero?"
     return Wrong("p is another share of sign patterns", why=why, next=then)
 
 
-def _equal_symptom(counts: _Counts) -> Wrong:
+def _equal_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.equal_missed:
         why = f"{counts.equal_missed} of {counts.equal} pairs that differ by rounding are not called equal"
         return Wrong("rounding is not forgiven", why=why, next="within ROUNDING of each other, everywhere, is equal")
     why = f"{counts.equal_claimed} pairs that differ by more than rounding are called equal"
+    rows = zip(case["labels"], case["shapes"], got["labels"], strict=True)
+    claimed = {shape for label, shape, said in rows if label != "equal" and said == "equal"}
+    if claimed == {"one point"}:
+        why = f"in {counts.equal_claimed} pairs a single point of one seed differs by more than rounding"
+        raise Wrong("one point that differs is forgiven", why=why, next="equal means so at all points of all seeds")
+    if claimed == {"near"}:
+        then = "ROUNDING, relative to the loss, and nothing absolute: numpy.allclose has an rtol and an atol of its own"
+        raise Wrong("another tolerance than ROUNDING is taken", why=why, next=then)
     then = "a mend that changes nothing changes only last digits: ROUNDING, relative to the loss"
     return Wrong("noise is called equal", why=why, next=then)
 
@@ -131,11 +152,11 @@ def _require_all_seeds(case: Any, got: Any) -> None:
         raise Wrong("not all seeds are looked at", why=why, next="use the curves of every seed")
 
 
-def _follow_the_size(case: Any, got: Any) -> bool:
-    """Whether pairs of noise are called changed where their noise is large, and hardly elsewhere."""
+def _follow_the_size(case: Any, got: Any, *, of: str) -> bool:
+    """Whether pairs of a label are called changed where they differ much, and hardly elsewhere."""
     sizes: dict[bool, list[float]] = {True: [], False: []}
     for pair, label, said in zip(case["pairs"], case["labels"], got["labels"], strict=True):
-        if label == "noise":
+        if label == of:
             sizes[said == "changed"].append(float(abs(pair["b"] / pair["a"] - 1).max()))
     pairs = [large > small for large in sizes[True] for small in sizes[False]]
     return bool(pairs) and sum(pairs) >= _ORDERED * len(pairs)
@@ -146,11 +167,23 @@ def _alarm_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if counts.false_alarms >= _MANY * counts.noise:
         then = "two runs never agree point by point: does the difference have the same sign for all seeds?"
         return Wrong("every noise is taken for a change", why=why, next=then)
-    if _follow_the_size(case, got):
+    if _follow_the_size(case, got, of="noise"):
         then = "how far do curves of different seeds lie apart here? A fixed distance does not fit all"
         return Wrong("noise is measured by a yardstick that does not fit it", why=why, next=then)
     then = "who looks in several places finds something in one: each may only be wrong so much more seldom"
     return Wrong("false alarms are too frequent", why=why, next=then)
+
+
+def _is_unpaired(case: Any, got: Any) -> bool:
+    """Whether a change is seen only where it is larger than seeds lie apart, whoever is compared with whom."""
+    kinds: dict[str, list[bool]] = {"changed": [], "noise": []}
+    for at, said in zip(case["again"], got["enlarged"], strict=True):
+        kinds[case["labels"][at]].append(said == "changed")
+    sees = {kind: sum(found) / len(found) for kind, found in kinds.items()}
+    labels = [got["labels"][at] for at in case["again"]]
+    mixed = sum(one != other for one, other in zip(labels, got["mixed"], strict=True))
+    seen = labels.count("changed") <= (1 - _MOST) * len(kinds["changed"])
+    return seen and mixed <= MOST_WRONG and sees["changed"] >= _MOST and sees["noise"] <= 1 - _MOST
 
 
 def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
@@ -159,12 +192,15 @@ def _miss_symptom(case: Any, got: Any, counts: _Counts) -> Wrong:
     if sum(one != other for one, other in zip(labels, got["exchanged"], strict=True)) > MOST_WRONG:
         then = "a and b exchanged have another answer: a loss that falls is a change, too"
         return Wrong("changes for the better are missed", why=why, next=then)
-    if labels == got["mixed"] and "changed" in labels:
+    if _is_unpaired(case, got):
         then = "curves of one seed belong together: take differences seed by seed"
         return Wrong("seeds are not paired", why=why, next=then)
     if counts.misses == counts.changed and not counts.false_alarms:
         then = "with n numbers p is never below 2 / 2^n: how many do you give it, one for each seed?"
         return Wrong("nothing is ever called changed", why=why, next=then)
+    if _follow_the_size(case, got, of="changed"):
+        then = "where noise is small a small change is one: how far do a seed's own two curves lie apart here?"
+        return Wrong("small changes are measured by a yardstick that does not fit them", why=why, next=then)
     if counts.misses >= _MANY * counts.changed:
         then = "seeds lie far apart, and a seed's two curves close together: what does each pair's difference say?"
         return Wrong("most changes are missed", why=why, next=then)

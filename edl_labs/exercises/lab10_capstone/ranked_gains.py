@@ -37,6 +37,10 @@ class RankGains:
             "ranked": [list(one) if isinstance(one, (tuple, list)) else one for one in ranked],
         }
 
+    def inputs(self, case: Any) -> Any:
+        """What a student is given."""
+        return {key: one for key, one in case.items() if key != "slips"}
+
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run_s = seconds_with(case, ())
         if not close(got["run_s"], run_s, rtol=_OF_RUN):
@@ -197,12 +201,14 @@ def _said(value: Any) -> str:
     return seconds(value) if type(value) in (int, float) and abs(value) < 1e6 else str(value)[:40]
 
 
+_SHARES = (
+    "shares are read as gains",
+    "each gain is the time that the mended spans take, whatever else ran at that time",
+    "replay the run without them: what ran beside them still has to be done",
+)
 _SLIPS = {
-    "shares": (
-        "shares are read as gains",
-        "each gain is the time that the mended spans take, whatever else ran at that time",
-        "replay the run without them: what ran beside them still has to be done",
-    ),
+    "shares": _SHARES,
+    "shares of work": _SHARES,
     "waits": (
         "a wait is replayed as if it were work",
         "it lasted until something else was over, and when that ends sooner, so does the wait",
@@ -237,6 +243,11 @@ _SLIPS = {
         "calls become shorter with their kernels",
         "the host takes as long to issue a short kernel as a long one, unless it issues none",
         "leave a call as it is while `times` is above 0",
+    ),
+    "issued": (
+        "what is not issued is still called for",
+        "with `times` 0 the host does not call for it either, and its next work begins sooner",
+        "a call is gone where `times` is 0",
     ),
     "kept": (
         "a reading that is gone is still waited for",

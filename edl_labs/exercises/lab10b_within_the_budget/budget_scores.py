@@ -17,7 +17,8 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
 from edl_labs.units import byte_count, seconds
 from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_light, training_steps
 
-STEPS = ((0.85, 1.0), (0.70, 0.75), (0.50, 0.5), (0.25, 0.25))  # share of light, and what it earns: as announced
+MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
+STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
 
 
 def offers_of(case: Any) -> list[Offer]:
@@ -31,11 +32,16 @@ def rented(case: Any, ranks: int) -> TrainingJob:
     return TrainingJob.from_dict({**case["job"], "ranks": ranks, "price_per_gpu_s": price})
 
 
+def bought_s(case: Any, job: TrainingJob) -> float:
+    """The least time that the budget of a case can buy: that of light, with a little money to spare."""
+    return best_light(job, offers_of(case), budget=case["budget"] / MARGIN)
+
+
 def entry_of(case: Any, got: Any) -> dict[str, float]:
     """What a leaderboard says of a run: share of light, seconds, bytes at the peak of a GPU, and money."""
     job = rented(case, got["gpus"])
     run = replayed_training(got["programs"], job)
-    share = best_light(job, offers_of(case), budget=case["budget"]) / run.makespan_s
+    share = min(1.0, bought_s(case, job) / run.makespan_s)
     return {"share": share, "makespan_s": run.makespan_s, "peak_bytes": run.peak_bytes, "money": run.money}
 
 
@@ -63,6 +69,11 @@ class ScoreOfLight:
             return {"gpus": gpus, "programs": ""}
         return {"gpus": gpus, **evidence(rented(case, gpus), student.train_within)}
 
+    def inputs(self, case: Any) -> Any:
+        """The arguments of choose_gpus, by name."""
+        job = rented(case, case["offers"][0]["ranks"])
+        return {"job": job, "offers": offers_of(case), "budget": case["budget"]}
+
     def public(self, case: Any, want: Any) -> Any:
         """The losses alone."""
         return public_facts(want, rented(case, want["gpus"])) if "programs" in want else want
@@ -74,12 +85,16 @@ class ScoreOfLight:
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public(case, want)["losses"])
-        light_s = best_light(job, offers_of(case), budget=case["budget"])
+        light_s = bought_s(case, job)
         if run.money > case["budget"]:
-            why = f"{run.money:.3f} on {job.ranks} GPUs, and {case['budget']:.3f} are there"
+            each = f"{run.makespan_s:.4g} s x {job.ranks} GPUs x {job.price_per_gpu_s:g} a second"
+            why = f"{each} = {run.money:.3g}, and {case['budget']:.3g} are there"
             if run.money * run.share > case["budget"]:
                 then = "price = seconds x GPUs x price of each, and no run is faster than light"
                 raise Wrong("the budget does not pay for so many GPUs", why=why, next=then)
+            if run.money * run.share * MARGIN > case["budget"]:
+                then = "leave a margin: at which share of light does your program run?"
+                raise Wrong("the budget pays for so many GPUs at the speed of light alone", why=why, next=then)
             raise Wrong("the run is too slow for its budget", why=why, next="fewer GPUs, or a faster program")
         share = min(1.0, light_s / run.makespan_s)
         if share >= STEPS[0][0]:

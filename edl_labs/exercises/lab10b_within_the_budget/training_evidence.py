@@ -16,6 +16,7 @@ from edl_labs.virtual import ReplayError
 from edl_labs.virtual.budget import TrainingHang, TrainingJob, TrainingRun, record_training, replay_training
 
 _ABOVE = 1.0 + 1e-9  # rounding alone never takes a run past its bound
+_OWN_TENSORS = 4  # weights, gradients, momentum and losses: a Trainer's numbers 0 to 3; the losses on the host are 4
 _SAME = 1e-6  # of a loss: promised in the text; sums are exact, so right programs agree to the bit
 
 _FAULTS = {
@@ -180,7 +181,17 @@ def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
         (_sums_wait(program), "passes wait for the sum of gradients", "async_op=True, and wait() before the update"),
         (_waits_at_once(program), "each sum is waited for as soon as it begins", "wait() right before the update"),
         (launched.count("update") > 2 * job.steps, "layers are updated one at a time", "update(fused=True)"),
-        (_smallest(loads, job) > 1, "micro-batches are smaller than they need be", "how many units fit?"),
+        (_is_cut_small(run, job, loads, wanted), "micro-batches are smaller than they need be", "how many units fit?"),
+        (
+            _loads_ahead(program) > len(loads) / 2,
+            "the host loads the next units before it has issued the passes over those that are there",
+            "issuing takes the host no time and loading does: which of the two first?",
+        ),
+        (
+            _units(loads[0]) > max(1, job.share / 3),
+            "nobody computes while the first micro-batch is loaded, and it is a large one",
+            "how large need the first one be, and the next?",
+        ),
     ):
         if slow:
             return Wrong(f"the run is slow: {what}", why=why, next=then)
@@ -219,10 +230,31 @@ def _is_one_sum(program: list[Any], job: TrainingJob) -> bool:
     return job.ranks > 1 and sums <= job.steps
 
 
-def _smallest(loads: list[Any], job: TrainingJob) -> float:
-    """How many times as many micro-batches there are as memory asks for."""
+def _units(load: Any) -> int:
+    """How many units a load has, which its name says."""
+    return int(load["name"].split()[3])
+
+
+def _is_cut_small(run: TrainingRun, job: TrainingJob, loads: list[Any], wanted: float) -> bool:
+    """Whether the kernels of more micro-batches than memory asks for cost what the run takes too long."""
     most = max((n for n in range(1, job.share + 1) if job.peak_bytes(n) <= job.memory_bytes), default=1)
-    return len(loads) / (job.steps * -(-job.share // most))
+    more = len(loads) - job.steps * -(-job.share // most)
+    late_s = run.makespan_s * (1 - run.share / wanted)
+    return more * (2 * job.layers + 1) * job.kernel_s >= late_s
+
+
+def _loads_ahead(program: list[Any]) -> int:
+    """How often the host loads while a kernel over data that are on the device has not been issued yet."""
+    waiting: set[int] = set()
+    found = 0
+    for entry in program:
+        if entry["op"] == "host_work":
+            found += bool(waiting)
+        elif entry["op"] == "copy" and entry["writes"][0][0] > _OWN_TENSORS:
+            waiting.add(entry["writes"][0][0])
+        elif entry["op"] == "launch":
+            waiting -= {read[0] for read in entry["reads"]}
+    return found
 
 
 __all__ = ["evidence", "public_facts", "replayed_training", "require_training", "slow_cause"]

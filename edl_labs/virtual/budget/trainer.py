@@ -12,6 +12,7 @@ from edl_labs.virtual.cluster._replay_cluster import ClusterProgram
 from edl_labs.virtual.cluster.rank import Rank, Work
 from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
 from edl_labs.virtual.errors import VirtualClusterError, shown
+from edl_labs.virtual.quantities import whole_number
 
 INPUT_DTYPES = {"uint8": 1, "fp32": 4}  # bytes of an input's element
 OPTIMIZER_PASSES = ("decay", "momentum")  # what an update of its own kernels does before it is applied
@@ -47,9 +48,10 @@ class Trainer:
 
     def load(self, step: int, first: int, count: int, *, dtype: str = "fp32", pinned: bool = False) -> Held:
         """Decode `count` units of this GPU's share of a step, from number `first`: the host is busy meanwhile."""
-        self._whole("step", step, self.steps)
-        self._whole("first", first, self.share)
-        self._whole("count", count, self.share - first + 1, lowest=1)
+        step = self._whole("step", step, self.steps)
+        first = self._whole("first", first, self.share, told="a GPU numbers its own units of a step from 0")
+        left = f"a step has {self.share} units on this GPU, and from number {first} on there are {self.share - first}"
+        count = self._whole("count", count, self.share - first + 1, lowest=1, told=left)
         if dtype not in INPUT_DTYPES:
             raise self._refused("dtype", dtype, " or ".join(INPUT_DTYPES))
         busy_s = count * (self.job.decode_s + (self.job.convert_s if dtype == "fp32" else 0.0))
@@ -70,7 +72,7 @@ class Trainer:
 
     def forward(self, i: int, inputs: Held, *, fused: bool = False) -> Held:
         """Layer `i` of what the layer before gave (data for layer 0): one kernel, or one each for bias and ReLU too."""
-        self._whole("a layer", i, self.layers)
+        i = self._whole("a layer", i, self.layers)
         self._held(inputs, f"what layer {i} reads", layer=i - 1)
         made = self._rank.empty(inputs.count * self.job.outputs[i], name=f"activations {i}")
         took = self.job.kernel_s + inputs.count * self.job.forward_s[i]
@@ -83,7 +85,7 @@ class Trainer:
 
     def loss(self, step: int, outputs: Held, data: Held) -> Held:
         """Add the loss of these units to that of a step; returns the gradient for the last layer's outputs."""
-        self._whole("step", step, self.steps)
+        step = self._whole("step", step, self.steps)
         self._held(outputs, "the outputs of the last layer", layer=self.layers - 1)
         self._held(data, "the data on the device", layer=-1)
         made = self._rank.empty(len(outputs.tensor), name=f"output gradients {self.layers - 1}")
@@ -98,7 +100,7 @@ class Trainer:
 
         Returns the gradient of what it read, None for layer 0.
         """
-        self._whole("a layer", i, self.layers)
+        i = self._whole("a layer", i, self.layers)
         self._held(inputs, f"what layer {i} read", layer=i - 1)
         self._held(gradient, f"the gradient of what layer {i} gave", layer=i)
         weights, sums = self._part(self._weights, i), self._part(self._gradients, i)
@@ -137,7 +139,7 @@ class Trainer:
 
     def read_loss(self, step: int) -> None:
         """Read the loss of one step from the device, as `.item()` does: the host waits."""
-        self._whole("step", step, self.steps)
+        step = self._whole("step", step, self.steps)
         self._read(slice(step, step + 1))
 
     def read_losses(self) -> None:
@@ -180,10 +182,10 @@ class Trainer:
         return tensor[bounds[first] : bounds[first + 1 if stop is None else stop]]
 
     def _range(self, first: int, stop: int | None) -> tuple[int, int]:
-        self._whole("first", first, self.layers)
+        first = self._whole("first", first, self.layers)
+        above = f"it is the layer behind the last one, as in range({first}, stop), and there are {self.layers} layers"
         end = self.layers if stop is None else stop
-        self._whole("stop", end, self.layers + 1, lowest=first + 1)
-        return first, end
+        return first, self._whole("stop", end, self.layers + 1, lowest=first + 1, told=above)
 
     def _held(self, given: object, role: str, *, layer: int | None = None) -> Held:
         if isinstance(given, Held) and (layer is None or given.layer == layer):
@@ -195,9 +197,13 @@ class Trainer:
             next="keep what each call returns under a name of its own",
         )
 
-    def _whole(self, what: str, value: object, end: int, *, lowest: int = 0) -> None:
-        if type(value) is not int or not lowest <= value < end:
-            raise self._refused(what, value, f"a whole number from {lowest} to {end - 1}")
+    def _whole(self, what: str, value: Any, end: int, *, lowest: int = 0, told: str = "") -> int:
+        """`value` as an int, of whatever type a whole number is; refused unless it is in range(lowest, end)."""
+        found = whole_number(value)
+        if found is None or not lowest <= found < end:
+            range_ = f"a whole number from {lowest} to {end - 1}" if lowest < end - 1 else f"{lowest} and nothing else"
+            raise self._refused(what, value, f"{range_}{told and ': '}{told}")
+        return found
 
     def _refused(self, what: str, value: object, want: str) -> VirtualClusterError:
         return VirtualClusterError(f"{what} is {shown(value)}", why=f"here it is {want}", next="look at the call")

@@ -10,6 +10,7 @@ from typing import Any
 from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.gpu.machine import VirtualMachine
+from edl_labs.virtual.quantities import whole_number
 
 UPDATE_BYTES = 24  # an element's weight, gradient and momentum in fp32, each read and written once
 STATE_BYTES = 12  # the same three, kept
@@ -54,8 +55,10 @@ class TrainingJob:
             if len(getattr(self, name)) != len(self.elements) or not self.elements:
                 raise _refused(name, getattr(self, name), "one value for each layer")
         for name in ("steps", "units", "ranks", "inputs"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
+            value = whole_number(getattr(self, name))
+            if value is None or value < 1:
                 raise _refused(name, getattr(self, name), "a whole number from 1")
+            object.__setattr__(self, name, value)
         if self.units % self.ranks:
             raise _refused("ranks", self.ranks, f"a divisor of the {self.units} units of a step")
 

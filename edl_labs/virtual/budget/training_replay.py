@@ -13,9 +13,12 @@ from edl_labs.virtual.budget.light import light
 from edl_labs.virtual.budget.trainer import Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
 from edl_labs.virtual.cluster._replay_cluster import ClusterReplay, replay_cluster
+from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS
 from edl_labs.virtual.cluster.cluster_races import ClusterRace
 from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline
+from edl_labs.virtual.cluster.meetings import MARK
 from edl_labs.virtual.errors import ReplayError
+from edl_labs.virtual.timeline import Span, Timeline
 
 _MOST_OPERATIONS = 200_000  # of all GPUs: seconds of a judge's time, and no sound answer comes near
 
@@ -47,6 +50,16 @@ class TrainingRun(Value):
         """What ran when."""
         return self.replay.timeline
 
+    def rows(self, rank: int = 0) -> Timeline:
+        """One GPU's time in four rows: what its host loads and waits for, compute, copies, and sums over the GPUs."""
+        spans = [
+            Span(_row(one.kind), "comm" if one.kind == "collective" else one.kind, one.name, one.start_s, one.end_s)
+            for one in self.timeline.spans
+            if one.rank == rank
+        ]
+        order = ("compute", "copies", "sums")
+        return Timeline((*_host_spans(self.replay, rank), *sorted(spans, key=lambda one: order.index(one.row))))
+
     @property
     def races(self) -> tuple[ClusterRace, ...]:
         """Pairs of operations on the same memory that nothing orders."""
@@ -56,6 +69,29 @@ class TrainingRun(Value):
         time = f"{seconds(self.makespan_s)}, {self.share:.0%} of light"
         wrong = f"; {len(self.faults)} faults, first: {self.faults[0].text}" if self.faults else ""
         return f"{time}, {byte_count(self.peak_bytes)} at the peak, {self.money:.2f} to pay{wrong}"
+
+
+def _row(kind: str) -> str:
+    return {"kernel": "compute", "copy": "copies"}.get(kind, "sums")
+
+
+def _host_spans(replay: ClusterReplay, rank: int) -> list[Span]:
+    """What a rank's host does, as its program says: loads, and waits for the device; calls are too short to be seen."""
+    ends = {
+        node.index: node.done / ATTOSECONDS
+        for node in replay.engine.graph.nodes
+        if node.rank == rank and node.engine == MARK and node.done is not None
+    }
+    now_s, spans = 0.0, []
+    for index, entry in enumerate(replay.programs[rank]):
+        now_s += replay.engine.machine.call_overhead_s
+        if entry["op"] == "host_work":
+            spans.append(Span("host", "load", "load", now_s, now_s + entry["duration_s"]))
+            now_s += entry["duration_s"]
+        elif entry["op"] in ("sync_stream", "synchronize") and ends.get(index, 0.0) > now_s:
+            spans.append(Span("host", "wait", entry["op"], now_s, ends[index]))
+            now_s = ends[index]
+    return spans
 
 
 def replay_training(programs: Any, job: TrainingJob) -> TrainingRun:

@@ -10,6 +10,7 @@ from edl_labs.virtual.cluster.cluster_operations import REDUCES, check_collectiv
 from edl_labs.virtual.cluster.collective_costs import AUTO
 from edl_labs.virtual.cluster.rank_device import RankDevice, RankTensor, several
 from edl_labs.virtual.errors import VirtualClusterError, shown
+from edl_labs.virtual.quantities import whole_number
 from edl_labs.virtual.recorded import Entry
 
 
@@ -63,11 +64,12 @@ class Rank(RankDevice):
 
     def new_group(self, ranks: Sequence[int]) -> ClusterGroup:
         """A group of these ranks; every rank of the cluster makes every group, in one order, member or not."""
-        made = list(ranks)
-        good = all(type(rank) is int and 0 <= rank < self.world_size for rank in made)
+        given = list(ranks)
+        made = [rank for rank in map(whole_number, given) if rank is not None and 0 <= rank < self.world_size]
+        good = len(made) == len(given)
         if not made or not good or len(set(made)) != len(made):
             raise VirtualClusterError(
-                f"no group can have the ranks {str(made)[:60]}",
+                f"no group can have the ranks {str(given)[:60]}",
                 why=f"a group is some of the ranks 0 to {self.world_size - 1}, each once",
                 next="new_group(list(range(4)))",
             )
@@ -126,14 +128,15 @@ class Rank(RankDevice):
         return self._collective("barrier", [], [], **call)
 
     def _message(self, op: str, tensor: RankTensor, peer: int, *, name: str, async_op: bool = False) -> Work | None:
-        if type(peer) is not int or not 0 <= peer < self.world_size or peer == self.rank:
+        other = whole_number(peer)
+        if other is None or not 0 <= other < self.world_size or other == self.rank:
             raise VirtualClusterError(
                 f"rank {self.rank} cannot {op} with rank {shown(peer)}",
                 why=f"the other side is one of the ranks 0 to {self.world_size - 1}, and not the rank itself",
                 next="compute the neighbour modulo get_world_size()",
             )
         side = "reads" if op == "send" else "writes"
-        entry = {"op": op, "peer": peer, "stream": self.current, side: self.parts(tensor, "what travels")}
+        entry = {"op": op, "peer": other, "stream": self.current, side: self.parts(tensor, "what travels")}
         return self._issued(entry, name, async_op=async_op)
 
     def _collective(

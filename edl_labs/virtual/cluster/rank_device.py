@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from edl_labs.virtual.cluster.cluster_machine import MAX_STREAMS, ClusterMachine
 from edl_labs.virtual.cluster.cluster_operations import ITEM_BYTES, TensorForm, checked
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
+from edl_labs.virtual.quantities import whole_number
 from edl_labs.virtual.recorded import Entry
 
 _MOST_RECORDED = 200_000  # a rank's operations: more is a loop that does not end
@@ -43,8 +44,9 @@ class RankTensor:
 
     def __getitem__(self, part: slice) -> RankTensor:
         bounds = (part.start, part.stop) if isinstance(part, slice) and part.step in (None, 1) else (self, self)
-        low, high = (0 if bounds[0] is None else bounds[0]), (len(self) if bounds[1] is None else bounds[1])
-        if type(low) is not int or type(high) is not int or not 0 <= low < high <= len(self):
+        low = 0 if bounds[0] is None else whole_number(bounds[0])
+        high = len(self) if bounds[1] is None else whole_number(bounds[1])
+        if low is None or high is None or not 0 <= low < high <= len(self):
             raise VirtualClusterError(
                 f"this does not name a part of {self!r}",
                 why=f"a part is x[start:stop] with 0 <= start < stop <= {len(self)}, in elements",
@@ -54,11 +56,12 @@ class RankTensor:
 
     def chunk(self, chunks: int) -> list[RankTensor]:
         """`chunks` parts as torch.chunk cuts them: equal ones, the last smaller, fewer where there is too little."""
-        if type(chunks) is not int or chunks < 1:
+        count = whole_number(chunks)
+        if count is None or count < 1:
             raise VirtualClusterError(
                 f"cannot cut {self!r} into {shown(chunks)} parts", why="a count is 1 or more", next="x.chunk(4)"
             )
-        size = -(-len(self) // chunks)
+        size = -(-len(self) // count)
         return [self[low : min(low + size, len(self))] for low in range(0, len(self), size)]
 
     def item(self) -> NoReturn:

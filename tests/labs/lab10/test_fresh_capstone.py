@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-SMALL = (("epochs = 4", "epochs = 1"), ("compare_s = 4.0", "compare_s = 0.5"))
+SMALL = (("epochs = 4", "epochs = 1"), ("compare_s = 20.0", "compare_s = 0.5"))
 WAITING = ("cost", "time_to_quality", "rank_gains", "same_curve")
 MENDED = '''
 decoded = None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from edl_labs.exercises.cluster_programs import written_programs
+from edl_labs.exercises.lab10b_within_the_budget.budget_scores import MARGIN
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import budgets, drawn_job
 from edl_labs.exercises.lab10b_within_the_budget.judge.training_genomes import (
     best_genome,
@@ -144,7 +145,19 @@ def test_each_drawn_budget_pays_for_the_reference_and_for_no_doubling(seed):
         offers = [Offer(**offer) for offer in case["offers"]]
         job = TrainingJob.from_dict(case["job"])
         prices = [offer.ranks * offer.price_per_gpu_s * light(job.on(offer.ranks)).seconds for offer in offers]
-        paid = [price for price in prices if price <= case["budget"]]
+        paid = [price for price in prices if price * MARGIN <= case["budget"]]
 
         assert max(paid) / 0.85 <= case["budget"]
         assert paid == sorted(prices)[: len(paid)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_drawn_budget_pays_for_one_more_offer_at_the_speed_of_light_alone(seed):
+    tight = 0
+    for case in budgets(np.random.default_rng(seed)):
+        job = TrainingJob.from_dict(case["job"])
+        for offer in (Offer(**offer) for offer in case["offers"]):
+            money = offer.ranks * offer.price_per_gpu_s * light(job.on(offer.ranks)).seconds
+            tight += money <= case["budget"] < money * MARGIN
+
+    assert 1 == tight

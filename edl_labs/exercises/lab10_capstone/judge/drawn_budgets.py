@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.slip_digests import digest
 
 # Peaks in bf16 and memory of V100 (fp16), A100s, H100: datasheets; prices are of the size that clouds asked in 2025.
 _CHIPS = ((125e12, 32e9, 1.0), (312e12, 40e9, 1.5), (312e12, 80e9, 2.0), (989e12, 80e9, 3.5))
@@ -17,24 +18,28 @@ _APART = 1e-3  # of the money: no tie between two numbers of GPUs
 
 @draws("cost")
 def runs(rng: Any) -> list[Any]:
-    """Cases that tell every slip from what is right, and from each other slip; the last one cannot be done."""
+    """Cases that tell every slip from what is right, and from each other slip.
+
+    Behind those that are drawn for it come a run that fills its GPUs to the last byte, one that would be in time on a
+    node that is not whole, and one that cannot be done.
+    """
     cases: list[Any] = []
-    open_pairs = set(combinations([*_SLIPS, "right"], 2))
+    open_pairs = set(combinations([*_DRAWN, "right"], 2))
     for _ in range(_TRIES):
         case = _case(rng)
         right = _answer(case)
         if right["gpus"] is None or not _is_clear(case):
             continue
-        found = {key: _answer(case, key) for key in _SLIPS} | {"right": right}
+        found = {key: _answer(case, key) for key in _DRAWN} | {"right": right}
         told = {pair for pair in open_pairs if found[pair[0]] != found[pair[1]]}
         if len(told) < max(1, len(open_pairs) // 3):
             continue
         cases.append(_asked(case))
         open_pairs -= told
         if not open_pairs:
-            return [*cases, _asked(_impossible(rng))]
+            return [*cases, _asked(_exact(rng)), _asked(_in_part(rng)), _asked(_impossible(rng))]
         if len(cases) == _MOST:
-            cases, open_pairs = [], set(combinations([*_SLIPS, "right"], 2))
+            cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
     raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")
 
 
@@ -75,8 +80,40 @@ def _impossible(rng: Any) -> dict[str, Any]:
             return case
 
 
+def _exact(rng: Any) -> dict[str, Any]:
+    """A run whose state and activations fill some number of GPUs exactly, which is the cheapest one."""
+    for _ in range(_TRIES):
+        case = _case(rng)
+        run, chip = case["run"], case["chip"]
+        gpus = int(2 ** rng.integers(2, 6))  # by which quotients are exact, in whatever order one divides
+        left = chip["memory_bytes"] - run["parameters"] * run["state_bytes"] / gpus
+        late = round(_hours(case, gpus) + 0.05, 1)
+        case = {**case, "run": {**run, "activation_bytes": left, "deadline_h": late}}
+        filled = left > 0 and _held(case, gpus) == chip["memory_bytes"] and _answer(case)["gpus"] == gpus
+        if filled and _is_clear(case) and _answer(case, "strictly less")["gpus"] != gpus:
+            return case
+    raise AssertionError("no run fills its GPUs exactly; draw other sizes")
+
+
+def _in_part(rng: Any) -> dict[str, Any]:
+    """A run that only a number of GPUs would end in time whose last node is not to be had whole."""
+    for _ in range(_TRIES):
+        case = _case(rng)
+        most = int(rng.integers(20, 70))
+        case = {**case, "chip": {**case["chip"], "most_gpus": most}}
+        case = {**case, "run": {**case["run"], "deadline_h": round(_hours(case, most) + 0.05, 1)}}
+        if _answer(case)["gpus"] is None and _answer(case, "nodes in part")["gpus"] is not None:
+            return case
+    raise AssertionError("no run needs a node in part; draw other sizes")
+
+
 def _asked(case: Any) -> dict[str, Any]:
-    return {**case, "gpus": _questions(case), "slips": {key: _answer(case, key) for key in _SLIPS}}
+    found = {key: _answer(case, key) for key in _SLIPS}
+    return {
+        **case,
+        "gpus": _questions(case),
+        "slips": {key: digest([one["gpus"], *one["fits"]]) for key, one in found.items()},
+    }
 
 
 def _questions(case: Any) -> list[int]:
@@ -111,7 +148,8 @@ def _candidates(case: Any, slip: str = "") -> list[int]:
         filled = slip != "whole nodes" or gpus % chip["node_gpus"] == 0
         fits = slip == "no memory" or _fits(case, gpus, slip)
         in_time = slip == "no deadline" or _hours(case, gpus) - waits <= run["deadline_h"]
-        if shared and filled and fits and in_time and _rented(case, gpus) <= chip["most_gpus"]:
+        to_be_had = slip == "nodes in part" or _rented(case, gpus) <= chip["most_gpus"]
+        if shared and filled and fits and in_time and to_be_had:
             found.append(gpus)
     return found
 
@@ -125,7 +163,8 @@ def _fits(case: Any, gpus: int, slip: str) -> bool:
         "shared activations": (state + activations) / gpus,
         "whole state": state + activations,
     }.get(slip, _held(case, gpus))
-    return bool(held <= case["chip"]["memory_bytes"])
+    memory = case["chip"]["memory_bytes"]
+    return bool(held < memory if slip == "strictly less" else held <= memory)
 
 
 def _answer(case: Any, slip: str = "") -> dict[str, Any]:
@@ -158,4 +197,7 @@ _SLIPS = (
     "most",
     "any number",
     "whole nodes",
+    "strictly less",
+    "nodes in part",
 )
+_DRAWN = _SLIPS[:-2]  # those that drawn cases tell apart; the last two have cases of their own

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.slip_digests import digest
 
 _KINDS = ("above", "below", "memory", "ridge")
 _CHIPS = ((6e12, 300e9), (125e12, 0.9e12), (312e12, 2.039e12), (989e12, 3.35e12))  # deck 004's, V100, A100, H100
 _TRIES = 2000  # one draw in some twenty is asked
+_MOST_GPUS = 12  # or as many as end first of these, so that a deadline needs the last of them
 _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
@@ -36,7 +38,8 @@ def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
         if alike > (3 if kind == "memory" else 2) or right["fewest"] in slips["fewest"].values():
             continue
         if len(apart["best"]) >= 5 and len(apart["fewest"]) == len(slips["fewest"]):
-            return {**case, "slips": slips}
+            found = {kind: {name: digest(one) for name, one in slips[kind].items()} for kind in slips}
+            return {**case, "slips": found}
     raise AssertionError(f"no training with its best batch at {kind} was drawn; draw other sizes")
 
 
@@ -66,18 +69,21 @@ def _case(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
             "overhead_s": round(overhead_s, 9),
             "sync_s": round(moved_s * float(rng.uniform(0.05, 0.3)), 9),
             "most_samples": most,
-            "most_gpus": 12,
+            "most_gpus": _MOST_GPUS,
         },
         "gpus": [1, *_MANY],
     }
     case["asked"] = [[most, 1], [max(1, ridge // 2), 1], [4 * max(2, most // 3), 4], [2 * max(2, ridge // 3), 2]]
     first = _quality_s(case, _best(case, 1), 1)
-    last = min(_quality_s(case, _best(case, gpus), gpus) for gpus in range(1, 13))
+    times = [_quality_s(case, _best(case, gpus), gpus) for gpus in range(1, _MOST_GPUS + 1)]
+    last = min(times)
+    most_gpus = case["machine"]["most_gpus"] = 1 + times.index(last)
     aims = [
         last + (first - last) * float(rng.uniform(0.02, 0.1)),
         last + (first - last) * float(rng.uniform(0.15, 0.5)),
     ]
-    case["deadlines_s"] = [float(f"{one:.6g}") for one in (*aims, 1.05 * first, 0.5 * last)]
+    all_of_them = (last + min(times[: most_gpus - 1], default=last)) / 2
+    case["deadlines_s"] = [float(f"{one:.6g}") for one in (*aims, 1.05 * first, all_of_them, 0.5 * last)]
     return case
 
 
@@ -136,7 +142,8 @@ def _slips(case: Any) -> dict[str, Any]:
         "shortest": [
             min(times, key=lambda one: times[one]) if min(times.values()) <= one else None for one in deadlines
         ],
-        "powers of two": [_first({n: times[n] for n in (1, 2, 4, 8)}, one) for one in deadlines],
+        "powers of two": [_first({n: times[n] for n in (1, 2, 4, 8) if n in times}, one) for one in deadlines],
+        "last left out": [_first({n: times[n] for n in list(times)[:-1]}, one) for one in deadlines],
     }
     return {"best": best, "fewest": fewest}
 

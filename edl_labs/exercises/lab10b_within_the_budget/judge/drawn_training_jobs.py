@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.lab10b_within_the_budget.budget_scores import MARGIN
 from edl_labs.virtual.budget import TrainingJob, light
 
 _LOADING = (0.45, 0.7, 1.3)  # the loader's time over that of the passes: it is hidden, nearly in the way, the bound
-_SLACK = 1.25  # of the money at the speed of light: the reference needs less than 1.12 times
+_SLACK = 1.3  # of the money at the speed of light: a program that begins with all that fits needs less, with 78 % of it
+# In the budgets' jobs a first load of all that fits is a fifth of the time, and a sum's latency that of a pass.
+_BUDGET_STEPS, _BUDGET_LOADING, _LONG_ALPHA_S = 3, (0.6, 0.8), 100e-6
+_BEYOND = 0.5 * (1 + MARGIN)  # a tight offer's light price, times this, is the budget: it would need 99 % of light
 
 
 def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = None, short: int = 0) -> TrainingJob:
@@ -69,17 +73,27 @@ def scaled_jobs(rng: Any) -> list[Any]:
 
 @draws("score")
 def budgets(rng: Any) -> list[Any]:
-    return [_within(rng, aim) for aim in rng.permutation([1, 2, 4])]
+    tight = int(rng.choice([1, 2]))
+    return [_within(rng, int(aim), tight=aim == tight) for aim in rng.permutation([1, 2, 4])]
 
 
-def _within(rng: Any, aim: int) -> dict[str, Any]:
-    """A job and a budget that pays for `aim` GPUs and not for more: each doubling has a higher price."""
-    job = drawn_job(rng, ranks=4, steps=4)
-    price, offers = 1.0, []
+def _within(rng: Any, aim: int, *, tight: bool) -> dict[str, Any]:
+    """A job and a budget that pays for `aim` GPUs and not for more: each doubling has a higher price.
+
+    A tight one pays for the next doubling too, for a program at the speed of light; no program is that fast. The
+    memory holds all that a GPU has in a step.
+    """
+    made = drawn_job(rng, ranks=4, steps=_BUDGET_STEPS, loading=float(rng.uniform(*_BUDGET_LOADING)))
+    alpha_s = _LONG_ALPHA_S if aim == 4 else made.alpha_s
+    job = replace(made, alpha_s=alpha_s, memory_bytes=int(1.02 * made.peak_bytes(made.units // aim)))
+    price, prices = 1.0, {}
     for ranks in (1, 2, 4, 8):
         if job.units % ranks == 0:
-            offers.append({"ranks": int(ranks), "price_per_gpu_s": round(price, 2)})
+            prices[ranks] = round(price, 2)
         price *= float(rng.uniform(1.6, 1.9))
-    own = next(offer["price_per_gpu_s"] for offer in offers if offer["ranks"] == aim)
-    budget = round(_SLACK * light(job.on(int(aim))).seconds * int(aim) * own, 4)
+    budget = round(_SLACK * light(job.on(aim)).seconds * aim * prices[aim], 4)
+    if tight:
+        next_s = light(job.on(2 * aim)).seconds
+        prices[2 * aim] = round(budget / _BEYOND / (2 * aim * next_s), 4)
+    offers = [{"ranks": ranks, "price_per_gpu_s": price} for ranks, price in prices.items()]
     return {"job": job.to_dict(), "offers": offers, "budget": budget}
