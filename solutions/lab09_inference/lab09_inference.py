@@ -13,14 +13,15 @@
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers;
 # * prune and pack weights 2:4, and say beforehand how much of it anybody will notice.
 #
-# **About 160 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 55, section 4 takes 30. The practice after
+# **About 160 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 56, section 4 takes 30. The practice after
 # them, memory and kernels of an engine, gives no points and takes 65 more.
 #
-# Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would be on one is modelled and says so. *Write your prediction down* before you run the next
-# cell: where there is a box (a number, with or without its unit, Enter), what comes out is shown beside it, and not
-# before. Lecture slides are quoted by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an
-# exercise, one at a time; a check that fails shows the first case that is not right, and `case("fold_batch_norm")`
-# gives that case's inputs as Python values.
+# Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would
+# be on one is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a
+# number, with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted
+# by deck: [002] software perspective. `hint("fold_batch_norm")` gives the hints of an exercise, one at a time; a check
+# that fails shows the first case that is not right, and `case("fold_batch_norm")` gives that case's inputs as Python
+# values.
 
 # %% setup
 try:
@@ -634,7 +635,11 @@ with revealed("pruned") as truth:
 figure, axes = style.subplots(figsize=(9, 2.6))
 pattern = masks["14.weight"].float()
 axes.pcolormesh(pattern, cmap="Greys", vmin=-0.3, vmax=1.5, edgecolors=style.TEXT)
-axes.set(xlabel="input", ylabel="output", title="Linear layer: dark weights are kept, two of each four inputs")
+axes.set(
+    xlabel="input",
+    ylabel="output",
+    title="Linear layer: dark weights are kept, two of each four inputs",
+)
 axes.set(xticks=range(0, 33, 4))
 for at in range(4, 32, 4):
     axes.axvline(at, color=style.ORANGE, linewidth=2)
@@ -795,8 +800,9 @@ with once_written("memory_plan"), revealed("arena") as truth:
     truth(arena / sum(sizes.values()))
 
 # %% [markdown]
-# (The last tensors are too small to be seen.) A ReLU took no memory of its own, and the longer the network, the smaller the share: two neighbours at a time are in
-# memory, however many there are. What costs is a tensor that waits: a skip connection, or an output of the middle.
+# (The last tensors are too small to be seen.) A ReLU took no memory of its own, and the longer the network, the smaller
+# the share: two neighbours at a time are in memory, however many there are. What costs is a tensor that waits: a skip
+# connection, or an output of the middle.
 #
 # ## Practice: the fastest engine
 #

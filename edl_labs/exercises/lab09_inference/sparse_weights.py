@@ -65,7 +65,13 @@ class TwoOfFourWeights:
         """The weight, the input and the packed weights as tensors."""
         weight, x = drawn_weight(case)
         packed = {name: _matrix(case["packed"][name], kind) for name, kind in _PACKED.items()}
-        return {"weight": weight, "x": x, **packed, "speed_ups": case["speed_ups"], "tied": _matrix(case["tied"], "float16")}
+        return {
+            "weight": weight,
+            "x": x,
+            **packed,
+            "speed_ups": case["speed_ups"],
+            "tied": _matrix(case["tied"], "float16"),
+        }
 
     def yours(self, case: Any, got: Any) -> str:
         """The first column of mask and values, the first row of places, the shares."""

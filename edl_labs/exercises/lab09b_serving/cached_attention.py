@@ -290,7 +290,11 @@ _MISPLACED: Any = (
     (lambda n: (0, [*range(n + 1)]), "the query is not rotated", "q comes as k does: at which position does it stand?"),
     (lambda n: (n, [*range(n), 0]), "the new key is not rotated", "what lies in the cache is rotated: it must be, too"),
     (lambda n: (0, [*range(n), 0]), "neither the query nor the new key is rotated", "both come without positions"),
-    (lambda n: (n, [*range(0, 2 * n, 2), n]), "keys of the cache are rotated again", "they were when they came into it"),
+    (
+        lambda n: (n, [*range(0, 2 * n, 2), n]),
+        "keys of the cache are rotated again",
+        "they were when they came into it",
+    ),
 )
 
 

@@ -54,7 +54,8 @@ class DecodeBound:
                     raise _time_symptom(case, side, what, got[side], want[side])
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
-                why = f"{' for '.join(_told_apart(got['both'][what], want['both'][what]))}; computing and reading are right"
+                came, true = _told_apart(got["both"][what], want["both"][what])
+                why = f"{came} for {true}; computing and reading are right"
                 raise Wrong("computing and reading overlap", why=why, next="the longer of the two is the time")
         for context, found, right in zip(case["contexts"], got["ridge"], want["ridge"], strict=True):
             if found != right:
@@ -165,7 +166,9 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
         return Wrong("half of attention's operations are counted", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
         return Wrong("attention is computed for kv heads alone", why=why, next="every head has scores of its own")
-    return Wrong("another number of operations is computed", why=why, next="2 for each parameter, 4 · … for each token looked at")
+    return Wrong(
+        "another number of operations is computed", why=why, next="2 for each parameter, 4 · … for each token looked at"
+    )
 
 
 def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
@@ -178,7 +181,10 @@ def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, 
         return Wrong("no batch reaches the ridge at this context", why=why, next=then)
     if found is None:
         reached = [one for one in every if one is not None]
-        if all((one is None) == (aim is None or aim > max(reached, default=0)) for one, aim in zip(every, want, strict=True)):
+        if all(
+            (one is None) == (aim is None or aim > max(reached, default=0))
+            for one, aim in zip(every, want, strict=True)
+        ):
             then = "no loop is needed: where are the two times equal, as an equation in the batch?"
             return Wrong("the search ends before the batch that reaches the ridge", why=why, next=then)
         return Wrong(

@@ -13,7 +13,6 @@ from edl_labs.virtual.server.arrivals import Arrival, checked_arrivals
 from edl_labs.virtual.server.server_engine import FUTURE, ServerEngine
 from edl_labs.virtual.server.server_machine import ServerMachine, server_machine
 
-
 _HAIR = 1000  # picoseconds: a nanosecond is far more than floats lose in a day, and far less than any step
 
 

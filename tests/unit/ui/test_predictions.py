@@ -269,7 +269,13 @@ def test_numbers_read_back_and_distances_in_words() -> None:
     ("value", "unit", "text"),
     [
         *((2.0**19, "KiB", "512 KiB"), (2.0**31, "GiB", "2 GiB"), (3 * 2.0**20, "GiB", "3 MiB"), (0.0, "KiB", "0 KiB")),
-        *((300.0, "s", "300 s"), (0.25, "s", "0.25 s"), (2.5e-3, "ms", "2.5 ms"), (3e6, "MB", "3 MB"), (5e9, "B", "5 GB")),
+        *(
+            (300.0, "s", "300 s"),
+            (0.25, "s", "0.25 s"),
+            (2.5e-3, "ms", "2.5 ms"),
+            (3e6, "MB", "3 MB"),
+            (5e9, "B", "5 GB"),
+        ),
         *((1.0, "times", "1×"), (1.78, "times", "1.78 times"), (1.0, "calls", "1 calls")),
     ],
 )

@@ -94,7 +94,13 @@ def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
 def _counted(rng: Any, name: str) -> dict[str, Any]:
     width = float(2.0 ** -int(rng.integers(1, 5)))
     first = {"one-sided": 0, "tails": -_BINS // 2, "skewed": -_BINS // 4, "away": _BINS // 8, "both": -_BINS // 2}[name]
-    sizes = {"one-sided": (0, 3, 4.5), "tails": (0, 2.5, 4), "skewed": (0, 1.5, 4), "away": (_BINS // 8 + 4, 1.5, 3), "both": (0, 1.5, 2)}
+    sizes = {
+        "one-sided": (0, 3, 4.5),
+        "tails": (0, 2.5, 4),
+        "skewed": (0, 1.5, 4),
+        "away": (_BINS // 8 + 4, 1.5, 3),
+        "both": (0, 1.5, 2),
+    }
     middle, left, right = sizes[name]
     at = rng.gamma(1.2, 1.0, 10_000) * rng.choice([-left, right], 10_000, p=[0.4, 0.6])
     if name == "one-sided":

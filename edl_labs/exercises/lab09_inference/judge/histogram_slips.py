@@ -62,7 +62,7 @@ def _best(seen: Any, pairs: list[tuple[float, float]], price: _Price) -> _Grid:
     grids = list(dict.fromkeys(_grid_of(low, high, seen) for low, high in pairs))
     lowest = -127 if seen["symmetric"] else -128
     edges = seen["edges"]
-    bins = [(n, (a + b) / 2) for n, a, b in zip(seen["counts"], edges, edges[1:], strict=False) if n]
+    bins = [(n, (a + b) / 2) for n, a, b in zip(seen["counts"], edges, edges[1:], strict=False)]
 
     def error(grid: _Grid) -> float:
         scale, zero = grid

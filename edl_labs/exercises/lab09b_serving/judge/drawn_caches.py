@@ -13,10 +13,18 @@ def caches(rng: Any) -> list[Any]:
         # Fractions on both sides of a half, and numbers of every size: the first tells most mistakes apart.
         _case(rng, lengths=_spread(rng, 3), heads=4, kv_heads=2, steps=2, alike=True, part=0.6, number_bytes=2),
         _case(
-            rng, lengths=[int(rng.integers(4, 6)), int(rng.integers(6, 8))], heads=2, kv_heads=2, steps=2, alike=False,
-            part=0.1, number_bytes=1,
+            rng,
+            lengths=[int(rng.integers(4, 6)), int(rng.integers(6, 8))],
+            heads=2,
+            kv_heads=2,
+            steps=2,
+            alike=False,
+            part=0.1,
+            number_bytes=1,
         ),
-        _case(rng, lengths=[int(rng.integers(3, 6))], heads=6, kv_heads=2, steps=3, alike=False, part=0.6, number_bytes=4),
+        _case(
+            rng, lengths=[int(rng.integers(3, 6))], heads=6, kv_heads=2, steps=3, alike=False, part=0.6, number_bytes=4
+        ),
         _case(rng, lengths=_spread(rng, 3)[::-1], heads=4, kv_heads=1, steps=2, alike=True, part=0.1, number_bytes=2),
     ]
 
@@ -46,5 +54,7 @@ def _case(
     small = int(weights * float(rng.uniform(0.3, 0.8)))
     return {
         "rows": len(lengths), "lengths": lengths, "heads": heads, "kv_heads": kv_heads, "steps": steps, "alike": alike,
-        "seed": int(rng.integers(1, 10**6)), "chip": {"memory_bytes": weights + room}, "small_chip": {"memory_bytes": small}, "model": model, "tokens": tokens,
+        "seed": int(rng.integers(1, 10**6)),
+        "chip": {"memory_bytes": weights + room}, "small_chip": {"memory_bytes": small},
+        "model": model, "tokens": tokens,
     }  # fmt: skip

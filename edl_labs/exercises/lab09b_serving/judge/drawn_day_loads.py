@@ -37,9 +37,7 @@ def _case(rng: Any, kind: str, part: float, measured: int) -> dict[str, Any]:
     for _ in range(_TRIES):
         # By night it is the lab's own, so that who writes 32 learns first what waiting for 32 costs.
         most = 32 if kind == "night" else int(rng.choice([16, 24, 32]))
-        machine = ServerMachine.of(
-            "A100-80GB", _SHAPE, blocks=10**6, most_sequences=most, step_s=2e-3, padded=True
-        )
+        machine = ServerMachine.of("A100-80GB", _SHAPE, blocks=10**6, most_sequences=most, step_s=2e-3, padded=True)
         load = _load(rng, kind, _COUNT)
         late_s = {name: _p99_s(machine, load, policy) for name, policy in _POLICIES.items()}
         limit_s = round(_ROOM * late_s.pop("buckets"), 4)

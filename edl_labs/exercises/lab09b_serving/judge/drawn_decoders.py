@@ -28,7 +28,9 @@ def _case(rng: Any, rates: tuple[float, float], number_bytes: int) -> dict[str, 
     chip = {"flop_per_s": rates[0], "memory_byte_per_s": rates[1]}
     per_token = _cache_bytes(model) * rates[0] / rates[1] - 4 * model["layers"] * heads * 128
     limit = 2 * model["parameters"] / per_token  # the context at which no batch reaches the ridge any more
-    shares = (rng.uniform(low, low + wide) for low, wide in ((0.1, 0.2), (0.6, 0.2), (0.95, 0.02), (1.1, 0.2), (3, 0.2)))
+    shares = (
+        rng.uniform(low, low + wide) for low, wide in ((0.1, 0.2), (0.6, 0.2), (0.95, 0.02), (1.1, 0.2), (3, 0.2))
+    )
     contexts = [max(1, int(limit * float(share))) for share in shares]
     return {
         "chip": chip,
