@@ -23,8 +23,8 @@ class Lent:
 
     def __call__(self, name: str, value: Any) -> Any:
         """A copy of `value`, all that is in it included."""
-        handed = copy.deepcopy(value)
-        self._handed_out.append((name, handed, copy.deepcopy(value)))
+        handed = _copied(value)
+        self._handed_out.append((name, handed, _copied(value)))
         return handed
 
     def changed(self) -> list[str]:
@@ -38,6 +38,15 @@ def judge_lent(changed: list[str]) -> None:
         why = f"after your call {' and '.join(changed)} {'is' if len(changed) == 1 else 'are'} no longer what was given"
         then = "build something new, or work on a copy: who calls you goes on with the old one"
         raise Wrong("what your function was given has been changed", why=why, next=then)
+
+
+def _copied(value: Any) -> Any:
+    if type(value) is dict:
+        return {name: _copied(one) for name, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copied, value))
+    # A clone's elements lie apart, where those of an expanded tensor and its deep copy share a place.
+    return value.clone() if hasattr(value, "clone") else copy.deepcopy(value)
 
 
 def _same(now: Any, before: Any) -> bool:

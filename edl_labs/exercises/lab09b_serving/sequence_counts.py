@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
         return abs(found - ratio * right) <= ratio + 1  # both are rounded down
 
     for rule, what, then in _EXACT:
-        if abs(found - rule(case)) < 1:
+        if found in (math.floor(rule(case)), rule(case)):
             raise Wrong(what, why=f"{why}; recomputed so, it is yours", next=then)
     weights = model["parameters"] * model["number_bytes"]
     if 0 < found - right <= 1:

@@ -40,6 +40,14 @@ def test_a_change_anywhere_inside_is_seen(change):
     assert ["layers"] == lent.changed()
 
 
+def test_an_expanded_tensor_can_be_changed_like_any_other_and_that_is_seen():
+    lent = Lent()
+
+    lent("k", torch.ones(2).expand(3, 2)).mul_(2)
+
+    assert ["k"] == lent.changed()
+
+
 def test_each_name_is_told_once():
     lent = Lent()
     for _ in range(2):
