@@ -18,6 +18,7 @@ _PHASES = {
     "prefill": (ORANGE, "", "prompt"),
     "decode": (BLUE, "", "answer"),
 }
+_EDGES = {"prefill": 2.0}  # points: some 50 ms in a picture of a minute would not be seen
 _MOST_ROWS = 80  # requests of a picture: more are thinner than a pixel or two
 _STEPS = 600  # moments of a picture: more than its pixels are wide
 
@@ -72,14 +73,14 @@ def draw_requests(axes: Axes, run: Any, *, title: str = "") -> Axes:
     from matplotlib.patches import Patch
 
     shown = range(min(len(run.phases), _MOST_ROWS))
-    for kinds in (("wait", "queue"), ("prefill",), ("decode",)):
+    for kinds in (("wait", "queue"), ("decode",), ("prefill",)):  # a prompt is thin: in front of its answer
         colour, hatch, _ = _PHASES[kinds[0]]
         for row in shown:
             bars = [(a * _PS, (b - a) * _PS) for kind, a, b in run.phases[row] if kind in kinds]
             if bars:
                 axes.broken_barh(
                     bars, (row - 0.4, 0.8), facecolor=colour, hatch=hatch, edgecolor=HATCHING if hatch else colour,
-                    linewidth=0.0 if hatch else 0.6,
+                    linewidth=0.0 if hatch else _EDGES.get(kinds[0], 0.6),
                 )  # fmt: skip
     taken_out = [
         (phase[1] * _PS, row)

@@ -41,6 +41,9 @@ _NUMBER = re.compile(
 )
 
 
+_SUITS = (0.1, 10_000)  # of the unit asked for: beyond, another prefix has fewer zeros
+
+
 def typed_number(text: str, unit: str) -> float:
     """What was typed, in SI units: a bare number counts in `unit`, one with a unit of the same kind is converted.
 
@@ -77,12 +80,19 @@ def example(unit: str) -> str:
 
 
 def number_text(value: float, unit: str) -> str:
-    """A number given in SI units, as a person would write it.
+    """A number given in SI units, as a person would write it: in the unit that was asked for where it suits.
 
     >>> number_text(5e-5, "ms"), number_text(0.4, "%"), number_text(12500, "tiles"), number_text(4.0, "times")
     ('50 µs', '40 %', '12,500 tiles', '4 times')
+    >>> number_text(2**19, "KiB"), number_text(2**33, "KiB"), number_text(3.2e-3, "ms"), number_text(1.0, "times")
+    ('512 KiB', '8 GiB', '3.2 ms', '1×')
     """
-    kind, _ = _factor(unit)
+    kind, factor = _factor(unit)
+    if kind in _BASES and kind != "FLOP/B" and (_SUITS[0] <= abs(value / factor) < _SUITS[1] or not value):
+        return f"{value / factor:.4g} {unit}"
+    if "i" in unit[:-1] and kind in ("B", "B/s"):
+        power = min(5, max(0, int(math.log2(abs(value)) // 10))) if value else 0
+        return f"{value / 1024**power:.4g} {'KMGTP'[power - 1] + 'i' if power else ''}{kind}"
     if kind == "s":
         return units.seconds(value)
     if kind == "%":
@@ -90,6 +100,8 @@ def number_text(value: float, unit: str) -> str:
     if kind in _BASES and kind != "FLOP/B":  # a ratio, which has no prefix
         return units.si(value, kind)
     whole = f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"
+    if unit == "times" and whole == "1":
+        return "1×"  # nobody says "faster by 1 times"
     return whole if unit == "1" else f"{whole} {unit}"
 
 

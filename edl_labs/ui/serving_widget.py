@@ -92,10 +92,9 @@ class ServingExplorer(LiveOrStill):
         head = f"{rate:g} a second, up to {batch} at a time, prompts of {prompt}"
         if run.unfinished:
             return f"{head}: {run.unfinished} of {self.count} never end"
+        tokens = f"{run.token_per_s:,.0f}" if run.token_per_s >= 100 else f"{run.token_per_s:.3g}"
         p50, p99 = (seconds(run.time_to_first_token_s(share)) for share in (0.5, 0.99))
-        return (
-            f"{head}: first word p50 {p50}, p99 {p99}; {run.token_per_s:.3g} tokens/s, busy {percent(run.utilisation)}"
-        )
+        return f"{head}: first word p50 {p50}, p99 {p99}; {tokens} tokens/s, busy {percent(run.utilisation)}"
 
     def figure(self, settings: tuple[Setting, ...] = ()) -> Figure:
         """The picture of some settings (rate, batch, prompt), one below the other: requests and the block pool."""

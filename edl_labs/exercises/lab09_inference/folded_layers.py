@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from edl_labs.checks import exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.units import counted
 
@@ -22,9 +23,12 @@ class FoldBatchNorm:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        return {"layers": [_plain(layer) for layer in student.fold_batch_norm(drawn_layers(case))]}
+        lent = Lent()
+        made = [_plain(layer) for layer in student.fold_batch_norm(lent("layers", drawn_layers(case)))]
+        return {"layers": made, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         before = drawn_layers(case)
         made = [_layer(one) for one in got["layers"]]
         strange = [one["kind"] for one in made if one["kind"] not in (*_CONVOLUTIONS, "batch_norm", "relu")]
@@ -33,6 +37,7 @@ class FoldBatchNorm:
         _judge_settings(before, made)
         right = [_layer(one) for one in want["layers"]]
         told = _told_of_pairs(before, made, right)
+        told = told or _through_a_relu(before, made, right)
         kept, needed = _norms(made), _norms(right)
         off = _distance(before, made, case)
         if off > _SAME:
@@ -48,8 +53,15 @@ class FoldBatchNorm:
             raise _left_over(before, made, why)
 
     def raised(self, case: Any, error: str) -> Wrong | None:
-        """What a shape that does not fit means where a transposed convolution has groups."""
-        if error != "RuntimeError" or not any(one["kind"] == "transposed" for one in case["layers"]):
+        """What a shape that does not fit means where a convolution has groups, or is transposed."""
+        if error != "RuntimeError":
+            return None
+        pairs = zip(case["layers"], case["layers"][1:], strict=False)
+        if any(a["kind"] == "batch_norm" and b["kind"] == "conv" and b["groups"] > 1 for a, b in pairs):
+            what = "a factor for each input channel does not fit a grouped convolution's weight as it is"
+            why = "torch refuses a shape: dimension 1 has the inputs of one group, and the batch norm has all channels"
+            return Wrong(what, why=why, next="which channels does each group of outputs read?")
+        if not any(one["kind"] == "transposed" for one in case["layers"]):
             return None
         what = "a factor for each channel does not fit a transposed convolution's weight as it is"
         why = "torch refuses a shape: dimension 1 has the outputs of one group, and not of all"
@@ -204,6 +216,18 @@ def _judge_settings(before: Any, made: Any) -> None:
             raise Wrong("a weight has another shape", why=why, next="a factor multiplies numbers, and moves none")
         if any(first[name] != second[name] for name in ("stride", "padding", "groups")):
             raise Wrong("stride, padding or groups have changed", why=_settings(second), next="leave them as they are")
+
+
+def _through_a_relu(before: Any, made: Any, right: Any) -> Wrong | None:
+    """What to say where a batch norm is gone that has a ReLU between itself and the next convolution."""
+    kinds = [one["kind"] for one in before]
+    pairs = list(zip(["", *kinds], kinds, [*kinds[1:], ""], strict=False))
+    apart = [a for a in pairs if a[1] == "batch_norm" and a[0] not in _CONVOLUTIONS and a[2] == "relu"]
+    if not apart or _norms(made) >= _norms(right):
+        return None
+    then = "is relu(factor * x + rest) the same as factor * relu(x) + rest?"
+    why = f"the layers were {', '.join(kinds)}"
+    return Wrong("a batch norm is gone that a ReLU parts from the convolution", why=why, next=then)
 
 
 def _left_over(before: Any, made: Any, why: str) -> Wrong:

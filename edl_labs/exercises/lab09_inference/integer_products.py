@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 
 _BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")
@@ -30,11 +31,14 @@ class Int8Product:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
-        before = {name: _ahead(student, case, name) for name in _BEFORE}
-        during = {name: _product(student, case, name) for name in _DURING}
-        return {"before": before, "during": during, "layer": _whole(student, case)}
+        lent = Lent()
+        before = {name: _ahead(student, case, name, lent) for name in _BEFORE}
+        during = {name: _product(student, case, name, lent) for name in _DURING}
+        layer = _whole(student, case, lent)
+        return {"before": before, "during": during, "layer": layer, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         _judge_before(case, got["before"], want["before"])
         for name in _DURING:
             found, right = got["during"][name], want["during"][name]
@@ -94,7 +98,7 @@ def _given(case: Any) -> dict[str, Any]:
     return {name: case[name] for name in ("x_scale", "x_zero", "weight_scale", "weight_zero", "out_scale")}
 
 
-def _ahead(student: Any, case: Any, name: str, *, both: bool = False) -> Any:
+def _ahead(student: Any, case: Any, name: str, lent: Lent, *, both: bool = False) -> Any:
     """The offsets for a layer with some of its properties, as whole numbers; or its multipliers."""
     import torch
 
@@ -102,9 +106,9 @@ def _ahead(student: Any, case: Any, name: str, *, both: bool = False) -> Any:
     bias = [0.0] * columns if name == "ahead of zero points" else case["bias"]
     if name in ("ahead of bias", "multiplier"):
         given |= {"x_zero": 0, "weight_zero": [0] * columns}
-    given |= {key: list(given[key]) for key in ("weight_scale", "weight_zero")}
-    weight = _values(case)["weight"]
-    offset, multiplier = student.ahead(weight, torch.tensor(bias, dtype=torch.float64), **given)
+    given |= {key: lent(key, given[key]) for key in ("weight_scale", "weight_zero")}
+    weight, added = lent("weight", _values(case)["weight"]), lent("bias", torch.tensor(bias, dtype=torch.float64))
+    offset, multiplier = student.ahead(weight, added, **given)
     if both:
         return offset, multiplier
     return _numbers(multiplier if name == "multiplier" else offset)
@@ -134,7 +138,7 @@ def _row(case: Any, name: str) -> dict[str, Any]:
     return row if name != "layer" else {**row, "out_zero": case["out_zero"], "relu": case["relu"]}
 
 
-def _product(student: Any, case: Any, name: str) -> list[float]:
+def _product(student: Any, case: Any, name: str, lent: Lent) -> list[float]:
     import torch
 
     drawn, columns = torch.Generator().manual_seed(case["seed"] + 7), len(case["weight_scale"])
@@ -151,16 +155,18 @@ def _product(student: Any, case: Any, name: str) -> list[float]:
             x, weight = (x.abs() + 1) * torch.tensor([[1], [-1], [1]], dtype=torch.int8), weight.abs() + 4
         elif name == "relu":  # the first column is far below any zero point
             x, weight[:, 0] = x.abs() + 3, -9 - weight[:, 0].abs()
-    row = _row(case, name)
+    row = {key: lent(key, value) for key, value in _row(case, name).items()}
+    x, weight = lent("x", x), lent("weight", weight)
     return _numbers(student.int8_product(x, weight, row.pop("offset"), row.pop("multiplier"), **row))
 
 
-def _whole(student: Any, case: Any) -> list[float]:
+def _whole(student: Any, case: Any, lent: Lent) -> list[float]:
     values, row = _values(case), _row(case, "layer")
-    offset, multiplier = _ahead(student, case, "whole", both=True)
+    offset, multiplier = _ahead(student, case, "whole", lent, both=True)
     row |= {"weight_zero": list(case["weight_zero"])}
     del row["offset"], row["multiplier"]
-    return _numbers(student.int8_product(values["x"], values["weight"], offset, multiplier, **row))
+    x, weight = lent("x", values["x"]), lent("weight", values["weight"])
+    return _numbers(student.int8_product(x, weight, offset, multiplier, **row))
 
 
 def _numbers(given: Any) -> list[float]:

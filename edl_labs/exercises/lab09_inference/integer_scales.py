@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab09_inference.range_symptoms import expected_error, is_grid, told_least, told_range
 
 WITHIN = 1.02  # of the least error, promised in the text
 METHODS = ("max", "percentile", "least")
@@ -21,20 +23,27 @@ class Calibrate:
     """
 
     def probe(self, student: Any, case: Any) -> Any:
+        lent = Lent()
         ranges = [_pair(student.grid(one["low"], one["high"], symmetric=one["symmetric"])) for one in case["ranges"]]
-        integers = [_asked_integers(student, one) for one in case["tensors"]]
+        integers = [_asked_integers(student, one, lent) for one in case["tensors"]]
         chosen = [
             {
                 name: _pair(
-                    student.calibrate(list(one["counts"]), list(one["edges"]), method=name, symmetric=one["symmetric"])
+                    student.calibrate(
+                        lent("counts", one["counts"]),
+                        lent("edges", one["edges"]),
+                        method=name,
+                        symmetric=one["symmetric"],
+                    )
                 )
                 for name in METHODS
             }
             for one in case["histograms"]
         ]
-        return {"ranges": ranges, "integers": integers, "chosen": chosen}
+        return {"ranges": ranges, "integers": integers, "chosen": chosen, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         _judge_ranges(case["ranges"], got["ranges"], want["ranges"])
         for asked, found, right in zip(case["tensors"], got["integers"], want["integers"], strict=True):
             _judge_integers(asked, found, right)
@@ -45,7 +54,8 @@ class Calibrate:
     def inputs(self, case: Any) -> Any:
         """The case, with its tensors as tensors."""
         tensors = [{**one, "values": _tensor(one)} for one in case["tensors"]]
-        return {**case, "tensors": tensors}
+        seen = [{name: one[name] for name in ("counts", "edges", "symmetric")} for one in case["histograms"]]
+        return {**case, "tensors": tensors, "histograms": seen}
 
     def yours(self, case: Any, got: Any) -> str:
         """Scales and zero points."""
@@ -65,19 +75,8 @@ class Calibrate:
             f"{one['edges'][-1]:g}{', symmetric' if one['symmetric'] else ''}"
             for one in case["histograms"]
         )
-        return f"ranges {ranges}; histograms: {seen}"
-
-
-def expected_error(seen: Any, scale: float, zero: float) -> float:
-    """The squared error of a histogram on a grid: a step's twelfth, squared, for what is kept, and what is cut off."""
-    lowest = (-127 - zero) * scale if seen["symmetric"] else (-128 - zero) * scale
-    highest = (127 - zero) * scale
-    error = 0.0
-    for count, low, high in zip(seen["counts"], seen["edges"], seen["edges"][1:], strict=False):
-        centre = (low + high) / 2
-        beyond = max(lowest - centre, centre - highest, 0.0)
-        error += count * (beyond**2 if beyond else scale**2 / 12)
-    return error
+        tensors = ", ".join(f"{one['shape']} with axis={one['axis']}" for one in case["tensors"])
+        return f"ranges {ranges}; histograms: {seen}; values of shape {tensors}"
 
 
 def _pair(given: Any) -> list[float]:
@@ -91,12 +90,12 @@ def _tensor(asked: Any) -> Any:
     return torch.tensor(asked["values"], dtype=torch.float64).view(asked["shape"])
 
 
-def _asked_integers(student: Any, asked: Any) -> list[float]:
+def _asked_integers(student: Any, asked: Any, lent: Lent) -> list[float]:
     import torch
 
-    many = asked["axis"] is not None
-    scale, zero = (list(asked[name]) if many else asked[name] for name in ("scale", "zero_point"))
-    given = student.integers(_tensor(asked), scale, zero, axis=asked["axis"], symmetric=asked["symmetric"])
+    scale, zero = (lent(name, asked[name]) for name in ("scale", "zero_point"))
+    values = lent("values", _tensor(asked))
+    given = student.integers(values, scale, zero, axis=asked["axis"], symmetric=asked["symmetric"])
     return [float(one) for one in torch.as_tensor(given).flatten().tolist()]
 
 
@@ -116,7 +115,7 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
         why = _first_off(asked, zeros, whole, "a zero point of")
         raise Wrong("zero is no number of the grid: its zero point is not whole", why=why, next="round it")
-    for shift, what, then in _ZERO_SLIPS:
+    for shift, what, then in (*_ZERO_SLIPS, *_CUT_SLIPS):
         some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
         if zeros != whole and all(zeros[at] == shift(asked[at], whole[at]) for at in some):
             raise Wrong(what, why=_first_off(asked, zeros, whole, "a zero point of"), next=then)
@@ -171,6 +170,17 @@ _ZERO_SLIPS: Any = (
         "low becomes -128",
     ),
 )
+_CUT = ("the zero point is cut off, and not rounded", "the nearest integer: what does int() do with 49.7?")
+_CUT_SLIPS: Any = tuple(
+    ((lambda asked, zero, cut=cut: zero if asked["symmetric"] else cut(_place_of_zero(asked))), *_CUT)
+    for cut in (math.trunc, math.floor, math.ceil)
+)
+
+
+def _place_of_zero(asked: Any) -> float:
+    """Where 0 lies among the integers of an affine grid, as a real number."""
+    low = min(asked["low"], 0.0)
+    return -128 - low * 255 / (max(asked["high"], 0.0) - low)
 
 
 def _alike(found: Any, right: Any) -> bool:
@@ -216,45 +226,9 @@ def _judge_choice(seen: Any, method: str, found: Any, right: Any) -> None:
     (scale, zero), (aimed, place) = found[method], right[method]
     if not (math.isfinite(scale) and scale > 0 and math.isfinite(zero)):
         raise Wrong("a scale is above 0 and finite", why=f"{method}: {scale:g}, {zero:g}", next="grid(low, high)")
-    same = {name: close(scale, right[name][0]) and zero == right[name][1] for name in METHODS}
     if method == "least":
-        least = expected_error(seen, aimed, place)
-        error = expected_error(seen, scale, zero)
-        if zero == round(zero) and error <= WITHIN * least:
-            return
-        why = f"its error is {error / least:.4g} times the least"
-        if same["max"]:
-            then = "try smaller ranges: what is kept has an error too, and the wider the step the more"
-            raise Wrong("the least error is that of everything kept", why=why, next=then)
-        if same["percentile"]:
-            raise Wrong("the percentile's range was taken for the least error's", why=why, next="compare errors")
-        edges = seen["edges"]
-        finest = [_scale_of(a, b, seen) for at, a in enumerate(edges) for b in edges[at + 1 :]]
-        if close(scale, min(one for one in finest if one > 0)):
-            then = "what is cut off costs the square of its distance to the nearer end"
-            raise Wrong("the finest grid of all was taken for the least error's", why=why, next=then)
-        then = "both ends by themselves: price every pair of edges" if not seen["symmetric"] else "try every edge"
-        raise Wrong("another range has a smaller error", why=why, next=then)
-    if same[method]:
-        return
-    why = f"{method}: scale {scale:.6g}, zero point {zero:g}; {aimed:.6g} and {place:g} are right"
-    whole = seen["edges"]
-    if method == "max":
-        if close(scale, _scale_of(whole[0], whole[-1], seen)):
-            raise Wrong(
-                "empty bins at the ends count for nothing", why=why, next="where are the first and last counts?"
-            )
-        raise Wrong(
-            "the range of all counts is another one", why=why, next="from the first bin with a count to the last"
-        )
-    if same["max"]:
-        raise Wrong("single outliers still set the range", why=why, next="leave out bins while few counts lie there")
-    by_bins = max(1, round(0.0005 * len(seen["counts"])))
-    if close(scale, _scale_of(whole[by_bins], whole[-1 - by_bins], seen)):
-        raise Wrong("a share of the bins was left out, not of the counts", why=why, next="add up counts")
-    then = "0.05 % of the counts at each end, symmetric 0.1 % beyond both: whole bins, never more than that"
-    raise Wrong("the percentile leaves out another share of the counts", why=why, next=then)
-
-
-def _scale_of(low: float, high: float, seen: Any) -> float:
-    return max(-low, high) / 127 if seen["symmetric"] else (max(high, 0.0) - min(low, 0.0)) / 255
+        least, error = (expected_error(seen, *one[method]) for one in (right, found))
+        if zero != round(zero) or error > WITHIN * least:
+            raise told_least(seen, found, right, error / least)
+    elif not is_grid((scale, zero), (aimed, place)):
+        raise told_range(seen, method, found, right)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 
+_PACKED = {"values": "float64", "places": "uint8"}
 _SAME = 1e-9  # of the product's size: float64, added in another order
 
 
@@ -20,27 +22,34 @@ class TwoOfFourWeights:
 
     def probe(self, student: Any, case: Any) -> Any:
         weight, x = drawn_weight(case)
-        mask = _rows(student.mask(weight.clone()))
+        lent = Lent()
+        mask = _rows(student.mask(lent("weight", weight)))
+        tied = _rows(student.mask(lent("weight", _matrix(case["tied"], "float16"))))
         if mask and not all(
             sum(column[at : at + 4]) == 2 for column in zip(*mask, strict=True) for at in range(0, len(mask), 4)
         ):
             # What is packed rests on it: the mask alone says what is wrong.
-            return {"mask": mask, "values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
-        values, places = student.pack(weight.clone())
-        given = (case["packed"]["values"], case["packed"]["places"])
-        packed = [_matrix(given[0], "float64"), _matrix(given[1], "uint8")]
+            nothing: dict[str, Any] = {"values": [], "places": [], "place_bytes": 0, "product": [], "shares": []}
+            return {"mask": mask, "tied": tied, **nothing, "changed": lent.changed()}
+        values, places = student.pack(lent("weight", weight))
+        packed = [lent(name, _matrix(case["packed"][name], kind)) for name, kind in _PACKED.items()]
+        product = student.sparse_product(lent("x", x), *packed)
         return {
             "mask": mask,
+            "tied": tied,
             "values": _rows(values),
             "places": _rows(places),
             "place_bytes": int(getattr(places, "nbytes", -1)),
-            "product": _rows(student.sparse_product(x, *packed)),
+            "product": _rows(product),
             "shares": [float(student.sparse_share(one, peak=peak)) for one, peak in case["speed_ups"]],
+            "changed": lent.changed(),
         }
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         if got["mask"] != want["mask"]:
             raise _told_mask(case, got["mask"], want["mask"])
+        _judge_tied(case, got["tied"])
         _judge_packed(case, got, want)
         found, right = ([value for row in one["product"] for value in row] for one in (got, want))
         size = max(map(abs, right))
@@ -55,11 +64,14 @@ class TwoOfFourWeights:
     def inputs(self, case: Any) -> Any:
         """The weight, the input and the packed weights as tensors."""
         weight, x = drawn_weight(case)
-        packed = {
-            "values": _matrix(case["packed"]["values"], "float64"),
-            "places": _matrix(case["packed"]["places"], "uint8"),
+        packed = {name: _matrix(case["packed"][name], kind) for name, kind in _PACKED.items()}
+        return {
+            "weight": weight,
+            "x": x,
+            **packed,
+            "speed_ups": case["speed_ups"],
+            "tied": _matrix(case["tied"], "float16"),
         }
-        return {"weight": weight, "x": x, **packed, "speed_ups": case["speed_ups"]}
 
     def yours(self, case: Any, got: Any) -> str:
         """The first column of mask and values, the first row of places, the shares."""
@@ -67,13 +79,6 @@ class TwoOfFourWeights:
         values = ", ".join(f"{row[0]:.3g}" for row in got["values"][:4])
         places = ", ".join(f"{int(one):08b}" for row in got["places"][:2] for one in row[:1])
         return f"first column {column}, values {values} …, places {places} …; shares {got['shares']}"
-
-    def raised(self, case: Any, error: str) -> Wrong | None:
-        """What a shape that does not fit says of the mask that pack reads."""
-        if error != "RuntimeError":
-            return None
-        why = "with two kept of each four inputs, every column has inputs / 2 values; another mask gives other counts"
-        return Wrong("torch refuses a shape", why=why, next="look at mask(weight)[:, 0] first: what does it keep?")
 
     def show(self, case: Any) -> str:
         """Sizes, and the first column."""
@@ -105,7 +110,8 @@ def _rows(given: Any) -> list[list[float]]:
 
     if given is None:
         return []
-    table = torch.as_tensor(given)
+    # float32 would round what is given as lists of numbers.
+    table = torch.as_tensor(given, dtype=None if hasattr(given, "dtype") else torch.float64)
     if table.ndim != 2:
         table = table.reshape(1, -1)
     return [[float(one) for one in row] for row in table.to(torch.float64).tolist()]
@@ -165,6 +171,21 @@ def _best(weight: Any, size: int, *, by: Any) -> list[list[float]]:
     return mask
 
 
+def _judge_tied(case: Any, got: list[list[float]]) -> None:
+    """Two of each four stay where magnitudes are equal, too: any two of those that are largest."""
+    tied = [[abs(value) for value in row] for row in case["tied"]]
+    for column in range(len(tied[0])):
+        for start in range(0, len(tied), 4):
+            given = [tied[at][column] for at in range(start, start + 4)]
+            kept = [value for at, value in enumerate(given) if got[start + at][column]] if len(got) == len(tied) else []
+            why = f"of magnitudes {', '.join(f'{one:g}' for one in given)} you keep {len(kept)}"
+            if len(kept) != 2:
+                then = "a threshold keeps all that reach it: exactly two stay, of equal ones whichever you like"
+                raise Wrong("where magnitudes are equal not two are kept", why=why, next=then)
+            if sorted(kept) != sorted(given)[2:]:
+                raise Wrong("where magnitudes are equal other weights are larger", why=why, next="the two largest")
+
+
 def _judge_packed(case: Any, got: Any, want: Any) -> None:
     shapes = [
         [len(one), len(one[0]) if one else 0] for one in (got["values"], want["values"], got["places"], want["places"])
@@ -173,10 +194,11 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         why = f"{shapes[0][0]}×{shapes[0][1]} came for {shapes[1][0]}×{shapes[1][1]}"
         raise Wrong("the kept values have another shape", why=why, next="half as many rows as the weight")
     if got["values"] != want["values"]:
+        why = _first_group_off(got["values"], want["values"])
         if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
             raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
-        why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
+        if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
+            raise Wrong("the signs of the kept values are lost", why=why, next="magnitudes choose, values are kept")
         raise Wrong(
             "other values are packed than those that are kept", why=why, next="group after group, down a column"
         )
@@ -204,8 +226,21 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
             raise Wrong("inputs are packed, and not their places in a group", why=why, next=then)
         raise Wrong("places are packed otherwise", why=why, next="the first place in the lowest two bits, and so on up")
     if got["place_bytes"] != case["inputs"] * case["outputs"] // 8:
+        if got["place_bytes"] < 0:
+            raise Wrong("places are no tensor", why="a list of lists came", next="torch.tensor(…, dtype=torch.uint8)")
         why = f"{got['place_bytes']} bytes for {case['inputs'] * case['outputs'] // 8}"
         raise Wrong("places take more bytes than they need", why=why, next="their type is torch.uint8")
+
+
+def _first_group_off(got: list[list[float]], want: list[list[float]]) -> str:
+    """Both values of the first group that differs."""
+    for column in range(len(want[0])):
+        for at in range(0, len(want), 2):
+            found, right = ([rows[at + i][column] for i in range(2)] for rows in (got, want))
+            if found != right:
+                pairs = [" and ".join(f"{one:.6g}" for one in pair) for pair in (found, right)]
+                return f"group {at // 2} of output {column} has {pairs[0]}, and {pairs[1]} are kept"
+    return ""
 
 
 def _first_of_order(weight: Any) -> list[list[float]]:
@@ -248,6 +283,9 @@ def _judge_shares(case: Any, got: Any, want: Any) -> None:
     if fits(lambda s, p: (s - 1) / (1 - 1 / p)):
         then = "at s times the speed, the time is 1 / s"
         raise Wrong("30 % faster was taken for 30 % less time", why=why, next=then)
+    if fits(lambda s, p: 1 - 1 / s):
+        then = "the products still take some of their time: which part of it did they save?"
+        raise Wrong("the time that was saved was taken for the share", why=why, next=then)
     if fits(lambda s, p: 1 / (1 - 1 / s + 1 / (s * p))) or fits(lambda s, p: s / p):
         raise Wrong("a share is of the time before", why=why, next="which part of it becomes how much shorter?")
     if all(close(a, 1 - b) for a, b in zip(got, want, strict=True)):

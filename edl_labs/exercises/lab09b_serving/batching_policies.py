@@ -8,6 +8,7 @@ from statistics import fmean, median
 from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving.served_loads import (
     both_futures,
@@ -34,21 +35,22 @@ class Batcher:
     requests. The evidence is the number, and what the policy decides on two loads that part at some moment.
     """
 
-    form: ClassVar[Any] = {"servers": 0, "load": "", "fork": ""}
+    form: ClassVar[Any] = {"servers": 0, "load": "", "fork": "", "changed": []}
 
     def probe(self, student: Any, case: Any) -> Any:
         machine, limit_s = machine_of(case), case["limit_s"]
-        runs = [{"per_s": one["per_s"], "latencies_s": [*one["latencies_s"]]} for one in case["runs"]]
-        servers = student.servers_for(case["demand_per_s"], case["kept_s"], runs)
+        lent = Lent()
+        servers = student.servers_for(case["demand_per_s"], case["kept_s"], lent("runs", case["runs"]))
 
         def policy(now_s: float, queue: list[Any]) -> Any:
             return student.next_batch(now_s, queue, machine, limit_s)
 
-        return {"servers": servers, **both_futures(case, lambda server: serve_batches(server, policy))}
+        decided = both_futures(case, lambda server: serve_batches(server, policy))
+        return {"servers": servers, **decided, "changed": lent.changed()}
 
     def public(self, case: Any, want: Any) -> Any:
         """The number of servers: the reference's decisions would be a policy to copy."""
-        return {"servers": want["servers"], "load": "", "fork": ""}
+        return {"servers": want["servers"], "load": "", "fork": "", "changed": []}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
         run = judged_futures(case, got)
@@ -57,6 +59,7 @@ class Batcher:
         late_s = run.latency_s(SHARE)
         if late_s > case["limit_s"]:
             raise _late(case, run, late_s)
+        judge_lent(got["changed"])
         if got["servers"] != want["servers"]:
             raise _miscounted(case, got["servers"], want["servers"])
 
@@ -207,6 +210,11 @@ def _servers_by(statistic: Callable[[list[float]], float]) -> Callable[[Any], in
     return counted_by
 
 
+def _one_too_late(latencies_s: list[float]) -> float:
+    """What stands at int(0.99 n) of the sorted ones, counted from 0: of 100 the last."""
+    return sorted(latencies_s)[int(SHARE * len(latencies_s))]
+
+
 _P99 = "the last of a hundred has to be in time"
 _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
     (_servers_by(fmean), "the mean is held against the limit",
@@ -215,6 +223,8 @@ _MISCOUNTED: tuple[tuple[Callable[[Any], int], str, str, str], ...] = (
      "half of the requests may be later than that", _P99),
     (_servers_by(max), "the latest of all is held against the limit",
      "one in a hundred may be later", "sort them: which one has 99 of 100 at or before it?"),
+    (_servers_by(_one_too_late), "p99 is taken one place too late in the sorted latencies",
+     "recomputed with the one at int(0.99 * n), it is yours", "of 100, which one has 99 at or before it?"),
     (lambda case: math.ceil(case["demand_per_s"] / max(one["per_s"] for one in case["runs"])),
      "servers are planned for the most that they can do",
      "at full use the queue grows without end, and so does the wait", "which loads are kept within the limit?"),

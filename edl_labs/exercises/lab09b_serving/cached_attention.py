@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
 from edl_labs.units import byte_count, counted
 
 _SAME = 1e-9  # of a weight: float64, added in another order
 _SEEN = 1e-12  # a weight that is no rounding
-_SIZES = (0.25, 4, 8, 16)  # bytes of a number, beside its 2: eight times fewer, float32, float64, bits
 _PAIRS = 3  # old tokens that a shift by one is told from: two of them keep a neighbour
 _SMALL = 0.6  # of a normal number: even scores without their root leave every token a weight
 
@@ -26,38 +27,48 @@ class KVCache:
 
     def probe(self, student: Any, case: Any) -> Any:
         cache, steps = drawn_cache(case)
-        outputs = []
+        lent, outputs = Lent(), []
         for q, k, v in steps:
-            out = student.decode(cache, q.clone(), k.clone(), v.clone())
+            out = student.decode(cache, lent("q", q), lent("k", k), lent("v", v))
             outputs.append(out.detach().double().tolist())
         lengths = cache["lengths"]
         return {
             "outputs": outputs,
             "lengths": [int(one) for one in lengths],
-            "fits": student.fits({**case["chip"]}, {**case["model"]}, case["tokens"]),
+            "fits": [
+                student.fits(lent("chip", chip), lent("model", case["model"]), case["tokens"])
+                for chip in (case["chip"], case["small_chip"])
+            ],
+            "changed": lent.changed(),
         }
 
     def inputs(self, case: Any) -> Any:
         """The cache and the first new token's q, k and v, as tensors."""
         cache, steps = drawn_cache(case)
         q, k, v = steps[0]
-        asked = {name: case[name] for name in ("chip", "model", "tokens")}
+        asked = {name: case[name] for name in ("chip", "small_chip", "model", "tokens")}
         return {"cache": cache, "q": q, "k": k, "v": v, **asked}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         for step, (found, right) in enumerate(zip(got["outputs"], want["outputs"], strict=True)):
             _judge_step(case, step, found, right)
             if got["lengths"] != want["lengths"]:
                 counts = f"after {counted(case['steps'], 'token')} they are {got['lengths']}, from {case['lengths']}"
                 what = "lengths do not say how much is in the cache"
                 raise Wrong(what, why=counts, next="a row is longer by one each time")
-        _judge_fits(case, got["fits"], want["fits"])
+        judge_fits(case, got["fits"][0], want["fits"][0])
+        if got["fits"][1] != want["fits"][1]:
+            weights = case["model"]["parameters"] * case["model"]["number_bytes"]
+            memory = byte_count(case["small_chip"]["memory_bytes"])
+            why = f"{got['fits'][1]} sequences came for {memory}, of which the weights alone need {byte_count(weights)}"
+            raise Wrong("sequences are counted where not even the weights fit", why=why, next="nothing fits: 0")
 
     def yours(self, case: Any, got: Any) -> str:
         """The lengths and the count: outputs are too many numbers to read."""
         first = got["outputs"][0]
         shape = f"{len(first)} rows of {len(first[0])} heads" if first and isinstance(first[0], list) else "none"
-        return f"outputs of {shape}; lengths {got['lengths']}; {got['fits']} sequences fit"
+        return f"outputs of {shape}; lengths {got['lengths']}; {got['fits'][0]} sequences fit"
 
     def show(self, case: Any) -> str:
         """The cache, the memory and the model."""
@@ -153,7 +164,33 @@ class _Look:
         self.tokens = self.length + step + 1
         self.got, self.want = got[base : base + self.tokens], want[base : base + self.tokens]
         self.cells = len(weights)
+        self.whole, self.base, self.wanted = got, base, want
+        self.vector = drawn_cache(case)[1][0][0][row, head].tolist() if case["alike"] else []
         self.total = sum(got)
+
+    def has_turned_values(self) -> bool:
+        """Whether it is what comes out if values of decoded tokens are rotated to their positions."""
+        import torch
+
+        made = torch.tensor(self.wanted, dtype=torch.float64)
+        for at in range(self.length, self.tokens):
+            own = torch.zeros_like(made)
+            own[self.base + at] = self.wanted[self.base + at]
+            made += _rotated(own.view(1, -1), torch.tensor([at]))[0] - own
+        return all(close(a, b, rtol=0.0, atol=_SAME) for a, b in zip(self.whole, made.tolist(), strict=True))
+
+    def stands(self, query: int, keys: list[int]) -> bool:
+        """Whether it has the weights of a query and keys at these positions; only where tokens are alike."""
+        if not self.vector or self.step:
+            return False
+        half, root = len(self.vector) // 2, math.sqrt(len(self.vector))
+        power = [a * a + b * b for a, b in zip(self.vector, self.vector[half:], strict=False)]
+        scores = [
+            sum(one * math.cos((query - key) * 10000.0 ** (-i / half)) for i, one in enumerate(power)) / root
+            for key in keys
+        ]
+        parts = [math.exp(one - max(scores)) for one in scores]
+        return all(close(a, b / sum(parts), rtol=0.0, atol=_SAME) for a, b in zip(self.got, parts, strict=True))
 
     @property
     def where(self) -> str:
@@ -164,7 +201,11 @@ def _symptom(every: list[_Look], wrong: list[_Look]) -> Wrong:
     """The sentence of the first rule that fits what the outputs are made of."""
     one = wrong[0]
     if any(not math.isfinite(look.total) for look in wrong):
-        return Wrong("an output is no number", why=one.where, next="is a whole row of scores masked?")
+        then = "over which dimension does softmax go? Where all scores are masked it gives no number"
+        return Wrong("an output is no number", why=one.where, next=then)
+    if all(look.has_turned_values() for look in wrong):
+        then = "positions are in the scores alone: which of q, k and v are in those?"
+        return Wrong("values are rotated as well", why=f"{one.where}; recomputed so, it is yours", next=then)
     for rule in (_of_rows, _of_cells, _of_heads, _of_masks):
         found = rule(every, wrong)
         if found is not None:
@@ -231,8 +272,11 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     if all(_is_scaled(one) for one in wrong):
         why = f"{look.where}: the right tokens, with weights that are too sharp or too flat by one factor"
         return Wrong("scores have another scale", why=why, next="divide by the root of the size of a head")
+    long = [one for one in wrong if one.alike and one.length >= _PAIRS]
+    for positions, what, then in _MISPLACED:
+        if long and all(one.stands(*positions(one.length)) for one in long):
+            return Wrong(what, why=f"{look.where}; recomputed so, it is yours", next=then)
     for shift, what in ((1, "one place later"), (-1, "one place earlier")):
-        long = [one for one in wrong if one.alike and one.length >= _PAIRS]
         if long and all(_is_shifted(one, shift) for one in long):
             why = f"{look.where}: the query is as far from the tokens as if it stood {what}"
             then = "positions count from 0: how many tokens are in the cache before this one?"
@@ -240,6 +284,18 @@ def _of_scores(wrong: list[_Look]) -> Wrong:
     why = f"{look.where}: the right tokens, with other weights"
     then = "the query and the new key are both rotated to the token's position; the cached keys are already"
     return Wrong("queries and keys do not stand at their positions", why=why, next=then)
+
+
+_MISPLACED: Any = (
+    (lambda n: (0, [*range(n + 1)]), "the query is not rotated", "q comes as k does: at which position does it stand?"),
+    (lambda n: (n, [*range(n), 0]), "the new key is not rotated", "what lies in the cache is rotated: it must be, too"),
+    (lambda n: (0, [*range(n), 0]), "neither the query nor the new key is rotated", "both come without positions"),
+    (
+        lambda n: (n, [*range(0, 2 * n, 2), n]),
+        "keys of the cache are rotated again",
+        "they were when they came into it",
+    ),
+)
 
 
 def _logits(weights: list[float]) -> list[float]:
@@ -260,29 +316,3 @@ def _is_shifted(look: _Look, shift: int) -> bool:
     pairs = [(at, at - shift) for at in range(look.length) if 0 <= at - shift < look.length]
     moved = [got[a] - want[b] for a, b in pairs]
     return all(close(one, moved[0], rtol=0.0, atol=1e-6) for one in moved)
-
-
-def _judge_fits(case: Any, found: Any, right: Any) -> None:
-    if found == right:
-        return
-    model = case["model"]
-    why = f"{found:,} sequences of {case['tokens']:,} tokens for {right:,}"
-
-    def is_about(ratio: float) -> bool:
-        return abs(found - ratio * right) <= ratio + 1  # both are rounded down
-
-    weights = model["parameters"] * model["number_bytes"]
-    if found == right + 1:
-        raise Wrong("the last sequence does not fit whole", why=why, next="round down")
-    if model["heads"] != model["kv_heads"] and is_about(model["kv_heads"] / model["heads"]):
-        then = "with grouped queries several heads share them: count kv_heads"
-        raise Wrong("keys and values are counted for every head", why=why, next=then)
-    if is_about(2.0):
-        raise Wrong("keys or values are left out", why=why, next="a token leaves both, in every layer")
-    if is_about(case["chip"]["memory_bytes"] / (case["chip"]["memory_bytes"] - weights)):
-        raise Wrong("the weights take no room", why=why, next="they are in the same memory")
-    if is_about(model["layers"]):
-        raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
-    if any(is_about(model["number_bytes"] / size) for size in _SIZES):
-        raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
-    raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")

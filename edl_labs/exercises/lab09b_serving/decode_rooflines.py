@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from edl_labs.checks import close, exercise
+from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 from edl_labs.units import byte_rate, flop_rate, seconds
 
@@ -23,22 +24,29 @@ class DecodeBound:
     loose = True
 
     def probe(self, student: Any, case: Any) -> Any:
+        lent = Lent()
+
+        def given() -> dict[str, Any]:
+            return lent("model", case["model"])
+
         def asked(**rates: float) -> dict[str, Any]:
-            chip = {**case["chip"], **rates}
+            chip = lent("chip", {**case["chip"], **rates})
             return {
-                "prefill": student.prefill_s(chip, {**case["model"]}, case["tokens"]),
-                "decode": student.decode_s(chip, {**case["model"]}, case["batch"], case["context"]),
-                "one": student.decode_s(chip, {**case["model"]}, 1, case["context"]),
+                "prefill": student.prefill_s(chip, given(), case["tokens"]),
+                "decode": student.decode_s(chip, given(), case["batch"], case["context"]),
+                "one": student.decode_s(chip, given(), 1, case["context"]),
             }
 
-        return {
+        found = {
             "computing": asked(memory_byte_per_s=_NEVER),
             "reading": asked(flop_per_s=_NEVER),
             "both": asked(),
-            "ridge": [student.ridge_batch({**case["chip"]}, {**case["model"]}, n) for n in case["contexts"]],
+            "ridge": [student.ridge_batch(lent("chip", case["chip"]), given(), n) for n in case["contexts"]],
         }
+        return {**found, "changed": lent.changed()}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        judge_lent(got["changed"])
         _require_form(got, want)
         for side in ("computing", "reading"):
             for what in ("prefill", "one", "decode"):
@@ -46,11 +54,12 @@ class DecodeBound:
                     raise _time_symptom(case, side, what, got[side], want[side])
         for what in ("prefill", "one", "decode"):
             if not close(got["both"][what], want["both"][what]):
-                why = f"{seconds(got['both'][what])} for {seconds(want['both'][what])}; computing and reading are right"
+                came, true = _told_apart(got["both"][what], want["both"][what])
+                why = f"{came} for {true}; computing and reading are right"
                 raise Wrong("computing and reading overlap", why=why, next="the longer of the two is the time")
         for context, found, right in zip(case["contexts"], got["ridge"], want["ridge"], strict=True):
             if found != right:
-                raise _ridge_symptom(context, found, right, got["ridge"], want["ridge"])
+                raise _ridge_symptom(case, context, found, right, got["ridge"], want["ridge"])
 
     def yours(self, case: Any, got: Any) -> str:
         """The times on the chip, and the batches."""
@@ -92,12 +101,27 @@ def _require_form(got: Any, want: Any) -> None:
             )
 
 
+_ITSELF = "a token is counted that is not among those looked back at, or one is missing"
+
+
+def _told_apart(found: float, right: float) -> tuple[str, str]:
+    """Two times in as many digits as tell them apart."""
+    for digits in (3, 6, 9):
+        texts = seconds(found, digits=digits), seconds(right, digits=digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
 def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong:
     model, chip = case["model"], case["chip"]
     found, right = got[what], want[what]
     told = "prefill" if what == "prefill" else f"a decoding step of {1 if what == 'one' else case['batch']}"
-    why = f"{told}: {seconds(found)} of {side}, and it is {seconds(right)}"
+    came, true = _told_apart(found, right)
+    why = f"{told}: {came} of {side}, and it is {true}"
     if found < 1e-6 * right:  # of a chip that does the other part in no time
+        other = "reads" if side == "computing" else "computes"
+        why = f"{told}: on a chip that {other} in no time next to nothing came, and it is {true}"
         return Wrong("the shorter of two times is taken", why=why, next="a step ends when the longer part has ended")
     weights_s = model["parameters"] * model["number_bytes"] / chip["memory_byte_per_s"]
     products_s = 2 * model["parameters"] / chip["flop_per_s"]
@@ -116,6 +140,12 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
             return Wrong("one sequence's cache is read for all", why=why, next="each sequence has tokens of its own")
         if close(share, 0.5, rtol=1e-4):
             return Wrong("keys or values are left out", why=why, next="both are read, in every layer")
+        if what != "prefill" and any(close(share, 1 + one / case["context"], rtol=1e-7) for one in (1, -1)):
+            return Wrong(_ITSELF, why=why, next="context has the new token in it already")
+        for size in (1, 2, 4):
+            if size != model["number_bytes"] and close(found * model["number_bytes"], right * size, rtol=1e-6):
+                then = "number_bytes, of weights and cache alike"
+                return Wrong(f"a number has {size} B, whatever number_bytes says", why=why, next=then)
         return Wrong("another number of bytes is moved", why=why, next="weights once, and keys and values")
     if close(found, right - times * products_s / 2, rtol=1e-6) or close(found, times * products_s / 2, rtol=1e-6):
         return Wrong("a multiply and an add are two operations", why=why, next="2 FLOP for a parameter and token")
@@ -126,20 +156,37 @@ def _time_symptom(case: Any, side: str, what: str, got: Any, want: Any) -> Wrong
     if what == "prefill" and close(attention, 2 * times / (times + 1), rtol=1e-4):
         then = "token i of the prompt looks back at i tokens: add them up"
         return Wrong("all tokens of a prompt look back at all of it", why=why, next=then)
+    if what == "prefill" and close(attention, (times - 1) / (times + 1), rtol=1e-6):
+        then = "the first token looks back at one token: which?"
+        return Wrong("the tokens of a prompt do not look at themselves", why=why, next=then)
+    if what != "prefill" and any(close(attention, 1 + one / case["context"], rtol=1e-6) for one in (1, -1)):
+        return Wrong(_ITSELF, why=why, next="context has the new token in it already")
+    if close(attention, 0.5, rtol=1e-6):
+        then = "for each token looked at: a score, and its value into the sum, of head_size multiply-adds each"
+        return Wrong("half of attention's operations are counted", why=why, next=then)
     if close(attention, model["kv_heads"] / model["heads"], rtol=1e-4):
         return Wrong("attention is computed for kv heads alone", why=why, next="every head has scores of its own")
-    return Wrong("another number of operations is computed", why=why, next="token_flops, and what tokens look back at")
+    return Wrong(
+        "another number of operations is computed", why=why, next="2 for each parameter, 4 · … for each token looked at"
+    )
 
 
-def _ridge_symptom(context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
+def _ridge_symptom(case: Any, context: int, found: Any, right: Any, every: Any, want: Any) -> Wrong:
     why = f"at {context} tokens {found} for {right}"
     if len(set(every)) == 1 and len(set(want)) > 1:
         then = "each sequence brings its own keys and values to be read"
         return Wrong("the batch at the ridge does not depend on the context", why=why, next=then)
     if right is None:
-        then = "a longer batch reads more keys and values, too: let the batch grow without end in your own two times"
+        then = "a larger batch reads more keys and values, too: let the batch grow without end in your own two times"
         return Wrong("no batch reaches the ridge at this context", why=why, next=then)
     if found is None:
+        reached = [one for one in every if one is not None]
+        if all(
+            (one is None) == (aim is None or aim > max(reached, default=0))
+            for one, aim in zip(every, want, strict=True)
+        ):
+            then = "no loop is needed: where are the two times equal, as an equation in the batch?"
+            return Wrong("the search ends before the batch that reaches the ridge", why=why, next=then)
         return Wrong(
             "some batch does reach the ridge", why=why, next="None is for contexts where even an endless one reads"
         )

@@ -13,6 +13,8 @@ from edl_labs.virtual.server.arrivals import Arrival, checked_arrivals
 from edl_labs.virtual.server.server_engine import FUTURE, ServerEngine
 from edl_labs.virtual.server.server_machine import ServerMachine, server_machine
 
+_HAIR = 1000  # picoseconds: a nanosecond is far more than floats lose in a day, and far less than any step
+
 
 class ServerRequest(NamedTuple):
     """A request as a policy sees it, at one moment; how long its answer will be is not there.
@@ -133,12 +135,24 @@ class VirtualServer:
     def wait(self, until_s: float | None = None) -> None:
         """Let the device idle until the next request comes, or until a time, whichever is first."""
         moment = None if until_s is None else _moment(until_s)
-        if moment is not None and until_s is not None and until_s > self.now_s:
-            moment = max(moment, self.engine.now + 1)  # a sum of floats may lie less than a picosecond ahead
+        if moment is not None and until_s is not None:
+            moment = self._ahead(moment, until_s)
         entry: Entry = {"op": "wait", "until_s": until_s, "value": 0.0}
         self._keep(entry)
         self.engine.wait(moment)
         entry["value"] = self.now_s
+
+    def _ahead(self, moment: int, until_s: float) -> int:
+        """A moment in picoseconds; one that has just been waited for, and is waited for once more, a hair later.
+
+        Floats do that: `until_s - arrival_s < limit_s` may hold where `until_s < arrival_s + limit_s` does not.
+        """
+        if until_s > self.now_s:
+            return max(moment, self.engine.now + 1)  # a sum of floats may lie less than a picosecond ahead
+        last = self._recorded[-1] if self._recorded else {}
+        waited_s = last.get("until_s")
+        is_again = waited_s is not None and picoseconds(waited_s, "until_s") == moment == self.engine.now
+        return moment + _HAIR if is_again else moment
 
     def run(self, policy: Callable[[VirtualServer], object]) -> VirtualServer:
         """Serve the whole load: before each step `policy(server)` is called, and once behind the last one.

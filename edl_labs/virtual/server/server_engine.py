@@ -140,9 +140,9 @@ class ServerEngine:
         """Nothing runs until the next request comes, or until a time."""
         if until_ps is not None and until_ps <= self.now:
             raise VirtualServerError(
-                f"wait until {until_ps / PER_SECOND:g} s, and it is {self.now / PER_SECOND:g} s",
-                why="time would stand still",
-                next="wait until a later time, or run what is there",
+                f"wait until {until_ps / PER_SECOND:.9g} s, and it is {self.now / PER_SECOND:.9g} s already",
+                why="that time has come, and nothing else was said: the device would wait for it for ever",
+                next="once the time has come, say who runs",
             )
         coming = self.requests[self._come].arrival_ps if self._come < len(self.requests) else None
         times = [one for one in (coming, until_ps) if one is not None]

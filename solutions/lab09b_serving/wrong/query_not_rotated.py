@@ -1,5 +1,5 @@
 # exercise: kv_cache
-# told: queries and keys do not stand at their positions
+# told: the query is not rotated
 def decode(cache, q, k, v):
     """The query as it comes."""
     rows, at = torch.arange(len(q)), cache["lengths"]

@@ -265,6 +265,24 @@ def test_numbers_read_back_and_distances_in_words() -> None:
     assert ("right", "not so") == (apart(float("inf"), float("inf")), apart(1, float("inf")))
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        *((2.0**19, "KiB", "512 KiB"), (2.0**31, "GiB", "2 GiB"), (3 * 2.0**20, "GiB", "3 MiB"), (0.0, "KiB", "0 KiB")),
+        *(
+            (300.0, "s", "300 s"),
+            (0.25, "s", "0.25 s"),
+            (2.5e-3, "ms", "2.5 ms"),
+            (3e6, "MB", "3 MB"),
+            (5e9, "B", "5 GB"),
+        ),
+        *((1.0, "times", "1×"), (1.78, "times", "1.78 times"), (1.0, "calls", "1 calls")),
+    ],
+)
+def test_a_number_is_shown_in_the_unit_that_its_box_asks_for(value: float, unit: str, text: str) -> None:
+    assert text == number_text(value, unit)
+
+
 def drawn(page: Page) -> str:
     """What a block shows that draws a figure."""
     import matplotlib

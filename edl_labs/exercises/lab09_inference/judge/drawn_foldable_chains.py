@@ -32,4 +32,5 @@ def chains(rng: Any) -> list[Any]:
         case(conv(a, a, kind="transposed", has_bias=False, **grouped), norm(a), relu, conv(a, a, groups=a), norm(a)),
         case(conv(2, a), relu, norm(a), conv(a, b, padding=0, size=1, has_bias=False), norm(b)),
         case(norm(3), conv(3, b, kind="transposed", padding=0, size=3), norm(b), norm(b), relu),
+        case(norm(b), relu, conv(b, a, padding=0)),
     ]

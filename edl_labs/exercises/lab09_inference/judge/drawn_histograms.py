@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab09_inference.integer_scales import expected_error
+from edl_labs.exercises.lab09_inference.judge.histogram_slips import slips_on
+from edl_labs.exercises.lab09_inference.range_symptoms import expected_error
 
 _BINS = 40  # all pairs of edges are 800, which a slow search prices in a second
 _TRIES = 300  # half of the draws are asked, of each kind
@@ -15,12 +16,15 @@ _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twe
 
 @draws("calibrate")
 def calibrations(rng: Any) -> list[Any]:
-    shapes = [("one-sided", "tails"), ("away", "skewed"), ("skewed", "tails")]
+    shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "tails")]
     return [
         {
             "ranges": _ranges(rng),
             "tensors": _tensors(rng),
-            "histograms": [_histogram(rng, name, symmetric=name == "tails") for name in pair],
+            "histograms": [
+                {**one, "slips": slips_on(one)}
+                for one in (_histogram(rng, name, symmetric=name == "tails") for name in pair)
+            ],
         }
         for pair in shapes
     ]
@@ -29,7 +33,17 @@ def calibrations(rng: Any) -> list[Any]:
 def _ranges(rng: Any) -> list[dict[str, Any]]:
     a, b, c, d = (round(float(value), 4) for value in rng.uniform(0.5, 9, 4))
     pairs = [(-a, b + a, False), (c, c + d, False), (-b - c, -b, False), (-a - 4, d, True), (-a, a + 2, True)]
+    pairs += [(-low, high, False) for low, high in (_cut(rng, 0.1, 0.4), _cut(rng, 0.6, 0.9))]
     return [{"low": low, "high": high, "symmetric": one} for low, high, one in [*pairs, (0.0, 0.0, False)]]
+
+
+def _cut(rng: Any, least: float, most: float) -> tuple[float, float]:
+    """Magnitudes of two ends: 0 lies at such a fraction above the integer below, on the side that int() cuts wrong."""
+    while True:
+        low, high = (round(float(value), 4) for value in rng.uniform(0.5, 9, 2))
+        place = 255 * low / (low + high) - 128
+        if least < place % 1 < most and (place > 0) == (least > 0.5):
+            return low, high
 
 
 def _tensors(rng: Any) -> list[dict[str, Any]]:
@@ -66,6 +80,10 @@ def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
         kept = [at for at, count in enumerate(seen["counts"]) if count]
         whole = _error(seen, seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]) / least
         inner = _error(seen, *_percentile(seen)) / least
+        if name == "both":
+            if all(one > 1.1 * least for one in _one_end(seen, kept)):
+                return seen
+            continue
         if name in _INNER and inner > 1.1 and whole > 1.04:
             return seen
         if name not in _INNER and whole > 1.2 and (name == "one-sided" or _scaled_together(seen, kept) > 1.06 * least):
@@ -75,8 +93,14 @@ def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
 
 def _counted(rng: Any, name: str) -> dict[str, Any]:
     width = float(2.0 ** -int(rng.integers(1, 5)))
-    first = {"one-sided": 0, "tails": -_BINS // 2, "skewed": -_BINS // 4, "away": _BINS // 8}[name]
-    sizes = {"one-sided": (0, 3, 4.5), "tails": (0, 2.5, 4), "skewed": (0, 1.5, 4), "away": (_BINS // 8 + 4, 1.5, 3)}
+    first = {"one-sided": 0, "tails": -_BINS // 2, "skewed": -_BINS // 4, "away": _BINS // 8, "both": -_BINS // 2}[name]
+    sizes = {
+        "one-sided": (0, 3, 4.5),
+        "tails": (0, 2.5, 4),
+        "skewed": (0, 1.5, 4),
+        "away": (_BINS // 8 + 4, 1.5, 3),
+        "both": (0, 1.5, 2),
+    }
     middle, left, right = sizes[name]
     at = rng.gamma(1.2, 1.0, 10_000) * rng.choice([-left, right], 10_000, p=[0.4, 0.6])
     if name == "one-sided":
@@ -87,6 +111,9 @@ def _counted(rng: Any, name: str) -> dict[str, Any]:
         counts[place] += _DECAYED
     for place in rng.integers(_BINS * 8 // 10, _BINS - 3, int(rng.integers(1, 3))):
         counts[int(place)] += 0.25 * int(rng.integers(1, 6))
+    if name == "both":
+        for place in rng.integers(2, 6, 2):
+            counts[int(place)] += 0.25 * int(rng.integers(1, 6))
     return {"counts": counts, "edges": [width * (first + one) for one in range(_BINS + 1)]}
 
 
@@ -127,3 +154,13 @@ def _scaled_together(seen: Any, kept: list[int]) -> float:
     """The least error where both ends shrink by one factor."""
     low, high = seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]
     return min(_error(seen, part * low / 100, part * high / 100) for part in range(10, 101, 2))
+
+
+def _one_end(seen: Any, kept: list[int]) -> list[float]:
+    """The least errors where one end stays at the first, or the last, count."""
+    edges = seen["edges"]
+    low, high = edges[kept[0]], edges[kept[-1] + 1]
+    return [
+        min(_error(seen, low, end) for end in edges if end > low),
+        min(_error(seen, end, high) for end in edges if end < high),
+    ]

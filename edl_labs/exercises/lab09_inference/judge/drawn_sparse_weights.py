@@ -27,6 +27,19 @@ def _weight(rng: Any, inputs: int, outputs: int) -> dict[str, Any]:
         "seed": int(rng.integers(1, 10**6)),
         "inputs": inputs,
         "outputs": outputs,
+        "tied": _tied(rng, outputs),
         "packed": {"values": values, "places": places},
         "speed_ups": speed_ups,
     }
+
+
+def _tied(rng: Any, outputs: int) -> list[list[float]]:
+    """Weights of eight inputs in which magnitudes meet: where the second largest is, or in all four."""
+    columns = []
+    for _ in range(outputs):
+        large, small = sorted((int(one) / 2 for one in rng.choice(range(1, 9), 2, replace=False)), reverse=True)
+        first, second = [large, small, small, 0.0], [small] * 4
+        signs = rng.choice([-1.0, 1.0], 8)
+        whole = [*rng.permutation(first), *rng.permutation(second)]
+        columns.append([float(one * sign) + 0.0 for one, sign in zip(whole, signs, strict=True)])
+    return [list(row) for row in zip(*columns, strict=True)]

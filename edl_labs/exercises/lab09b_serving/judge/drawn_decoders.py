@@ -11,23 +11,27 @@ _CHIPS = ((125e12, 0.9e12), (312e12, 1.555e12), (312e12, 2.039e12), (989e12, 3.3
 
 @draws("decode_bound")
 def decoders(rng: Any) -> list[Any]:
-    return [_case(rng, _CHIPS[at]) for at in rng.permutation(len(_CHIPS))]
+    sizes = (2, 1, 4, 2)  # bytes of a number
+    return [_case(rng, _CHIPS[at], size) for at, size in zip(rng.permutation(len(_CHIPS)), sizes, strict=True)]
 
 
-def _case(rng: Any, rates: tuple[float, float]) -> dict[str, Any]:
+def _case(rng: Any, rates: tuple[float, float], number_bytes: int) -> dict[str, Any]:
     heads = int(rng.choice([16, 32, 40]))
     model = {
         "parameters": int(rng.integers(1000, 30_000)) * 10**6,
         "layers": int(rng.integers(16, 61)),
         "heads": heads,
-        "kv_heads": heads // int(rng.choice([2, 4, 8])),
+        "kv_heads": heads // int(rng.choice([4, 8])),
         "head_size": 128,
-        "number_bytes": 2,
+        "number_bytes": number_bytes,
     }
     chip = {"flop_per_s": rates[0], "memory_byte_per_s": rates[1]}
     per_token = _cache_bytes(model) * rates[0] / rates[1] - 4 * model["layers"] * heads * 128
     limit = 2 * model["parameters"] / per_token  # the context at which no batch reaches the ridge any more
-    contexts = [max(1, int(limit * float(rng.uniform(low, low + 0.2)))) for low in (0.1, 0.6, 1.1, 3.0)]
+    shares = (
+        rng.uniform(low, low + wide) for low, wide in ((0.1, 0.2), (0.6, 0.2), (0.95, 0.02), (1.1, 0.2), (3, 0.2))
+    )
+    contexts = [max(1, int(limit * float(share))) for share in shares]
     return {
         "chip": chip,
         "model": model,

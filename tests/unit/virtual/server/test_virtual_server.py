@@ -268,3 +268,28 @@ def test_a_policy_that_goes_round_in_circles_is_stopped(monkeypatch):
 @pytest.mark.parametrize(("share", "wanted"), [(0.5, 3), (0.6, 3), (0.61, 4), (0.99, 5), (1.0, 5), (0.0, 1)])
 def test_percentiles_are_nearest_ranks(share, wanted):
     assert wanted == percentile([5, 1, 4, 2, 3], share)
+
+
+def test_a_wait_that_floats_put_at_now_ends_a_hair_later_and_is_refused_when_asked_again():
+    server = VirtualServer(ServerMachine(blocks=4), [(0.1, 16, 1), (0.3, 16, 1)])
+    server.wait()
+    server.wait(0.2)
+
+    server.wait(0.2)
+    assert 0.2 < server.now_s < 0.2 + 2e-9
+    with pytest.raises(VirtualServerError, match="already"):
+        server.wait(0.2)
+
+
+def test_a_deadline_compared_by_differences_is_kept_too():
+    """`now - arrival < limit` may hold at the float `arrival + limit`."""
+    loads = [[(round(2 + 0.013 * one + at / 1e6, 6), 64, 1) for at in range(3)] for one in range(200)]
+
+    def policy(now_s, queue):
+        first_s = queue[0].arrival_s
+        return first_s + 0.02 if now_s - first_s < 0.02 else [one.number for one in queue]
+
+    for load in loads:
+        server = VirtualServer(ServerMachine(blocks=100), load)
+        serve_batches(server, policy)
+        assert replay(server).unfinished == 0

@@ -1,0 +1,62 @@
+"""What a number of sequences that fit into a memory says of how they were counted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from edl_labs.errors import Wrong
+
+_SIZES = (0.25, 4, 8, 16)  # bytes of a number, beside 2: eight times fewer, float32, float64, bits
+
+
+def judge_fits(case: Any, found: Any, right: Any) -> None:
+    """Wrong where another number of sequences fits: the rule that gives it, where one is known."""
+    if found == right:
+        return
+    model = case["model"]
+    why = f"{found:,} sequences of {case['tokens']:,} tokens for {right:,}"
+
+    def is_about(ratio: float) -> bool:
+        return abs(found - ratio * right) <= ratio + 1  # both are rounded down
+
+    for rule, what, then in _EXACT:
+        if found in (math.floor(rule(case)), rule(case)):
+            raise Wrong(what, why=f"{why}; recomputed so, it is yours", next=then)
+    weights = model["parameters"] * model["number_bytes"]
+    if 0 < found - right <= 1:
+        raise Wrong("the last sequence does not fit whole", why=why, next="round down")
+    if model["heads"] != model["kv_heads"] and is_about(model["kv_heads"] / model["heads"]):
+        then = "with grouped queries several heads share them: count kv_heads"
+        raise Wrong("keys and values are counted for every head", why=why, next=then)
+    if is_about(2.0):
+        raise Wrong("keys or values are left out", why=why, next="a token leaves both, in every layer")
+    if is_about(case["chip"]["memory_bytes"] / (case["chip"]["memory_bytes"] - weights)):
+        raise Wrong("the weights take no room", why=why, next="they are in the same memory")
+    if is_about(model["layers"]):
+        raise Wrong("one layer's cache is counted", why=why, next="every layer keeps its own keys and values")
+    if any(is_about(model["number_bytes"] / size) for size in _SIZES):
+        raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
+    raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")
+
+
+def _counted(case: Any, *, weight_bytes: float, number_bytes: float) -> float:
+    """Sequences where weights and cache have numbers of other sizes; a fraction."""
+    model = case["model"]
+    kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * number_bytes * case["tokens"]
+    return float((case["chip"]["memory_bytes"] - model["parameters"] * weight_bytes) / kept)
+
+
+def _size(case: Any) -> float:
+    return float(case["model"]["number_bytes"])
+
+
+_EXACT: tuple[tuple[Callable[[Any], float], str, str], ...] = (
+    (lambda case: _counted(case, weight_bytes=1, number_bytes=_size(case)),
+     "parameters are counted as bytes", "each has number_bytes"),
+    (lambda case: _counted(case, weight_bytes=2, number_bytes=2),
+     "a number has 2 bytes, whatever number_bytes says", "number_bytes, of weights and cache alike"),
+    (lambda case: _counted(case, weight_bytes=_size(case), number_bytes=2),
+     "a number of the cache has 2 bytes, whatever number_bytes says", "number_bytes, of weights and cache alike"),
+)  # fmt: skip
