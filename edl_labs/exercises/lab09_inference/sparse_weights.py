@@ -173,13 +173,14 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
         why = f"{shapes[0][0]}×{shapes[0][1]} came for {shapes[1][0]}×{shapes[1][1]}"
         raise Wrong("the kept values have another shape", why=why, next="half as many rows as the weight")
     if got["values"] != want["values"]:
-        if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
-            why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
-            raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
         why = f"{got['values'][0][0]:.4g} came first for {want['values'][0][0]:.4g}"
-        raise Wrong(
-            "other values are packed than those that are kept", why=why, next="group after group, down a column"
-        )
+        if [sorted(row) for row in _pairs(got["values"])] == [sorted(row) for row in _pairs(want["values"])]:
+            raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
+        if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
+            then = "each column of the weight gives a column, group after group downwards"
+            raise Wrong("kept values are packed in another order", why=why, next=then)
+        then = "where mask(weight) is True, and nothing else"
+        raise Wrong("other values are packed than those that are kept", why=why, next=then)
     if shapes[2] != shapes[3]:
         each = case["inputs"] // 2
         why = f"{shapes[2][0]}×{shapes[2][1]} came for {shapes[3][0]}×{shapes[3][1]}"

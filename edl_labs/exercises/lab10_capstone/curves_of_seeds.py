@@ -109,6 +109,10 @@ def _p_symptom(differences: list[float], said: Any, right: float) -> Wrong:
         raise Wrong("p is turned round", why=why, next="the share of patterns that are as far from zero, or farther")
     if close(said, right * count):
         raise Wrong("p is a share, and not a number of patterns", why=why, next="divide by the number of patterns")
+    if type(said) in (int, float) and 0 < said < 1 and not close(said * count, round(said * count), rtol=1e-6):
+        why += f"; there are {count} patterns, and it is no whole number of {count}ths"
+        then = "go through each of the 2^n patterns once, and draw none"
+        return Wrong("p is no share of all sign patterns", why=why, next=then)
     then = "all 2^n ways to give each difference a sign: in which share is the sum at least as far from zero?"
     return Wrong("p is another share of sign patterns", why=why, next=then)
 

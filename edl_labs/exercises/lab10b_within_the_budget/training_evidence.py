@@ -91,7 +91,8 @@ def _race(run: TrainingRun) -> Wrong:
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
     if race.tensor.startswith("input"):
         what = "a pass reads data before they have arrived" if waits else "nobody waits for the copy of the data"
-        return Wrong(what, why=str(race), next="an event on the copies' stream after the copy, and wait for that one")
+        then = "record an event on the copies' stream, after the copy, and let the stream that computes wait for it"
+        return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
         then = "a layer's sum after its backward pass of the last micro-batch"
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)

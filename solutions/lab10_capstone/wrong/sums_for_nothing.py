@@ -1,5 +1,5 @@
 # exercise: time_to_quality
-# told: the sum over GPUs is left out
+# told: the sum over GPUs is left out, or hidden
 def step_s(job, machine, batch, gpus):
     """Sums are free."""
     samples = batch / gpus
