@@ -271,9 +271,9 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
         return Wrong("not even small sums are right", why=why, next="offset 0, multiplier 1: a plain product")
     if name == "sums of bytes" or name == "large sums":
         then = "how large can a sum of products of int8 be? Which type does the product itself have?"
-        for bits, (what, ending) in _WRAPS.items():
-            if found == _with_wrapped_sums(case, name, bits):
-                return Wrong(what, why=f"{why}; {ending}, recomputed so, it is yours", next=then)
+        bits, what = _WRAPS[name]
+        if found == _with_wrapped_sums(case, name, bits):
+            return Wrong(what, why=f"{why}; recomputed in {bits} bits, it is yours", next=then)
         return Wrong("large sums are others, though small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
@@ -323,8 +323,8 @@ def _with_row_sums(case: Any, bits: int) -> list[float]:
 
 
 _WRAPS = {
-    8: ("sums are kept in int8: beyond 127 they come round at -128", "in 8 bits"),
-    16: ("16 bits are too few for sums: beyond 32767 they come round", "in int16"),
+    "sums of bytes": (8, "sums are kept in int8: beyond 127 they come round at -128"),
+    "large sums": (16, "16 bits are too few for sums: beyond 32767 they come round"),
 }
 _SAYS = {
     "weight zeros": (

@@ -25,7 +25,10 @@ _FAULTS = {
     "repeated": ("units are used twice in a step", "each unit of the share once: look at first and count"),
     "nothing": ("a layer is updated without any gradient", "a backward pass of every layer, then the update"),
     "stale": ("an update has gradients of an earlier step in it", "update every layer once in each step"),
-    "again": ("gradients are summed over the GPUs more than once", "once a step, after the last micro-batch"),
+    "again": (
+        "gradients are summed over the GPUs more than once",
+        "each layer once a step, after its last micro-batch: which layers does a call name?",
+    ),
     "alone": ("a GPU updates by its own gradients alone", "sum over the GPUs, and wait for it, before the update"),
     "missing": ("an update lacks units of its step", "count the micro-batches, the last one too"),
     "updates": ("some layer is not updated in every step", "steps times, the last one too"),
@@ -97,7 +100,10 @@ def _race(run: TrainingRun) -> Wrong:
         then = "a layer's sum after its backward pass of the last micro-batch"
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
     known = {
-        "gradients": ("an update does not wait for the sum of its gradients", "wait() for a sum before the update"),
+        "gradients": (
+            "an update does not wait for the sum of its gradients",
+            "wait() for every sum of this step before its update",
+        ),
         "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
         "losses": ("a loss is read while a kernel adds to it", "read on the stream that computes"),
     }
