@@ -149,11 +149,11 @@ def _training(trained: list[int | None], right: list[int], why: str) -> Wrong:
         )
     later = trained[1:]
     if len(later) > 1 and len(set(later)) == 1:
-        return Wrong(
-            "every replay trained on the same batch",
-            why=why,
-            next="a replay reads the addresses of the capture: copy each batch into the static buffer first",
+        then = (
+            "a replay reads the addresses of the capture, and repeats a copy that was captured: "
+            "before each replay, outside the capture, copy its batch into the static buffer"
         )
+        return Wrong("every replay trained on the same batch", why=why, next=then)
     known = [one for one in trained if one is not None]
     if sorted({*known}) == right and known == sorted(known):
         return Wrong(
@@ -265,6 +265,12 @@ def _judge_waits(run: Replay) -> None:
         raise Wrong("the host waits for the device at every step", why=counted(waits, "wait"), next="wait at the end")
     if run.blocking > waits:
         why = f"{counted(run.blocking - waits, 'call')} of copy kept the host until the device was done"
+        plain = sum(entry["op"] == "copy" and not entry["non_blocking"] for entry in run.program)
+        if plain == run.blocking - waits:
+            raise Wrong("copies keep the host: they are not non_blocking", why=why, next="non_blocking=True")
+        if not plain:
+            then = "pin_memory=True, where the buffer is made"
+            raise Wrong("copies keep the host: its memory is pageable", why=why, next=then)
         raise Wrong("copies keep the host", why=why, next="pinned memory and non_blocking=True")
 
 

@@ -96,7 +96,10 @@ def _told_time(times_s: list[float], found: float, right: float) -> Wrong:
 
 
 _BEHIND = ("each choice was made without those behind it", "what is best here depends on what follows")
-_UNFUSED = ("no layers are fused", "a tactic with first < last computes several layers in one kernel")
+_UNFUSED = (
+    "no layers are fused",
+    "a tactic with first < last computes several layers in one kernel: behind it comes layer last + 1",
+)
 _UNPAID = {
     "fastest": ("conversions were left out of the price", "where formats do not meet, one more kernel runs"),
     "no output": ("the conversion of the output was left out of the price", "the last format has to be `wanted`"),

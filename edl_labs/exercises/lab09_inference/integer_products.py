@@ -8,6 +8,7 @@ from edl_labs.checks import close, exercise
 from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
 
+_SAME = 1e-7  # of a multiplier: float32 will do
 _BEFORE = ("ahead of bias", "ahead of zero points", "ahead of both", "multiplier")
 # What brings the sums of each into int8, and none of small whole numbers to a tie.
 _MULTIPLIERS = {
@@ -139,6 +140,14 @@ def _row(case: Any, name: str) -> dict[str, Any]:
 
 
 def _product(student: Any, case: Any, name: str, lent: Lent) -> list[float]:
+    x, weight = _tensors(case, name)
+    row = {key: lent(key, value) for key, value in _row(case, name).items()}
+    x, weight = lent("x", x), lent("weight", weight)
+    return _numbers(student.int8_product(x, weight, row.pop("offset"), row.pop("multiplier"), **row))
+
+
+def _tensors(case: Any, name: str) -> tuple[Any, Any]:
+    """Input and weight (int8) of the product in which one property counts."""
     import torch
 
     drawn, columns = torch.Generator().manual_seed(case["seed"] + 7), len(case["weight_scale"])
@@ -155,9 +164,7 @@ def _product(student: Any, case: Any, name: str, lent: Lent) -> list[float]:
             x, weight = (x.abs() + 1) * torch.tensor([[1], [-1], [1]], dtype=torch.int8), weight.abs() + 4
         elif name == "relu":  # the first column is far below any zero point
             x, weight[:, 0] = x.abs() + 3, -9 - weight[:, 0].abs()
-    row = {key: lent(key, value) for key, value in _row(case, name).items()}
-    x, weight = lent("x", x), lent("weight", weight)
-    return _numbers(student.int8_product(x, weight, row.pop("offset"), row.pop("multiplier"), **row))
+    return x, weight
 
 
 def _whole(student: Any, case: Any, lent: Lent) -> list[float]:
@@ -180,13 +187,13 @@ def _numbers(given: Any) -> list[float]:
 def _first_off(found: list[float], right: list[float]) -> str:
     if len(found) != len(right):
         return f"{len(found)} numbers came for {len(right)}"
-    off = [(a, b) for a, b in zip(found, right, strict=True) if a != b]
-    return f"{off[0][0]:g} came for {off[0][1]:g}; {len(off)} of {len(right)} differ"
+    off = [(a, b) for a, b in zip(found, right, strict=True) if not close(a, b, rtol=_SAME)]
+    return f"{off[0][0]:.6g} came for {off[0][1]:.6g}; {len(off)} of {len(right)} differ"
 
 
 def _judge_before(case: Any, got: Any, want: Any) -> None:
     found, right = got["multiplier"], want["multiplier"]
-    if len(found) != len(right) or not all(close(a, b, rtol=1e-7) for a, b in zip(found, right, strict=True)):
+    if len(found) != len(right) or not all(close(a, b, rtol=_SAME) for a, b in zip(found, right, strict=True)):
         raise _told_multiplier(case, found, right)
     found, right = got["ahead of bias"], want["ahead of bias"]
     if found != right:
@@ -221,12 +228,15 @@ def _told_bias(case: Any, found: list[float], right: list[float]) -> Wrong:
         return Wrong("the bias is not in the offset", why=why, next="add it to the sums, before they are scaled")
     if all(abs(a - b) <= 1 for a, b in zip(found, right, strict=True)):
         return Wrong("the bias is cut off, not rounded", why=why, next="to the nearest step of the sums")
-    steps = {"x's": case["x_scale"], "the output's": case["out_scale"]}
+    steps = {
+        "in steps of x": case["x_scale"],
+        "in steps of the output": case["out_scale"],
+        "as it is": 1.0,
+    }
     for name, step in steps.items():
         if found == [float(round(value / step)) for value in case["bias"]]:
-            return Wrong(
-                what, why=f"{why}; recomputed in {name} steps, it is yours", next="what is a sum's step worth?"
-            )
+            what = f"the bias is rounded {name}, and not in steps of the sums"
+            return Wrong(what, why=f"{why}; recomputed so, it is yours", next="what is a sum's step worth?")
     return Wrong(what, why=why, next="what is a sum's step worth, in each column?")
 
 
@@ -246,6 +256,11 @@ def _told_zeros(case: Any, found: list[float], right: list[float]) -> Wrong:
             return Wrong("a term of the zero points has the wrong sign", why=why, next="multiply (x - a)(w - b) out")
         if found == [a - b for a, b in zip(sums, square, strict=True)]:
             return Wrong("what the zero points add is added again", why=why, next="it is to be taken out")
+        table = _values(case)["weight"].tolist()
+        rows = [float(case["x_zero"] * sum(row)) for row in table[: len(sums)]]
+        if found == [b - a for a, b in zip(rows, square, strict=True)]:
+            then = "sum over inputs: each output has its own"
+            return Wrong("rows of the weight are summed, and not its columns", why=why, next=then)
         once = [float(case["x_zero"] * zero) for zero in case["weight_zero"]]
         if found == [-a + b for a, b in zip(sums, once, strict=True)]:
             return Wrong("the product of both zero points comes once a product, not once a sum", why=why, next="depth")
@@ -261,14 +276,16 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
             return Wrong("outputs are integers", why=why, next="round")
         return Wrong("not even small sums are right", why=why, next="offset 0, multiplier 1: a plain product")
     if name == "sums of bytes" or name == "large sums":
-        bits = 8 if name == "sums of bytes" else 16
         then = "how large can a sum of products of int8 be? Which type does the product itself have?"
-        if name == "large sums" and len(found) == len(right):
-            return Wrong("sums do not fit their type: beyond 32767 they are wrong", why=why, next=then)
-        return Wrong(f"sums do not fit their type: beyond {2 ** (bits - 1) - 1} they are wrong", why=why, next=then)
+        bits, what = _WRAPS[name]
+        if found == _with_wrapped_sums(case, name, bits):
+            return Wrong(what, why=f"{why}; recomputed in {bits} bits, it is yours", next=then)
+        return Wrong("large sums are others, though small ones are right", why=why, next=then)
     what, then = _SAYS[name]
     if name == "rounding" and not whole:
         return Wrong("outputs are integers", why=why, next="round")
+    if name == "rounding" and found == _floored(case):
+        return Wrong("outputs are rounded down", why=why, next="to the nearest: -3.2 becomes -3, and not -4")
     if name == "ends" and all(a >= -128 and a <= 127 for a in found):
         return Wrong("outputs beyond int8 come round at its other end", why=why, next="clamp before int8")
     if name == "weight zeros" and found != _with_row_sums(case, 0):
@@ -282,6 +299,24 @@ def _told(name: str, case: Any, found: list[float], right: list[float]) -> Wrong
     return Wrong(what, why=why, next=then)
 
 
+def _with_wrapped_sums(case: Any, name: str, bits: int) -> list[float]:
+    """The outputs where sums of products come round at so many bits."""
+    import torch
+
+    x, weight = _tensors(case, name)
+    half = 2**bits // 2
+    sums = (x.long() @ weight.long() + half) % 2**bits - half
+    return _numbers(torch.round(sums * _MULTIPLIERS[name]).clamp(-128, 127))
+
+
+def _floored(case: Any) -> list[float]:
+    """The outputs of "rounding" where each is rounded down."""
+    import torch
+
+    x, weight = _tensors(case, "rounding")
+    return _numbers(torch.floor(x.long() @ weight.long() * _MULTIPLIERS["rounding"]).clamp(-128, 127))
+
+
 def _with_row_sums(case: Any, bits: int) -> list[float]:
     """The outputs of "weight zeros" where sums of rows come round at so many bits; with 0 bits they are left out."""
     import torch
@@ -293,6 +328,10 @@ def _with_row_sums(case: Any, bits: int) -> list[float]:
     return _numbers(torch.round(out).clamp(-128, 127))
 
 
+_WRAPS = {
+    "sums of bytes": (8, "sums are kept in int8: beyond 127 they come round at -128"),
+    "large sums": (16, "16 bits are too few for sums: beyond 32767 they come round"),
+}
 _SAYS = {
     "weight zeros": (
         "the weights' zero points are not taken out",

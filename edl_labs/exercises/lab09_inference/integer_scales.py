@@ -219,6 +219,11 @@ def _judge_integers(asked: Any, found: list[float], right: list[float]) -> None:
         raise Wrong(what, why=f"axis={asked['axis']}, shape {asked['shape']}: {why}", next=then)
     if all(abs(a - b) <= 1 for a, b in off):
         raise Wrong("values are cut off or rounded late, and not to the nearest", why=why, next="round value / scale")
+    values = [float(one) for one in _tensor(asked).flatten()]
+    scale, zero = asked["scale"], asked["zero_point"]
+    if found == [float(max(lowest, min(127, round((one + zero) / scale)))) for one in values]:
+        then = "value / scale, and then the zero point: it counts steps, not units"
+        raise Wrong("the zero point is added before the division", why=f"{why}; recomputed so, it is yours", next=then)
     raise Wrong("other integers belong to these values", why=why, next="value / scale, and then the zero point")
 
 

@@ -199,9 +199,11 @@ def _judge_packed(case: Any, got: Any, want: Any) -> None:
             raise Wrong("the two of a group are in another order", why=why, next="the one with the lower place first")
         if got["values"] == [[abs(value) for value in row] for row in want["values"]]:
             raise Wrong("the signs of the kept values are lost", why=why, next="magnitudes choose, values are kept")
-        raise Wrong(
-            "other values are packed than those that are kept", why=why, next="group after group, down a column"
-        )
+        if sorted(one for row in got["values"] for one in row) == sorted(one for row in want["values"] for one in row):
+            then = "each column of the weight gives a column, group after group downwards"
+            raise Wrong("kept values are packed in another order", why=why, next=then)
+        then = "where mask(weight) is True, and nothing else"
+        raise Wrong("other values are packed than those that are kept", why=why, next=then)
     if shapes[2] != shapes[3]:
         each = case["inputs"] // 2
         why = f"{shapes[2][0]}×{shapes[2][1]} came for {shapes[3][0]}×{shapes[3][1]}"

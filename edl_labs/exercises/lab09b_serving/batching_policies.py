@@ -160,6 +160,9 @@ def _late(case: Any, run: ServerReplay, late_s: float) -> Wrong:
         f"{passed:.0f} who came later go before each"
     )
     then = "who goes before them, and how long may that go on?"
+    pairs = [(one.number, other) for one in latest for other in passing(run)[one.number]]
+    if pairs and sum(prompts[other] < prompts[number] for number, other in pairs) > 0.9 * len(pairs):
+        return Wrong("the latest are long prompts, passed by shorter ones", why=why, next=then)
     return Wrong("too many requests are late", why=why, next=then)
 
 

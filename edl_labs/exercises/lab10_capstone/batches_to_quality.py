@@ -63,6 +63,14 @@ class TimeToQuality:
         for kind, table in (("best", _BATCHES), ("fewest", _GPUS)):
             if [one[kind] for one in got] == [one[kind] for one in want]:
                 continue
+            rows = [
+                (case, *row)
+                for case, one, other in zip(cases, got, want, strict=True)
+                for row in zip(case["gpus" if kind == "best" else "deadlines_s"], one[kind], other[kind], strict=True)
+            ]
+            told = _batches_left_out(rows) if kind == "best" else _one_left_out(rows)
+            if told is not None:
+                return told
             for slip, (what, why, then) in table.items():
                 if all(digest(one[kind]) == case["slips"][kind][slip] for case, one in zip(cases, got, strict=True)):
                     return Wrong(what, why=why, next=then)
@@ -138,7 +146,7 @@ def _step_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -
 def _steps_symptom(case: Any, batch: int, gpus: int, said: float, right: float) -> Wrong:
     job = case["job"]
     least, critical = job["steps"], job["critical_batch"]
-    why = f"a batch of {batch} on {gpus} GPUs: {said:.5g} of your steps came back, {right:.5g} are right"
+    why = f"a batch of {batch} on {gpus} GPUs: {said:.9g} of your steps came back, {right:.9g} are right"
     slips = (
         (
             "the fraction of batch and critical batch is upside down",
@@ -170,6 +178,30 @@ def _batch_symptom(case: Any, gpus: int, said: Any, right: Any) -> Wrong:
         then = "machine['most_samples'] is the most that one GPU holds"
         return Wrong("the batch does not fit", why=why, next=then)
     return Wrong("another batch ends first", why=why, next="quality_s of each batch that fits; take the least")
+
+
+def _batches_left_out(rows: list[Any]) -> Wrong | None:
+    """What all best batches say of those that were tried; or None. Rows: case, GPUs, two batches."""
+    if all(said * gpus == right for _, gpus, said, right in rows):
+        why = "in all cases it is a GPU's share of the batch that ends first"
+        return Wrong("the samples of one GPU came back, not the batch", why=why, next="all GPUs together: times gpus")
+    off = [(case["machine"]["most_samples"], *row) for case, *row in rows if row[1] != row[2]]
+    if all(right == gpus * most and said == right - gpus for most, gpus, said, right in off):
+        why = "where it is the best, the one before it came back in all cases"
+        return Wrong("the largest batch that fits is not tried", why=why, next="range(a, b) ends before b")
+    shares = [said / gpus for _, gpus, said, _ in rows]
+    if all(one >= 1 and math.log2(one).is_integer() for one in shares):
+        why = "in all cases each GPU's samples are a power of two"
+        return Wrong("a batch need not be a power of two", why=why, next="try every number of samples that fits")
+    return None
+
+
+def _one_left_out(rows: list[Any]) -> Wrong | None:
+    """What is said where 2 came wherever 1 GPU is in time, and all else is right. Rows: case, deadline, two answers."""
+    if all(said == (2 if right == 1 else right) for _, _, said, right in rows):
+        why = "wherever one is in time 2 came back, and all else is right"
+        return Wrong("a single GPU is not tried", why=why, next="begin with 1")
+    return None
 
 
 def _fewest_symptom(case: Any, deadline_s: float, said: Any, right: Any) -> Wrong:

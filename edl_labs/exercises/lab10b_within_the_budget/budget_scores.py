@@ -20,6 +20,8 @@ from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_ligh
 MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
 
+_EACH = "of each offer: how long does the job run on its GPUs, and what does that cost? The fastest that is paid"
+
 
 def offers_of(case: Any) -> list[Offer]:
     """What can be rented."""
@@ -81,6 +83,9 @@ class ScoreOfLight:
     def compare(self, case: Any, got: Any, want: Any) -> float:
         if got["gpus"] not in [offer["ranks"] for offer in case["offers"]]:
             known = ", ".join(str(offer["ranks"]) for offer in case["offers"])
+            if got["gpus"] == -1:
+                why = f"offers have {known}; something else came back: an offer itself, its time, or its price?"
+                raise Wrong("choose_gpus returns no number of GPUs", why=why, next="return the ranks of an offer")
             raise Wrong("no offer has so many GPUs", why=f"there are {known}", next="return the ranks of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
@@ -101,9 +106,17 @@ class ScoreOfLight:
             return share
         if run.share >= STEPS[0][0]:
             why = f"{seconds(run.makespan_s)} on {job.ranks} GPUs is {share:.0%} of what the budget could buy"
-            raise Wrong("the budget pays for more GPUs", why=why, next="which offers fit?", keeps=share)
+            raise Wrong("the budget pays for more GPUs", why=why, next=_EACH, keeps=share)
         slow = slow_cause(run, job, STEPS[0][0])
         raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)
+
+    def raised(self, case: Any, error: str) -> Wrong | None:
+        """What a ValueError says: there was nothing to take the least of."""
+        if error != "ValueError":
+            return None
+        why = "your code raised ValueError, as min() of nothing does, and the budget pays for one offer at least"
+        then = "is all of the budget used, and each run's time its own?"
+        return Wrong("no offer is left to choose from", why=why, next=then)
 
     def combine(self, fractions: list[float]) -> float:
         """What the geometric mean of the shares earns, by steps."""

@@ -26,7 +26,10 @@ _FAULTS = {
     "repeated": ("units are used twice in a step", "each unit of the share once: look at first and count"),
     "nothing": ("a layer is updated without any gradient", "a backward pass of every layer, then the update"),
     "stale": ("an update has gradients of an earlier step in it", "update every layer once in each step"),
-    "again": ("gradients are summed over the GPUs more than once", "once a step, after the last micro-batch"),
+    "again": (
+        "gradients are summed over the GPUs more than once",
+        "each layer once a step, after its last micro-batch: which layers does a call name?",
+    ),
     "alone": ("a GPU updates by its own gradients alone", "sum over the GPUs, and wait for it, before the update"),
     "missing": ("an update lacks units of its step", "count the micro-batches, the last one too"),
     "updates": ("some layer is not updated in every step", "steps times, the last one too"),
@@ -92,12 +95,16 @@ def _race(run: TrainingRun) -> Wrong:
     waits = any(entry["op"] == "wait_event" for program in run.replay.programs for entry in program)
     if race.tensor.startswith("input"):
         what = "a pass reads data before they have arrived" if waits else "nobody waits for the copy of the data"
-        return Wrong(what, why=str(race), next="an event on the copies' stream after the copy, and wait for that one")
+        then = "record an event on the copies' stream, after the copy, and let the stream that computes wait for it"
+        return Wrong(what, why=str(race), next=then)
     if race.tensor.startswith("gradients") and "backward" in calls:
         then = "a layer's sum after its backward pass of the last micro-batch"
         return Wrong("gradients are summed while a backward pass adds to them", why=str(race), next=then)
     known = {
-        "gradients": ("an update does not wait for the sum of its gradients", "wait() for a sum before the update"),
+        "gradients": (
+            "an update does not wait for the sum of its gradients",
+            "wait() for every sum of this step before its update",
+        ),
         "weights": ("weights are used while another stream updates them", "keep passes and updates on one stream"),
         "losses": ("a loss is read while a kernel adds to it", "read on the stream that computes"),
     }

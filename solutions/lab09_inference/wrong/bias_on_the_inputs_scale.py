@@ -1,5 +1,5 @@
 # exercise: int8_product
-# told: the bias is on another scale than the sums
+# told: the bias is rounded in steps of x, and not in steps of the sums
 def ahead(weight, bias, *, x_scale, x_zero, weight_scale, weight_zero, out_scale):
     """Offset and multiplier of each column."""
     zeros = torch.tensor(weight_zero)

@@ -1,5 +1,5 @@
 # exercise: int8_product
-# told: sums do not fit their type: beyond 32767 they are wrong
+# told: 16 bits are too few for sums: beyond 32767 they come round
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     sums = (x.short() @ weight.short()).int() + offset

@@ -1,5 +1,5 @@
 # exercise: int8_product
-# told: sums do not fit their type: beyond 127 they are wrong
+# told: sums are kept in int8: beyond 127 they come round at -128
 def int8_product(x, weight, offset, multiplier, *, weight_zero, out_zero, relu):
     """The layer's outputs as int8."""
     sums = (x @ weight).int() + offset
