@@ -107,7 +107,7 @@ def _legend(axes: Axes, kinds: set[str], *, has_arcs: bool = False) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [
+    handles: list[Any] = [
         Patch(facecolor=colour, hatch=hatch, edgecolor=HATCHING if hatch else colour, label=label)
         for kind, (colour, hatch, label) in KINDS.items()
         if kind in kinds

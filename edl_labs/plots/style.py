@@ -106,7 +106,8 @@ def _rows_and_marks(axes: Axes, has_series: bool) -> list[str]:
     rows = [name for name in names if any(map(str.isalpha, name))] if axes.yaxis.get_ticklocs(minor=False).size else []
     legend = axes.get_legend()
     marks = [text.get_text() for text in legend.get_texts()] if legend and not has_series else []
-    return [rows and "rows: " + "; ".join(rows[:_MOST_ROWS]), marks and "marks: " + ", ".join(marks)]
+    said = {"rows: ": "; ".join(rows[:_MOST_ROWS]), "marks: ": ", ".join(marks)}
+    return [name + text for name, text in said.items() if text]
 
 
 def _span(handle: Any) -> str:
