@@ -63,6 +63,9 @@ class TimeToQuality:
         for kind, table in (("best", _BATCHES), ("fewest", _GPUS)):
             if [one[kind] for one in got] == [one[kind] for one in want]:
                 continue
+            for slip, (what, why, then) in table.items():
+                if all(one[kind] == case["slips"][kind][slip] for case, one in zip(cases, got, strict=True)):
+                    return Wrong(what, why=why, next=then)
             rows = [
                 (case, *row)
                 for case, one, other in zip(cases, got, want, strict=True)

@@ -104,9 +104,8 @@ class ServerEngine:
                 next="look at server.waiting and server.running",
             )
         if blocks > self.free_blocks:
-            waits = ", which was preempted and waits" if one.state == WAITING and one.preemptions else ""
             raise VirtualServerError(
-                f"{blocks} blocks for request {number}{waits}, and {self.free_blocks} are free",
+                f"{blocks} blocks for request {number}, and {self.free_blocks} are free",
                 why=f"the pool has {self.machine.blocks} in all",
                 next="look at server.free_blocks first; free what has finished, or preempt a request",
             )
