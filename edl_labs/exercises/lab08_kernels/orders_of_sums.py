@@ -221,6 +221,16 @@ _RULES: tuple[tuple[str, str, str, str], ...] = (
         "a sum began with it, and added it again, in all cases",
         "a sum that begins with the first value goes on with the second",
     ),
-    ("in_float32", "sums are rounded to float32, whatever the format is", "in all cases", "hand fmt on"),
-    ("in_float16", "sums are rounded to float16, whatever the format is", "in all cases", "hand fmt on"),
+    (
+        "in_float32",
+        "sums are rounded in single precision (float32), whatever the format is",
+        "in all cases",
+        "hand fmt on",
+    ),
+    (
+        "in_float16",
+        "sums are rounded in half precision (float16), whatever the format is",
+        "in all cases",
+        "hand fmt on",
+    ),
 )

@@ -1,5 +1,5 @@
 # exercise: order_matters
-# told: sums are rounded to float16, whatever the format is
+# told: sums are rounded in half precision (float16), whatever the format is
 def range_of_sums(values, fmt):
     """(smallest, largest) of the sums that any order gives."""
 

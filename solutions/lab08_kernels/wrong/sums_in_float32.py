@@ -1,5 +1,5 @@
 # exercise: order_matters
-# told: sums are rounded to float32, whatever the format is
+# told: sums are rounded in single precision (float32), whatever the format is
 from itertools import permutations
 
 
