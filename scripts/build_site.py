@@ -95,16 +95,26 @@ def generated(path: Path) -> bool:
 
 
 def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:
-    """The text with links to files that are pages here pointing at these, and no link to a file that is none."""
+    """The text with links to files that are pages here pointing at these, and no link to a file that is none.
+
+    A link from the site's root, `/api/…`, is left to Sphinx, which refuses one that leads nowhere; ValueError for a link
+    to a file that is nowhere in the repository.
+    """
 
     def one(found: re.Match[str]) -> str:
         said, target, anchor = found[1], found[2], found[3] or ""
+        if target.startswith("/"):
+            return found[0]
         try:
             home = homes.get((where.parent / target).resolve().relative_to(ROOT).as_posix())
         except ValueError:
             home = None
         if home is None:
-            return found[0] if (where.parent / target).suffix == "" and "/" not in target else said
+            if (where.parent / target).suffix == "" and "/" not in target:
+                return found[0]
+            if not (where.parent / target).exists():
+                raise ValueError(f"{where.relative_to(ROOT)}: [{said}]({target}) leads to no file")
+            return said
         return f"[{said}](/{home}{anchor})"
 
     return LINK.sub(one, text)
