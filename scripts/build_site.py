@@ -97,8 +97,8 @@ def generated(path: Path) -> bool:
 def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:
     """The text with links to files that are pages here pointing at these, and no link to a file that is none.
 
-    A link from the site's root, `/api/…`, is left to Sphinx, which refuses one that leads nowhere; ValueError for a link
-    to a file that is nowhere in the repository.
+    A link from the site's root, `/api/…`, is left to Sphinx, which refuses one that leads nowhere; ValueError for a
+    link to a file that is nowhere in the repository.
     """
 
     def one(found: re.Match[str]) -> str:

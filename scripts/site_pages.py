@@ -1,4 +1,4 @@
-"""What pages become on the site: labs with their numbers, the table of labs after its text, links that lead somewhere."""
+"""What pages become on the site: labs with their numbers, a narrow table of labs, links that lead somewhere."""
 
 from __future__ import annotations
 

@@ -65,3 +65,12 @@ def test_a_picture_of_the_gallery_is_drawn_by_its_lines_alone(heading: str, text
 
     assert plt.get_fignums()
     plt.close("all")
+
+
+def test_a_command_that_is_shown_is_the_one_whose_output_is_shown() -> None:
+    text = (ROOT / "docs" / "library" / "predict.md").read_text(encoding="utf-8")
+    pairs = re.findall(r"```sh\n(.*?)```\n\n```\{code-cell\}\n:tags: \[remove-input\]\n\n!(.*?)\n```", text, re.DOTALL)
+
+    assert len(pairs) == text.count("\n!") == 2
+    for shown, run in pairs:
+        assert shown.replace("\\\n", "").split() == run.split()

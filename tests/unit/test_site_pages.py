@@ -51,6 +51,22 @@ def test_a_source_leads_to_its_member_under_the_packages_name(pages: dict[str, A
     assert "#edl_labs.bench.Sweep.plot" in (tmp_path / "source.html").read_text()
 
 
+@pytest.fixture
+def linked(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return runpy.run_path(str(ROOT / "scripts" / "build_site.py"), run_name="build_site")["linked"]
+
+
+def test_links_between_pages_lead_to_pages_or_stop_the_build(linked: Any) -> None:
+    here, homes = ROOT / "docs" / "students.md", {"labs/README.md": "labs/index.md"}
+
+    assert linked("[labs](../labs/README.md#a)", here, "students.md", homes) == "[labs](/labs/index.md#a)"
+    assert linked("[more](/api/edl_labs.bench.md)", here, "students.md", homes) == "[more](/api/edl_labs.bench.md)"
+    assert linked("[the rules](../pyproject.toml)", here, "students.md", homes) == "the rules"
+    with pytest.raises(ValueError, match="leads to no file"):
+        linked("[labs](labs/index.md)", here, "students.md", homes)
+
+
 @pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
 def test_a_labs_page_begins_with_its_number_and_is_else_the_same(pages: dict[str, Any], path: Path) -> None:
     before, after = json.loads(path.read_bytes()), json.loads(pages["numbered"](path.read_bytes(), path.stem))
