@@ -60,6 +60,7 @@ python_maximum_signature_line_length = 88
 
 html_theme = "pydata_sphinx_theme"
 html_title = "edl_labs"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]

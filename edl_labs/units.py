@@ -100,17 +100,18 @@ def time_text(median_s: float, relative_half_width: float) -> str:
 
 
 def ratio_text(ratio: float, low: float, high: float) -> str:
-    """A ratio with its interval, cut to the digits that the interval supports.
+    """A ratio with its interval: three digits that count, or as many more as the interval supports.
 
-    >>> ratio_text(1.01234, 1.0101, 1.0152), ratio_text(0.5, 0.0, float("inf"))
-    ('1.012 [1.010, 1.015]', '0.5 [no interval]')
+    >>> ratio_text(1.01234, 1.0101, 1.0152), ratio_text(0.4263, 0.3121, 0.5408), ratio_text(0.5, 0.0, float("inf"))
+    ('1.012 [1.010, 1.015]', '0.426 [0.312, 0.541]', '0.5 [no interval]')
     """
     if not (math.isfinite(high) and math.isfinite(low) and low > 0):
         return f"{ratio:.2g} [no interval]"
     half = (high - low) / 2
     if half >= 1:
-        return f"{ratio:.2g} [{low:.2g}, {high:.2g}]"
-    places = 4 if half <= 0 else min(6, max(1, -math.floor(math.log10(half))))
+        return f"{ratio:.3g} [{low:.3g}, {high:.3g}]"
+    supported = 4 if half <= 0 else -math.floor(math.log10(half))
+    places = min(6, max(supported, 2 - math.floor(math.log10(ratio)) if ratio > 0 else 0, 0))
     return f"{ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
 
 

@@ -18,6 +18,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from site_pages import OUT_OF_SEARCH, mend_anchors, numbered, table_of_labs
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "site"
 SOURCE, HTML, NPM = SITE / "source", SITE / "html", SITE / "npm"
@@ -30,6 +32,14 @@ ELSEWHERE = {
     "benchmarks/README.md": "benchmarks.md",
     "labs/README.md": "labs/index.md",
 }
+# Files that pages give to download.
+GIVEN = {
+    "Dockerfile": "files/Dockerfile",
+    "LICENSE": "files/LICENSE",
+    ".github/workflows/ci.yml": "files/ci.yml",
+    ".github/workflows/gpu.yml": "files/gpu.yml",
+}
+NOT_FOUND = ("changelog.md", "contributing.md")  # by search: they name everything, and answer no visitor
 LEFT_OUT = ("course", "cli", "exercises", "labs")  # of the package: what no explorer needs, and nothing of the judge
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 
@@ -48,6 +58,10 @@ def main() -> int:
     strict = ("-n", "-W", "--keep-going", "-q", "-d", str(SITE / "doctrees"))
     if subprocess.run([sys.executable, "-m", "sphinx", *strict, str(SOURCE), str(HTML)], cwd=ROOT).returncode:
         return 1
+    dead = mend_anchors(HTML)
+    if dead:
+        print("links to sections that are not there:", *dead, sep="\n  ", file=sys.stderr)
+        return 1
     (HTML / "_static" / "webpack-macros.html").unlink(missing_ok=True)  # the theme's own template, no page
     return leaks()
 
@@ -55,14 +69,17 @@ def main() -> int:
 def assemble(*, labs: bool) -> None:
     """build/site/source: the pages of docs/, those that live elsewhere, and the released notebooks."""
     pages = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*") if path.is_file()}
-    pages |= {name: ROOT / where for where, name in ELSEWHERE.items()}
+    pages |= {name: ROOT / where for where, name in (ELSEWHERE | GIVEN).items()}
     if labs:
         pages |= {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "labs").glob("lab*/*.ipynb"))}
     homes = {where.relative_to(ROOT).as_posix(): name for name, where in pages.items()}
     for name, where in pages.items():
         data = where.read_bytes()
         if name.endswith(".md"):
-            data = linked(data.decode(), where, name, homes).encode()
+            text = table_of_labs(data.decode()) if name == "labs/index.md" else data.decode()
+            data = ((OUT_OF_SEARCH if name in NOT_FOUND else "") + linked(text, where, name, homes)).encode()
+        if name.endswith(".ipynb"):
+            data = numbered(data, where.stem)
         if name == "labs/index.md":
             data += toctree(sorted(page.removeprefix("labs/") for page in pages if page.endswith(".ipynb"))).encode()
         write(SOURCE / name, data)
@@ -78,16 +95,26 @@ def generated(path: Path) -> bool:
 
 
 def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:
-    """The text with links to files that are pages here pointing at these, and no link to a file that is none."""
+    """The text with links to files that are pages here pointing at these, and no link to a file that is none.
+
+    A link from the site's root, `/api/…`, is left to Sphinx, which refuses one that leads nowhere; ValueError for a
+    link to a file that is nowhere in the repository.
+    """
 
     def one(found: re.Match[str]) -> str:
         said, target, anchor = found[1], found[2], found[3] or ""
+        if target.startswith("/"):
+            return found[0]
         try:
             home = homes.get((where.parent / target).resolve().relative_to(ROOT).as_posix())
         except ValueError:
             home = None
         if home is None:
-            return found[0] if (where.parent / target).suffix == "" and "/" not in target else said
+            if (where.parent / target).suffix == "" and "/" not in target:
+                return found[0]
+            if not (where.parent / target).exists():
+                raise ValueError(f"{where.relative_to(ROOT)}: [{said}]({target}) leads to no file")
+            return said
         return f"[{said}](/{home}{anchor})"
 
     return LINK.sub(one, text)

@@ -29,6 +29,7 @@ function ask(kind, options) {
   if (!worker) {
     worker = new Worker(new URL("python_worker.js", HERE), { type: "module" });
     worker.onmessage = ({ data }) => {
+      if (data.stage) { loading(data); return; }
       const { resolve, reject } = waiting.get(data.number);
       waiting.delete(data.number);
       data.error ? reject(new Error(data.error)) : resolve(data.result);
@@ -44,7 +45,25 @@ function ask(kind, options) {
     worker.postMessage({ number: mine, kind, options });
   });
 }
+// How far Python is, in each place that waits for it; the last stage takes it away.
+function loading({ stage, done, of }) {
+  document.querySelectorAll(".edl-loading").forEach((place) => {
+    if (done === of) { place.remove(); return; }
+    place.querySelector("progress").value = done / of;
+    place.querySelector("span").textContent = stage;
+  });
+}
+function waits(place) {
+  const box = document.createElement("div"), bar = document.createElement("progress"), said = document.createElement("span");
+  box.className = "edl-loading";
+  bar.setAttribute("aria-label", "loading Python");
+  Object.assign(bar, { max: 1, value: 0 });
+  said.textContent = "asking this site for Python, 13 MB, once";
+  box.append(bar, said);
+  place.append(box);
+}
 function stop() {
+  document.querySelectorAll(".edl-loading").forEach((place) => place.remove());
   if (worker) worker.terminate();
   worker = null;
   waiting.forEach(({ reject }) => reject(new Error("stopped")));
@@ -118,13 +137,17 @@ function drawRoof(place, result) {
 }
 
 // ---- one explorer ----------------------------------------------------------------------------------------------------
+let controls_made = 0;
 function control([name, text, values, unit, start], changed) {
-  const label = document.createElement("label");
+  const label = document.createElement("label"), id = `edl-control-${++controls_made}`;
+  label.htmlFor = id;
   const said = document.createElement("span");
   said.textContent = text;
   label.append(said);
   if (unit === "choice") {
     const select = document.createElement("select");
+    select.id = id;
+    select.setAttribute("aria-label", text);
     values.forEach((choice) => select.append(new Option(choice, choice)));
     select.selectedIndex = start;
     select.addEventListener("change", changed);
@@ -132,7 +155,8 @@ function control([name, text, values, unit, start], changed) {
     return { name, label, place: () => select.selectedIndex };
   }
   const slider = document.createElement("input"), shown = document.createElement("output");
-  Object.assign(slider, { type: "range", min: 0, max: values.length - 1, step: 1, value: start });
+  slider.setAttribute("aria-label", text);
+  Object.assign(slider, { id, type: "range", min: 0, max: values.length - 1, step: 1, value: start });
   const say = () => {
     shown.value = SAY[unit](values[slider.value]);
     slider.setAttribute("aria-valuetext", shown.value);
@@ -157,7 +181,10 @@ async function explorer(place) {
     const places = made.map((one) => one.place());
     const options = Object.fromEntries(made.map((one, i) => [one.name, controls[i][2][places[i]]]));
     const known = states[places.join(",")];
-    if (!known && !worker) told.textContent = "Loading Python, once: 13 MB from this site …";
+    if (!known && !worker) {
+      told.textContent = "Loading Python …";
+      waits(place);
+    }
     try {
       const result = known || (await ask(kind, options));
       (DRAW[kind] || drawLanes)(picture, result);
@@ -178,7 +205,8 @@ function editor(place) {
   const picture = place.querySelector(".edl-drawn"), out = place.querySelector("pre");
   run.addEventListener("click", async () => {
     run.disabled = true;
-    out.textContent = worker ? "" : "Loading Python, once: 13 MB from this site …";
+    out.textContent = worker ? "" : "Loading Python …";
+    if (!worker) waits(place);
     const loaded = worker ? Promise.resolve() : ask("streams", { chunks: 1, count: 1 });
     let timer = null;
     try {

@@ -206,7 +206,7 @@ def _share(found: Attribution, cause: str) -> str:
     doubt = "" if math.isnan(low) else f" [{percent(low, digits=2)}, {percent(high, digits=2)}]"
     blames = found.blames[cause]
     blame = f"  {blames[0].line or blames[0].what}" if blames else ""
-    return f"  {cause:<13} {'█' * max(round(share * _BAR), 1):<{_BAR}} {percent(share, digits=3)}{doubt}{blame}"
+    return f"  {cause:<13} {'█' * max(round(share * _BAR), 1):<{_BAR}} {percent(share, digits=3):>7}{doubt:<18}{blame}"
 
 
 def _gain(gain: WhatIf, ablations: tuple[Ablation, ...]) -> str:

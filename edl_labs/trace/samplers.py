@@ -35,6 +35,14 @@ _IDLE = "no thread in it was busy: threads that wait are not sampled"
 _PR_SET_PTRACER, _ANYONE, _NOBODY = 0x59616D61, -1, 0
 
 
+def code_line(file: str, line: int, function: str) -> str:
+    """'file.py(12): function', or 'cell 3(12): function' for a notebook's third run of a cell."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})  # IPython names cells in its tracebacks by it
+    name = f"cell {cells[file]}" if file in cells else Path(file).name
+    return f"{name}({line}): {function}"
+
+
 # Often enough for a share of a hundredth in a second, and rare enough to cost a thousandth of it.
 _EVERY_S = 1e-3
 
@@ -69,7 +77,7 @@ class LineSampler:
                 frame = frame.f_back
             if frame is not None:
                 code = frame.f_code
-                self.lines.append((seen_s, f"{Path(code.co_filename).name}({frame.f_lineno}): {code.co_name}"))
+                self.lines.append((seen_s, code_line(code.co_filename, frame.f_lineno, code.co_name)))
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,6 +14,7 @@ from edl_labs.errors import UsageError
 from edl_labs.hardware import Accelerator
 from edl_labs.trace.causes import ABLATIONS, CHARGED, ENCLOSING, named_cause
 from edl_labs.trace.chrome_events import kind_of
+from edl_labs.trace.samplers import code_line
 from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
 from edl_labs.virtual import Region, Stream, VirtualGPU, VirtualMachine
 from edl_labs.virtual.gpu.buffers import DEVICE, PINNED
@@ -197,7 +198,7 @@ def caller_line() -> str:
     if frame is None:
         return ""
     code = frame.f_code
-    return f"{Path(code.co_filename).name}({frame.f_lineno}): {code.co_name}"
+    return code_line(code.co_filename, frame.f_lineno, code.co_name)
 
 
 class AblatedGPU(TracedGPU):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from edl_labs.trace import Diagnosis, Finding
 
+_CELL = "text-align:left;padding:.1em 1em .1em 0"  # columns stay apart where a page gives tables no space
+
 
 def as_html(diagnosis: Diagnosis) -> str:
     """The report as HTML: verdict, pictures, shares and gains as tables, habits with their lines."""
@@ -63,9 +65,9 @@ def _finding(finding: Finding) -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     if not rows:
         return ""
-    top = "".join(f'<th style="text-align:left">{escape(cell)}</th>' for cell in head)
+    top = "".join(f'<th style="{_CELL}">{escape(cell)}</th>' for cell in head)
     body = "".join(
-        "<tr>" + "".join(f'<td style="text-align:left">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
+        "<tr>" + "".join(f'<td style="{_CELL}">{escape(cell)}</td>' for cell in row) + "</tr>" for row in rows
     )
     return f"<table><tr>{top}</tr>{body}</table>"
 

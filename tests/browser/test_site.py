@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import re
+import runpy
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -178,6 +179,39 @@ def test_no_link_inside_the_site_leads_nowhere() -> None:
                 broken.append(f"{path.relative_to(HTML)} -> {target}")
 
     assert [] == sorted(set(broken))[:10]
+
+
+def test_no_link_leads_to_a_section_that_is_not_there() -> None:
+    pages = runpy.run_path(str(ROOT / "scripts" / "site_pages.py"), run_name="site_pages")
+    texts = {path.relative_to(HTML).as_posix(): path.read_text(encoding="utf-8") for path in HTML.rglob("*.html")}
+    known = {name: pages["ids"](text) for name, text in texts.items()}
+    found = {name: pages["anchored"](text, name, known) for name, text in texts.items()}
+
+    assert [] == [link for _, dead in found.values() for link in dead]
+    assert [] == [name for name, (mended, _) in found.items() if mended != texts[name]]
+
+
+@pytest.mark.parametrize("word", ["clone", "license", "actions", "plagiarism", "cheating", "collab", "install"])
+def test_search_answers_a_visitors_word_with_a_page_for_visitors(page: Any, site: str, word: str) -> None:
+    page.goto(f"{site}/search.html?q={word}")
+    page.wait_for_selector("#search-results li a")
+    first = page.inner_text("#search-results li >> nth=0")
+
+    assert re.search("Students|Instructors|CI maintainers|Labs|Grading|Writing|edl_labs", first)
+    assert not re.search("Changelog|Contributing", page.inner_text("#search-results"))
+
+
+def test_the_first_screen_has_the_doors_and_the_line_that_installs(page: Any, site: str) -> None:
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.goto(site)
+
+    for name in ("I am a student", "I teach", "I run the CI"):
+        box = page.get_by_role("link", name=name).bounding_box()
+        assert box["y"] + box["height"] < 720
+    assert page.locator("div.highlight").first.bounding_box()["y"] < 720
+    controls = page.locator(".edl-explorer input")
+    controls.first.wait_for()
+    assert all(controls.nth(i).get_attribute("aria-label") for i in range(controls.count()))
 
 
 def test_no_page_holds_what_only_a_solution_has(tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def test_the_table_of_commands_lists_every_verb() -> None:
 
 def promises() -> list[tuple[str, str]]:
     """What grading promises, and what tests it, row by row."""
-    table = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8").partition("### What grading promises")[2]
-    rows = re.findall(r"^\| (.+) \|$", table.partition("\n### ")[0], re.MULTILINE)[1:]
+    table = (ROOT / "docs" / "grading.md").read_text(encoding="utf-8").partition("\n## What grading promises")[2]
+    rows = re.findall(r"^\| (.+) \|$", table.partition("\n## ")[0], re.MULTILINE)[1:]
     return [(row.split(" | ")[0], row.split(" | ")[2]) for row in rows]
 
 

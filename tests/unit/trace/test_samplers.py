@@ -6,13 +6,14 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from edl_labs.errors import UsageError
 from edl_labs.trace import Samples, attach, side_by_side
 from edl_labs.trace import samplers as module
-from edl_labs.trace.samplers import parse_raw
+from edl_labs.trace.samplers import code_line, parse_raw
 
 RAW = "main (a.py:1);load (a.py:5) 6\nmain (a.py:1) 3\nmain (a.py:1);load (a.py:5);main (a.py:1) 1\nnot a sample\n"
 PROGRAM = """
@@ -125,3 +126,18 @@ def test_a_running_process_is_sampled_or_the_reason_is_told(tmp_path: Path) -> N
             running.kill()
 
     assert found.refused or any("slow" in frame for frame in found.own())
+
+
+def test_a_line_in_a_notebook_is_named_by_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = SimpleNamespace(_filename_map={"/tmp/ipykernel_7/760589466.py": 3})
+    shell = SimpleNamespace(compile=compiled)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+
+    assert code_line("/tmp/ipykernel_7/760589466.py", 8, "step") == "cell 3(8): step"
+    assert code_line("/home/a/train.py", 8, "step") == "train.py(8): step"
+
+
+def test_a_line_of_a_program_is_named_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
+
+    assert code_line("/home/a/train.py", 8, "step") == "train.py(8): step"
