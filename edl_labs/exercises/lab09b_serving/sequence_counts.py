@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from edl_labs.errors import Wrong
+from edl_labs.exercises.slip_digests import digest
 
 _SIZES = (0.25, 4, 8, 16)  # bytes of a number, beside 2: eight times fewer, float32, float64, bits
+# What a case's `slips` hold, as digests, and what is said of each.
+_SLIPS = {
+    "parameters as bytes": ("parameters are counted as bytes", "each has number_bytes"),
+    "two bytes": (
+        "a number has 2 bytes, whatever number_bytes says",
+        "number_bytes, of weights and cache alike",
+    ),
+    "two bytes cached": (
+        "a number of the cache has 2 bytes, whatever number_bytes says",
+        "number_bytes, of weights and cache alike",
+    ),
+}
 
 
 def judge_fits(case: Any, found: Any, right: Any) -> None:
@@ -21,8 +32,8 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
     def is_about(ratio: float) -> bool:
         return abs(found - ratio * right) <= ratio + 1  # both are rounded down
 
-    for rule, what, then in _EXACT:
-        if found in (math.floor(rule(case)), rule(case)):
+    for slip, (what, then) in _SLIPS.items():
+        if digest([found]) in case["slips"][slip]:
             raise Wrong(what, why=f"{why}; recomputed so, it is yours", next=then)
     weights = model["parameters"] * model["number_bytes"]
     if 0 < found - right <= 1:
@@ -39,24 +50,3 @@ def judge_fits(case: Any, found: Any, right: Any) -> None:
     if any(is_about(model["number_bytes"] / size) for size in _SIZES):
         raise Wrong("a number of the cache has another size", why=why, next="number_bytes, of weights and cache alike")
     raise Wrong("another number of sequences fits", why=why, next="(memory - weights) over the bytes of a sequence")
-
-
-def _counted(case: Any, *, weight_bytes: float, number_bytes: float) -> float:
-    """Sequences where weights and cache have numbers of other sizes; a fraction."""
-    model = case["model"]
-    kept = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * number_bytes * case["tokens"]
-    return float((case["chip"]["memory_bytes"] - model["parameters"] * weight_bytes) / kept)
-
-
-def _size(case: Any) -> float:
-    return float(case["model"]["number_bytes"])
-
-
-_EXACT: tuple[tuple[Callable[[Any], float], str, str], ...] = (
-    (lambda case: _counted(case, weight_bytes=1, number_bytes=_size(case)),
-     "parameters are counted as bytes", "each has number_bytes"),
-    (lambda case: _counted(case, weight_bytes=2, number_bytes=2),
-     "a number has 2 bytes, whatever number_bytes says", "number_bytes, of weights and cache alike"),
-    (lambda case: _counted(case, weight_bytes=_size(case), number_bytes=2),
-     "a number of the cache has 2 bytes, whatever number_bytes says", "number_bytes, of weights and cache alike"),
-)  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from edl_labs.checks import draws
+from edl_labs.exercises.slip_digests import digest
 
 
 @draws("kv_cache")
@@ -56,5 +58,18 @@ def _case(
         "rows": len(lengths), "lengths": lengths, "heads": heads, "kv_heads": kv_heads, "steps": steps, "alike": alike,
         "seed": int(rng.integers(1, 10**6)),
         "chip": {"memory_bytes": weights + room}, "small_chip": {"memory_bytes": small},
-        "model": model, "tokens": tokens,
+        "model": model, "tokens": tokens, "slips": _slips(model, weights + room, tokens),
     }  # fmt: skip
+
+
+def _slips(model: dict[str, int], memory_bytes: int, tokens: int) -> dict[str, list[str]]:
+    """How many fit where weights or cache have numbers of another size: digests of both the whole and the fraction."""
+    size = model["number_bytes"]
+    found = {}
+    for name, in_weights, in_cache in (
+        ("parameters as bytes", 1, size), ("two bytes", 2, 2), ("two bytes cached", size, 2)
+    ):  # fmt: skip
+        sequence = 2 * model["layers"] * model["kv_heads"] * model["head_size"] * in_cache * tokens
+        fit = (memory_bytes - model["parameters"] * in_weights) / sequence
+        found[name] = [digest([math.floor(fit)]), digest([fit])]
+    return found
