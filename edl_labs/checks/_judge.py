@@ -87,8 +87,13 @@ def judge(exercise: Exercise, cases: list[Any], got: Any, want: list[Any], *, po
         record = records[index] if index < len(records) else {}
         fraction, wrong = _one(exercise, case, record, expected)
         fractions.append(fraction)
-        # A case that says what is wrong comes before one that merely earned a part: a share of light is never all.
-        if fraction < 1 and (first_index is None or (first is None and wrong is not None)):
+        # A case that says what is wrong comes before one that merely earned a part, and one that lost all before one
+        # that keeps some: a share of light is never all.
+        if fraction < 1 and (
+            first_index is None
+            or (first is None and wrong is not None)
+            or (wrong is not None and fraction == 0 < fractions[first_index])
+        ):
             first, first_index = wrong, index
     if first is not None:
         first = _throughout(exercise, cases, records, want) or first

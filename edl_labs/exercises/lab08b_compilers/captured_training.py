@@ -229,8 +229,9 @@ def _serial(case: Any) -> dict[str, Any]:
 
 def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None:
     if result == _NO_BUFFER:
-        why = "whoever calls the function wants the losses"
-        raise Wrong("no buffer came back", why=why, next="return the host buffer that they were copied to")
+        why = "a list, a number or nothing is none, and `item` would make the host wait"
+        then = "copy each loss to its place in a pinned host buffer, with non_blocking=True, and return that buffer"
+        raise Wrong("no buffer of the host came back", why=why, next=then)
     buffers = [entry for entry in run.program if entry["op"] == "alloc"]
     if buffers[result]["where"] == DEVICE:
         why = "it lies in the device's memory, which the host cannot read"
@@ -250,7 +251,8 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
         raise Wrong(
             "some losses were overwritten before they were kept",
             why=f"{different} different losses came back for {len(right)} batches",
-            next="a replay writes its loss to the same address each time: copy it away before the next one",
+            next="a replay writes its loss to the same address each time: copy it away before the next one, to a place "
+            "of its own, and not inside the capture",
         )
     raise Wrong(
         "the losses are not those of the batches, in their order",
@@ -262,7 +264,8 @@ def _judge_losses(run: Replay, case: Any, result: int, right: list[str]) -> None
 def _judge_waits(run: Replay) -> None:
     waits = sum(entry["op"] in SYNCS for entry in run.program)
     if waits > _MOST_WAITS:
-        raise Wrong("the host waits for the device at every step", why=counted(waits, "wait"), next="wait at the end")
+        then = "wait once, at the end; `item` waits as well"
+        raise Wrong("the host waits for the device at every step", why=counted(waits, "wait"), next=then)
     if run.blocking > waits:
         why = f"{counted(run.blocking - waits, 'call')} of copy kept the host until the device was done"
         plain = sum(entry["op"] == "copy" and not entry["non_blocking"] for entry in run.program)

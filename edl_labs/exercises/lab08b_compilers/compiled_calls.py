@@ -63,7 +63,11 @@ class Guards:
         mine = [digest(one) for one in got]
         for name, (what, then) in SAID.items():
             if all(case["slips"].get(name) == one for case, one in zip(cases, mine, strict=True)):
-                return Wrong(what, why="with that, every decision in all cases comes out as yours did", next=then)
+                return Wrong(
+                    what,
+                    why="done otherwise in that alone, every decision in all cases comes out as yours did",
+                    next=then,
+                )
         return None
 
     def show(self, case: Any) -> str:

@@ -75,7 +75,10 @@ SAID: dict[str, tuple[str, str]] = {
         "a function keeps 8 versions",
         "what fits none of them runs eagerly from then on",
     ),
-    "another limit": ("the ninth version is not made any more", "count what is there before a version is added"),
+    "another limit": (
+        "a ninth version is made, and the limit is 8",
+        "a call that fits none of 8 runs eagerly, and adds none",
+    ),
     "a version less": ("the eighth version is still made", "count what is there before a version is added"),
     "limit before hits": (
         "the versions that are there are still used at the limit",

@@ -45,7 +45,7 @@ class RankGains:
         run_s = seconds_with(case, ())
         if not close(got["run_s"], run_s, rtol=_OF_RUN):
             why = f"{_said(got['run_s'])} with no mend at all, and the timeline ends at {seconds(run_s)}"
-            then = "replay the timeline as it is first: when does each span start, and when does the last one end?"
+            then = "replay the timeline as it is: when does each span start? The run ends with the latest of all ends"
             raise Wrong("with no mend the run does not take as long as its timeline", why=why, next=then)
         for name, with_s in got["alone_s"]:
             _judge_alone(case, name, got["run_s"], with_s)
@@ -178,8 +178,8 @@ def _wrong_gain(case: Any, place: int, said_s: Any, gains: dict[str, float]) -> 
         return Wrong("a gain has the wrong sign", why=why, next="what was before, less what is left")
     is_run = any(_near(case, said_s, took_s) for took_s in (left_s, gains["now"], run_s))
     if is_run or (type(said_s) in (int, float) and said_s > 3 * gains["here"]):
-        then = "a gain is the difference of two runs, with and without"
-        return Wrong("this is no gain but what a run takes", why=why, next=then)
+        then = "a gain is how much sooner the run ends, on top of the mends before: replay with and without it"
+        return Wrong("this is no gain but what a run takes, or what the mended spans lose", why=why, next=then)
     return Wrong("the gain of a ranked mend is wrong", why=why, next="replay with and without it, and subtract")
 
 

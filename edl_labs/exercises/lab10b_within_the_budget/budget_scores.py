@@ -14,8 +14,8 @@ from edl_labs.exercises.lab10b_within_the_budget.training_evidence import (
     require_training,
     slow_cause,
 )
-from edl_labs.units import byte_count, seconds
-from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_light, training_steps
+from edl_labs.units import byte_count, counted, seconds
+from edl_labs.virtual.budget import Offer, TrainingJob, TrainingSteps, best_light, light, training_steps
 
 MARGIN = 1.02  # an offer that only a program with more than 98 % of light could pay is none: as announced
 STEPS = ((0.88, 1.0), (0.78, 0.75), (0.55, 0.5), (0.30, 0.25))  # share of light, and what it earns: as announced
@@ -92,7 +92,7 @@ class ScoreOfLight:
         require_training(run, job, self.public(case, want)["losses"])
         light_s = bought_s(case, job)
         if run.money > case["budget"]:
-            each = f"{run.makespan_s:.4g} s x {job.ranks} GPUs x {job.price_per_gpu_s:g} a second"
+            each = f"{run.makespan_s:.4g} s x {counted(job.ranks, 'GPU')} x {job.price_per_gpu_s:g} a second"
             why = f"{each} = {run.money:.3g}, and {case['budget']:.3g} are there"
             if run.money * run.share > case["budget"]:
                 then = "price = seconds x GPUs x price of each, and no run is faster than light"
@@ -104,8 +104,9 @@ class ScoreOfLight:
         share = min(1.0, light_s / run.makespan_s)
         if share >= STEPS[0][0]:
             return share
-        if run.share >= STEPS[0][0]:
-            why = f"{seconds(run.makespan_s)} on {job.ranks} GPUs is {share:.0%} of what the budget could buy"
+        if run.share >= STEPS[0][0] or light_s < STEPS[0][0] * light(job).seconds:  # at the speed of light, too
+            many = counted(job.ranks, "GPU")
+            why = f"{seconds(run.makespan_s)} on {many} is {share:.0%} of what the budget could buy"
             raise Wrong("the budget pays for more GPUs", why=why, next=_EACH, keeps=share)
         slow = slow_cause(run, job, STEPS[0][0])
         raise Wrong(slow.what, why=slow.why, next=slow.next, keeps=share)

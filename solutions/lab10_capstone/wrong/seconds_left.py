@@ -1,5 +1,5 @@
 # exercise: rank_gains
-# told: this is no gain but what a run takes
+# told: this is no gain but what a run takes, or what the mended spans lose
 def rank(spans, mends):
     """What is left."""
     picked, done = [], []
