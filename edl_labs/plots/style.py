@@ -103,7 +103,8 @@ def _in_words(axes: Axes) -> str:
 def _rows_and_marks(axes: Axes, has_series: bool) -> list[str]:
     """What rows are called, where they have names, and what a legend of its own explains."""
     names = [label.get_text().replace("\n", ", ") for label in axes.get_yticklabels()]
-    rows = [name for name in names if any(map(str.isalpha, name))] if axes.yaxis.get_ticklocs(minor=False).size else []
+    worded = [name for name in names if any(map(str.isalpha, name)) and "$" not in name]  # a number is none, 10^1 too
+    rows = worded if len(axes.yaxis.get_ticklocs(minor=False)) else []
     legend = axes.get_legend()
     marks = [text.get_text() for text in legend.get_texts()] if legend and not has_series else []
     said = {"rows: ": "; ".join(rows[:_MOST_ROWS]), "marks: ": ", ".join(marks)}

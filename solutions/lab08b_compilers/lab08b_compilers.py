@@ -834,7 +834,7 @@ VERSIONS = ("slow", "no checks", "no loops", "library's convolution", "one layou
 
 
 def steps_of(measured):
-    """What is left after each step, and whether its interval and the one before it are apart."""
+    """What is left after each step, and whether it and the one before are apart."""
     rows = [(1.0, 1.0, 1.0)] + [(one.low, one.ratio, one.high) for one in measured.rows]
     pairs = list(zip(rows, rows[1:], strict=False))
     left = [new[1] / old[1] for old, new in pairs]

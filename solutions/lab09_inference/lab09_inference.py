@@ -13,8 +13,8 @@
 # * write the product of two int8 matrices with zero points, bias and ReLU in integers;
 # * prune and pack weights 2:4, and say beforehand how much of it anybody will notice.
 #
-# **About 160 minutes**: sections 1 and 3 take 35 to 40 each, section 2 takes 56, section 4 takes 30. The practice after
-# them, memory and kernels of an engine, gives no points and takes 65 more.
+# **About 160 minutes, in two sittings**: sections 1 and 2 (93), then 3 and 4 (67). The practice after them, memory and
+# kernels of an engine, gives no points and takes 65 more.
 #
 # Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would
 # be on one is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a

@@ -13,8 +13,8 @@
 # * write a batching policy that keeps a limit for 99 of 100 requests, and say how many servers a demand needs;
 # * admit, evict and page as servers of language models do.
 #
-# **About 175 minutes.** The opening and sections 1 and 2 take 66 together, 3 and 4 87, section 5 with the explanation
-# 22. The practice after them gives no points and takes 30 more. Your functions leave what they are given as it is,
+# **About 175 minutes, in two sittings**: the opening and sections 1 and 2 (66), then 3 to 5 with the explanation (109).
+# The practice after them gives no points and takes 30 more. Your functions leave what they are given as it is,
 # where the text does not say otherwise. Requests are drawn and devices modelled, and say so; no GPU is needed. *Write
 # your prediction down* before you run the next cell: what comes out is shown beside it, and not before. Lecture slides
 # are quoted by deck: [000] intro, [001] systems, [002] software perspective.

@@ -445,7 +445,7 @@ with revealed("two_seeds", "two_types") as truth:
     apart = np.median([max(pair) / min(pair) - 1 for pair in last])
     rounding = np.abs(single / double - 1)[:, -1].max()
     print(
-        f"two seeds, in the median: {apart:.0%}; one seed, fp32 and fp64: {rounding:.1e}"
+        f"two seeds, in the median: {apart:.0%}; fp32 and fp64: {rounding:.1e}"
     )
     truth(two_seeds=apart, two_types=f"1e{round(np.log10(rounding))}")
 

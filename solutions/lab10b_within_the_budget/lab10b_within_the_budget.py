@@ -11,7 +11,7 @@
 # * take it to several GPUs so that sums hide behind passes;
 # * choose how many GPUs a budget should buy.
 #
-# **About 165 minutes**: 55 for sections 1 and 2, 40 for section 3, 45 for section 4 and 25 for the report. No GPU is
+# **About 165 minutes, in two sittings**: sections 1 to 3 (95), then section 4 and the report (70). No GPU is
 # needed: time is modelled, and the same on every computer. The losses are real: a small net with as many layers is
 # computed from what your program really moves, so a step that is left out cannot have the right curve. *Write your
 # prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep

@@ -25,7 +25,7 @@ def test_the_slides_machine_has_its_ridge_at_43():
     batch = 2 * ridge * 1024 / (1024 - 4 * ridge)
 
     assert (20, 43.4) == (ridge, round(batch, 1))
-    assert [] == says("6 TFLOP/s and 300 GB/s", "a layer of 1024 × 1024 in fp32", "the ridge, 43.4")
+    assert [] == says("6 TFLOP/s and 300 GB/s", "a layer of 1024 × 1024 in fp32", "the ridge of 43.4")
 
 
 def test_the_lab_moves_what_the_slide_moves(lab):

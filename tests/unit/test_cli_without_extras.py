@@ -90,6 +90,7 @@ def test_every_verb_is_tried() -> None:
     assert set(CALLS) == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", CALLS)
 def test_a_verb_says_what_is_missing_and_how_to_install_it(said: dict[str, tuple[int, str]], verb: str) -> None:
     code, told = said[verb]
@@ -102,6 +103,7 @@ def test_a_verb_says_what_is_missing_and_how_to_install_it(said: dict[str, tuple
         assert "pip install" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "extra"), [("doctor", "instructor"), ("course", "instructor"), ("predict", "vision")])
 def test_what_needs_an_extra_names_it(said: dict[str, tuple[int, str]], verb: str, extra: str) -> None:
     assert f'pip install "edl-labs[{extra}]"' in said[verb][1]

@@ -42,6 +42,7 @@ def test_a_block_is_run_or_says_that_it_is_not(path: Path) -> None:
     assert kinds <= {*UNRUN, "python", *run}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if python(path)], ids=lambda path: path.stem)
 def test_python_that_the_build_does_not_run_runs(path: Path) -> None:
     for text in python(path):
@@ -55,6 +56,7 @@ def test_toml_is_toml(path: Path) -> None:
             tomllib.loads(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("heading", "text"), gallery(), ids=[heading for heading, _ in gallery()])
 def test_a_picture_of_the_gallery_is_drawn_by_its_lines_alone(heading: str, text: str) -> None:
     matplotlib.use("Agg")

@@ -136,6 +136,7 @@ def test_rates_of_the_solution_over_many_draws(solution):
     assert misses <= 0.01 * 24 * draws
 
 
+@pytest.mark.slow
 def test_other_sound_tests_of_curves_pass(solution, judged):
     """Welch's t of paired quarters, with its own threshold: no sign flips."""
     import numpy
@@ -150,6 +151,7 @@ def test_other_sound_tests_of_curves_pass(solution, judged):
     assert [1, 1, 1] == [judged("same_curve", seed=seed, same=same).points for seed in (1, 2, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form", [list, tuple, lambda pairs: (pair for pair in pairs), lambda p: [list(one) for one in p]]
 )

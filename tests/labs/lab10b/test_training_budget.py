@@ -175,6 +175,7 @@ def test_a_score_has_an_entry_beside_its_mark_that_travels_as_plain_data(judged)
     assert {} == judged("single").entry
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_unsolved_and_solved(run_all, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for solved in (False, True):

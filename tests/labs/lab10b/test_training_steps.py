@@ -148,6 +148,7 @@ def test_where_two_steps_differ_is_told_by_size():
     assert [("sum", pytest.approx(3.49)), ("copy", 0.5)] == list(gap_parts(mine, its).items())
 
 
+@pytest.mark.slow
 def test_the_score_keeps_both_runs_of_the_job_with_the_most_gpus():
     offered = [max(one["ranks"] for one in case["offers"] if one["ranks"] <= 4) for case in CASES]
     most = offered.index(4)

@@ -516,4 +516,5 @@ def test_where_marks_alone_matter_a_measurement_takes_its_least_budget(monkeypat
     brief, asked = measure(sum, inputs=([1],), budget_s=5.0), measure(sum, inputs=([1],), budget_s=0.01)
 
     assert (0.02, 0.01) == (brief.budget_s, asked.budget_s)
-    assert 0 < brief.low_s <= brief.median_s <= brief.high_s
+    assert 0 <= brief.low_s <= brief.median_s <= brief.high_s  # a few blocks on a busy machine bound nothing below
+    assert brief.median_s > 0
