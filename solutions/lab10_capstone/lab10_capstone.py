@@ -444,9 +444,7 @@ with revealed("two_seeds", "two_types") as truth:
     last = itertools.combinations(double[:, -1], 2)
     apart = np.median([max(pair) / min(pair) - 1 for pair in last])
     rounding = np.abs(single / double - 1)[:, -1].max()
-    print(
-        f"two seeds, in the median: {apart:.0%}; fp32 and fp64: {rounding:.1e}"
-    )
+    print(f"two seeds, in the median: {apart:.0%}; fp32 and fp64: {rounding:.1e}")
     truth(two_seeds=apart, two_types=f"1e{round(np.log10(rounding))}")
 
 # %%
