@@ -77,14 +77,16 @@ def _draw_row(axes: Axes, place: int, spans: list[Span], *, start_s: float, stop
         # What begins at the right edge is moved to its left, or it would be cut off.
         thin = [(min(start, stop_s - pixel_s), pixel_s) for start, width in bars if width < pixel_s]
         hatched = [(start, width) for start, width in wide if hatch and width >= _HATCHED * pixel_s]
-        plain = [(start, width) for start, width in wide if not hatch or width < _HATCHED * pixel_s]
+        # An edge tells neighbours apart; a bar of a few pixels would be all edge, and edges take time to draw.
+        edged = [(start, width) for start, width in wide if not hatch and width >= _HATCHED * pixel_s]
+        plain = [(start, width) for start, width in wide if width < _HATCHED * pixel_s]
         across = (place - _HEIGHT / 2, _HEIGHT)
         if hatched:
             axes.broken_barh(hatched, across, facecolor=colour, edgecolor=HATCHING, hatch=hatch, linewidth=0.0)
+        if edged:
+            axes.broken_barh(edged, across, facecolor=colour, edgecolor=HATCHING, linewidth=0.4)
         if plain:
-            # An edge tells neighbours apart; a bar of a few pixels would be all edge.
-            edges = [colour if width < _HATCHED * pixel_s else HATCHING for _, width in plain]
-            axes.broken_barh(plain, across, facecolor=colour, edgecolor=edges, linewidth=0.0 if hatch else 0.4)
+            axes.broken_barh(plain, across, facecolor=colour, linewidth=0.0)
         if thin:
             axes.broken_barh(thin, across, facecolor=colour, linewidth=0.0, zorder=1.5)
     for span in _fitting(spans, stop_s - start_s):
@@ -134,7 +136,9 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
         for kind, (colour, hatch, label) in KINDS.items()
         if kind in kinds
     ]
-    if handles:
+    legend = axes.get_legend()
+    there = [text.get_text() for text in legend.get_texts()] if legend else []
+    if handles and there != [handle.get_label() for handle in handles]:  # an explorer redraws it while one drags
         axes.legend(
             handles=handles,
             loc="upper left",

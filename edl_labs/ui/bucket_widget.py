@@ -149,7 +149,7 @@ class BucketExplorer(LiveOrStill):
         def redraw(_: Any = None) -> None:
             setting = (sliders[0].value, sliders[1].value, sliders[2].value)
             picture.tooltip = self.describe(*setting)
-            picture.value = png(self.figure((setting,)))
+            picture.value = png(self.figure((setting,)), compress_level=1)
 
         for one in sliders:
             one.observe(redraw, "value")

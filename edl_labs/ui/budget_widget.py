@@ -78,7 +78,7 @@ class BudgetExplorer(LiveOrStill):
         def redraw(_: Any = None) -> None:
             share = slider.value / 100
             picture.tooltip = self.describe(share, self.placement(share))
-            picture.value = png(self.figure((share,)))
+            picture.value = png(self.figure((share,)), compress_level=1)
 
         slider.observe(redraw, "value")
         redraw()

@@ -109,7 +109,7 @@ class StepExplorer(LiveOrStill):
 
         def redraw(_: Any = None) -> None:
             picture.tooltip = self.describe(slider.value)
-            picture.value = png(self.figure(slider.value))
+            picture.value = png(self.figure(slider.value), compress_level=1)
 
         slider.observe(redraw, "value")
         redraw()

@@ -79,7 +79,7 @@ class LoaderExplorer(LiveOrStill):
             setting = (sliders[0].value, sliders[1].value, sliders[2].value)
             chosen = dict(zip(("workers", "decode_s", "step_s"), setting, strict=True))
             picture.tooltip = self.describe(self.replay(**chosen), **chosen)
-            picture.value = png(self.figure((setting,)))
+            picture.value = png(self.figure((setting,)), compress_level=1)
 
         for slider in sliders:
             slider.observe(redraw, "value")

@@ -90,7 +90,7 @@ class FormatExplorer(LiveOrStill):
                 box.value = self.value
             text.value = f"<pre>{self!r}</pre>"
             picture.tooltip = f"the bits of {self.value:.9g} in {self.fmt.name}, and the step between its neighbours"
-            picture.value = png(self.figure())
+            picture.value = png(self.figure(), compress_level=1)
 
         def choose(change: Any) -> None:
             value = self.value
@@ -210,7 +210,7 @@ class UnderflowSlider(LiveOrStill):
             self.fmt = own if menu.value == own.name else float_format(menu.value)
             self.power = slider.value
             picture.tooltip = f"times 2^{self.power}, {self.fmt.name}: {str(self.report(self.power).total)[5:]}"
-            picture.value = png(self.figure((slider.value,)))
+            picture.value = png(self.figure((slider.value,)), compress_level=1)
 
         for control in (menu, slider):
             control.observe(redraw, "value")

@@ -98,7 +98,7 @@ class TimelineExplorer(LiveOrStill):
             for artist in (*axes.collections, *axes.texts):
                 artist.remove()
             picture.tooltip = self._draw(axes, (sliders[0].value, sliders[1].value, sliders[2].value))
-            picture.value = png(figure)
+            picture.value = png(figure, compress_level=1)
 
         for slider in sliders:
             slider.observe(redraw, "value")
