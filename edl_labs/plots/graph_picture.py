@@ -22,7 +22,7 @@ KINDS = {
     "other": (GREY, "xx", "other"),
 }
 _MOST_ROWS = 48  # kernels whose names can still be read
-_LETTERS = 7  # of an operator's name, in the narrowest box
+_LETTERS = 5.7  # of an operator's name, in the narrowest box: "layer_norm" fills twice its width, but for one letter
 _MOST_BOXES = 6  # operators of a kernel side by side
 
 

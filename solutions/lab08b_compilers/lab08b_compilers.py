@@ -332,23 +332,18 @@ def is_one_loop(graph, names):
     nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
     products = [node for node in nodes if node["kind"] == "contraction"]
     sums = [node for node in nodes if node["kind"] == "reduction"]
-    if len({node["elements"] for node in nodes}) > 1:
-        return False
-    if len({node["rows"] for node in sums}) > 1 or (sums and products):
-        return False
-    if len({node["reads"][0] for node in products}) > 1:
-        return False
+    one_loop = len({node["elements"] for node in nodes}) <= 1
+    alike = len({node["rows"] for node in sums}) <= 1 and not (sums and products)
+    beside = len({node["reads"][0] for node in products}) <= 1
     behind = {}
     for node in nodes:
         inside = [one for one in node["reads"] if one in behind]
         behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
-    if any(behind[node["name"]] for node in products):
-        return False
-    too_long = set()
-    for node in sums:
-        if node["elements"] > graph["longest_row"] * node["rows"]:
-            too_long.add(node["name"])
-    return not any(found & too_long for found in behind.values())
+    fed = any(behind[node["name"]] for node in products)
+    longest = graph["longest_row"]
+    too_long = {one["name"] for one in sums if one["elements"] > longest * one["rows"]}
+    held = not any(found & too_long for found in behind.values())
+    return one_loop and alike and beside and not fed and held
     ### END SOLUTION
 
 
