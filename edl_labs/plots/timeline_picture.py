@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from edl_labs.plots.style import BLUE, GREEN, GREY, HATCHING, ON_COLOUR, ORANGE, PURPLE, RED, TEXT, dress
@@ -41,6 +41,7 @@ def draw_timeline(
     end_s: float | None = None,
     title: str = "",
     rows: Sequence[str] = (),
+    has_legend: bool = True,
 ) -> Axes:
     """Draw the spans between `start_s` and `end_s` (the end, unless given), one line a row, with names where they fit.
 
@@ -64,7 +65,8 @@ def draw_timeline(
     )
     axes.xaxis.set_major_formatter(lambda value, _: seconds(value))
     dress(axes)
-    _legend(axes, {span.kind for span in shown})
+    if has_legend:
+        draw_legend(axes, {span.kind for span in shown})
     return axes
 
 
@@ -128,7 +130,8 @@ def _fitting(spans: list[Span], width_s: float) -> list[Span]:
     return named[:_NAMED]
 
 
-def _legend(axes: Axes, kinds: set[str]) -> None:
+def draw_legend(axes: Axes, kinds: Collection[str]) -> None:
+    """Say below the axes what the colours and hatches of `kinds` are."""
     from matplotlib.patches import Patch
 
     handles = [
@@ -136,9 +139,7 @@ def _legend(axes: Axes, kinds: set[str]) -> None:
         for kind, (colour, hatch, label) in KINDS.items()
         if kind in kinds
     ]
-    legend = axes.get_legend()
-    there = [text.get_text() for text in legend.get_texts()] if legend else []
-    if handles and there != [handle.get_label() for handle in handles]:  # an explorer redraws it while one drags
+    if handles:
         axes.legend(
             handles=handles,
             loc="upper left",

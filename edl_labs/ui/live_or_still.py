@@ -74,17 +74,34 @@ def live_image() -> Any:
 
 def png(figure: Figure, *, compress_level: int = 6) -> bytes:
     """A figure as the bytes of a PNG; the figure is closed. zlib's level 1 is quicker, for what stays on a machine."""
+    return stacked_png(pixels(figure), compress_level=compress_level)
+
+
+def pixels(figure: Figure) -> Any:
+    """A figure as an array of rows, columns and RGBA, of bytes; the figure is closed."""
     import matplotlib.pyplot as plt
+    import numpy as np
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     from edl_labs.plots.style import make_readable
 
     make_readable(figure)
-    buffer = BytesIO()
     figure.set_dpi(_DPI)
     # `savefig` would draw twice, once to lay the figure out; drawing does that as well, and a slider is quicker for it.
-    FigureCanvasAgg(figure).print_png(buffer, pil_kwargs={"compress_level": compress_level})
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
     plt.close(figure)
+    return np.array(canvas.buffer_rgba())
+
+
+def stacked_png(*parts: Any, compress_level: int = 1) -> bytes:
+    """Pictures of one width, as `pixels` gives them, below each other as the bytes of a PNG."""
+    import numpy as np
+    from PIL import Image
+
+    buffer = BytesIO()
+    whole = Image.fromarray(np.concatenate(parts))
+    whole.save(buffer, format="png", compress_level=compress_level, dpi=(_DPI, _DPI))
     return buffer.getvalue()
 
 

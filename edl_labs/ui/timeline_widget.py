@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
+from edl_labs.ui.live_or_still import LiveOrStill, live_image, pixels, stacked_png
 from edl_labs.units import byte_count, percent, seconds
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 MAX_CHUNKS = 4096  # the picture is drawn in a second
 # What a page without sliders shows: long kernels, short kernels, and chunks too small for the host.
 SETTINGS = ((5e-6, 60e-6, 1 / 8), (5e-6, 6e-6, 1 / 8), (20e-6, 6e-6, 1 / 64))
-_PLACE = (0.1, 0.26, 0.88, 0.62)  # left, bottom, width, height: room for the rows' names, the title and the legend
+_PLACE = (0.1, 0.14, 0.88, 0.72)  # left, bottom, width, height: room for the rows' names and the title
+_BELOW = (0.1, 0.95, 0.88, 0.01)  # the same of the legend: its axes have no height, it hangs from them
+_WIDTH_IN, _HEIGHT_IN, _LEGEND_IN = 9.0, 2.25, 0.35
+_MOST_TICKS = 6  # of the time's axis, each a text to draw
 _SLIDERS = (
     ("launch overhead", 1e-6, 50e-6, seconds),
     ("kernel time per chunk", 1e-6, 1e-3, seconds),
@@ -71,15 +75,17 @@ class TimelineExplorer(LiveOrStill):
             self._draw(axes, setting)
         return figure
 
-    def _draw(self, axes: Axes, setting: tuple[float, float, float]) -> str:
-        """Draws a setting, and says what it shows."""
+    def _draw(
+        self, axes: Axes, setting: tuple[float, float, float], *, has_legend: bool = True
+    ) -> tuple[str, Timeline]:
+        """Draws a setting; what it shows, in words and as a value."""
         from edl_labs.plots.timeline_picture import draw_timeline
 
         chosen = self._chosen(*setting)
         line = self.timeline(**chosen)
         told = self.describe(line, **chosen)
-        draw_timeline(axes, line, title=f"modelled {self.chip}: {told}")
-        return told
+        draw_timeline(axes, line, title=f"modelled {self.chip}: {told}", has_legend=has_legend)
+        return told, line
 
     def widget(self) -> Any:
         """The live picture (an ipywidgets.VBox)."""
@@ -89,16 +95,20 @@ class TimelineExplorer(LiveOrStill):
 
         sliders = [_slider(ipywidgets, *slider) for slider in _SLIDERS]
         picture = live_image()
-        # One figure for all pictures, laid out by hand: making axes is a fifth of a picture's time, a layout a sixth.
-        figure, axes = style.subplots(figsize=(9, 2.6))
+        # One figure for all pictures, laid out by hand: making axes is a fifth of a picture's time, a layout a sixth,
+        # and the legend, which is kept as it was drawn, another fifth.
+        figure, axes = style.subplots(figsize=(_WIDTH_IN, _HEIGHT_IN))
         figure.set_layout_engine("none")
         axes.set_position(_PLACE)
+        axes.locator_params(axis="x", nbins=_MOST_TICKS)
 
         def redraw(_: Any = None) -> None:
             for artist in (*axes.collections, *axes.texts):
                 artist.remove()
-            picture.tooltip = self._draw(axes, (sliders[0].value, sliders[1].value, sliders[2].value))
-            picture.value = png(figure, compress_level=1)
+            chosen = (sliders[0].value, sliders[1].value, sliders[2].value)
+            picture.tooltip, line = self._draw(axes, chosen, has_legend=False)
+            legend = _legend(frozenset(span.kind for span in line.spans))
+            picture.value = stacked_png(pixels(figure), legend)
 
         for slider in sliders:
             slider.observe(redraw, "value")
@@ -114,6 +124,20 @@ class TimelineExplorer(LiveOrStill):
             chosen = self._chosen(*setting)
             lines.append(self.describe(self.timeline(**chosen), **chosen))
         return "\n".join([f"a modelled {self.chip} moves {byte_count(self.total_bytes)} in and out:", *lines])
+
+
+@cache
+def _legend(kinds: frozenset[str]) -> Any:
+    """The legend of some kinds of spans, as wide as the picture."""
+    from edl_labs.plots import style
+    from edl_labs.plots.timeline_picture import draw_legend
+
+    figure, axes = style.subplots(figsize=(_WIDTH_IN, _LEGEND_IN))
+    figure.set_layout_engine("none")
+    axes.set_position(_BELOW)
+    axes.set_axis_off()
+    draw_legend(axes, kinds)
+    return pixels(figure)
 
 
 def _slider(ipywidgets: Any, name: str, low: float, high: float, say: Any) -> Any:
