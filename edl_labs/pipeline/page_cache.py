@@ -115,7 +115,10 @@ def _resident(path: Path, size: int) -> int | None:
     """Bytes of a file in the page cache; None where mincore is not there or does not answer."""
     if size == 0:
         return 0
-    library = ctypes.CDLL(None, use_errno=True)
+    try:
+        library = ctypes.CDLL(None, use_errno=True)
+    except (OSError, TypeError):  # Windows has no library of the process itself
+        return None
     if not hasattr(library, "mincore"):
         return None
     pages = -(-size // mmap.PAGESIZE)

@@ -12,11 +12,13 @@ import os
 import pathlib
 import signal
 import sys
+import types
 
 _OF_OS = (
     *("fork", "forkpty", "sched_getaffinity", "sched_setaffinity", "posix_fadvise", "posix_fallocate", "preadv"),
     *("O_DIRECT", "getloadavg", "nice", "mkfifo", "memfd_create"),
 )
+_FOR_OTHERS = ("getuid", "geteuid", "killpg", "pread", "pwrite", "uname")
 _open, _listdir, _exists, _stat, _library = io.open, os.listdir, os.path.exists, os.stat, ctypes.CDLL
 
 
@@ -30,7 +32,7 @@ def _hidden(path):
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") in ("pathlib", "io", "sitecustomize", "posixpath"):
         frame = frame.f_back
-    return frame is not None and str(frame.f_globals.get("__name__")).startswith(("edl_labs", "__main__"))
+    return frame is not None and _is_ours(frame)
 
 
 def _open_here(file, *args, **keywords):
@@ -60,16 +62,17 @@ def _stat_here(path, *args, **keywords):
     return _stat(path, *args, **keywords)
 
 
-def _for_others(name):
-    """What other libraries here cannot do without is not there for us."""
-    call = getattr(os, name)
+class _OsElsewhere(types.ModuleType):
+    """`os`, in which the labs and the package do not find what other libraries here cannot do without."""
 
-    def called(*args, **keywords):
-        if str(sys._getframe(1).f_globals.get("__name__")).startswith(("edl_labs", "__main__")):
+    def __getattribute__(self, name):
+        if name in _FOR_OTHERS and _is_ours(sys._getframe(1)):
             raise AttributeError(f"module 'os' has no attribute {name!r}")
-        return call(*args, **keywords)
+        return super().__getattribute__(name)
 
-    setattr(os, name, called)
+
+def _is_ours(frame):
+    return str(frame.f_globals.get("__name__")).startswith(("edl_labs", "__main__"))
 
 
 def _leave_out() -> None:
@@ -83,9 +86,10 @@ def _leave_out() -> None:
     for name in ("resource",):
         sys.modules[name] = None
     multiprocessing.set_start_method("spawn")
-
-    for name in ("getuid", "geteuid", "killpg", "pread", "uname"):
-        _for_others(name)
+    for method in ("fork", "forkserver"):
+        multiprocessing.context._concrete_contexts.pop(method, None)
+    multiprocessing.get_all_start_methods = lambda: ["spawn"]
+    os.__class__ = _OsElsewhere
     os.stat = _stat_here
     builtins.open = io.open = _open_here
     pathlib.io.open = _open_here
