@@ -20,7 +20,7 @@ MAX_CHUNKS = 4096  # the picture is drawn in a second
 SETTINGS = ((5e-6, 60e-6, 1 / 8), (5e-6, 6e-6, 1 / 8), (20e-6, 6e-6, 1 / 64))
 _PLACE = (0.1, 0.14, 0.88, 0.72)  # left, bottom, width, height: room for the rows' names and the title
 _BELOW = (0.1, 0.95, 0.88, 0.01)  # the same of the legend: its axes have no height, it hangs from them
-_WIDTH_IN, _HEIGHT_IN, _LEGEND_IN = 9.0, 2.25, 0.35
+_WIDTH_IN, _HEIGHT_IN, _LEGEND_IN = 9.0, 2.25, 0.35  # a notebook's column, four rows and one line of text
 _MOST_TICKS = 6  # of the time's axis, each a text to draw
 _SLIDERS = (
     ("launch overhead", 1e-6, 50e-6, seconds),
