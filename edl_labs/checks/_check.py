@@ -130,8 +130,14 @@ def _judged(lab: LabFacts, name: str, names: dict[str, Any], printed: Printed, *
     outcome = _with_signature(outcome)
     if alone or outcome.state in ("passed", "not attempted") or is_of_form(exercise, outcome, records, wants):
         return outcome
-    broken = [used for used in exercise.uses if _outcome(used, names, printed, alone=True).state != "passed"]
+    broken = [used for used in exercise.uses if _is_broken(lab, used, names, printed)]
     return _builds_on(outcome, broken[0]) if broken else outcome
+
+
+def _is_broken(lab: LabFacts, used: str, names: dict[str, Any], printed: Printed) -> bool:
+    """Whether a mistake may come from the exercise that was built on; practice that nobody has begun made none."""
+    state = _outcome(used, names, printed, alone=True).state
+    return state != "passed" and not (lab.exercise(used).optional and state == "not attempted")
 
 
 def _with_signature(outcome: Outcome) -> Outcome:

@@ -9,10 +9,21 @@
 # * say when a line of Python returns and when its work is done, and time both without fooling yourself;
 # * name what is wrong with somebody else's timer;
 # * compute a chip's peak from its clock, and refuse a result that is faster than light;
-# * predict the steps in a matrix product's speed from tiles and waves;
-# * price a transfer, and hide it behind computation.
+# * predict the steps in a matrix product's speed from tiles and waves.
 #
-# **About 210 minutes, in two sittings**: sections 1 to 5 (115), then 6 to 9 (95).
+# **About 150 minutes** for sections 1 to 7; the end of section 3 is a good place for a break. Sections 8 to 10 are
+# practice: no points, and about an hour on top. They count what tiles waste, price a transfer, and hide it behind
+# computation.
+#
+# | section | 1, 2 | 3 | 4 | 5 | 6 | 7 |
+# |---|---|---|---|---|---|---|
+# | minutes | 25 | 34 | 39 | 17 | 19 | 16 |
+#
+# | practice | `tile_quantization` | `petabyte` | `transfer_overlap` |
+# |---|---|---|---|
+# | section | 8 | 9 | 10 |
+# | minutes | 9 | 14 | 40 |
+#
 # No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
 # figures that say where they come from. In each section, *write your prediction down* before you run the next cell:
 # where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and not before.
@@ -37,6 +48,8 @@ launches = 1000
 copy_mebibytes = 256
 
 # %% given
+import math
+
 from edl_labs import units
 from edl_labs.clock import clock_for
 from edl_labs.device import best_device, describe
@@ -70,7 +83,7 @@ with revealed("pan") as truth:
 # costs a whole minute*.
 #
 # The pan is a GPU, the slices are your data. Keep two questions for the rest of this lab: **is the pan ever empty?**
-# (sections 2 and 9: the device waits for the host, or for data) and **is it ever half empty?** (section 7: the work
+# (section 2: the device waits for the host; section 10: for data) and **is it ever half empty?** (section 7: the work
 # does not divide by the number of places).
 
 # %% [markdown]
@@ -241,8 +254,8 @@ TimelineExplorer("A100", total_bytes=16_000_000)
 
 # %% [markdown]
 # In one stream the three lower rows take turns, so their times add up, wherever you drag. Only when chunks are small
-# does the host, which must issue every call, become slower than all three together. Section 9 makes them work at the
-# same time.
+# does the host, which must issue every call, become slower than all three together. Section 10 (practice) makes them
+# work at the same time.
 #
 # Now the timer. `time_device(fn, gpu)` returns the seconds that one call of `fn` takes **in the steady state**, when it
 # is called over and over: the launch or the kernel, whichever is slower. You have `gpu.clock`, which is like every
@@ -642,31 +655,9 @@ left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
 right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
 # %% [markdown]
-# One row more, six tiles instead of four: half as much work again for 0.4 % more result.
+# One row more, six tiles instead of four: half as much work again for 0.4 % more result. A leftover row of tiles and a
+# leftover column cannot share: tiles are counted along each side, rounded up, and only then multiplied.
 #
-# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
-# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
-# over an edge, so that they throw something away.
-
-
-# %% solve="tile_quantization"
-def tile_report(m, n, *, tile_m, tile_n):
-    """(tiles, wasted, ragged): tiles that cover an m × n
-    output, the wasted share, and the tiles that waste some."""
-    ### BEGIN SOLUTION
-    tiles = -(-m // tile_m) * -(-n // tile_n)
-    return (
-        tiles,
-        1 - m * n / (tiles * tile_m * tile_n),
-        tiles - (m // tile_m) * (n // tile_n),
-    )
-    ### END SOLUTION
-
-
-# %% check="tile_quantization"
-check("tile_quantization")
-
-# %% [markdown]
 # Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
 # Draw the curve, efficiency over the number of tiles, before you compute it.
 #
@@ -677,8 +668,6 @@ check("tile_quantization")
 # * `best_width(m, bound=..., tile_m=..., tile_n=..., sm_count=...)` → a whole number `n` from 1 to `bound`. The layer's
 #   output is m × n and you may choose n: which one makes the most of the machine, counting both roundings (wanted
 #   elements over all elements that the waves could have computed)? If several are equally good, any of them is right.
-#
-# You may use `tile_report`; if yours is not right, the reference takes its place when this exercise is graded.
 
 
 # %% solve="wave_quantization"
@@ -696,11 +685,12 @@ def best_width(m, *, bound, tile_m, tile_n, sm_count):
     n output makes the most of the machine."""
 
     ### BEGIN SOLUTION
-    def useful_share(n):
-        tiles, wasted, _ = tile_report(m, n, tile_m=tile_m, tile_n=tile_n)
-        return (1 - wasted) * wave_report(tiles, sm_count=sm_count)[1]
+    def columns_a_wave(n):
+        tiles = -(-m // tile_m) * -(-n // tile_n)
+        # All else in the share of wanted elements is the same for every n.
+        return n / wave_report(tiles, sm_count=sm_count)[0]
 
-    return max(range(1, bound + 1), key=useful_share)
+    return max(range(1, bound + 1), key=columns_a_wave)
     ### END SOLUTION
 
 
@@ -726,10 +716,9 @@ with once_written("wave_quantization"):
 
 # %%
 with once_written("wave_quantization"):
-    widths, shape = list(range(1, 4097)), {"tile_m": 256, "tile_n": 128}
-    waves = [
-        wave_report(tile_report(2048, n, **shape)[0], sm_count=108)[0] for n in widths
-    ]
+    widths, shape = range(1, 4097), {"tile_m": 256, "tile_n": 128}
+    covering = [8 * math.ceil(n / 128) for n in widths]  # 2048 rows are 8 tiles high
+    waves = [wave_report(count, sm_count=108)[0] for count in covering]
     useful = [
         2048 * n / (w * 108 * 256 * 128) for n, w in zip(widths, waves, strict=True)
     ]
@@ -746,7 +735,36 @@ with once_written("wave_quantization"):
 # of 128: larger tiles reuse more of what they load.)
 
 # %% [markdown]
-# ## 8. Moving a petabyte
+# ## 8. Practice: the tiles of one matrix
+#
+# Sections 8 to 10 are practice: checked as all others, and without points.
+#
+# Section 7 needed only the number of tiles. A report on a grid says more, as its two pictures there do.
+#
+# Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
+# which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
+# over an edge, so that they throw something away.
+
+
+# %% solve="tile_quantization"
+def tile_report(m, n, *, tile_m, tile_n):
+    """(tiles, wasted, ragged): tiles that cover an m × n
+    output, the wasted share, and the tiles that waste some."""
+    ### BEGIN SOLUTION
+    tiles = -(-m // tile_m) * -(-n // tile_n)
+    return (
+        tiles,
+        1 - m * n / (tiles * tile_m * tile_n),
+        tiles - (m // tile_m) * (n // tile_n),
+    )
+    ### END SOLUTION
+
+
+# %% check="tile_quantization"
+check("tile_quantization")
+
+# %% [markdown]
+# ## 9. Practice: moving a petabyte
 #
 # Deck [003] asks how long one petabyte takes over common links:
 #
@@ -808,7 +826,7 @@ with once_written("petabyte"), revealed("wrong_row") as truth:
 # the line code the rest. And 1 PiB is 12.6 % more than 1 PB: at this size, the choice of prefix costs days.
 
 # %% [markdown]
-# ## 9. Hide the transfer
+# ## 10. Practice: hide the transfer
 #
 # The link that matters most in training is the one between host and device. Deck [001]: PCIe 4.0 ×16 has 32 GB/s at its
 # peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is

@@ -8,11 +8,22 @@
 #
 # * count the operations and the bytes of a layer, a fused chain and a whole transformer block, and check a counter;
 # * draw the roofs of a machine from measurements, and name the one that a piece of work is under;
-# * find the batch at which a layer stops waiting for memory, and see when there is none;
-# * say how much a change can win before you make it;
-# * treat the network as one more roof, and plan on how many nodes to train.
+# * say what fusing a chain of kernels saves, and for which chains that is much;
+# * tell which of three things limits a layer on a machine, and what a machine that you do not have would do with it.
 #
-# **About 220 minutes, in two sittings**: sections 1 to 7 (105), then 8 to 13 (115).
+# **About 150 minutes** for sections 1 to 9; the end of section 4 is a good place for a break. Sections 10 to 13 are
+# practice: no points, and about 70 minutes on top. They find the batch at which a layer stops waiting for memory, say
+# how much a change can win before you make it, and plan on how many nodes to train, with the network as one more roof.
+#
+# | section | 1, 2 | 3 | 4, 5 | 6 | 7 | 8, 9 |
+# |---|---|---|---|---|---|---|
+# | minutes | 42 | 16 | 20 | 14 | 28 | 30 |
+#
+# | practice | `minibatch_crossover` | `amdahl` | `network_roofline` | `scaling_plan` |
+# |---|---|---|---|---|
+# | section | 10 | 11 | 12 | 13 |
+# | minutes | 15 | 6 | 17 | 32 |
+#
 # No GPU is needed: you measure the machine that you have. In each section, *write your
 # prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
 # comes out is shown beside it, and not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
@@ -323,7 +334,376 @@ axes = draw_roofline(axes, machine, [])
 # may be compute-bound here. *An operation is not memory-bound. An operation on a machine is.*
 
 # %% [markdown]
-# ## 5. How large must a batch be?
+# ## 5. Two kernels or one?
+#
+# Deck [004] computes C = C + AB for matrices of 512 × 512 and gets 64 FLOP/B, and remarks: "we analyzed two operations
+# as one". **Predict:** what is the intensity when one kernel multiplies, and a second one adds?
+
+# %%
+predict("two_kernels", "Two kernels have together", unit="FLOP/B")
+
+# %% [markdown]
+# A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`, `size_bytes`
+# says how large each tensor is, and `keep` names the results that must be in memory at the end (the last one, and
+# perhaps what the backward pass will need). `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
+#
+# * *unfused*, each step is a kernel: it reads what it needs (each tensor once) from memory and writes its result there;
+# * *fused*, one kernel runs the whole chain and goes to memory only for what it cannot avoid.
+
+
+# %% solve="fused_or_not"
+def intensities(chain, *, size_bytes, keep):
+    """(unfused, fused) FLOP/B of a chain of
+    steps, as kernels of their own and as one."""
+    ### BEGIN SOLUTION
+    apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
+    inside = {step["writes"] for step in chain}
+    together = {
+        name for step in chain for name in step["reads"] if name not in inside
+    } | set(keep)
+    work = sum(step["flop"] for step in chain)
+    return tuple(
+        work / sum(size_bytes[name] for name in moved) for moved in (apart, together)
+    )
+    ### END SOLUTION
+
+
+# %% check="fused_or_not"
+check("fused_or_not")
+
+# %%
+n, square = 512, 4 * 512 * 512
+chain = [
+    {
+        "op": "multiply",
+        "reads": ["A", "B"],
+        "writes": "AB",
+        "flop": n * n * (2 * n - 1),
+    },
+    {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
+]
+with once_written("fused_or_not"), revealed("two_kernels") as truth:
+    sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
+    unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
+    print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
+    truth(unfused)
+
+# %% [markdown]
+# 42.7 against 64.0: the product AB went to memory and came straight back. The FLOPs are the same to the last one.
+# Fusing never does less arithmetic, it only moves less; so it helps what memory limits, and a chain of elementwise
+# steps most of all. What training keeps for the backward pass must be written in any case.
+
+# %% [markdown]
+# ## 6. Count a model
+#
+# Products of matrices do nearly all operations of a transformer, so its FLOPs follow from its shapes. One block, as a
+# listing; `X @ Y` is a product, and rows are `batch × tokens` unless it says otherwise:
+#
+# ```text
+# q = norm(x) @ Wq                  width -> width, seen as `heads` heads of width / heads
+# k, v = norm(x) @ Wk, norm(x) @ Wv width -> kv_heads * (width / heads) each
+# a = softmax(q @ k.T)              for each sequence and each of the `heads`: tokens × tokens
+# h = x + (a @ v) @ Wo              width -> width; each key and value head serves heads / kv_heads query heads
+# u = act(norm(h) @ W1)             width -> hidden
+# u = u * (norm(h) @ W3)            width -> hidden, only if `gated`
+# y = h + u @ W2                    hidden -> width
+# ```
+#
+# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W, of
+# which dY is known. What must be computed, and with how many products?
+#
+# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %, products only (no norm, softmax or
+# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. No mask:
+# attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights W
+# unless the block is `frozen` (as when only an adapter in front of it is trained).
+
+
+# %% solve="count_a_model"
+def count_block(shape):
+    """(forward_flop, backward_flop) of the block's products."""
+    ### BEGIN SOLUTION
+    rows, d = shape["batch"] * shape["tokens"], shape["width"]
+    kv = d * shape["kv_heads"] // shape["heads"]
+    dense = (
+        2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
+    )
+    attention = 2 * 2 * rows * shape["tokens"] * d
+    return dense + attention, (1 if shape["frozen"] else 2) * dense + 2 * attention
+    ### END SOLUTION
+
+
+# %% check="count_a_model"
+check("count_a_model")
+
+# %% [markdown]
+# A formula is only as good as its author. Here is the block as a real module, and a counter that watches what torch
+# runs, forward and backward. **Predict:** which share of all its FLOPs are *not* in products?
+
+
+# %%
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+# %%
+def attention(qkv, heads):
+    """Queries, keys and values side by side, to the heads' outputs side by side."""
+    queries, keys, values = (
+        part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1)
+    )
+    out = F.scaled_dot_product_attention(queries, keys, values)
+    return out.transpose(1, 2).flatten(2)
+
+
+# %%
+class Block(nn.Module):
+    def __init__(self, width, *, heads, hidden):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, x):
+        h = x + self.out(attention(self.qkv(self.norm1(x)), self.heads))
+        return h + self.down(F.gelu(self.up(self.norm2(h))))
+
+
+# %%
+shape = {"batch": 4, "tokens": 128, "width": width, "hidden": 4 * width}
+shape |= {"heads": 8, "kv_heads": 8}
+block = Block(width, heads=8, hidden=4 * width)
+x = torch.randn(4, 128, width, requires_grad=True)
+counted = roofline.count(block, x, backward=True)
+products, others = counted.contraction_flops, counted.other_flops
+print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
+elsewhere = units.percent(others / (products + others), digits=2)
+print("             ", elsewhere, "of all FLOPs elsewhere")
+
+# %%
+with once_written("count_a_model"):
+    yours = sum(count_block(shape | {"gated": False, "frozen": False}))
+    print("your formula:", units.si(yours, "FLOP", digits=5))
+    more = (counted.contraction_flops - yours) / (2 * 4 * 128 * 128 * width)
+    print(f"the difference is {more:.2f} products q @ k.T")
+
+# %% [markdown]
+# The difference is no mistake: it is exactly one product. Fused ("flash") attention never keeps the tokens × tokens
+# matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and
+# wins, for the reason of section 5. (Where torch does not fuse attention, the difference is 0.)
+#
+# Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
+# when it counts the gradient of its weights: a depth-wise layer's backward pass comes out many times too large. And
+# some tools count a multiply-add as one. *Check a counter on something that you can count by hand*, once.
+
+# %% [markdown]
+# ## 7. Your operators under your roofs
+#
+# Below are seven operators with their work, as the library counts it. **Predict, for each, its fraction of light**: 1.0
+# is on the roof, 0.5 takes twice as long as it must. Change the numbers in the cell *before* you run the next one. Then
+# add one operator of your own to both dicts.
+
+# %%
+predicted = {
+    "product": 0.5,
+    "small product": 0.5,
+    "matrix × vector": 0.5,
+    "conv 3×3": 0.5,
+}
+predicted |= {"relu": 0.5, "layer norm": 0.5, "gelu by hand": 0.5}
+
+# %%
+from edl_labs.bench import measure
+from edl_labs.clock import clock_for
+from edl_labs.device import best_device
+from edl_labs.roofline import AboveRoof, place
+
+# %%
+with torch.device(best_device()):
+    big = torch.randn(64 * width, width)
+    a, v = torch.randn(4 * width, 4 * width), torch.randn(4 * width)
+    tiny = torch.randn(32, 32)
+    pictures, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
+
+# %%
+conv = work.conv2d(8, 64, 64, height=56, width=56, padding=1)
+norm = work.norm(len(big), width, affine=False)
+by_hand = work.elementwise(big.numel(), operations=5)
+operators = {
+    "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
+    "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
+    "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
+    "conv 3×3": (lambda: F.conv2d(pictures, filters, padding=1), conv),
+    "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
+    "layer norm": (lambda: F.layer_norm(big, (width,)), norm),
+    "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), by_hand),
+}
+
+
+# %%
+def measured_point(name, run, needed):
+    """The operator's median time and interval beside its work."""
+    clock = clock_for(best_device())
+    time = measure(run, budget_s=measure_s, clock=clock, name=name)
+    has_interval = time.low_s > 0 and time.high_s < math.inf
+    interval = (time.low_s, time.high_s) if has_interval else ()
+    level = machine.level_of(needed.moved_bytes).name
+    return Point(name, needed, time.median_s, *interval, level=level)
+
+
+# %%
+points = []
+for name, (run, needed) in operators.items():
+    try:
+        point = measured_point(name, run, needed)
+        found = place(machine, point)
+        light = f"predicted {predicted.get(name, math.nan):.2f}, "
+        light += f"is {found.fraction_of_light:.2g} of light"
+        print(f"{name:<16} {light}, limited by {found.bound.where}")
+        points.append(point)
+    except AboveRoof as refused:
+        print(refused)
+
+# %%
+figure, axes = style.subplots(figsize=(9, 5.4))
+axes = draw_roofline(axes, machine, points)
+
+# %% [markdown]
+# Below, the pointer names a point and tells its story. **Predict:** a data-center GPU has tens of times the bandwidth
+# of a laptop, and tens of times the arithmetic. Which of these operators would be limited by arithmetic on an A100, and
+# which on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
+
+# %%
+from edl_labs.ui.roofline_widget import RooflineExplorer
+
+RooflineExplorer(machine, points, others=("A100", "H200"))
+
+# %% [markdown]
+# Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
+# its roof is refused, with the assumption that broke: a roof is only a roof if nothing lies above it.
+#
+# The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
+# small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
+# do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
+# as anything gets. And why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
+# memory, which the system first has to find and clear; with `torch.relu_` or `out=` the same bytes move several times
+# as fast. Try it: the roof was measured on memory that was there.
+#
+# One point of deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at about
+# 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by memory.
+
+# %% [markdown] explain="why_not_on_the_roof"
+# **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
+# light below 0.7). Give its figures, and explain why it is not on the roof: which assumption of the model fails for it?
+# Support it with a number of your own, and say which measurement would prove you wrong. Four to eight sentences.
+
+# %% [markdown]
+# ## 8. Three ways to be slow
+#
+# Deck [002]'s recipe for the most likely limiter of a layer:
+#
+# 1. look up the number of SMs and the ridge of the GPU;
+# 2. compute the layer's intensity;
+# 3. is there enough parallelism? Estimate the number of thread blocks.
+#
+# Too few blocks to give every SM one: **latency**. Otherwise **math** (the deck's word for what section 3 calls
+# compute) above the ridge and **memory** below it.
+#
+# **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
+# 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
+
+# %%
+three = ("latency", "math", "memory")
+predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
+
+# %% [markdown]
+# `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
+# kinds: a `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
+# `tile_n` columns; a `"relu"` or `"layer_norm"` has one for every `elements_per_block` elements, the last one perhaps
+# not full. A machine has these three, and `sms`, `peak_flop_per_s` and `bandwidth_byte_per_s` as plain numbers.
+# Guessing earns nothing: marks are corrected for chance. You may use `work_of`; if yours is not right, the reference
+# takes its place when this exercise is graded.
+
+
+# %% solve="diagnose"
+def diagnose(layer, machine):
+    """What limits `layer` on `machine`: "latency", "math" or "memory"."""
+    ### BEGIN SOLUTION
+    if layer["kind"] in ("gemm", "linear"):
+        tall, wide = ("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")
+        blocks = -(-layer[tall] // machine["tile_m"]) * -(
+            -layer[wide] // machine["tile_n"]
+        )
+    else:
+        count = (
+            layer["elements"]
+            if layer["kind"] == "relu"
+            else layer["rows"] * layer["features"]
+        )
+        blocks = -(-count // machine["elements_per_block"])
+    if blocks < machine["sms"]:
+        return "latency"
+    flop, moved_bytes = work_of(layer)
+    ridge = machine["peak_flop_per_s"] / machine["bandwidth_byte_per_s"]
+    return "math" if flop / moved_bytes > ridge else "memory"
+    ### END SOLUTION
+
+
+# %% check="diagnose"
+check("diagnose")
+
+# %%
+a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
+a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
+with once_written("diagnose"), revealed("long_k") as truth:
+    limits, shapes = {}, ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128))
+    for m, n, k in (*shapes, (8192, 8192, 8192)):
+        op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
+        flop, moved_bytes = work_of(op)
+        limits[m, n, k] = diagnose(op, a100)
+        told = f"{flop / moved_bytes:7.1f} FLOP/B, limited by {limits[m, n, k]}"
+        print(f"{m} × {n} × {k}: {told}")
+    truth(limits[shapes[0]])
+
+# %% [markdown]
+# 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
+# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same three
+# sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
+# that run side by side.)
+
+# %% [markdown]
+# ## 9. A machine that you do not have
+#
+# A roofline needs two numbers of a machine, so you can draw it for one that you have never seen. `edl_labs.predict`
+# follows a model on your laptop, operation by operation, and adds what this lab leaves out: launches, tiles, power. By
+# their datasheets an H100 computes 15 times as fast as a T4 in FP16, and its memory is 10.5 times as fast.
+#
+# **Predict:** three linear layers of 1024 with ReLUs answer a batch of 65 536. How many times as fast is the H100?
+
+# %%
+predict("h100_faster", "The H100 is faster", unit="times")
+
+# %%
+from edl_labs.predict import compare_machines
+
+pairs = [(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(3)]
+model = nn.Sequential(*(part for pair in pairs for part in pair))
+with revealed("h100_faster") as truth:
+    batch = torch.empty(65_536, 1024, device="meta")
+    both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")
+    print(repr(both))
+    t4, h100 = both.predictions
+    truth(h100_faster=t4.step_s / h100.step_s)
+
+# %% [markdown]
+# If the ratio is beyond both datasheet ratios, look at what limits each: a T4 has 70 W, with which its tensor cores
+# hold 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under then?
+
+# %% [markdown]
+# ## 10. Practice: how large must a batch be?
+#
+# Sections 10 to 13 are practice: checked as all others, and without points.
 #
 # Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
 # weight is fetched for one multiply-add; a larger batch uses it again and again.
@@ -426,272 +806,7 @@ with once_written("minibatch_crossover"), revealed("best_batch") as truth:
 # numbers in place of 200 the right side is flatter or steeper, but the left side stays.
 
 # %% [markdown]
-# ## 6. Two kernels or one?
-#
-# Deck [004] computes C = C + AB for matrices of 512 × 512 and gets 64 FLOP/B, and remarks: "we analyzed two operations
-# as one". **Predict:** what is the intensity when one kernel multiplies, and a second one adds?
-
-# %%
-predict("two_kernels", "Two kernels have together", unit="FLOP/B")
-
-# %% [markdown]
-# A `chain` is a list of steps `{"op": ..., "reads": [names of tensors], "writes": name, "flop": ...}`, `size_bytes`
-# says how large each tensor is, and `keep` names the results that must be in memory at the end (the last one, and
-# perhaps what the backward pass will need). `intensities(chain, size_bytes=..., keep=...)` returns `(unfused, fused)`:
-#
-# * *unfused*, each step is a kernel: it reads what it needs (each tensor once) from memory and writes its result there;
-# * *fused*, one kernel runs the whole chain and goes to memory only for what it cannot avoid.
-
-
-# %% solve="fused_or_not"
-def intensities(chain, *, size_bytes, keep):
-    """(unfused, fused) FLOP/B of a chain of
-    steps, as kernels of their own and as one."""
-    ### BEGIN SOLUTION
-    apart = [name for step in chain for name in {*step["reads"], step["writes"]}]
-    inside = {step["writes"] for step in chain}
-    together = {
-        name for step in chain for name in step["reads"] if name not in inside
-    } | set(keep)
-    work = sum(step["flop"] for step in chain)
-    return tuple(
-        work / sum(size_bytes[name] for name in moved) for moved in (apart, together)
-    )
-    ### END SOLUTION
-
-
-# %% check="fused_or_not"
-check("fused_or_not")
-
-# %%
-n, square = 512, 4 * 512 * 512
-chain = [
-    {
-        "op": "multiply",
-        "reads": ["A", "B"],
-        "writes": "AB",
-        "flop": n * n * (2 * n - 1),
-    },
-    {"op": "add", "reads": ["AB", "C"], "writes": "C new", "flop": n * n},
-]
-with once_written("fused_or_not"), revealed("two_kernels") as truth:
-    sizes = dict.fromkeys(("A", "B", "AB", "C", "C new"), square)
-    unfused, fused = intensities(chain, size_bytes=sizes, keep=["C new"])
-    print(f"two kernels {unfused:.1f} FLOP/B, one kernel {fused:.1f} FLOP/B")
-    truth(unfused)
-
-# %% [markdown]
-# 42.7 against 64.0: the product AB went to memory and came straight back. The FLOPs are the same to the last one.
-# Fusing never does less arithmetic, it only moves less; so it helps what memory limits, and a chain of elementwise
-# steps most of all. What training keeps for the backward pass must be written in any case.
-
-# %% [markdown]
-# ## 7. Count a model
-#
-# Products of matrices do nearly all operations of a transformer, so its FLOPs follow from its shapes. One block, as a
-# listing; `X @ Y` is a product, and rows are `batch × tokens` unless it says otherwise:
-#
-# ```text
-# q = norm(x) @ Wq                  width -> width, seen as `heads` heads of width / heads
-# k, v = norm(x) @ Wk, norm(x) @ Wv width -> kv_heads * (width / heads) each
-# a = softmax(q @ k.T)              for each sequence and each of the `heads`: tokens × tokens
-# h = x + (a @ v) @ Wo              width -> width; each key and value head serves heads / kv_heads query heads
-# u = act(norm(h) @ W1)             width -> hidden
-# u = u * (norm(h) @ W3)            width -> hidden, only if `gated`
-# y = h + u @ W2                    hidden -> width
-# ```
-#
-# **Predict:** how much longer than the forward pass does the backward pass compute? Think of one product Y = X W, of
-# which dY is known. What must be computed, and with how many products?
-#
-# `count_block(shape)` returns `(forward_flop, backward_flop)` within 1 %, products only (no norm, softmax or
-# activation). `shape` has `batch`, `tokens`, `width`, `heads`, `kv_heads`, `hidden`, `gated` and `frozen`. No mask:
-# attention computes all tokens × tokens. The backward pass computes the gradient of `x`, and those of the weights W
-# unless the block is `frozen` (as when only an adapter in front of it is trained).
-
-
-# %% solve="count_a_model"
-def count_block(shape):
-    """(forward_flop, backward_flop) of the block's products."""
-    ### BEGIN SOLUTION
-    rows, d = shape["batch"] * shape["tokens"], shape["width"]
-    kv = d * shape["kv_heads"] // shape["heads"]
-    dense = (
-        2 * rows * d * (2 * d + 2 * kv + (3 if shape["gated"] else 2) * shape["hidden"])
-    )
-    attention = 2 * 2 * rows * shape["tokens"] * d
-    return dense + attention, (1 if shape["frozen"] else 2) * dense + 2 * attention
-    ### END SOLUTION
-
-
-# %% check="count_a_model"
-check("count_a_model")
-
-# %% [markdown]
-# A formula is only as good as its author. Here is the block as a real module, and a counter that watches what torch
-# runs, forward and backward. **Predict:** which share of all its FLOPs are *not* in products?
-
-
-# %%
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-
-# %%
-def attention(qkv, heads):
-    """Queries, keys and values side by side, to the heads' outputs side by side."""
-    queries, keys, values = (
-        part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in qkv.chunk(3, -1)
-    )
-    out = F.scaled_dot_product_attention(queries, keys, values)
-    return out.transpose(1, 2).flatten(2)
-
-
-# %%
-class Block(nn.Module):
-    def __init__(self, width, *, heads, hidden):
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
-
-    def forward(self, x):
-        h = x + self.out(attention(self.qkv(self.norm1(x)), self.heads))
-        return h + self.down(F.gelu(self.up(self.norm2(h))))
-
-
-# %%
-shape = {"batch": 4, "tokens": 128, "width": width, "hidden": 4 * width}
-shape |= {"heads": 8, "kv_heads": 8}
-block = Block(width, heads=8, hidden=4 * width)
-x = torch.randn(4, 128, width, requires_grad=True)
-counted = roofline.count(block, x, backward=True)
-products, others = counted.contraction_flops, counted.other_flops
-print("the counter: ", units.si(products, "FLOP", digits=5), "in products")
-elsewhere = units.percent(others / (products + others), digits=2)
-print("             ", elsewhere, "of all FLOPs elsewhere")
-
-# %%
-with once_written("count_a_model"):
-    yours = sum(count_block(shape | {"gated": False, "frozen": False}))
-    print("your formula:", units.si(yours, "FLOP", digits=5))
-    more = (counted.contraction_flops - yours) / (2 * 4 * 128 * 128 * width)
-    print(f"the difference is {more:.2f} products q @ k.T")
-
-# %% [markdown]
-# The difference is no mistake: it is exactly one product. Fused ("flash") attention never keeps the tokens × tokens
-# matrix; the backward pass computes it again, from queries and keys. It does *more* FLOPs to move fewer bytes, and
-# wins, for the reason of section 6. (Where torch does not fuse attention, the difference is 0.)
-#
-# Counters deserve the same distrust as timers. Torch's own `FlopCounterMode` (2.15) forgets the groups of a convolution
-# when it counts the gradient of its weights: a depth-wise layer's backward pass comes out many times too large. And
-# some tools count a multiply-add as one. *Check a counter on something that you can count by hand*, once.
-
-# %% [markdown]
-# ## 8. Your operators under your roofs
-#
-# Below are seven operators with their work, as the library counts it. **Predict, for each, its fraction of light**: 1.0
-# is on the roof, 0.5 takes twice as long as it must. Change the numbers in the cell *before* you run the next one. Then
-# add one operator of your own to both dicts.
-
-# %%
-predicted = {
-    "product": 0.5,
-    "small product": 0.5,
-    "matrix × vector": 0.5,
-    "conv 3×3": 0.5,
-}
-predicted |= {"relu": 0.5, "layer norm": 0.5, "gelu by hand": 0.5}
-
-# %%
-from edl_labs.bench import measure
-from edl_labs.clock import clock_for
-from edl_labs.device import best_device
-from edl_labs.roofline import AboveRoof, place
-
-# %%
-with torch.device(best_device()):
-    big = torch.randn(64 * width, width)
-    a, v = torch.randn(4 * width, 4 * width), torch.randn(4 * width)
-    tiny = torch.randn(32, 32)
-    pictures, filters = torch.randn(8, 64, 56, 56), torch.randn(64, 64, 3, 3)
-
-# %%
-conv = work.conv2d(8, 64, 64, height=56, width=56, padding=1)
-norm = work.norm(len(big), width, affine=False)
-by_hand = work.elementwise(big.numel(), operations=5)
-operators = {
-    "product": (lambda: a @ a, work.gemm(4 * width, 4 * width, 4 * width)),
-    "small product": (lambda: tiny @ tiny, work.gemm(32, 32, 32)),
-    "matrix × vector": (lambda: a @ v, work.matvec(4 * width, 4 * width)),
-    "conv 3×3": (lambda: F.conv2d(pictures, filters, padding=1), conv),
-    "relu": (lambda: F.relu(big), work.elementwise(big.numel())),
-    "layer norm": (lambda: F.layer_norm(big, (width,)), norm),
-    "gelu by hand": (lambda: 0.5 * big * (1 + torch.erf(big / 2**0.5)), by_hand),
-}
-
-
-# %%
-def measured_point(name, run, needed):
-    """The operator's median time and interval beside its work."""
-    clock = clock_for(best_device())
-    time = measure(run, budget_s=measure_s, clock=clock, name=name)
-    has_interval = time.low_s > 0 and time.high_s < math.inf
-    interval = (time.low_s, time.high_s) if has_interval else ()
-    level = machine.level_of(needed.moved_bytes).name
-    return Point(name, needed, time.median_s, *interval, level=level)
-
-
-# %%
-points = []
-for name, (run, needed) in operators.items():
-    try:
-        point = measured_point(name, run, needed)
-        found = place(machine, point)
-        light = f"predicted {predicted.get(name, math.nan):.2f}, "
-        light += f"is {found.fraction_of_light:.2g} of light"
-        print(f"{name:<16} {light}, limited by {found.bound.where}")
-        points.append(point)
-    except AboveRoof as refused:
-        print(refused)
-
-# %%
-figure, axes = style.subplots(figsize=(9, 5.4))
-axes = draw_roofline(axes, machine, points)
-
-# %% [markdown]
-# Below, the pointer names a point and tells its story. **Predict:** a data-center GPU has tens of times the bandwidth
-# of a laptop, and tens of times the arithmetic. Which of these operators would be limited by arithmetic on an A100, and
-# which on an H200? Choose it in the menu: there the same operators stand where they would be *at best*.
-
-# %%
-from edl_labs.ui.roofline_widget import RooflineExplorer
-
-RooflineExplorer(machine, points, others=("A100", "H200"))
-
-# %% [markdown]
-# Each operator is held against the nearest memory that its data fit in, where repeated calls find them. A point above
-# its roof is refused, with the assumption that broke: a roof is only a roof if nothing lies above it.
-#
-# The larger a point, the more time it loses, which is what you would win by mending it. Look for three things: the
-# small product, whose time is that of a call, under no roof at all; GELU written by hand, five kernels where one would
-# do, so that most of its bytes need not move; and the large product, which on a quiet machine is as near to the light
-# as anything gets. And why are ReLU and layer norm so far below their roof? Each call writes its result to *fresh*
-# memory, which the system first has to find and clear; with `torch.relu_` or `out=` the same bytes move several times
-# as fast. Try it: the roof was measured on memory that was there.
-#
-# One point of deck [003]: its max-pool took 28.8 ms on a CPU, longer than both convolutions of the profile, at about
-# 1 GFLOP/s. An operator with 2 FLOP/B is never limited by arithmetic, and this one was not even limited by memory.
-
-# %% [markdown] explain="why_not_on_the_roof"
-# **Explain (read by your instructor).** Choose a point of your plot that lies clearly below its roof (a fraction of
-# light below 0.7). Give its figures, and explain why it is not on the roof: which assumption of the model fails for it?
-# Support it with a number of your own, and say which measurement would prove you wrong. Four to eight sentences.
-
-# %% [markdown]
-# ## 9. How much could be gained?
+# ## 11. Practice: how much could be gained?
 #
 # "Is it worth it?" is deck [004]'s question to keep asking. Decks [001] and [002] show where the time of a transformer
 # in PyTorch goes:
@@ -758,81 +873,7 @@ for name in ("normalization", "element-wise"):
 # know why: look at its intensity in section 2.
 
 # %% [markdown]
-# ## 10. Three ways to be slow
-#
-# Deck [002]'s recipe for the most likely limiter of a layer:
-#
-# 1. look up the number of SMs and the ridge of the GPU;
-# 2. compute the layer's intensity;
-# 3. is there enough parallelism? Estimate the number of thread blocks.
-#
-# Too few blocks to give every SM one: **latency**. Otherwise **math** (the deck's word for what section 3 calls
-# compute) above the ridge and **memory** below it.
-#
-# **Predict** for an A100 (108 SMs, 312 TFLOP/s, 2039 GB/s, tiles of 256 × 128): a product with m = n = 1024 and k =
-# 65536 has 508 FLOP/B, far above the ridge of 153. What limits it?
-
-# %%
-three = ("latency", "math", "memory")
-predict("long_k", "1024 × 1024 × 65536 is limited by", choices=three)
-
-# %% [markdown]
-# `diagnose(layer, machine)` returns `"latency"`, `"math"` or `"memory"`. A layer is an `op` of section 2 of one of four
-# kinds: a `"gemm"` (m × n) or `"linear"` (batch × outputs) has a block for each tile of its result, `tile_m` rows by
-# `tile_n` columns; a `"relu"` or `"layer_norm"` has one for every `elements_per_block` elements, the last one perhaps
-# not full. A machine has these three, and `sms`, `peak_flop_per_s` and `bandwidth_byte_per_s` as plain numbers.
-# Guessing earns nothing: marks are corrected for chance. You may use `work_of`; if yours is not right, the reference
-# takes its place when this exercise is graded.
-
-
-# %% solve="diagnose"
-def diagnose(layer, machine):
-    """What limits `layer` on `machine`: "latency", "math" or "memory"."""
-    ### BEGIN SOLUTION
-    if layer["kind"] in ("gemm", "linear"):
-        tall, wide = ("m", "n") if layer["kind"] == "gemm" else ("batch", "outputs")
-        blocks = -(-layer[tall] // machine["tile_m"]) * -(
-            -layer[wide] // machine["tile_n"]
-        )
-    else:
-        count = (
-            layer["elements"]
-            if layer["kind"] == "relu"
-            else layer["rows"] * layer["features"]
-        )
-        blocks = -(-count // machine["elements_per_block"])
-    if blocks < machine["sms"]:
-        return "latency"
-    flop, moved_bytes = work_of(layer)
-    ridge = machine["peak_flop_per_s"] / machine["bandwidth_byte_per_s"]
-    return "math" if flop / moved_bytes > ridge else "memory"
-    ### END SOLUTION
-
-
-# %% check="diagnose"
-check("diagnose")
-
-# %%
-a100 = {"sms": 108, "peak_flop_per_s": 312e12, "bandwidth_byte_per_s": 2039e9}
-a100 |= {"tile_m": 256, "tile_n": 128, "elements_per_block": 1024}
-with once_written("diagnose"), revealed("long_k") as truth:
-    limits, shapes = {}, ((1024, 1024, 65536), (8192, 128, 8192), (8192, 8192, 128))
-    for m, n, k in (*shapes, (8192, 8192, 8192)):
-        op = {"kind": "gemm", "m": m, "n": n, "k": k, "itemsize": 2}
-        flop, moved_bytes = work_of(op)
-        limits[m, n, k] = diagnose(op, a100)
-        told = f"{flop / moved_bytes:7.1f} FLOP/B, limited by {limits[m, n, k]}"
-        print(f"{m} × {n} × {k}: {told}")
-    truth(limits[shapes[0]])
-
-# %% [markdown]
-# 1024 × 1024 is 32 tiles: 76 of 108 SMs have nothing to do, and the roofline does not see it. The deck's own example,
-# 8192 × 128 × 8192 with 124.1 FLOP/B, is not "memory-bound" on this machine either, it has 32 tiles too. The same three
-# sizes in another order, 8192 × 8192 × 128, fill the machine. (Libraries know it, and cut the sum over k into pieces
-# that run side by side.)
-
-# %% [markdown]
-# ## 11. The network is one more roof
+# ## 12. Practice: the network is one more roof
 #
 # > **node**: one computer of a cluster. **bucket**: gradients that are sent together, in one message.
 #
@@ -933,7 +974,7 @@ with once_written("network_roofline"):
 # of their messages would pay the link's latency, which this model leaves out.
 
 # %% [markdown]
-# ## 12. Strong or weak
+# ## 13. Practice: strong or weak
 #
 # *Strong scaling* runs the same batch on more nodes, to finish a step sooner. *Weak scaling* gives each node the same
 # share as before, so the batch grows. Deck [004]: do it weakly if you can, strong scaling is hard.
@@ -1031,34 +1072,6 @@ with once_written("scaling_plan"):
 # One thing this plan leaves out: a smaller share has a lower intensity *inside* the node, too. For a layer of 1024 ×
 # 1024 and 64 examples in FP32, halving the batch takes it from 28.4 to 15.1 FLOP/B, across the ridge of 2015. The
 # deck's order is right: first each node's own roofline, then the network's.
-
-# %% [markdown]
-# ## 13. A machine that you do not have
-#
-# A roofline needs two numbers of a machine, so you can draw it for one that you have never seen. `edl_labs.predict`
-# follows a model on your laptop, operation by operation, and adds what this lab leaves out: launches, tiles, power. By
-# their datasheets an H100 computes 15 times as fast as a T4 in FP16, and its memory is 10.5 times as fast.
-#
-# **Predict:** three linear layers of 1024 with ReLUs answer a batch of 65 536. How many times as fast is the H100?
-
-# %%
-predict("h100_faster", "The H100 is faster", unit="times")
-
-# %%
-from edl_labs.predict import compare_machines
-
-pairs = [(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(3)]
-model = nn.Sequential(*(part for pair in pairs for part in pair))
-with revealed("h100_faster") as truth:
-    batch = torch.empty(65_536, 1024, device="meta")
-    both = compare_machines(model.eval(), batch, ["T4", "H100"], dtype="fp16")
-    print(repr(both))
-    t4, h100 = both.predictions
-    truth(h100_faster=t4.step_s / h100.step_s)
-
-# %% [markdown]
-# If the ratio is beyond both datasheet ratios, look at what limits each: a T4 has 70 W, with which its tensor cores
-# hold 24 of their 65 TFLOP/s. Now try a batch of 64 (`device="meta"` costs no memory): which roof is it under then?
 
 # %% [markdown]
 # ## Where you are

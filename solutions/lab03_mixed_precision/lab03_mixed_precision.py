@@ -6,21 +6,31 @@
 #
 # After this lab you can
 #
-# * read and write any floating-point format by hand, and say where each one breaks;
+# * read and write any floating-point format by hand;
 # * add many small numbers in few bits without losing them;
 # * say in which dtype an operator runs under autocast, on CPU and on CUDA, where the answers differ;
-# * build the loss scaler that you so far only imported, and find the usual bugs around it;
-# * count the bytes of a training run, and settle a dispute between two lecturers;
+# * build the loss scaler that you so far only imported, and train with it what fp16 alone does not train;
 # * tell in advance whether mixed precision will make a model faster, or not at all.
 #
-# **About 270 minutes, in two sittings**: sections 1 to 6 (135), then 7 to 11 (135).
-# No GPU is needed: rounding one number gives
-# the same bits on a laptop and on a GPU (long sums differ, since they are added in another order). Where a cell would
-# like CUDA, it uses it if it is here, and otherwise shows figures that say where they come from. In each section,
-# *write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,
-# Enter), what comes out is shown beside it, and not before. Slides are quoted by their deck: [000] optimizing
-# training pipelines, [002] software perspective, [003] performance and profiling. Stuck? `hint("encode_decode")`
-# gives hints for that exercise, one at a time, each saying more; every exercise has some.
+# **About 150 minutes** for sections 1 to 8; the end of section 3 is a good place for a break. Sections 9 to 13 are
+# practice: no points, and about two hours on top. They find where a format ends, compute a scale from a histogram, mend
+# the usual bugs around a scaler, and settle a dispute between two lecturers over the bytes of a training run.
+#
+# | section | 1 | 2 | 3 | 4, 5 | 6 | 7 | 8 |
+# |---|---|---|---|---|---|---|---|
+# | minutes | 28 | 15 | 13 | 37 | 15 | 18 | 24 |
+#
+# | practice | `where_it_breaks` | `static_scale` | `bug_hunt` | `bytes_per_parameter` |
+# |---|---|---|---|---|
+# | section | 9 | 10 | 11 | 12 |
+# | minutes | 20 | 20 | 54 | 24 |
+#
+# No GPU is needed: rounding one number gives the same bits on a laptop and on a GPU (long sums differ, since they are
+# added in another order). Where a cell would like CUDA, it uses it if it is here, and otherwise shows figures that say
+# where they come from. In each section, *write your prediction down* before you run the next cell: where there is a box
+# (a number with or without its unit, Enter), what comes out is shown beside it, and not before. Slides are quoted by
+# their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling. Stuck?
+# `hint("encode_decode")` gives hints for that exercise, one at a time, each saying more; every exercise has some.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("encode_decode")` gives that
 # case's inputs as Python values, to try your code on.
@@ -180,82 +190,8 @@ with once_written("encode_decode"), revealed(*asked) as truth:
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the last line: 1e-8 is an ordinary gradient. It is why this lab has twelve sections and not three.
-
-# %% [markdown]
-# ## 2. Where it breaks
-#
-# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
-# Between two numbers of a format lies a middle, and what the middle rounds to decides.
-#
-# **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
-# number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
-# format?
-
-# %%
-ends = ("65504", "infinity")
-predict("becomes_65519", "In fp16, 65519 becomes", choices=ends)
-predict("becomes_65520", "In fp16, 65520 becomes", choices=ends)
-predict("first_missing", "The first whole number that fp16 lacks is", unit="1")
-predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", unit="1")
-
-# %% [markdown]
-# Write `where_it_breaks(fmt)` for any format that rounds to nearest. It returns a dict:
-#
-# | key | value |
-# |---|---|
-# | `"flushed"` | the largest value that becomes 0 |
-# | `"largest"` | the largest number of the format |
-# | `"overflows"` | the smallest whole number that becomes infinity or NaN |
-# | `"rounded"` | the smallest whole number above 0 that the format does not have |
-#
-# In closed form, or by searching with your `encode` and `decode`. (All formats that are tried end well above
-# `"rounded"`.)
-
-
-# %% solve="where_it_breaks"
-def where_it_breaks(fmt):
-    """A dict with flushed, largest, overflows and rounded: see the table."""
-    ### BEGIN SOLUTION
-    m = fmt["mantissa_bits"]
-    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (
-        0 if fmt["has_inf"] else 2**m - 1
-    )
-    exponent = (after_last - 1) // 2**m - fmt["bias"]
-    largest = (2**m + (after_last - 1) % 2**m) * 2.0 ** (exponent - m)
-    tie = largest + 2.0 ** (exponent - m - 1)
-    tie_goes_up = after_last % 2 == 0
-    return {
-        "flushed": 2.0 ** (-fmt["bias"] - m),
-        "largest": largest,
-        "overflows": tie if tie_goes_up else tie + 1,
-        "rounded": 2 ** (m + 1) + 1,
-    }
-    ### END SOLUTION
-
-
-# %% check="where_it_breaks"
-check("where_it_breaks")
-
-# %%
-asked = ("becomes_65519", "becomes_65520", "first_missing", "becomes_zero")
-with once_written("where_it_breaks"), revealed(*asked) as truth:
-    for fmt in (FP16_FORMAT, BF16_FORMAT):
-        breaks = where_it_breaks(fmt).items()
-        print(fmt["name"], {name: f"{value:.10g}" for name, value in breaks})
-    tried = (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)
-    in_torch = [float(torch.tensor(x).half()) for x in tried]
-    print("torch:", in_torch)
-    words = {65504.0: "65504", math.inf: "infinity"}
-    fp16_ends = where_it_breaks(FP16_FORMAT)
-    truth(becomes_65519=words[in_torch[2]], becomes_65520=words[in_torch[3]])
-    truth(first_missing=fp16_ends["rounded"], becomes_zero=fp16_ends["flushed"])
-
-# %% [markdown]
-# $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
-# the next is even: infinity, while 65519 is saved. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
-# 465 is NaN by the rules above. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.) Below is
-# where the formats live. **Predict:** which part of fp32's range can fp16 not see?
+# Look at the last line: 1e-8 is an ordinary gradient, and fp16 makes 0 of it. It is why this lab has more sections than
+# this one. Below is where the formats live. **Predict:** which part of fp32's range can fp16 not see?
 
 # %%
 from edl_labs.plots.numerics import draw_ranges
@@ -264,7 +200,7 @@ figure, axes = style.subplots(figsize=(9, 2.8))
 axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
 
 # %% [markdown]
-# ## 3. A sum that stops growing
+# ## 2. A sum that stops growing
 #
 # Add 0.01 a thousand times. **Predict** what you get when every intermediate sum is rounded to fp16, and to bf16: a bit
 # less than 10, a bit more, or something else?
@@ -361,7 +297,7 @@ with once_written("accumulate_sum"):
 # Both are now as right as the format can say it. What remains is that 0.01 itself is not a number of bf16.
 
 # %% [markdown]
-# ## 4. What autocast does
+# ## 3. What autocast does
 #
 # > **cast**: to store the same number in another dtype. **operator**: one function of torch, such as a product or a
 # > sum.
@@ -424,7 +360,7 @@ def autocast_dtype(op, inputs, *, device_type, dtype):
 check("autocast_dtype")
 
 # %% [markdown]
-# ## 5. Gradients that become zero
+# ## 4. Gradients that become zero
 #
 # Deck [002] shows the gradients of a detector trained in fp32, on a logarithmic axis: fp16's range would be wide enough
 # for all of them, but it sits in the wrong place, and *half* of the values become 0. The figure did not survive; here
@@ -460,77 +396,11 @@ UnderflowSlider(gradients, fmt="fp16")
 # Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation is linear, it is
 # enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
-# Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
-# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
-# at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
-# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`), no
-# scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
-
-
-# %% solve="static_scale"
-def static_scale(exponents, counts, fmt):
-    """The smallest power of two that flushes less than 1 %, or ValueError."""
-    ### BEGIN SOLUTION
-    ends, power = where_it_breaks(fmt), -200
-
-    def flushed_share():
-        lost = [
-            n
-            for e, n in zip(exponents, counts, strict=True)
-            if 2.0 ** (e + power) <= ends["flushed"]
-        ]
-        return sum(lost) / sum(counts)
-
-    while flushed_share() >= 0.01:
-        power += 1
-    if (
-        2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n))
-        >= ends["overflows"]
-    ):
-        raise ValueError("the values span more than the format")
-    return 2.0**power
-    ### END SOLUTION
-
-
-# %% check="static_scale"
-check("static_scale")
-
-
-# %%
-def scale_of(values):
-    """What static_scale says of gradients in fp16, as text."""
-    histogram = underflow_report(values, FP16)
-    exponents, counts = list(histogram.exponents), list(histogram.counts)
-    try:
-        scale = static_scale(exponents, counts, FP16_FORMAT)
-    except ValueError:
-        return "none fits"
-    return f"2^{math.log2(scale):.0f}"
-
-
-# %%
-
-with once_written("static_scale"):
-    sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
-    decades = math.log10(sizes.max() / sizes[sizes > 0].min())
-    print(
-        f"all of the run together: {scale_of(gradients)}; "
-        f"largest over smallest: 10^{decades:.0f}"
-    )
-    by_scale = {}
-    for name, values in gradients.items():
-        by_scale.setdefault(scale_of(values), []).append(name)
-    for scale, names in by_scale.items():
-        print(f"{scale:>9}: {', '.join(names)}")
+# Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 10 (practice) computes
+# the one for a histogram; section 5 builds what finds it while the model trains.
 
 # %% [markdown]
-# Unscaled, hardly a value lies in fp16's normal range. One scale for all is a compromise, and may not exist for 99 %:
-# the first line says how far the smallest gradient is below the largest. Layers by themselves ask for scales that lie
-# many powers of two apart, and for some even one tensor spans too much. (Training bears it that the smallest are
-# lost: what counts is that the bulk survives.)
-
-# %% [markdown]
-# ## 6. A scaler that finds the scale itself
+# ## 5. A scaler that finds the scale itself
 #
 # Gradients change while a model learns, so the scale has to follow. Deck [000] puts it like this: scale "by a small
 # number", which "can lead to overflows when unscaling", so halve on overflow. Two of these are slips: the number is
@@ -660,7 +530,502 @@ with once_written("dynamic_scale"):
 # interval of 2000, that is one step in two thousand.
 
 # %% [markdown]
-# ## 7. Five loops, one fault each
+# ## 6. Train it
+#
+# Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
+# layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
+# loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
+
+
+# %% given
+class Short(torch.autograd.Function):
+    """Rounds to fp16 on the way forward and on the way back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.half().float()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.half().float()
+
+
+class ShortNetwork(torch.nn.Module):
+    """Two layers; what flows between them is fp16. `loss(x,
+    y)` is its mean square error times a small weight."""
+
+    def __init__(self, *, loss_weight, through=Short.apply):
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(6, 16), torch.nn.Linear(16, 4)
+        self.loss_weight, self.through = loss_weight, through
+
+    def forward(self, x):
+        hidden = torch.tanh(self.through(self.first(self.through(x))))
+        return self.through(self.last(self.through(hidden)))
+
+    def loss(self, x, y):
+        return self.loss_weight * (self(x) - y).square().mean()
+
+
+class NoScaler:
+    """What a loop does without a scaler, with a scaler's names."""
+
+    def scale(self, loss):
+        return loss
+
+    def step(self, optimizer):
+        optimizer.step()
+
+    def update(self):
+        pass
+
+
+# %% [markdown]
+# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
+# y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted: `loss /
+# model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in fp32,
+# and compares their losses on new data: within 2 %.
+
+
+# %% solve="train_it"
+def train_in_half(model, batches, optimizer, scaler):
+    """Trains on every batch once; returns the losses, unscaled and unweighted."""
+    ### BEGIN SOLUTION
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = model.loss(x, y)
+        losses.append(loss.item() / model.loss_weight)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    return losses
+    ### END SOLUTION
+
+
+# %% check="train_it"
+check("train_it")
+
+# %%
+loss_weight = 2.0**-23
+with torch.random.fork_rng():
+    torch.manual_seed(0)
+    teacher = torch.randn(6, 4)
+    batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
+    start = ShortNetwork(loss_weight=loss_weight).state_dict()
+
+
+# %%
+def losses_and_scales(through, scaler):
+    """The loss of each step from the same start, and the scale before each."""
+    network, scales = ShortNetwork(loss_weight=loss_weight, through=through), []
+    network.load_state_dict(start)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / loss_weight)
+
+    def watched():
+        for batch in batches:
+            scales.append(getattr(scaler, "current", 1.0))
+            yield batch
+
+    return train_in_half(network, watched(), optimizer, scaler), scales
+
+
+# %%
+# Products this small are slower, and on a busy machine much slower, with more threads.
+curves = {}  # the losses by name
+with once_written("train_it"), torch_threads(1):
+    curves["fp32"], _ = losses_and_scales(lambda x: x, NoScaler())
+    curves["fp16, no scaling"], _ = losses_and_scales(Short.apply, NoScaler())
+    yours = LossScaler(init_scale=2.0**60, growth_interval=30)
+    curves["fp16, your scaler"], own = losses_and_scales(Short.apply, yours)
+
+
+# %%
+def draw_losses(axes, losses, line, *, name):
+    """One curve, smoothed over ten steps."""
+    smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
+    last_steps = range(len(losses) - len(smooth), len(losses))
+    axes.plot(last_steps, smooth, line, label=f"{name}: {smooth[-1]:.3f}")
+
+
+# %%
+with once_written("train_it"):
+    if len(curves) < 3:
+        raise NotImplementedError("the cell above has not trained all three yet")
+    figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
+    for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
+        draw_losses(axes, losses, line, name=name)
+    axes.set_ylabel("loss, mean of 10 steps")
+    axes.set_title("the same network, the same batches")
+    below.step(range(len(own)), own, where="post")
+    below.set_yscale("log", base=2)
+    below.set(xlabel="step", ylabel="your scale")
+    legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+
+# %% [markdown]
+# Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
+# scaler wastes its first steps on coming down from $2^{60}$, and later one step now and then on probing the next power
+# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed
+# none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in section 2.
+
+# %% [markdown]
+# ## 7. Shapes that tensor cores like
+#
+# "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
+# The tables of decks [000] and [002] are one rule each: with older libraries, rows must be whole multiples of **16
+# bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
+# of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a
+# vocabulary of 33708 words in fp16, what would you do?
+
+# %%
+predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
+predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elements")
+predict("padded_to", "Of the 33708 words I make", unit="words")
+
+# %% [markdown]
+# Write two functions. A matrix product has `shape` `[m, k, n]`, all three of which must obey a rule.
+#
+# * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
+#   bits.
+# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` has the FLOP/s of
+#   a product that obeys each of the three; each side may be left as it is or rounded up to a rule. Padding is work,
+#   too: count it.
+
+
+# %% solve="aligned_shapes"
+def alignment(shape, bits):
+    """The strictest rule that all sides obey: "128 B", "16 B" or "none"."""
+    ### BEGIN SOLUTION
+    for rule_bytes in (128, 16):
+        if all(side * bits % (8 * rule_bytes) == 0 for side in shape):
+            return f"{rule_bytes} B"
+    return "none"
+    ### END SOLUTION
+
+
+def best_padding(shape, bits, *, rates):
+    """[m, k, n], each side as it is or padded,
+    such that the product takes the least time."""
+    ### BEGIN SOLUTION
+    multiples = (1, 128 // bits, 1024 // bits)
+    choices = itertools.product(
+        *([-(-side // multiple) * multiple for multiple in multiples] for side in shape)
+    )
+    return list(
+        min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)])
+    )
+    ### END SOLUTION
+
+
+# %% check="aligned_shapes"
+check("aligned_shapes")
+
+# %%
+asked = ("int8_rule", "fp64_rule", "padded_to")
+with once_written("aligned_shapes"), revealed(*asked) as truth:
+    for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
+        print(
+            f"{name}: multiples of {128 // bits}, "
+            f"on an A100 and later of {1024 // bits}"
+        )
+    rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
+    shape = [5120, 1024, 33708]
+    padded = best_padding(shape, 16, rates=rates)
+    print(shape, "is aligned to", alignment(shape, 16), "and best padded to", padded)
+    truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
+
+# %% [markdown]
+# Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 8 measures some where it
+# can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
+# batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
+# side of the 16 bytes; only the third is the 128.
+
+# %% [markdown]
+# ## 8. When it does not help
+#
+# Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64,
+# and promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and put
+# both beside the 5 µs that launching a kernel takes.
+
+# %%
+predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
+
+# %%
+from edl_labs.hardware import accelerator
+
+chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
+with revealed("half_gain") as truth:
+    bounds_s, launch_s = {}, 5e-6
+    for name, size in (("fp32", 4), ("fp16", 2)):
+        compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
+        memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
+        bounds_s[name] = max(compute_s, memory_s, launch_s)
+        times = map(units.seconds, (compute_s, memory_s, launch_s))
+        print(f"{name}:", "arithmetic {}, memory {}, launch about {}".format(*times))
+    truth(bounds_s["fp32"] / bounds_s["fp16"])
+
+# %% [markdown]
+# 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,
+# and autocast adds casts, which are kernels too. `amp_report` makes this prediction for a whole model from its shapes,
+# then measures what this machine can measure.
+
+# %%
+from edl_labs.numerics import amp_report
+
+machine = None if best_device() == "cuda" else "A100-80GB"
+large = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096) for _ in range(4)))
+for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 4096))):
+    model, x = (
+        (model.cuda(), torch.randn(shape).cuda())
+        if machine is None
+        else (model, torch.empty(shape))
+    )
+    print(amp_report(model, x, machine=machine), end="\n\n")
+
+# %% [markdown]
+# A prediction above 10× for the large model, and 1.5× to 5× on the slide? The prediction is a ceiling: every product at
+# its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products reach a part of
+# the peak, what is bound by memory gains two at most, and where fp32 already runs as TF32 the ratio of peaks is 2. The
+# slide tells of whole models in practice; even so, its own example gets nothing.
+#
+# The same question on this machine. Without a GPU it is asked about the processor, in bf16, and measured. **Predict:**
+# does a laptop or a server gain from bf16?
+
+# %%
+layer = torch.nn.Linear(512, 512)
+if best_device() == "cuda":
+    layer, x = layer.cuda(), torch.randn(256, 512, device="cuda")
+else:
+    x = torch.randn(256, 512)
+amp_report(layer, x, budget_s=0.5)
+
+# %% [markdown]
+# On a processor it depends on its instructions. Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in
+# hardware and gain on large products. Most laptops cannot: they convert to fp32 and back, and bf16 is often *slower*
+# there. The figure above, if it was measured on a processor, says which kind yours is.
+#
+# And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
+# at its datasheet's peak.
+
+
+# %% given
+def product_s(name, size, *, calls=20):
+    """Seconds of a product of two matrices of `size` rows on this GPU."""
+    clock, before = clock_for("cuda"), torch.backends.cuda.matmul.allow_tf32
+    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(name, torch.float32)
+    a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
+    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
+    try:
+        a @ b
+        clock.synchronize()
+        start_s = clock.now_s()
+        for _ in range(calls):
+            a @ b
+        clock.synchronize()
+        return (clock.now_s() - start_s) / calls
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+# %%
+on_gpu, h200 = best_device() == "cuda", accelerator("H200")
+print(
+    f"measured on {describe().device_name}"
+    if on_gpu
+    else "modelled, not measured: an H200 at its peak"
+)
+for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
+    if on_gpu and name == "fp8":
+        continue  # torch has no operator for it that is the same on every chip
+    time_s = (
+        product_s(name, matrix)
+        if on_gpu
+        else 2 * matrix**3 / h200.peak_flop_per_s(name)
+    )
+    print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
+
+# %% [markdown]
+# TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
+# and no more, on products alone. In PyTorch it is off for products and on for convolutions unless you say otherwise
+# (deck [002] sets only the switch for cuDNN; in the NGC containers that it mentions it is on for both):
+
+# %%
+from edl_labs.numerics import tensor_core_kernel, tf32_state
+
+print(tf32_state())
+kernels = (
+    "ampere_fp16_s16816gemm_fp16_128x128",
+    "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT",
+    "ampere_sgemm_128x64_nn",
+)
+for kernel in map(tensor_core_kernel, kernels):
+    print(
+        f"{kernel.name}: on tensor cores {kernel.tensor_core}, "
+        f"says the deck {kernel.deck_says}"
+    )
+
+# %% [markdown]
+# The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
+# misses the second, which is what a Hopper chip runs.
+
+# %% [markdown] explain="when_amp_helps"
+# **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
+# mixed precision makes its training step faster, and by how much, from its shapes: what bounds the step, which part of
+# it autocast touches, whether the shapes are aligned, and what fp32 already uses (TF32?). Then measure it, here or
+# where you have a GPU, or take the figures above, and explain the difference between prediction and measurement. Five
+# to eight sentences. Name two situations in which AMP gives no speed-up at all.
+
+# %% [markdown]
+# ## 9. Practice: where it breaks
+#
+# Sections 9 to 13 are practice: checked as all others, and without points; section 13 has nothing to write.
+#
+# Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
+# Between two numbers of a format lies a middle, and what the middle rounds to decides.
+#
+# **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
+# number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
+# format?
+
+# %%
+ends = ("65504", "infinity")
+predict("becomes_65519", "In fp16, 65519 becomes", choices=ends)
+predict("becomes_65520", "In fp16, 65520 becomes", choices=ends)
+predict("first_missing", "The first whole number that fp16 lacks is", unit="1")
+predict("becomes_zero", "The largest value that becomes 0 is (such as 2^-24)", unit="1")
+
+# %% [markdown]
+# Write `where_it_breaks(fmt)` for any format that rounds to nearest. It returns a dict:
+#
+# | key | value |
+# |---|---|
+# | `"flushed"` | the largest value that becomes 0 |
+# | `"largest"` | the largest number of the format |
+# | `"overflows"` | the smallest whole number that becomes infinity or NaN |
+# | `"rounded"` | the smallest whole number above 0 that the format does not have |
+#
+# In closed form, or by searching with your `encode` and `decode`. (All formats that are tried end well above
+# `"rounded"`.)
+
+
+# %% solve="where_it_breaks"
+def where_it_breaks(fmt):
+    """A dict with flushed, largest, overflows and rounded: see the table."""
+    ### BEGIN SOLUTION
+    m = fmt["mantissa_bits"]
+    after_last = (2 ** fmt["exponent_bits"] - 1) * 2**m + (
+        0 if fmt["has_inf"] else 2**m - 1
+    )
+    exponent = (after_last - 1) // 2**m - fmt["bias"]
+    largest = (2**m + (after_last - 1) % 2**m) * 2.0 ** (exponent - m)
+    tie = largest + 2.0 ** (exponent - m - 1)
+    tie_goes_up = after_last % 2 == 0
+    return {
+        "flushed": 2.0 ** (-fmt["bias"] - m),
+        "largest": largest,
+        "overflows": tie if tie_goes_up else tie + 1,
+        "rounded": 2 ** (m + 1) + 1,
+    }
+    ### END SOLUTION
+
+
+# %% check="where_it_breaks"
+check("where_it_breaks")
+
+# %%
+asked = ("becomes_65519", "becomes_65520", "first_missing", "becomes_zero")
+with once_written("where_it_breaks"), revealed(*asked) as truth:
+    for fmt in (FP16_FORMAT, BF16_FORMAT):
+        breaks = where_it_breaks(fmt).items()
+        print(fmt["name"], {name: f"{value:.10g}" for name, value in breaks})
+    tried = (2.0**-25, 1.0001 * 2.0**-25, 65519.0, 65520.0, 2049.0)
+    in_torch = [float(torch.tensor(x).half()) for x in tried]
+    print("torch:", in_torch)
+    words = {65504.0: "65504", math.inf: "infinity"}
+    fp16_ends = where_it_breaks(FP16_FORMAT)
+    truth(becomes_65519=words[in_torch[2]], becomes_65520=words[in_torch[3]])
+    truth(first_missing=fp16_ends["rounded"], becomes_zero=fp16_ends["flushed"])
+
+# %% [markdown]
+# $2^{-25}$ is a tie between 0 and $2^{-24}$, and 0 is even. 65520 is a tie between 65504 and what would come next, and
+# the next is even: infinity, while 65519 is saved. e4m3fn ends the other way: 448 is even, so 464 still comes back, and
+# 465 is NaN by the rules of section 1. (Hardware and libraries may *saturate* instead: torch 2.15 makes 448 of it.)
+
+# %% [markdown]
+# ## 10. Practice: one scale for a histogram
+#
+# Section 4 moved a histogram of gradients by hand. Now compute how far it has to go.
+#
+# Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
+# up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
+# at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
+# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`), no
+# scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
+
+
+# %% solve="static_scale"
+def static_scale(exponents, counts, fmt):
+    """The smallest power of two that flushes less than 1 %, or ValueError."""
+    ### BEGIN SOLUTION
+    ends, power = where_it_breaks(fmt), -200
+
+    def flushed_share():
+        lost = [
+            n
+            for e, n in zip(exponents, counts, strict=True)
+            if 2.0 ** (e + power) <= ends["flushed"]
+        ]
+        return sum(lost) / sum(counts)
+
+    while flushed_share() >= 0.01:
+        power += 1
+    if (
+        2.0 ** (power + 1 + max(e for e, n in zip(exponents, counts, strict=True) if n))
+        >= ends["overflows"]
+    ):
+        raise ValueError("the values span more than the format")
+    return 2.0**power
+    ### END SOLUTION
+
+
+# %% check="static_scale"
+check("static_scale")
+
+
+# %%
+def scale_of(values):
+    """What static_scale says of gradients in fp16, as text."""
+    histogram = underflow_report(values, FP16)
+    exponents, counts = list(histogram.exponents), list(histogram.counts)
+    try:
+        scale = static_scale(exponents, counts, FP16_FORMAT)
+    except ValueError:
+        return "none fits"
+    return f"2^{math.log2(scale):.0f}"
+
+
+# %%
+
+with once_written("static_scale"):
+    sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
+    decades = math.log10(sizes.max() / sizes[sizes > 0].min())
+    print(
+        f"all of the run together: {scale_of(gradients)}; "
+        f"largest over smallest: 10^{decades:.0f}"
+    )
+    by_scale = {}
+    for name, values in gradients.items():
+        by_scale.setdefault(scale_of(values), []).append(name)
+    for scale, names in by_scale.items():
+        print(f"{scale:>9}: {', '.join(names)}")
+
+# %% [markdown]
+# One scale for all is a compromise, and may not exist for 99 %: the first line says how far the smallest gradient is
+# below the largest. Layers by themselves ask for scales that lie many powers of two apart, and for some even one tensor
+# spans too much. (Training bears it that the smallest are lost: what counts is that the bulk survives.)
+
+# %% [markdown]
+# ## 11. Practice: five loops, one fault each
 #
 # Every loop below runs, or nearly, and each has been shipped. They take torch's own scaler. **Predict** the symptom of
 # each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
@@ -813,146 +1178,7 @@ check("bug_hunt")
 # `torch.amp`.
 
 # %% [markdown]
-# ## 8. Train it
-#
-# Everything together. The network below computes with fp32 weights, but every activation and every gradient between its
-# layers is rounded to fp16, and its loss carries a small weight, as an auxiliary loss does. **Predict:** what does its
-# loss curve look like without scaling? And with your scaler, started at an absurd $2^{60}$?
-
-
-# %% given
-class Short(torch.autograd.Function):
-    """Rounds to fp16 on the way forward and on the way back."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.half().float()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient.half().float()
-
-
-class ShortNetwork(torch.nn.Module):
-    """Two layers; what flows between them is fp16. `loss(x,
-    y)` is its mean square error times a small weight."""
-
-    def __init__(self, *, loss_weight, through=Short.apply):
-        super().__init__()
-        self.first, self.last = torch.nn.Linear(6, 16), torch.nn.Linear(16, 4)
-        self.loss_weight, self.through = loss_weight, through
-
-    def forward(self, x):
-        hidden = torch.tanh(self.through(self.first(self.through(x))))
-        return self.through(self.last(self.through(hidden)))
-
-    def loss(self, x, y):
-        return self.loss_weight * (self(x) - y).square().mean()
-
-
-class NoScaler:
-    """What a loop does without a scaler, with a scaler's names."""
-
-    def scale(self, loss):
-        return loss
-
-    def step(self, optimizer):
-        optimizer.step()
-
-    def update(self):
-        pass
-
-
-# %% [markdown]
-# Write `train_in_half(model, batches, optimizer, scaler)`: one step for each `(x, y)` of `batches`, on `model.loss(x,
-# y)`, with a scaler like yours. Return the list of losses, one a batch, *not* scaled and not weighted: `loss /
-# model.loss_weight` as a float. The check trains a network like this one with your `LossScaler`, in fp16 and in fp32,
-# and compares their losses on new data: within 2 %.
-
-
-# %% solve="train_it"
-def train_in_half(model, batches, optimizer, scaler):
-    """Trains on every batch once; returns the losses, unscaled and unweighted."""
-    ### BEGIN SOLUTION
-    losses = []
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss = model.loss(x, y)
-        losses.append(loss.item() / model.loss_weight)
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-    return losses
-    ### END SOLUTION
-
-
-# %% check="train_it"
-check("train_it")
-
-# %%
-loss_weight = 2.0**-23
-with torch.random.fork_rng():
-    torch.manual_seed(0)
-    teacher = torch.randn(6, 4)
-    batches = [(x, torch.sin(x @ teacher)) for x in torch.randn(steps, 32, 6)]
-    start = ShortNetwork(loss_weight=loss_weight).state_dict()
-
-
-# %%
-def losses_and_scales(through, scaler):
-    """The loss of each step from the same start, and the scale before each."""
-    network, scales = ShortNetwork(loss_weight=loss_weight, through=through), []
-    network.load_state_dict(start)
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.15 / loss_weight)
-
-    def watched():
-        for batch in batches:
-            scales.append(getattr(scaler, "current", 1.0))
-            yield batch
-
-    return train_in_half(network, watched(), optimizer, scaler), scales
-
-
-# %%
-# Products this small are slower, and on a busy machine much slower, with more threads.
-curves = {}  # the losses by name
-with once_written("train_it"), torch_threads(1):
-    curves["fp32"], _ = losses_and_scales(lambda x: x, NoScaler())
-    curves["fp16, no scaling"], _ = losses_and_scales(Short.apply, NoScaler())
-    yours = LossScaler(init_scale=2.0**60, growth_interval=30)
-    curves["fp16, your scaler"], own = losses_and_scales(Short.apply, yours)
-
-
-# %%
-def draw_losses(axes, losses, line, *, name):
-    """One curve, smoothed over ten steps."""
-    smooth = torch.tensor(losses).unfold(0, min(10, len(losses)), 1).mean(1)
-    last_steps = range(len(losses) - len(smooth), len(losses))
-    axes.plot(last_steps, smooth, line, label=f"{name}: {smooth[-1]:.3f}")
-
-
-# %%
-with once_written("train_it"):
-    if len(curves) < 3:
-        raise NotImplementedError("the cell above has not trained all three yet")
-    figure, (axes, below) = style.subplots(2, 1, figsize=(9, 5), sharex=True)
-    for (name, losses), line in zip(curves.items(), ("-", "--", ":"), strict=True):
-        draw_losses(axes, losses, line, name=name)
-    axes.set_ylabel("loss, mean of 10 steps")
-    axes.set_title("the same network, the same batches")
-    below.step(range(len(own)), own, where="post")
-    below.set_yscale("log", base=2)
-    below.set(xlabel="step", ylabel="your scale")
-    legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-
-# %% [markdown]
-# Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
-# scaler wastes its first steps on coming down from $2^{60}$, and later one step now and then on probing the next power
-# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed
-# none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in section 3.
-
-# %% [markdown]
-# ## 9. What does a parameter cost?
+# ## 12. Practice: what does a parameter cost?
 #
 # Deck [000] counts mixed precision with Adam at **16** bytes per parameter, the same as fp32, and deck [002] at **18**.
 # **Predict** who is right, and what PyTorch does.
@@ -1023,7 +1249,7 @@ with once_written("bytes_per_parameter"), revealed("autocast_keeps") as truth:
 # Both lecturers are right about a design, and they mean different ones: deck [002] keeps gradients in fp32, deck [000]
 # in fp16. PyTorch's autocast keeps no short copy at all: it casts weights when an operator needs them and drops the
 # copies after the backward pass, so 16 are resident and up to 2 come and go. No *mixed* version makes the model's state
-# smaller; bf16 for everything halves it, at the price that section 3 showed. Deck [000]'s gradients of two bytes save
+# smaller; bf16 for everything halves it, at the price that section 2 showed. Deck [000]'s gradients of two bytes save
 # something else: GPUs that train together sum them over the network in each step, 14 GB instead of 28 for 7 billion
 # parameters. What shrinks in every version are the activations, and those you can count on any machine:
 
@@ -1041,214 +1267,7 @@ print("fp32:    ", plain)
 print("autocast:", short)
 
 # %% [markdown]
-# ## 10. Shapes that tensor cores like
-#
-# "You do not specify their usage manually!", says deck [000] of tensor cores: the library chooses, by dtype and shape.
-# The tables of decks [000] and [002] are one rule each: with older libraries, rows must be whole multiples of **16
-# bytes** for tensor cores to be used at all; on an A100 and later, multiples of **128 bytes** are fastest. In elements
-# of fp16 that is 8 and 64. **Predict** the rows for int8, TF32 (its elements are stored in 32 bits) and fp64. And: a
-# vocabulary of 33708 words in fp16, what would you do?
-
-# %%
-predict("int8_rule", "On an A100, int8 is fastest in multiples of", unit="elements")
-predict("fp64_rule", "On an A100, fp64 is fastest in multiples of", unit="elements")
-predict("padded_to", "Of the 33708 words I make", unit="words")
-
-# %% [markdown]
-# Write two functions. A matrix product has `shape` `[m, k, n]`, all three of which must obey a rule.
-#
-# * `alignment(shape, bits)`: the strictest rule that it obeys, `"128 B"`, `"16 B"` or `"none"`, for elements of `bits`
-#   bits.
-# * `best_padding(shape, bits, rates=...)`: the padded `[m, k, n]` that takes the least time. `rates` has the FLOP/s of
-#   a product that obeys each of the three; each side may be left as it is or rounded up to a rule. Padding is work,
-#   too: count it.
-
-
-# %% solve="aligned_shapes"
-def alignment(shape, bits):
-    """The strictest rule that all sides obey: "128 B", "16 B" or "none"."""
-    ### BEGIN SOLUTION
-    for rule_bytes in (128, 16):
-        if all(side * bits % (8 * rule_bytes) == 0 for side in shape):
-            return f"{rule_bytes} B"
-    return "none"
-    ### END SOLUTION
-
-
-def best_padding(shape, bits, *, rates):
-    """[m, k, n], each side as it is or padded,
-    such that the product takes the least time."""
-    ### BEGIN SOLUTION
-    multiples = (1, 128 // bits, 1024 // bits)
-    choices = itertools.product(
-        *([-(-side // multiple) * multiple for multiple in multiples] for side in shape)
-    )
-    return list(
-        min(choices, key=lambda sides: math.prod(sides) / rates[alignment(sides, bits)])
-    )
-    ### END SOLUTION
-
-
-# %% check="aligned_shapes"
-check("aligned_shapes")
-
-# %%
-asked = ("int8_rule", "fp64_rule", "padded_to")
-with once_written("aligned_shapes"), revealed(*asked) as truth:
-    for bits, name in ((8, "int8"), (16, "fp16"), (32, "TF32"), (64, "fp64")):
-        print(
-            f"{name}: multiples of {128 // bits}, "
-            f"on an A100 and later of {1024 // bits}"
-        )
-    rates = {"none": 120e12, "16 B": 230e12, "128 B": 300e12}
-    shape = [5120, 1024, 33708]
-    padded = best_padding(shape, 16, rates=rates)
-    print(shape, "is aligned to", alignment(shape, 16), "and best padded to", padded)
-    truth(int8_rule=1024 // 8, fp64_rule=1024 // 64, padded_to=padded[2])
-
-# %% [markdown]
-# Padding the vocabulary by 20 words costs 0.06 % more work. (The rates are invented; section 11 measures some where it
-# can.) Deck [002] has three more figures for fp16: ×16 for the length of a sequence, ×8 for a mini-batch and for the
-# batch of a weight's gradient (where the batch is the k of a product), ×64 on an A100. The first two are on the safe
-# side of the 16 bytes; only the third is the 128.
-
-# %% [markdown]
-# ## 11. When it does not help
-#
-# Deck [003] shows how to convert to fp16 with an example: a linear layer from 1024 to 512 features and a batch of 64,
-# and promises 1.5× to 5×. **Predict** the speed-up of that very example: count its arithmetic, count its bytes, and put
-# both beside the 5 µs that launching a kernel takes.
-
-# %%
-predict("half_gain", "On a V100, fp16 makes the example faster", unit="times")
-
-# %%
-from edl_labs.hardware import accelerator
-
-chip, (m, k, n) = accelerator("V100"), (64, 1024, 512)
-with revealed("half_gain") as truth:
-    bounds_s, launch_s = {}, 5e-6
-    for name, size in (("fp32", 4), ("fp16", 2)):
-        compute_s = 2 * m * k * n / chip.peak_flop_per_s(name)
-        memory_s = size * (m * k + k * n + m * n) / chip.memory_bandwidth_byte_per_s
-        bounds_s[name] = max(compute_s, memory_s, launch_s)
-        times = map(units.seconds, (compute_s, memory_s, launch_s))
-        print(f"{name}:", "arithmetic {}, memory {}, launch about {}".format(*times))
-    truth(bounds_s["fp32"] / bounds_s["fp16"])
-
-# %% [markdown]
-# 67 MFLOP: every bound is below the launch. Halving the bytes of a kernel that waits for Python makes nothing faster,
-# and autocast adds casts, which are kernels too. `amp_report` makes this prediction for a whole model from its shapes,
-# then measures what this machine can measure.
-
-# %%
-from edl_labs.numerics import amp_report
-
-machine = None if best_device() == "cuda" else "A100-80GB"
-large = torch.nn.Sequential(*(torch.nn.Linear(4096, 4096) for _ in range(4)))
-for model, shape in ((torch.nn.Linear(1024, 512), (64, 1024)), (large, (2048, 4096))):
-    model, x = (
-        (model.cuda(), torch.randn(shape).cuda())
-        if machine is None
-        else (model, torch.empty(shape))
-    )
-    print(amp_report(model, x, machine=machine), end="\n\n")
-
-# %% [markdown]
-# A prediction above 10× for the large model, and 1.5× to 5× on the slide? The prediction is a ceiling: every product at
-# its peak, against fp32 on CUDA cores (on an A100, 312 to 19.5 TFLOP/s, a ratio of 16). Real products reach a part of
-# the peak, what is bound by memory gains two at most, and where fp32 already runs as TF32 the ratio of peaks is 2. The
-# slide tells of whole models in practice; even so, its own example gets nothing.
-#
-# The same question on this machine. Without a GPU it is asked about the processor, in bf16, and measured. **Predict:**
-# does a laptop or a server gain from bf16?
-
-# %%
-layer = torch.nn.Linear(512, 512)
-if best_device() == "cuda":
-    layer, x = layer.cuda(), torch.randn(256, 512, device="cuda")
-else:
-    x = torch.randn(256, 512)
-amp_report(layer, x, budget_s=0.5)
-
-# %% [markdown]
-# On a processor it depends on its instructions. Servers with AMX or AVX-512 BF16 and recent Arm chips multiply bf16 in
-# hardware and gain on large products. Most laptops cannot: they convert to fp32 and back, and bf16 is often *slower*
-# there. The figure above, if it was measured on a processor, says which kind yours is.
-#
-# And the ceiling itself: a large product in each dtype, measured where there is CUDA, otherwise what an H200 would need
-# at its datasheet's peak.
-
-
-# %% given
-def product_s(name, size, *, calls=20):
-    """Seconds of a product of two matrices of `size` rows on this GPU."""
-    clock, before = clock_for("cuda"), torch.backends.cuda.matmul.allow_tf32
-    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(name, torch.float32)
-    a, b = (torch.randn(size, size, device="cuda").to(dtype) for _ in range(2))
-    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
-    try:
-        a @ b
-        clock.synchronize()
-        start_s = clock.now_s()
-        for _ in range(calls):
-            a @ b
-        clock.synchronize()
-        return (clock.now_s() - start_s) / calls
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
-
-
-# %%
-on_gpu, h200 = best_device() == "cuda", accelerator("H200")
-print(
-    f"measured on {describe().device_name}"
-    if on_gpu
-    else "modelled, not measured: an H200 at its peak"
-)
-for name in ("fp32", "tf32", "fp16", "bf16", "fp8"):
-    if on_gpu and name == "fp8":
-        continue  # torch has no operator for it that is the same on every chip
-    time_s = (
-        product_s(name, matrix)
-        if on_gpu
-        else 2 * matrix**3 / h200.peak_flop_per_s(name)
-    )
-    print(f"{name}: {units.seconds(time_s)}, {units.flop_rate(2 * matrix**3 / time_s)}")
-
-# %% [markdown]
-# TF32 is the row that is forgotten. Where fp32 products already run as TF32, mixed precision can gain a factor of two
-# and no more, on products alone. In PyTorch it is off for products and on for convolutions unless you say otherwise
-# (deck [002] sets only the switch for cuDNN; in the NGC containers that it mentions it is on for both):
-
-# %%
-from edl_labs.numerics import tensor_core_kernel, tf32_state
-
-print(tf32_state())
-kernels = (
-    "ampere_fp16_s16816gemm_fp16_128x128",
-    "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NTT",
-    "ampere_sgemm_128x64_nn",
-)
-for kernel in map(tensor_core_kernel, kernels):
-    print(
-        f"{kernel.name}: on tensor cores {kernel.tensor_core}, "
-        f"says the deck {kernel.deck_says}"
-    )
-
-# %% [markdown]
-# The deck's pattern for kernels on tensor cores, a letter of i, s, h followed by digits, finds the first name and
-# misses the second, which is what a Hopper chip runs.
-
-# %% [markdown] explain="when_amp_helps"
-# **Explain (read by your instructor).** Choose a model of yours, or one of the two above, and a GPU. Predict whether
-# mixed precision makes its training step faster, and by how much, from its shapes: what bounds the step, which part of
-# it autocast touches, whether the shapes are aligned, and what fp32 already uses (TF32?). Then measure it, here or
-# where you have a GPU, or take the figures above, and explain the difference between prediction and measurement. Five
-# to eight sentences. Name two situations in which AMP gives no speed-up at all.
-
-# %% [markdown]
-# ## Extra, without points: eight bits
+# ## 13. Practice: eight bits
 #
 # Deck [000]: on the newest chips, E4M3 for weights and activations, E5M2 for gradients, and "extra tricks (per-tensor
 # scaling)". e4m3fn spans 18 powers of two, fp16 40: one scale for a whole model no longer fits, so each *tensor* has

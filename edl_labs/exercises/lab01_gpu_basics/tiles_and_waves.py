@@ -33,6 +33,7 @@ class TileQuantization:
             raise _ragged_mistake(case, got[2], want)
 
 
+# In earlier notebooks tile_report stands above, and their best_width may call it.
 @exercise("wave_quantization", uses=("tile_quantization",))
 class WaveQuantization:
     """How many waves the tiles take, how full they are, and which width below a bound fills them best.

@@ -5,7 +5,7 @@
 
 def best_width(m, *, bound, tile_m, tile_n, sm_count):
     def share(n):
-        tiles, wasted, _ = tile_report(m, n, tile_m=tile_m, tile_n=tile_n)
-        return 1 - wasted + wave_report(tiles, sm_count=sm_count)[1]
+        tiles = -(-m // tile_m) * -(-n // tile_n)
+        return m * n / (tiles * tile_m * tile_n) + wave_report(tiles, sm_count=sm_count)[1]
 
     return max(range(1, bound + 1), key=share)

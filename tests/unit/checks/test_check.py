@@ -193,6 +193,24 @@ def test_a_mistake_in_what_is_built_on_is_pointed_to(capsys) -> None:
     ) in capsys.readouterr().out
 
 
+def unwritten(x: float) -> float:
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(("double", "is_told"), [(lambda x: 3 * x, True), (unwritten, False)])
+def test_practice_that_is_built_on_is_pointed_to_once_it_is_begun(
+    monkeypatch: pytest.MonkeyPatch, double: Any, is_told: bool
+) -> None:
+    known = lab_facts.facts(course.LAB)
+    practice = replace(known.exercise("double"), optional=True, points=0.0)
+    exercises = tuple(practice if one.name == "double" else one for one in known.exercises)
+    monkeypatch.setattr(lab_facts, "facts", lambda lab: replace(known, exercises=exercises))
+
+    outcome = check("quadruple", {"double": double, "quadruple": lambda x: 9 * x}).outcome
+
+    assert is_told == ("but mend double first" in outcome.next)
+
+
 @pytest.mark.parametrize("quadruple", [lambda x: "four", lambda x: 1 / 0, lambda x: None])
 def test_a_mistake_of_form_is_not_put_on_what_is_built_on(quadruple: Any) -> None:
     outcome = check("quadruple", {"double": lambda x: 3 * x, "quadruple": quadruple}).outcome
