@@ -248,6 +248,8 @@ print(ladder)
 # | `"step"` | one batch after another |
 #
 # With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
+# Beside your bound stands, afterwards, what `VirtualWorkers` gives: a machine that loads data, on a virtual clock.
+#
 # **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
 # Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
 
