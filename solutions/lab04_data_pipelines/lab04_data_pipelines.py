@@ -1146,8 +1146,8 @@ with once_written("stage_ladder"):
 # %% [markdown]
 # ## 11. Practice: pad in `collate_fn`
 #
-# Section 3 counted padding; here you make it. Deck [002]: pad a sequence's length to a multiple of 16 in fp16 (or of 32),
-# and the mini-batch to one of 8, so that tensor cores divide them well.
+# Section 3 counted padding; here you make it. Deck [002]: pad a sequence's length to a multiple of 16 in fp16 (or of
+# 32), and the mini-batch to one of 8, so that tensor cores divide them well.
 #
 # Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
 # with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
