@@ -6,18 +6,28 @@
 #
 # After this lab you can
 #
-# * plan what to read and in which order, and choose a format by what it costs;
-# * say which work may be done once, before training, and which may not;
-# * measure a pipeline stage by stage, from cold, and predict what a number of workers makes of it;
+# * plan what to read and in which order, and tell a cold figure from a warm one;
+# * predict what a number of workers makes of a pipeline, measure it, and avoid what workers surprise with;
 # * build batches of sequences that waste little and are still shuffled;
-# * load ahead of the device with few buffers and without a race, and say whose fault a slow loop is.
+# * load ahead of the device with few buffers and without a race;
+# * say whose fault a slow loop is, and choose a decoder by what counts in the loop.
 #
-# **About 280 minutes, in two sittings**: up to `collate_pad` in section 6 (145), then the rest (135).
-# No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your
-# prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
-# comes out is shown beside it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time.
-# Lecture slides are quoted by their deck: [000] optimizing training pipelines, [002] software perspective, [003]
-# performance and profiling.
+# **About 148 minutes** for sections 1 to 7; the end of section 3 is a good place for a break. Sections 8 to 13 are
+# practice: no points, in any order, and their 132 minutes come on top.
+#
+# | section | 1 | 2 | 3 | 4 | 5 | 6 and 7 |
+# |---|---|---|---|---|---|---|
+# | minutes | 24 | 33 | 17 | 24 | 23 | 27 |
+#
+# | practice | `storage_format` | `decode_once` | `stage_ladder` | `collate_pad` | `pack_sequences` | `prefetcher` |
+# |---|---|---|---|---|---|---|
+# | section | 8 | 9 | 10 | 11 | 12 | 13 |
+# | minutes | 26 | 21 | 23 | 16 | 18 | 28 |
+#
+# No GPU is needed, nothing is downloaded: all data are made here. In each section, *write your prediction down* before
+# you run the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside
+# it, and not before. Stuck? `hint("read_plan")` gives an exercise's hints, one at a time. Lecture slides are quoted by
+# their deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("read_plan")` gives that
 # case's inputs as Python values, to try your code on.
@@ -55,7 +65,7 @@ from edl_labs.virtual.bin_tree import BinTree
 from edl_labs.virtual.loader_machine import HDD, NVME, Disk, LoaderMachine
 from edl_labs.virtual.workers import VirtualWorkers
 
-# Section 5 asks for more workers than there may be cores, on purpose.
+# Section 2 asks for more workers than there may be cores, on purpose.
 warnings.filterwarnings("ignore", message="This DataLoader will create")
 
 
@@ -194,300 +204,18 @@ with revealed("warm_gain") as truth:
 # %% [markdown]
 # Whatever your disk is, the warm figures are memory's. If cold and warm look alike, the disk has a cache of its own (a
 # virtual machine's host, a network store), or the system could not drop the pages: the state that is printed says
-# which. A benchmark that does not say whether it was cold has measured nothing.
-#
-# And your plan, on this disk. A file has 2048 parts of 16 kB, and half of them are wanted. Reading the whole file in
-# one read shows the disk's rate; reading the wanted parts as they were asked for shows, beyond that rate, what a seek
-# costs. **Predict:** planned with these two figures, how many reads are left, and how much faster is it?
-
-
-# %% given
-def reading_s(path, reads):
-    """Seconds that `reads` of (shard, start, stop) take from
-    the file `path`, and what was in memory before them."""
-    state = make_cold(path)
-    with open(path, "rb", buffering=0) as file:
-
-        def read_all():
-            for _, start, stop in reads:
-                file.seek(start)
-                file.read(stop - start)
-
-        return timed(read_all), state
-
-
-# %%
-parts, part, whole = 2048, 1 << 14, Path(scratch.name) / "parts.bin"
-whole.write_bytes(random.Random(1).randbytes(parts * part))
-asked = scattered_parts(parts // 2, of=parts, nbytes=part)
-whole_s, _ = reading_s(whole, [(0, 0, parts * part)])
-asked_s, state = reading_s(whole, asked)
-print(f"measured here, {state}: {len(asked)} reads as asked: {units.seconds(asked_s)}")
-measured_rate = parts * part / whole_s
-measured_seek_s = max(0.0, asked_s / len(asked) - part / measured_rate)
-worth = units.byte_count(measured_seek_s * measured_rate)
-seek = units.seconds(measured_seek_s)
-print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
-
-# %%
-with once_written("read_plan"):
-    plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
-    planned_s, state = reading_s(whole, plan)
-    took = units.seconds(planned_s)
-    print(f"measured here, {state}: {len(plan)} reads of your plan: {took}")
+# which. A benchmark that does not say whether it was cold has measured nothing. (Your plan on this very disk is in
+# section 8, practice.)
 
 # %% [markdown]
-# Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
-# is next to nothing to save: memory has no head to move.
-
-# %% [markdown]
-# ## 2. Which format
-#
-# A format decides how many files there are, how little can be read at a time, and what it costs to make an array of
-# the bytes. Deck [000]: raw files are easy to look at and storage-inefficient; Arrow, Protobuf, msgpack for structured
-# data; token ids for text. Which one is best depends on how it is *read*. Here is a cost, one row a rule:
-#
-# | | `access["order"] == "sequential"` | `"random"` |
-# |---|---|---|
-# | samples read in an epoch | `access["samples"]`, all there are | `access["reads"]` |
-# | bytes fetched for each | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
-# | seeks in an epoch, `disk["seek_s"]` each | 1 | one for each sample read |
-#
-# * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (and then, if random,
-#   at least a unit).
-# * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
-#   epoch.
-# * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
-#   `disk["cache_bytes"]`, only the first of `access["epochs"]` goes to the disk; else every epoch does.
-# * Processor and disk do not overlap here: the cost is the sum of all epochs.
-#
-# Write `format_cost_s(form, access, disk)` → seconds, and `pick_format(forms, access, disk)` → the `name` of the
-# cheapest. **Predict:** reading one small column of a table sequentially; reading single samples in random order from
-# a network store; a data set that fits into memory. Which format wins each?
-
-
-# %% solve="storage_format"
-def format_cost_s(form, access, disk):
-    """Seconds that all epochs of `access` take in the format `form` on `disk`."""
-    ### BEGIN SOLUTION
-    is_random = access["order"] == "random"
-    reads = access["reads"] if is_random else access["samples"]
-    fetched = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
-    if is_random:
-        fetched = max(fetched, form["unit_bytes"])
-    seeks = reads if is_random else 1
-    disk_s = seeks * disk["seek_s"] + reads * fetched / disk["byte_per_s"]
-    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
-    is_cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
-    return access["epochs"] * cpu_s + (1 if is_cached else access["epochs"]) * disk_s
-    ### END SOLUTION
-
-
-def pick_format(forms, access, disk):
-    """The name of the cheapest of `forms`."""
-    ### BEGIN SOLUTION
-    return min(forms, key=lambda form: format_cost_s(form, access, disk))["name"]
-    ### END SOLUTION
-
-
-# %% check="storage_format"
-check("storage_format")
-
-# %% [markdown]
-# Now measure: the same JPEGs in the formats that this kernel can write, each read cold. **Predict** the order of the
-# formats when they are read from beginning to end, and when they are read in random order. Beside each rate stands the
-# state that `make_cold` left: compare rates of equal states only.
-
-
-# %%
-def cold_rate(kept, read):
-    """Samples a second of `read`, and what was in memory before it, as text."""
-    kept.close()  # what is still mapped into memory cannot be dropped
-    state = make_cold(kept.paths).word
-    return f"{images / timed(read):>6.0f} {state:<7}"
-
-
-# %%
-from edl_labs.errors import EdlError
-from edl_labs.pipeline import FORMATS
-
-print("  format  files     size           scan         random   measured, samples/s")
-for form in FORMATS:
-    try:
-        with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
-            scan = cold_rate(kept, lambda: sum(map(len, kept.scan())))
-            drawn = cold_rate(kept, lambda: kept.read_many(mixed))
-            size = units.byte_count(kept.nbytes)
-            print(f"{form:>8} {len(kept.paths):>6} {size:>8} {scan} {drawn}")
-    except EdlError as error:
-        print(f"{form:>8} is left out: {error.what}; next: {error.next}")
-
-# %% [markdown]
-# The gap between the two columns is the price of random access, and the number of files is what a shared file system
-# suffers from. Here the differences may be small: a few megabytes on a fast disk hide what a terabyte on a network
-# shows. That is what the cost function is for.
-
-# %% [markdown]
-# ## 3. Decode once
-#
-# Deck [000]: for images, apply non-random heavy processing *before* training. What is done once is paid once, not in
-# every epoch. But a transform may only move there if the model cannot tell. A chain is a list of transforms; each has
-# a `name`, a `kind`, and says whether it is `random`, drawn anew for each sample. Kinds:
-#
-# | kind | what it does | examples |
-# |---|---|---|
-# | `"decode"` | bytes become pixels; always first | |
-# | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
-# | `"move"` | moves pixels to other places, changes no value, loses none | flip, quarter turn |
-# | `"cut"` | keeps a window | crop |
-# | `"mix"` | makes each pixel from several neighbours | resize, blur |
-# | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
-#
-# The names are examples; **only kind and `random` count**, and what you move must be right for *every* transform of
-# that kind. **Predict:** for which pairs of kinds is the result the same in either order? Here are two examples of each
-# to try. A pair that fails once is no pair.
-
-# %% given
-EXAMPLES = {
-    "point": [np.square, lambda x: np.minimum(x + 0.3, 1)],
-    "move": [lambda x: x[:, ::-1], np.rot90],
-    "cut": [lambda x: x[:5, :5], lambda x: x[2:7, 1:6]],
-    "mix": [
-        lambda x: (x + np.roll(x, 1, axis=1)) / 2,
-        lambda x: x[::2, ::2] / 2 + x[1::2, 1::2] / 2,
-    ],
-    "whole": [lambda x: x - x.mean(), lambda x: x / x.max()],
-}
-
-
-def same_in_either_order(first, second, image):
-    """Whether two transforms give the same pixels in both orders."""
-    try:
-        one, other = second(first(image)), first(second(image))
-    except ValueError:
-        return False
-    return one.shape == other.shape and np.allclose(one, other)
-
-
-# %%
-image = np.random.default_rng(0).random((8, 8))
-print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
-for kind, firsts in EXAMPLES.items():
-    pairs = [
-        [(a, b) for a in firsts for b in seconds if a is not b]
-        for seconds in EXAMPLES.values()
-    ]
-    always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
-    print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
-
-# %% [markdown]
-# Three pairs. Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
-# returns the list of the places (from 0) of all transforms that may be done once, before training, while all the
-# others stay in the loader, in their order. Move all that may move.
-
-
-# %% solve="decode_once"
-def move_offline(chain):
-    """The places of what may be done once without changing what the model sees."""
-    ### BEGIN SOLUTION
-    swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
-    offline, staying = [], []
-    for place, transform in enumerate(chain):
-        kind = transform["kind"]
-        if transform["random"] or any({kind, other} not in swaps for other in staying):
-            staying.append(kind)
-        else:
-            offline.append(place)
-    return offline
-    ### END SOLUTION
-
-
-# %% check="decode_once"
-check("decode_once")
-
-# %% [markdown]
-# What stays may still run elsewhere: in the workers, in the main process (where it holds up every step), on the device
-# (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the device has time to
-# spare, which a training that is bound by computing has not), or on another node, which then sends pixels instead of
-# files over the network that gradients use, too.
-#
-# May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
-# four times as large again: what the processor saves, the disk must now deliver. *Resize* is the usual winner: it
-# makes the data smaller and the decoder's work too. But look what a random crop before it does: it keeps the resize,
-# and all that follows it, in the loader.
-
-# %% [markdown]
-# ## 4. The stage ladder
+# ## 2. How many workers
 #
 # > **collate**: to make one batch of several samples. **worker**: a process that makes batches beside the training
 # > loop.
 #
-# open → read → decode → transform → collate → copy → step. A ladder has two figures for each stage: *alone*, and
-# *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
-# sample. **Predict:** is the cumulative time always the sum of the times alone?
-#
-# You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
-# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of
-# `(name, function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it
-# is done. Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each
-# stage. Within 3 %; the check replays what you did. For each figure: **one pair of readings around all samples**, and
-# their difference divided by the samples. The mean of two runs, or a sum of readings sample by sample, is refused.
-
-
-# %% solve="stage_ladder"
-def stage_ladder(vw, stages, *, samples):
-    """(name, alone_s, cumulative_s) for each stage: cold
-    seconds a sample, alone and with all stages before it."""
-
-    ### BEGIN SOLUTION
-    def cold_s(functions):
-        vw.drop_cache()
-        began_s = vw.now_s()
-        for sample in range(samples):
-            for function in functions:
-                function(sample)
-        return (vw.now_s() - began_s) / samples
-
-    functions = [function for _, function in stages]
-    return [
-        (name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1]))
-        for i, (name, _) in enumerate(stages)
-    ]
-    ### END SOLUTION
-
-
-# %% check="stage_ladder"
-check("stage_ladder")
-
-
-# %%
-def reads_of(vw, name, nbytes):
-    """A stage that reads its own file, `nbytes` a sample, in order."""
-    file = vw.file(50 * nbytes, name=name)
-    return lambda i: vw.read(file, offset=nbytes * i, nbytes=nbytes)
-
-
-# %%
-with once_written("stage_ladder"):
-    vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
-    stages = [
-        ("read picture", reads_of(vw, "pictures", 200_000)),
-        ("read label", reads_of(vw, "labels", 100_000)),
-        ("decode", lambda i: vw.work("decode", 5e-3)),
-    ]
-    for name, *times_s in stage_ladder(vw, stages, samples=50):
-        alone, cumulative = map(units.seconds, times_s)
-        print(f"{name:>12}: alone {alone:>8}, cumulative {cumulative:>8}")
-
-# %% [markdown]
-# Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
-# for every sample: the two reads cost 2.3 ms alone, and 18 ms together. A ladder of times alone would have told you
-# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have told you that the disk
-# is free.
-
-# %% [markdown]
-# Now a real one: JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage takes longest? Each is measured
-# several times, which takes about ten seconds.
+# open → read → decode → transform → collate → copy → step: a *ladder* has the time of each stage, alone and with all
+# stages before it. Here is this machine's, for JPEGs of 375 × 500 in one file each, warm. **Predict:** which stage
+# takes longest? Each is measured several times, which takes about ten seconds.
 
 # %%
 from edl_labs.pipeline import image_stages, measure_ladder
@@ -505,8 +233,6 @@ print(ladder)
 # section 1, return as soon as the data set is larger than the memory.
 
 # %% [markdown]
-# ## 5. How many workers
-#
 # Deck [003]: *use more CPU cores per GPU and use more I/O workers per GPU*. How many? Each resource sets a bound, as
 # in a roofline, and the smallest holds. A batch needs `cpu_s` on a core, `wait_s` of waiting for nothing of this
 # machine (a network's answer), and `disk_s` of a disk that serves one request at a time; a worker does them in turn.
@@ -522,6 +248,8 @@ print(ladder)
 # | `"step"` | one batch after another |
 #
 # With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
+# Beside your bound stands, afterwards, what `VirtualWorkers` gives: a machine that loads data, on a virtual clock.
+#
 # **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
 # Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
 
@@ -666,6 +394,7 @@ predict("spawn_start", "A spawned worker starts in", unit="s")
 predict("list_costs", "Reading the list costs a worker", unit="MB")
 
 # %%
+from edl_labs.errors import EdlError
 from edl_labs.pipeline import main_dataset, seed_report, start_cost_s
 
 with revealed("different") as truth:
@@ -714,38 +443,12 @@ print(shared_memory(64 * 3 * 224 * 224, workers=8))
 # containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
 
 # %% [markdown]
-# ## 6. Batches without air
+# ## 3. Batches without air
 #
 # Sequences have lengths, tensors have a shape: the difference is padding. Deck [000]: do not pad the whole data set,
-# pad in `collate_fn`, and bucket by length. Deck [002]: pad a sequence's length to a multiple of 16 in fp16 (or of 32),
-# and the mini-batch to one of 8, so that tensor cores divide them well.
-#
-# Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
-# with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
-# mask is true where a token is.
-
-
-# %% solve="collate_pad"
-def collate_pad(sequences, *, pad_id, multiple):
-    """(tokens, mask) of a batch, padded to its longest sequence, rounded up."""
-    ### BEGIN SOLUTION
-    longest = max(len(sequence) for sequence in sequences)
-    width = (longest + multiple - 1) // multiple * multiple
-    tokens = torch.full((len(sequences), width), pad_id, dtype=torch.long)
-    mask = torch.zeros(len(sequences), width, dtype=torch.bool)
-    for row, sequence in enumerate(sequences):
-        tokens[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
-        mask[row, : len(sequence)] = True
-    return tokens, mask
-    ### END SOLUTION
-
-
-# %% check="collate_pad"
-check("collate_pad")
-
-# %% [markdown]
-# Now choose who shares a batch. **Predict:** of lengths like those of text (lognormal), which share of all positions
-# is padding when the whole data set is padded to its longest? When random batches of 16 are? When they are sorted?
+# pad in `collate_fn`, and bucket by length. So choose who shares a batch. **Predict:** of lengths like those of text
+# (lognormal), which share of all positions is padding when the whole data set is padded to its longest? When random
+# batches of 16 are? When they are sorted?
 
 # %%
 predict("pad_all", "Padded to the longest of all, padding is", unit="%")
@@ -826,114 +529,17 @@ class BucketSampler:
 # %% check="bucket_sampler"
 check("bucket_sampler")
 
-# %% [markdown]
-# ## 7. Pack them instead
-#
-# A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one behind the
-# other. First-fit-decreasing: the longest first, each into the **first** row that has room. Looking at row after row
-# is O(n²); a tree over the rows, in which every node knows the most room of any row below it, makes it O(n log n).
-#
-# `tree = BinTree(capacity, bins=n)` is that tree, with an empty row (a *bin*) for every sequence. `tree.room(node)`
-# looks at a node (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row i is node `tree.leaves + i`);
-# `tree.put(row, length)` fills. Both are recorded; the check counts your looks in a replay, at most 3 n log₂ n, and
-# **your looks must prove** that no earlier row had room. Write
-#
-# * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices; leave out rows that stayed empty. A
-#   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
-# * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
-#   may position i (the row) look at position j? At its own sequence, at itself and backwards only; padding looks at
-#   nothing, and nothing looks at it. A wrong mask alone keeps half of the points.
-#
-# **Predict:** with rows for the longest of the 4000 sequences above, which share will be padding?
-
 # %%
-predict("pad_packed", "In packed rows, padding is", unit="%")
-
-
-# %% solve="pack_sequences"
-def pack_sequences(lengths, tree):
-    """Rows of indices, first-fit-decreasing, in O(n log n) looks at the tree."""
-    for index, length in enumerate(lengths):
-        if length > tree.capacity:
-            raise ValueError(
-                f"sequence {index} has {length} tokens, "
-                f"and a row has room for {tree.capacity}"
-            )
-    rows = {}  # a row's number: the indices in it
-    ### BEGIN SOLUTION
-    for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
-        node = 1
-        while node < tree.leaves:
-            node = 2 * node if tree.room(2 * node) >= lengths[index] else 2 * node + 1
-        tree.put(node - tree.leaves, lengths[index])
-        rows.setdefault(node - tree.leaves, []).append(index)
-    ### END SOLUTION
-    return [rows[place] for place in sorted(rows)]
-
-
-def packed_mask(lengths, capacity):
-    """The mask of a row of sequences: [i, j], may position i look at position j?"""
-    # The number of each position's sequence, -1 for padding.
-    owner = torch.full((capacity,), -1)
-    owner[: sum(lengths)] = torch.repeat_interleave(
-        torch.arange(len(lengths)), torch.tensor(lengths)
-    )
-    ### BEGIN SOLUTION
-    is_own = (owner[:, None] == owner[None, :]) & (owner[:, None] >= 0)
-    return is_own & torch.ones(capacity, capacity, dtype=torch.bool).tril()
-    ### END SOLUTION
-
-
-# %% check="pack_sequences"
-check("pack_sequences")
-
-# %%
-with once_written("pack_sequences"), revealed("pad_packed") as truth:
-    tree = BinTree(max(lengths), bins=len(lengths))
-    rows = pack_sequences(lengths, tree)
-    looks = sum(len(action) == 1 for action in tree.program)
-    wasted = 1 - sum(lengths) / (len(rows) * tree.capacity)
-    padding = f"{units.percent(wasted, digits=2)} of all positions are padding"
-    print(f"{len(lengths)} sequences in {len(rows)} rows, {padding}, {looks} looks")
-    truth(wasted)
-    along = sum(range(len(rows))) / len(rows) * len(lengths)
-    print(f"looking along the rows instead: about {along:.2g} looks")
+with once_written("bucket_sampler"):
+    share = padding_share([*BucketSampler(lengths, batch_size=16, seed=0)])
+    print(f"in your buckets: {units.percent(share, digits=2)}")
 
 # %% [markdown]
-# Next to nothing is padding, but a price is paid elsewhere: without the mask, a sequence would read its neighbour, and
-# positions must begin anew in each. Packing also fixes who sits with whom by length alone, unless it packs one shuffled
-# pool after another. Which of waste, randomness and throughput pull together, and which against each other?
-
-# %%
-from edl_labs.pipeline import frontier
-
-by_method, longest = {}, max(lengths)
-found = frontier(lengths, batch_size=16, max_tokens=4 * longest, capacity=longest)
-for point in found.points:
-    by_method.setdefault(point.method, []).append(point)
-
-# %%
-figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
-for own, line in zip(by_method.values(), ("o-", "s--", "^:", "D-."), strict=False):
-    method = own[0].method
-    wasted = [100 * point.waste.fraction for point in own]
-    left.plot(wasted, [point.randomness for point in own], line, ms=3, label=method)
-    right.plot(wasted, [point.sample_per_s for point in own], line, ms=3, label=method)
-left.set(ylabel="randomness within a batch", title="computed")
-right.set(ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
-for axes in (left, right):
-    axes.set_xlabel("padding, % of all positions")
-with style.look():
-    left.legend()
+# What the buckets still waste is the price of the shuffle. Rows with almost no padding, of several sequences each, are
+# in section 12, practice.
 
 # %% [markdown]
-# Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Less
-# padding and more throughput go together, all the more since each step has a fixed cost; what they pull against is
-# randomness. Buckets lose nearly all of it before their padding is halved. Packing loses little, since long and short
-# share a row; its price is the mask, and code that knows it. There is no best point, only a best for your model.
-
-# %% [markdown]
-# ## 8. Load ahead of the device
+# ## 4. Load ahead of the device
 #
 # Deck [003]: I/O should overlap with training. Three things take time: the host loads a batch into pinned memory, a
 # copy engine brings it to the device, the device makes a step. One after the other they add up; as a pipeline, the
@@ -1033,90 +639,7 @@ with once_written("overlap_plan"):
 # of the three faster.
 
 # %% [markdown]
-# ## 9. A real prefetcher
-#
-# The same idea in real Python: a thread draws from a source and puts items into a bounded queue, the consumer takes
-# them out. It is twenty lines, and each is a bug when it is wrong. Write `Prefetcher(source, depth=...)`:
-#
-# * its thread begins at once and stays at most `depth` items ahead of the consumer (one more may be in its hands);
-# * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
-# * an exception of the source reaches the consumer, the very same, after the items before it;
-# * `close()` ends the thread, also when it waits at a full queue, and returns when it has ended. It may be called
-#   twice, and at any time; a consumer that waits for an item in another thread then waits no longer.
-#
-# No item is timed. `queue` and `threading` are imported. Given are the queue, into which go pairs of a kind and a
-# value, the event that says that `close()` was called, and the consumer, which looks at that event again and again, so
-# that it does not wait for ever for what no longer comes. (Other structures are welcome.)
-
-
-# %% solve="prefetcher"
-# How long either side waits before it looks again whether close() was called.
-LOOK_AGAIN_S = 0.02
-
-
-class Prefetcher:
-    """Items of `source`, drawn by a thread that stays at most `depth` ahead."""
-
-    def __init__(self, source, *, depth):
-        self._queue, self._closed = queue.Queue(depth), threading.Event()
-        self._thread = threading.Thread(target=self._fill, args=(source,), daemon=True)
-        ### BEGIN SOLUTION
-        self._thread.start()
-        ### END SOLUTION
-
-    def _fill(self, source):
-        """In the thread: put every item as ("item",
-        value), then ("end", None) or ("error", error)."""
-        ### BEGIN SOLUTION
-        try:
-            for item in source:
-                if not self._put("item", item):
-                    return
-            self._put("end", None)
-        except BaseException as error:
-            self._put("error", error)
-        ### END SOLUTION
-
-    def _put(self, kind, value):
-        """Put a pair as soon as there is room, and say
-        True; or False as soon as close() was called."""
-        ### BEGIN SOLUTION
-        while not self._closed.is_set():
-            try:
-                self._queue.put((kind, value), timeout=LOOK_AGAIN_S)
-                return True
-            except queue.Full:
-                pass
-        return False
-        ### END SOLUTION
-
-    def __iter__(self):
-        while not self._closed.is_set():
-            try:
-                kind, value = self._queue.get(timeout=LOOK_AGAIN_S)
-            except queue.Empty:
-                continue
-            if kind == "item":
-                yield value
-                continue
-            # Nothing comes after the end: who iterates again must not wait for it.
-            self._closed.set()
-            if kind != "end":
-                raise value
-
-    def close(self):
-        """Stop the thread, and return when it has stopped."""
-        ### BEGIN SOLUTION
-        self._closed.set()
-        self._thread.join()
-        ### END SOLUTION
-
-
-# %% check="prefetcher"
-check("prefetcher")
-
-# %% [markdown]
-# ## 10. Whose fault is it?
+# ## 5. Whose fault is it?
 #
 # Deck [003] has two mock components. A *mock trainer* drops each batch: what remains is the loader's rate. A *mock
 # loader* gives one batch again and again: what remains is the trainer's. **The loader's rate should be the higher of
@@ -1203,7 +726,7 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 # side only. That is why the two questions, who is slower, and what would fixing it bring, are asked apart.
 
 # %% [markdown]
-# ## 11. The decoder
+# ## 6. The decoder
 #
 # Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of
 # Pillow with vector instructions for resizing, of old versions only; DALI and nvJPEG decode on the GPU, and need one
@@ -1241,14 +764,15 @@ for name, why in missing_decoders().items():
 # choice of a decoder does not matter at all, and how you would choose one.
 
 # %% [markdown]
-# ## 12. From naive to tuned
+# ## 7. From naive to tuned
 #
 # One story to close with, told by this machine. A loop trains on photographs; its step takes a device 5 ms for a batch
 # of 8 (it sleeps: no core is used). Five versions of its loader:
 #
 # 1. photographs of 750 × 1000, decoded by Pillow in the main process;
 # 2. the fastest decoder that is here;
-# 3. images resized once, before training (here: images made at 256 × 342);
+# 3. images resized once, before training (here: images made at 256 × 342), as deck [000] advises for heavy work that
+#    draws nothing at random (section 9 says what else may be done once);
 # 4. one worker, so that loading and the step overlap;
 # 5. as many workers as there are cores.
 #
@@ -1329,7 +853,513 @@ with style.look():
 # by doing it at the same time (workers)? Two ceilings are drawn: the step alone, and the last loader alone, which is
 # a band because rates vary from run to run, as your bars do. The lower one holds. A loop that comes to 90 % of it is
 # tuned; what is missing is the hand-over. And if the step took the same cores as the loader, the band itself would
-# come down: section 5 says how far.
+# come down: section 2 says how far.
+
+# %% [markdown]
+# ## 8. Practice: your plan on this disk, and which format
+#
+# From here on everything is optional and gives no points. First your plan of section 1, on this machine's disk. A file
+# has 2048 parts of 16 kB, and half of them are wanted. Reading the whole file in one read shows the disk's rate;
+# reading the wanted parts as they were asked for shows, beyond that rate, what a seek costs. **Predict:** planned with
+# these two figures, how many reads are left, and how much faster is it?
+
+
+# %% given
+def reading_s(path, reads):
+    """Seconds that `reads` of (shard, start, stop) take from
+    the file `path`, and what was in memory before them."""
+    state = make_cold(path)
+    with open(path, "rb", buffering=0) as file:
+
+        def read_all():
+            for _, start, stop in reads:
+                file.seek(start)
+                file.read(stop - start)
+
+        return timed(read_all), state
+
+
+# %%
+parts, part, whole = 2048, 1 << 14, Path(scratch.name) / "parts.bin"
+whole.write_bytes(random.Random(1).randbytes(parts * part))
+asked = scattered_parts(parts // 2, of=parts, nbytes=part)
+whole_s, _ = reading_s(whole, [(0, 0, parts * part)])
+asked_s, state = reading_s(whole, asked)
+print(f"measured here, {state}: {len(asked)} reads as asked: {units.seconds(asked_s)}")
+measured_rate = parts * part / whole_s
+measured_seek_s = max(0.0, asked_s / len(asked) - part / measured_rate)
+worth = units.byte_count(measured_seek_s * measured_rate)
+seek = units.seconds(measured_seek_s)
+print(f"a seek of {seek} is worth {worth} at {units.byte_rate(measured_rate)}")
+
+# %%
+with once_written("read_plan"):
+    plan = read_plan(asked, seek_s=measured_seek_s, byte_per_s=measured_rate)
+    planned_s, state = reading_s(whole, plan)
+    took = units.seconds(planned_s)
+    print(f"measured here, {state}: {len(plan)} reads of your plan: {took}")
+
+# %% [markdown]
+# Where the state is cold, a good plan reads more bytes in less time, by the disk's own figures. Where it is warm, there
+# is next to nothing to save: memory has no head to move.
+
+# %% [markdown]
+# Now how the samples are stored. A *format* decides how many files there are, how little can be read at a time, and
+# what it costs to make an array of the bytes. Deck [000]: raw files are easy to look at and storage-inefficient;
+# Arrow, Protobuf, msgpack for structured data; token ids for text. Which one is best depends on how it is *read*. Here
+# is a cost, one row a rule:
+#
+# | | `access["order"] == "sequential"` | `"random"` |
+# |---|---|---|
+# | samples read in an epoch | `access["samples"]`, all there are | `access["reads"]` |
+# | bytes fetched for each | `form["sample_bytes"]` | the same, but at least `form["unit_bytes"]` |
+# | seeks in an epoch, `disk["seek_s"]` each | 1 | one for each sample read |
+#
+# * If `form["columnar"]`, only a share `access["column_share"]` of a sample's bytes is fetched (and then, if random,
+#   at least a unit).
+# * Each sample read costs `form["opens_per_sample"] * disk["open_s"] + form["parse_s"]` of processor time, in every
+#   epoch.
+# * The disk gives `disk["byte_per_s"]`. If the whole data set as stored, all samples with all columns, fits into
+#   `disk["cache_bytes"]`, only the first of `access["epochs"]` goes to the disk; else every epoch does.
+# * Processor and disk do not overlap here: the cost is the sum of all epochs.
+#
+# Write `format_cost_s(form, access, disk)` → seconds, and `pick_format(forms, access, disk)` → the `name` of the
+# cheapest. **Predict:** reading one small column of a table sequentially; reading single samples in random order from
+# a network store; a data set that fits into memory. Which format wins each?
+
+
+# %% solve="storage_format"
+def format_cost_s(form, access, disk):
+    """Seconds that all epochs of `access` take in the format `form` on `disk`."""
+    ### BEGIN SOLUTION
+    is_random = access["order"] == "random"
+    reads = access["reads"] if is_random else access["samples"]
+    fetched = form["sample_bytes"] * (access["column_share"] if form["columnar"] else 1)
+    if is_random:
+        fetched = max(fetched, form["unit_bytes"])
+    seeks = reads if is_random else 1
+    disk_s = seeks * disk["seek_s"] + reads * fetched / disk["byte_per_s"]
+    cpu_s = reads * (form["opens_per_sample"] * disk["open_s"] + form["parse_s"])
+    is_cached = access["samples"] * form["sample_bytes"] <= disk["cache_bytes"]
+    return access["epochs"] * cpu_s + (1 if is_cached else access["epochs"]) * disk_s
+    ### END SOLUTION
+
+
+def pick_format(forms, access, disk):
+    """The name of the cheapest of `forms`."""
+    ### BEGIN SOLUTION
+    return min(forms, key=lambda form: format_cost_s(form, access, disk))["name"]
+    ### END SOLUTION
+
+
+# %% check="storage_format"
+check("storage_format")
+
+# %% [markdown]
+# Now measure: the same JPEGs in the formats that this kernel can write, each read cold. **Predict** the order of the
+# formats when they are read from beginning to end, and when they are read in random order. Beside each rate stands the
+# state that `make_cold` left: compare rates of equal states only.
+
+
+# %%
+def cold_rate(kept, read):
+    """Samples a second of `read`, and what was in memory before it, as text."""
+    kept.close()  # what is still mapped into memory cannot be dropped
+    state = make_cold(kept.paths).word
+    return f"{images / timed(read):>6.0f} {state:<7}"
+
+
+# %%
+from edl_labs.pipeline import FORMATS
+
+print("  format  files     size           scan         random   measured, samples/s")
+for form in FORMATS:
+    try:
+        with write(photos, Path(scratch.name) / f"as {form}", format=form) as kept:
+            scan = cold_rate(kept, lambda: sum(map(len, kept.scan())))
+            drawn = cold_rate(kept, lambda: kept.read_many(mixed))
+            size = units.byte_count(kept.nbytes)
+            print(f"{form:>8} {len(kept.paths):>6} {size:>8} {scan} {drawn}")
+    except EdlError as error:
+        print(f"{form:>8} is left out: {error.what}; next: {error.next}")
+
+# %% [markdown]
+# The gap between the two columns is the price of random access, and the number of files is what a shared file system
+# suffers from. Here the differences may be small: a few megabytes on a fast disk hide what a terabyte on a network
+# shows. That is what the cost function is for.
+
+# %% [markdown]
+# ## 9. Practice: decode once
+#
+# Deck [000]: for images, apply non-random heavy processing *before* training. What is done once is paid once, not in
+# every epoch. But a transform may only move there if the model cannot tell. A chain is a list of transforms; each has
+# a `name`, a `kind`, and says whether it is `random`, drawn anew for each sample. Kinds:
+#
+# | kind | what it does | examples |
+# |---|---|---|
+# | `"decode"` | bytes become pixels; always first | |
+# | `"point"` | changes each pixel's value by the same function, wherever it is | gamma, clip, brightness |
+# | `"move"` | moves pixels to other places, changes no value, loses none | flip, quarter turn |
+# | `"cut"` | keeps a window | crop |
+# | `"mix"` | makes each pixel from several neighbours | resize, blur |
+# | `"whole"` | changes each pixel by a statistic of all pixels | subtract the image's own mean |
+#
+# The names are examples; **only kind and `random` count**, and what you move must be right for *every* transform of
+# that kind. **Predict:** for which pairs of kinds is the result the same in either order? Here are two examples of each
+# to try. A pair that fails once is no pair.
+
+# %% given
+EXAMPLES = {
+    "point": [np.square, lambda x: np.minimum(x + 0.3, 1)],
+    "move": [lambda x: x[:, ::-1], np.rot90],
+    "cut": [lambda x: x[:5, :5], lambda x: x[2:7, 1:6]],
+    "mix": [
+        lambda x: (x + np.roll(x, 1, axis=1)) / 2,
+        lambda x: x[::2, ::2] / 2 + x[1::2, 1::2] / 2,
+    ],
+    "whole": [lambda x: x - x.mean(), lambda x: x / x.max()],
+}
+
+
+def same_in_either_order(first, second, image):
+    """Whether two transforms give the same pixels in both orders."""
+    try:
+        one, other = second(first(image)), first(second(image))
+    except ValueError:
+        return False
+    return one.shape == other.shape and np.allclose(one, other)
+
+
+# %%
+image = np.random.default_rng(0).random((8, 8))
+print("same in either order?", *(f"{kind:>7}" for kind in EXAMPLES))
+for kind, firsts in EXAMPLES.items():
+    pairs = [
+        [(a, b) for a in firsts for b in seconds if a is not b]
+        for seconds in EXAMPLES.values()
+    ]
+    always = [all(same_in_either_order(a, b, image) for a, b in some) for some in pairs]
+    print(f"{kind:>21}", *(f"{'always' if yes else '.':>7}" for yes in always))
+
+# %% [markdown]
+# Three pairs. Now a whole chain, in the order in which the loader applies it. Write `move_offline(chain)`, which
+# returns the list of the places (from 0) of all transforms that may be done once, before training, while all the
+# others stay in the loader, in their order. Move all that may move.
+
+
+# %% solve="decode_once"
+def move_offline(chain):
+    """The places of what may be done once without changing what the model sees."""
+    ### BEGIN SOLUTION
+    swaps = ({"point", "move"}, {"point", "cut"}, {"whole", "move"})
+    offline, staying = [], []
+    for place, transform in enumerate(chain):
+        kind = transform["kind"]
+        if transform["random"] or any({kind, other} not in swaps for other in staying):
+            staying.append(kind)
+        else:
+            offline.append(place)
+    return offline
+    ### END SOLUTION
+
+
+# %% check="decode_once"
+check("decode_once")
+
+# %% [markdown]
+# What stays may still run elsewhere: in the workers, in the main process (where it holds up every step), on the device
+# (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the device has time to
+# spare, which a training that is bound by computing has not), or on another node, which then sends pixels instead of
+# files over the network that gradients use, too.
+#
+# May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
+# four times as large again: what the processor saves, the disk must now deliver. *Resize* is the usual winner: it
+# makes the data smaller and the decoder's work too. But look what a random crop before it does: it keeps the resize,
+# and all that follows it, in the loader.
+
+# %% [markdown]
+# ## 10. Practice: the stage ladder, from cold
+#
+# Section 2 measured a ladder of warm files. Here you write one. It has two figures for each stage: *alone*, and
+# *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
+# sample. **Predict:** is the cumulative time always the sum of the times alone?
+#
+# You drive a `VirtualWorkers`: a model of a machine that loads data, with cores, disks, a page cache and workers, on a
+# virtual clock. `vw.now_s()` reads its clock, `vw.drop_cache()` makes every page cold. `stages` is a list of
+# `(name, function)`; `function(sample)` does that stage for one sample (numbered from 0), on `vw`, and returns when it
+# is done. Write `stage_ladder(vw, stages, samples=...)` → a list of `(name, alone_s, cumulative_s)`, one for each
+# stage. Within 3 %; the check replays what you did. For each figure: **one pair of readings around all samples**, and
+# their difference divided by the samples. The mean of two runs, or a sum of readings sample by sample, is refused.
+
+
+# %% solve="stage_ladder"
+def stage_ladder(vw, stages, *, samples):
+    """(name, alone_s, cumulative_s) for each stage: cold
+    seconds a sample, alone and with all stages before it."""
+
+    ### BEGIN SOLUTION
+    def cold_s(functions):
+        vw.drop_cache()
+        began_s = vw.now_s()
+        for sample in range(samples):
+            for function in functions:
+                function(sample)
+        return (vw.now_s() - began_s) / samples
+
+    functions = [function for _, function in stages]
+    return [
+        (name, cold_s(functions[i : i + 1]), cold_s(functions[: i + 1]))
+        for i, (name, _) in enumerate(stages)
+    ]
+    ### END SOLUTION
+
+
+# %% check="stage_ladder"
+check("stage_ladder")
+
+
+# %%
+def reads_of(vw, name, nbytes):
+    """A stage that reads its own file, `nbytes` a sample, in order."""
+    file = vw.file(50 * nbytes, name=name)
+    return lambda i: vw.read(file, offset=nbytes * i, nbytes=nbytes)
+
+
+# %%
+with once_written("stage_ladder"):
+    vw = VirtualWorkers(LoaderMachine(disks=(HDD,), cache_bytes=1 << 33))
+    stages = [
+        ("read picture", reads_of(vw, "pictures", 200_000)),
+        ("read label", reads_of(vw, "labels", 100_000)),
+        ("decode", lambda i: vw.work("decode", 5e-3)),
+    ]
+    for name, *times_s in stage_ladder(vw, stages, samples=50):
+        alone, cumulative = map(units.seconds, times_s)
+        print(f"{name:>12}: alone {alone:>8}, cumulative {cumulative:>8}")
+
+# %% [markdown]
+# Alone, each file is read in order, nearly without a seek. Together, the head runs from one file to the other and back
+# for every sample: the two reads cost 2.3 ms alone, and 18 ms together. A ladder of times alone would have told you
+# that decoding is the bottleneck. And a ladder run twice without dropping the cache would have told you that the disk
+# is free.
+
+# %% [markdown]
+# ## 11. Practice: pad in `collate_fn`
+#
+# Section 3 counted padding; here you make it. Deck [002]: pad a sequence's length to a multiple of 16 in fp16 (or of
+# 32), and the mini-batch to one of 8, so that tensor cores divide them well.
+#
+# Write `collate_pad(sequences, pad_id=..., multiple=...)` → `(tokens, mask)`: two torch tensors, `int64` and `bool`,
+# with a row for each sequence (a list of numbers), as wide as the longest rounded up to a multiple of `multiple`. The
+# mask is true where a token is.
+
+
+# %% solve="collate_pad"
+def collate_pad(sequences, *, pad_id, multiple):
+    """(tokens, mask) of a batch, padded to its longest sequence, rounded up."""
+    ### BEGIN SOLUTION
+    longest = max(len(sequence) for sequence in sequences)
+    width = (longest + multiple - 1) // multiple * multiple
+    tokens = torch.full((len(sequences), width), pad_id, dtype=torch.long)
+    mask = torch.zeros(len(sequences), width, dtype=torch.bool)
+    for row, sequence in enumerate(sequences):
+        tokens[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+        mask[row, : len(sequence)] = True
+    return tokens, mask
+    ### END SOLUTION
+
+
+# %% check="collate_pad"
+check("collate_pad")
+
+# %% [markdown]
+# ## 12. Practice: pack them instead
+#
+# A row that is full has no padding. *Packing* puts several sequences into one row of fixed capacity, one behind the
+# other. First-fit-decreasing: the longest first, each into the **first** row that has room. Looking at row after row
+# is O(n²); a tree over the rows, in which every node knows the most room of any row below it, makes it O(n log n).
+#
+# `tree = BinTree(capacity, bins=n)` is that tree, with an empty row (a *bin*) for every sequence. `tree.room(node)`
+# looks at a node (1 is the root, `2 * n` and `2 * n + 1` are the children of n, row i is node `tree.leaves + i`);
+# `tree.put(row, length)` fills. Both are recorded; the check counts your looks in a replay, at most 3 n log₂ n, and
+# **your looks must prove** that no earlier row had room. Write
+#
+# * `pack_sequences(lengths, tree)` → a list of rows, each a list of indices; leave out rows that stayed empty. A
+#   sequence longer than `tree.capacity` is a `ValueError` that names its index (given);
+# * `packed_mask(lengths, capacity)` → for sequences of those lengths in one row, a bool tensor of capacity × capacity:
+#   may position i (the row) look at position j? At its own sequence, at itself and backwards only; padding looks at
+#   nothing, and nothing looks at it. A wrong mask alone counts half.
+#
+# **Predict:** with rows for the longest of the 4000 sequences of section 3, which share will be padding?
+
+# %%
+predict("pad_packed", "In packed rows, padding is", unit="%")
+
+
+# %% solve="pack_sequences"
+def pack_sequences(lengths, tree):
+    """Rows of indices, first-fit-decreasing, in O(n log n) looks at the tree."""
+    for index, length in enumerate(lengths):
+        if length > tree.capacity:
+            raise ValueError(
+                f"sequence {index} has {length} tokens, "
+                f"and a row has room for {tree.capacity}"
+            )
+    rows = {}  # a row's number: the indices in it
+    ### BEGIN SOLUTION
+    for index in sorted(range(len(lengths)), key=lambda i: lengths[i], reverse=True):
+        node = 1
+        while node < tree.leaves:
+            node = 2 * node if tree.room(2 * node) >= lengths[index] else 2 * node + 1
+        tree.put(node - tree.leaves, lengths[index])
+        rows.setdefault(node - tree.leaves, []).append(index)
+    ### END SOLUTION
+    return [rows[place] for place in sorted(rows)]
+
+
+def packed_mask(lengths, capacity):
+    """The mask of a row of sequences: [i, j], may position i look at position j?"""
+    # The number of each position's sequence, -1 for padding.
+    owner = torch.full((capacity,), -1)
+    owner[: sum(lengths)] = torch.repeat_interleave(
+        torch.arange(len(lengths)), torch.tensor(lengths)
+    )
+    ### BEGIN SOLUTION
+    is_own = (owner[:, None] == owner[None, :]) & (owner[:, None] >= 0)
+    return is_own & torch.ones(capacity, capacity, dtype=torch.bool).tril()
+    ### END SOLUTION
+
+
+# %% check="pack_sequences"
+check("pack_sequences")
+
+# %%
+with once_written("pack_sequences"), revealed("pad_packed") as truth:
+    tree = BinTree(max(lengths), bins=len(lengths))
+    rows = pack_sequences(lengths, tree)
+    looks = sum(len(action) == 1 for action in tree.program)
+    wasted = 1 - sum(lengths) / (len(rows) * tree.capacity)
+    padding = f"{units.percent(wasted, digits=2)} of all positions are padding"
+    print(f"{len(lengths)} sequences in {len(rows)} rows, {padding}, {looks} looks")
+    truth(wasted)
+    along = sum(range(len(rows))) / len(rows) * len(lengths)
+    print(f"looking along the rows instead: about {along:.2g} looks")
+
+# %% [markdown]
+# Next to nothing is padding, but a price is paid elsewhere: without the mask, a sequence would read its neighbour, and
+# positions must begin anew in each. Packing also fixes who sits with whom by length alone, unless it packs one shuffled
+# pool after another. Which of waste, randomness and throughput pull together, and which against each other?
+
+# %%
+from edl_labs.pipeline import frontier
+
+by_method, longest = {}, max(lengths)
+found = frontier(lengths, batch_size=16, max_tokens=4 * longest, capacity=longest)
+for point in found.points:
+    by_method.setdefault(point.method, []).append(point)
+
+# %%
+figure, (left, right) = style.subplots(1, 2, figsize=(9, 3.6))
+for own, line in zip(by_method.values(), ("o-", "s--", "^:", "D-."), strict=False):
+    method = own[0].method
+    wasted = [100 * point.waste.fraction for point in own]
+    left.plot(wasted, [point.randomness for point in own], line, ms=3, label=method)
+    right.plot(wasted, [point.sample_per_s for point in own], line, ms=3, label=method)
+left.set(ylabel="randomness within a batch", title="computed")
+right.set(ylabel="samples/s", title="modelled: 1 µs a token, 2 ms a step")
+for axes in (left, right):
+    axes.set_xlabel("padding, % of all positions")
+with style.look():
+    left.legend()
+
+# %% [markdown]
+# Each line runs over the size of the pool that is sorted (or packed) at a time, from one batch to everything. Less
+# padding and more throughput go together, all the more since each step has a fixed cost; what they pull against is
+# randomness. Buckets lose nearly all of it before their padding is halved. Packing loses little, since long and short
+# share a row; its price is the mask, and code that knows it. There is no best point, only a best for your model.
+
+# %% [markdown]
+# ## 13. Practice: a real prefetcher
+#
+# The idea of section 4 in real Python: a thread draws from a source and puts items into a bounded queue, the consumer
+# takes them out. It is twenty lines, and each is a bug when it is wrong. Write `Prefetcher(source, depth=...)`:
+#
+# * its thread begins at once and stays at most `depth` items ahead of the consumer (one more may be in its hands);
+# * iterating gives the items in their order, then ends; an item may be anything, `0` and `None` too;
+# * an exception of the source reaches the consumer, the very same, after the items before it;
+# * `close()` ends the thread, also when it waits at a full queue, and returns when it has ended. It may be called
+#   twice, and at any time; a consumer that waits for an item in another thread then waits no longer.
+#
+# No item is timed. `queue` and `threading` are imported. Given are the queue, into which go pairs of a kind and a
+# value, the event that says that `close()` was called, and the consumer, which looks at that event again and again, so
+# that it does not wait for ever for what no longer comes. (Other structures are welcome.)
+
+
+# %% solve="prefetcher"
+# How long either side waits before it looks again whether close() was called.
+LOOK_AGAIN_S = 0.02
+
+
+class Prefetcher:
+    """Items of `source`, drawn by a thread that stays at most `depth` ahead."""
+
+    def __init__(self, source, *, depth):
+        self._queue, self._closed = queue.Queue(depth), threading.Event()
+        self._thread = threading.Thread(target=self._fill, args=(source,), daemon=True)
+        ### BEGIN SOLUTION
+        self._thread.start()
+        ### END SOLUTION
+
+    def _fill(self, source):
+        """In the thread: put every item as ("item",
+        value), then ("end", None) or ("error", error)."""
+        ### BEGIN SOLUTION
+        try:
+            for item in source:
+                if not self._put("item", item):
+                    return
+            self._put("end", None)
+        except BaseException as error:
+            self._put("error", error)
+        ### END SOLUTION
+
+    def _put(self, kind, value):
+        """Put a pair as soon as there is room, and say
+        True; or False as soon as close() was called."""
+        ### BEGIN SOLUTION
+        while not self._closed.is_set():
+            try:
+                self._queue.put((kind, value), timeout=LOOK_AGAIN_S)
+                return True
+            except queue.Full:
+                pass
+        return False
+        ### END SOLUTION
+
+    def __iter__(self):
+        while not self._closed.is_set():
+            try:
+                kind, value = self._queue.get(timeout=LOOK_AGAIN_S)
+            except queue.Empty:
+                continue
+            if kind == "item":
+                yield value
+                continue
+            # Nothing comes after the end: who iterates again must not wait for it.
+            self._closed.set()
+            if kind != "end":
+                raise value
+
+    def close(self):
+        """Stop the thread, and return when it has stopped."""
+        ### BEGIN SOLUTION
+        self._closed.set()
+        self._thread.join()
+        ### END SOLUTION
+
+
+# %% check="prefetcher"
+check("prefetcher")
 
 # %% [markdown]
 # ## Where you are

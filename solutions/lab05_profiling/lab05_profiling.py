@@ -2,23 +2,37 @@
 # # Profiling: where the time goes
 #
 # A benchmark says *how long*. A profile says *where*, and it is easily misread: most profiles count some time twice,
-# show the wrong clock, or look at the wrong moment. In this lab you read profiles, write a profiler, and then do what
-# profiles are for: say what a training step waits for, who is to blame, and what mending it would be worth.
+# show the wrong clock, or look at the wrong moment. In this lab you read profiles and do what they are for: say what a
+# training step waits for, who is to blame, what mending it would be worth, and which of it to mend first.
 #
 # After this lab you can
 #
-# * turn nested rows into self times, and tell on which device an operator really ran;
-# * read a sampling profiler's table, and say which steps a scheduled profiler records;
-# * measure every layer of a model, forward and backward, and write a file that a trace viewer opens;
-# * say why a utilisation of 100 % can be one busy SM;
-# * name a step's pattern, blame a line, predict what mending it gains, and mend it without changing a result.
+# * record a trace, turn its nested rows into self times, and tell on which device an operator really ran;
+# * name what bounds a step, with the share of each pattern, and blame a line;
+# * say what mending a cause gains at most, and mend it without changing a result;
+# * say of a loop of your own what to mend first, and defend it.
 #
-# **About 280 minutes, in two sittings**: sections 1 to 5 (130), then 6 to 10 (150).
-# No GPU is needed: timelines come from a modelled device, and the real cells profile this
-# machine, whatever it is. *Write your prediction down* before you run the next cell: where there is a box (a number
-# with or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by
-# deck: [000] optimizing training pipelines, [002] software perspective, [003] performance and profiling, [004] deep
-# learning, hopefully faster. `hint("name")` gives the hints of an exercise, one at a time.
+# **About 148 minutes** for sections 1 to 6; the end of section 2 is a good place for a break. Sections 7 to 12 are
+# practice: no points, in any order, and their 173 minutes come on top.
+#
+# | section | 1 | 2 | 3 | 4 | 5 | 6 |
+# |---|---|---|---|---|---|---|
+# | minutes | 37 | 57 | 12 | 3 | 21 | 18 |
+#
+# | practice | section | minutes |
+# |---|---|---|
+# | `read_a_sampler` | 7 | 39 |
+# | `schedule_states` | 8 | 12 |
+# | `layer_profiler` | 9 | 32 |
+# | `utilisation_lies` | 10 | 12 |
+# | `most_to_gain` | 11 | 38 |
+# | `read_the_monitors` | 12 | 40 |
+#
+# No GPU is needed: timelines come from a modelled device, and the real cells profile this machine, whatever it is.
+# *Write your prediction down* before you run the next cell: where there is a box (a number with or without its unit,
+# Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [000] optimizing
+# training pipelines, [002] software perspective, [003] performance and profiling, [004] deep learning, hopefully
+# faster. `hint("name")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("self_times")` gives that
 # case's inputs as Python values, to try your code on.
@@ -212,10 +226,507 @@ with once_written("self_times"):
 
 # %% [markdown]
 # The rows with large totals are wrappers; the rows with large self times do the work. *Sort by self time first*, then
-# climb to the callers to see whose work it is. (`prof.key_averages().table(sort_by="self_cpu_time_total")` does it.)
+# climb to the callers to see whose work it is.
+#
+# To record a program of your own, put `with torch.profiler.profile() as prof:` around a few steps, not the first ones.
+# `prof.key_averages().table(sort_by="self_cpu_time_total")` prints such a table, and
+# `prof.export_chrome_trace("steps.json")` writes a trace: every row with its times, to look at on ui.perfetto.dev.
 
 # %% [markdown]
-# ## 2. A profiler that only looks now and then
+# ## 2. What does a step wait for?
+#
+# Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
+# synchronization, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
+# machine: what a step waits for shows in what the host does *while the device is idle*.
+#
+# | pattern | why the device is idle |
+# |---|---|
+# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
+# | `"launch"` | kernels end before the host has launched the next one |
+# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
+# | `"data"` | the next batch is not there yet |
+# | `"copy"` | the data are on their way to it |
+
+# %% given
+MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
+
+
+def work(op, spent_us, line):
+    """An operation of the host (or a kernel, for
+    "launch") that takes so many microseconds."""
+    return {
+        "op": op,
+        "name": "kernel",
+        "duration_s": spent_us * 1e-6,
+        "line": f"train.py:{line}",
+    }
+
+
+def copy_of(mebibytes, line, *, pinned=True):
+    """A copy of a batch to the device."""
+    return {
+        "op": "copy",
+        "nbytes": mebibytes << 20,
+        "pinned": pinned,
+        "line": f"train.py:{line}",
+    }
+
+
+ITEM = {"op": "item", "line": "train.py:16"}
+EXAMPLES = {
+    "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4, ITEM],
+    "launch": [
+        work("load", 4, 11),
+        *[work("python", 6, 14), work("launch", 2, 14)] * 14,
+    ],
+    "synchronisation": [*[work("launch", 20, 15), ITEM, work("python", 45, 17)] * 3],
+    "data": [work("load", 300, 11), copy_of(1, 12), *[work("launch", 25, 13)] * 3],
+    "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3, ITEM],
+}
+
+# %%
+figure, rows = style.subplots(5, 1, figsize=(9, 11))
+for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
+    spans = step_spans(step, MACHINE)
+    axes = draw_timeline(
+        axes,
+        as_timeline(spans),
+        title=f"{pattern} (modelled A100): "
+        f"{units.seconds(step_s(step, MACHINE))} a step",
+    )
+    axes.get_legend().remove()
+
+# %% [markdown]
+# Plain orange are calls, green with strokes is Python, red with crosses is loading, grey is waiting; below, blue are
+# kernels and dotted purple is copies. Look at each empty stretch of the bottom rows, and straight up to what the host
+# did meanwhile.
+#
+# One gap by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel begins at 71.5 µs;
+# meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow? No: at 21.5 µs a
+# wait ended as well, `.item()` in line 16. It had kept the host until the queue was empty, so whatever the host did
+# next, the device had nothing left to do. All 50 µs are charged to that wait, `synchronisation`, line 16. In the second
+# picture no wait ends where a gap begins; there the host is late by itself, `launch`, and each line pays its own part.
+#
+# A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
+#
+# 1. While a kernel runs, the moment belongs to `gpu`. Waiting for a busy device is not the synchronisation's fault.
+#    Kernels of two streams may overlap: the moment then belongs to the one that began first.
+# 2. While a copy runs and no kernel does, it belongs to `copy`.
+# 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
+#    `load` spans to `data`, whatever else is true. The pieces of `call` and `python` depend on how the gap began. If
+#    a `wait` of the host ended at the moment at which the gap began (times agree to a nanosecond), then the wait
+#    emptied the queue and is charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to
+#    `synchronisation`). If not, the host was simply late: `launch`.
+#
+# Each charge goes to a **line** too: kernels, copies, loads, calls and Python have the line they come from; what a
+# wait is charged with goes to the wait's line.
+#
+# Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
+# sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on
+# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks for both, on
+# drawn timelines, mixtures among them. Three helpers, the last of which does rule 3's search for gaps and their waits:
+
+
+# %% given
+def joined(spans):
+    """[start, end] of each stretch in which at
+    least one of the spans runs, in order."""
+    stretches = []
+    for start_s, end_s in sorted((span["start_s"], span["end_s"]) for span in spans):
+        if stretches and start_s <= stretches[-1][1]:
+            stretches[-1][1] = max(stretches[-1][1], end_s)
+        else:
+            stretches.append([start_s, end_s])
+    return stretches
+
+
+def overlap_s(span, stretches):
+    """How long a span runs within stretches."""
+    return sum(
+        max(0.0, min(end, span["end_s"]) - max(start, span["start_s"]))
+        for start, end in stretches
+    )
+
+
+def gaps(spans):
+    """(began_s, ended_s, wait) of each gap; the wait
+    is the span that emptied the queue, or None."""
+    busy = joined([span for span in spans if span["kind"] in ("kernel", "copy")])
+    busy.append([max(span["end_s"] for span in spans)])
+    found = []
+    for (_, began_s), (ended_s, *_) in zip(busy, busy[1:], strict=False):
+        waits = [
+            s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9
+        ]
+        found.append((began_s, ended_s, waits[0] if waits else None))
+    return found
+
+
+# %% solve="name_the_pattern"
+def charges(spans):
+    """Seconds of the window by (pattern, line)."""
+    charged, of = {}, {}  # the result; the spans by kind
+    for span in spans:
+        of.setdefault(span["kind"], []).append(span)
+    ### BEGIN SOLUTION
+    pieces, reached_s, kernels = [], 0.0, joined(of.get("kernel", []))
+    for span in sorted(of.get("kernel", []), key=lambda span: span["start_s"]):
+        pieces.append(
+            ("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s)))
+        )
+        reached_s = max(reached_s, span["end_s"])
+    for span in of.get("copy", []):
+        pieces.append(
+            ("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels))
+        )
+    for began_s, ended_s, wait in gaps(spans):
+        for span in of.get("load", []) + of.get("python", []) + of.get("call", []):
+            piece_s = overlap_s(span, [[began_s, ended_s]])
+            if span["kind"] == "load":
+                pieces.append(("data", span, piece_s))
+            elif wait:
+                pieces.append(
+                    (
+                        "copy" if wait["name"] == "copy" else "synchronisation",
+                        wait,
+                        piece_s,
+                    )
+                )
+            else:
+                pieces.append(("launch", span, piece_s))
+    for pattern, span, piece_s in pieces:
+        charged[pattern, span["line"]] = (
+            charged.get((pattern, span["line"]), 0.0) + piece_s
+        )
+    return charged
+    ### END SOLUTION
+
+
+def name_the_pattern(spans):
+    """The pattern with the largest share of the window."""
+    ### BEGIN SOLUTION
+    shares = {}
+    for (pattern, _), charged_s in charges(spans).items():
+        shares[pattern] = shares.get(pattern, 0.0) + charged_s
+    return max(shares, key=shares.get)
+    ### END SOLUTION
+
+
+# %% check="name_the_pattern"
+check("name_the_pattern")
+
+# %%
+with once_written("name_the_pattern"):
+    for pattern, step in EXAMPLES.items():
+        spans = step_spans(step, MACHINE)
+        window_s, charged = max(span["end_s"] for span in spans), charges(spans)
+        shares = {
+            p: sum(s for (q, _), s in charged.items() if q == p) / window_s
+            for p in EXAMPLES
+        }
+        print(
+            f"{pattern:<16}",
+            "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()),
+        )
+
+# %% [markdown]
+# Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. A step of which 6
+# % is copying does not become faster by pinned memory.
+
+# %% [markdown]
+# ## 3. Who is to blame?
+#
+# A pattern is not yet a bug report; a line is. The longest span is a bad guess. **Predict:** of the two waits in the
+# next picture, which costs more?
+
+# %%
+two_waits = [
+    *[work("launch", 60, 20)] * 3,
+    {"op": "sync", "line": "train.py:21"},
+    work("launch", 15, 22),
+]
+two_waits += [
+    {"op": "item", "line": "train.py:23"},
+    work("python", 80, 24),
+    work("launch", 20, 25),
+]
+figure, axes = style.subplots(figsize=(9, 2.6))
+waiting = step_spans(two_waits, MACHINE, count=1)
+axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100)")
+
+# %%
+waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
+predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
+
+# %% [markdown]
+# The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
+# the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
+# it costs.
+#
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. While
+# `name_the_pattern` is not passed yet, `check` says so here too; in grading, a right `charges` takes its place.)
+
+
+# %% solve="blame"
+def blame(spans, pattern):
+    """The line that costs the step most by `pattern`."""
+    ### BEGIN SOLUTION
+    by_line = {
+        line: charged_s
+        for (of, line), charged_s in charges(spans).items()
+        if of == pattern
+    }
+    return max(by_line, key=by_line.get)
+    ### END SOLUTION
+
+
+# %% check="blame"
+check("blame")
+
+# %%
+with once_written("blame"), revealed("dearer") as truth:
+    print("two waits, synchronisation:", blame(waiting, "synchronisation"))
+    truth(waits.get(blame(waiting, "synchronisation")))
+    for (pattern, line), charged_s in sorted(
+        charges(waiting).items(), key=lambda item: -item[1]
+    )[:5]:
+        print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
+
+# %% [markdown]
+# ## 4. What is mending it worth?
+#
+# A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
+# charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
+
+# %%
+predict("no_items", "Without the three items, the step is faster", unit="times")
+
+# %%
+with revealed("no_items") as truth:
+    with_items = EXAMPLES["synchronisation"]
+    before_s = step_s(with_items, MACHINE)
+    after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
+    print("as it is:     ", units.seconds(before_s), "a step")
+    print("without items:", units.seconds(after_s), "a step")
+    truth(before_s / after_s)
+
+# %% [markdown]
+# Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
+# there all along behind the wait. A share is about the **most** that can be gained: what is removed uncovers what
+# comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
+# returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
+#
+# Deck [004] says why one should ask first: *how much could be gained, and is it worth it?* Then take the biggest and
+# cheapest, and **profile again**: after each mend another cause is the largest. (Section 11, practice, removes five
+# causes in turn and compares.)
+
+# %% [markdown]
+# ## 5. Six things wrong with one script
+#
+# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on
+# a modelled GPU. Six things in it cost time and change nothing:
+
+
+# %% given
+def train_slowly(job):
+    """The loss of each step."""
+    losses = []
+    for number in job.order:
+        batch = job.read(number)
+        loss = job.forward(job.to_device(batch))
+        losses.append(job.item(loss))
+        job.backward(loss)
+        for name in job.parameters:
+            job.update(name)
+        job.empty_cache()
+    return losses
+
+
+def example_job():
+    """A fresh job: 14 steps over four batches on a modelled A100."""
+    costs = {
+        "read_s": 5e-4,
+        "forward_s": 25e-6,
+        "backward_s": 50e-6,
+        "convert_s": 10e-6,
+        "update_s": 3e-6,
+        "trim_s": 3e-4,
+    }
+    sizes = {"layers": 4, "width": 5, "samples": 8, "batch_bytes": 2 << 20}
+    plan = JobPlan(
+        seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs
+    )
+    return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
+
+
+# %%
+job = example_job()
+losses = train_slowly(job)
+slow, slow_program = job.gpu.timeline, job.gpu.program
+slow_step_s = slow.makespan_s / len(job.order)
+print(
+    f"{units.seconds(slow.makespan_s)}, "
+    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
+)
+
+# %%
+figure, axes = style.subplots(figsize=(9, 3))
+axes = draw_timeline(axes, slow, start_s=2 * slow_step_s, end_s=4 * slow_step_s)
+title = axes.set_title("Two steps (modelled A100)")
+
+# %% [markdown]
+# **Predict:** which six, and how much faster will the run be without them?
+
+# %%
+predict("which_six", "The six are")
+predict("all_mended", "Without them, the run is faster", unit="times")
+
+# %% [markdown]
+# All that you need is in `help(TrainingJob)`:
+#
+# | call | |
+# |---|---|
+# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data of a number never change |
+# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device; all batches fit into its memory |
+# | `job.to_channels_last()` | converts the weights' layout; without it each layer converts its data, every time |
+# | `job.forward(batch)`, `job.backward(loss)` | as always |
+# | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |
+# | `job.item(loss)` | a number for the host, which waits for it |
+# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory is asked for again |
+#
+# Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each mend
+# counts for itself: the check replays your program and looks for each of the six, on drawn sizes, and the loss curve
+# must stay the same.
+
+
+# %% solve="planted"
+def train(job):
+    """The loss of each step, without the six inefficiencies."""
+    ### BEGIN SOLUTION
+    job.to_channels_last()
+    inside, losses = {}, []
+    for number in job.order:
+        if number not in inside:
+            inside[number] = job.to_device(
+                job.read(number, pin_memory=True), non_blocking=True
+            )
+        losses.append(job.forward(inside[number]))
+        job.backward(losses[-1])
+        job.update_all()
+    return [job.item(loss) for loss in losses]
+    ### END SOLUTION
+
+
+# %% check="planted"
+check("planted")
+
+# %%
+with once_written("planted"), revealed("which_six", "all_mended") as truth:
+    job = example_job()
+    assert np.allclose(losses, train(job)), "the loss curve changed"
+    fast, fast_program = job.gpu.timeline, job.gpu.program
+    told = units.seconds(slow.makespan_s), units.seconds(fast.makespan_s)
+    print("before {}, after {}".format(*told))
+    truth(all_mended=slow.makespan_s / fast.makespan_s)
+
+# %% [markdown]
+# And the six? Count what each program does up to its last kernel. What stays the same is the training. (`host_work` is
+# reading, and the time that `empty_cache` costs; an `item` later than that disturbs nobody.)
+
+
+# %%
+def asked_for(program):
+    """How often a program does what, up to its last kernel."""
+    last = max(at for at, one in enumerate(program) if one["op"] == "launch")
+    times = {}
+    for one in program[:last]:
+        blocks = "blocking" if one.get("non_blocking") is False else ""
+        what = f"{one['op']} {one.get('name', blocks).partition(' ')[0]}"
+        times[what] = times.get(what, 0) + 1
+    return {what: count for what, count in times.items() if "alloc" not in what}
+
+
+with once_written("planted"):
+    before, after = asked_for(slow_program), asked_for(fast_program)
+    for what in sorted(before | after):
+        print(f"{what:<18}{before.get(what, 0):>4} → {after.get(what, 0)}")
+
+# %%
+with once_written("planted"):
+    figure, rows = style.subplots(2, 1, figsize=(9, 5))
+    for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
+        share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)
+        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, "
+        title += f"kernels run {share} of it"
+        axes = draw_timeline(axes, line, end_s=slow.makespan_s, title=title)
+    rows[0].get_legend().remove()
+
+# %% [markdown]
+# None of the six looks like much in the script; together they were seven tenths of the run. What is left at the
+# beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
+# you do next? (Read ahead, in other processes: that is the lab on input pipelines.)
+
+# %% [markdown]
+# ## 6. Your own loop
+#
+# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where nothing runs
+# beside the host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you
+# did, predicts what mending each cause would gain, and *tries* the best one that the loop can be run without: data,
+# by keeping one batch (on a GPU also the reading of losses). Nobody can run a loop without its computing, however
+# much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
+# what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
+
+
+# %%
+def batches(count):
+    """Batches made number by number, as many a home-made data set does."""
+    draw = np.random.default_rng(0)
+    while True:
+        yield torch.tensor(
+            [[float(value) for value in draw.normal(size=96)] for _ in range(count)]
+        )
+
+
+# %%
+def my_loop(device):
+    """A training loop. Change it: it is yours."""
+    net = small_net().to(device)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+
+    def step(x):
+        loss = net(x.to(device)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    return TorchLoop(step, data=batches(32 * batch_size), device=device, name="my_loop")
+
+
+# %%
+# Layers this small are slower, and on a busy machine much slower, with more threads:
+# what is left then is the waiting of one thread for another.
+where = "cuda" if best_device() == "cuda" else "cpu"
+with torch_threads(1):
+    report = diagnose(my_loop(where), steps=train_steps)
+report
+
+# %% [markdown]
+# Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
+# Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
+# watched.
+
+# %% [markdown] explain="own_loop"
+# **Explain (read by your instructor).** Profile a training loop of your own (from this course, from work, or
+# `my_loop` after you changed it) and paste the part of the report that you rely on. What does it wait for, with its
+# share? What is the *first* thing that you would change, how much faster would the loop become at best, and how would
+# you find out before writing the change? Five to ten sentences. Name one thing in the report that one could easily
+# misread.
+
+# %% [markdown]
+# ## 7. Practice: a profiler that only looks now and then
+#
+# From here on everything is optional and gives no points.
 #
 # > **stack**: the functions that are running, each called by the one before it. **GIL**: Python's lock, which one
 # > thread holds at a time.
@@ -426,7 +937,7 @@ with TemporaryDirectory() as folder:
 # none of them.
 
 # %% [markdown]
-# ## 3. When to look
+# ## 8. Practice: when to look
 #
 # A trace of a whole training run would be enormous, and its first steps tell of warming up only. `torch.profiler`
 # takes a schedule: `wait` steps of nothing, `warmup` steps in which the profiler runs and throws away what it sees,
@@ -485,10 +996,9 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
 # `with_stack=True` (which line?): each makes every recorded operator slower, so ask for what you will read.
 
 # %% [markdown]
-# ## 4. Write one: every layer, forward and backward
+# ## 9. Practice: write one, every layer, forward and backward
 #
-# > **hook**: a function of yours that torch calls before or after one of its own. **trace**: a list of what ran,
-# > with times.
+# > **hook**: a function of yours that torch calls before or after one of its own.
 #
 # "Which layer is slow?" is a question about modules, and torch has hooks for exactly that. A module's
 # `register_forward_pre_hook` and `register_forward_hook` run before and after its forward pass,
@@ -627,7 +1137,7 @@ with once_written("layer_profiler"):
 # one. **Save** `json.dumps(profiler.trace())` to a file and open it at ui.perfetto.dev.
 
 # %% [markdown]
-# ## 5. 100 % of what?
+# ## 10. Practice: 100 % of what?
 #
 # Deck [003] asks for "utilization of each GPU (should be close to 100%)". What `nvidia-smi` shows is the share of the
 # last moments in which **at least one kernel** was running. **Predict:** a kernel of one thread block runs all the
@@ -680,293 +1190,16 @@ with once_written("utilisation_lies"), revealed(*asked) as truth:
 # at work may wait for memory all the time. Deck [003]'s other checks, temperature and memory, say less still.)
 
 # %% [markdown]
-# ## 6. What does a step wait for?
+# ## 11. Practice: which mend gains most
 #
-# Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
-# synchronization, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
-# machine: what a step waits for shows in what the host does *while the device is idle*.
+# Section 4 removed one cause by hand. Here each of five goes in turn, from the steps of section 2. Write
 #
-# | pattern | why the device is idle |
-# |---|---|
-# | `"gpu"` | it is not: kernels run nearly all the time. The best case: now make the kernels better |
-# | `"launch"` | kernels end before the host has launched the next one |
-# | `"synchronisation"` | the host waited for it, and only then goes on: `.item()`, `.cpu()`, `synchronize()` |
-# | `"data"` | the next batch is not there yet |
-# | `"copy"` | the data are on their way to it |
-
-# %% given
-MACHINE = VirtualMachine.of("A100", queue_depth=None).warm()
-
-
-def work(op, spent_us, line):
-    """An operation of the host (or a kernel, for
-    "launch") that takes so many microseconds."""
-    return {
-        "op": op,
-        "name": "kernel",
-        "duration_s": spent_us * 1e-6,
-        "line": f"train.py:{line}",
-    }
-
-
-def copy_of(mebibytes, line, *, pinned=True):
-    """A copy of a batch to the device."""
-    return {
-        "op": "copy",
-        "nbytes": mebibytes << 20,
-        "pinned": pinned,
-        "line": f"train.py:{line}",
-    }
-
-
-ITEM = {"op": "item", "line": "train.py:16"}
-EXAMPLES = {
-    "gpu": [work("load", 20, 11), copy_of(1, 12), *[work("launch", 90, 13)] * 4, ITEM],
-    "launch": [
-        work("load", 4, 11),
-        *[work("python", 6, 14), work("launch", 2, 14)] * 14,
-    ],
-    "synchronisation": [*[work("launch", 20, 15), ITEM, work("python", 45, 17)] * 3],
-    "data": [work("load", 300, 11), copy_of(1, 12), *[work("launch", 25, 13)] * 3],
-    "copy": [work("load", 5, 11), copy_of(6, 12), *[work("launch", 25, 13)] * 3, ITEM],
-}
-
-# %%
-figure, rows = style.subplots(5, 1, figsize=(9, 11))
-for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
-    spans = step_spans(step, MACHINE)
-    axes = draw_timeline(
-        axes,
-        as_timeline(spans),
-        title=f"{pattern} (modelled A100): "
-        f"{units.seconds(step_s(step, MACHINE))} a step",
-    )
-    axes.get_legend().remove()
-
-# %% [markdown]
-# Plain orange are calls, green with strokes is Python, red with crosses is loading, grey is waiting; below, blue are
-# kernels and dotted purple is copies. Look at each empty stretch of the bottom rows, and straight up to what the host
-# did meanwhile.
+# * `without(step, cause)` → a new step with one cause removed (the one that it is given stays as it is);
+# * `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them where several
+#   are equal), and `{cause: speed-up}` for all five.
 #
-# One gap by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel begins at 71.5 µs;
-# meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow? No: at 21.5 µs a
-# wait ended as well, `.item()` in line 16. It had kept the host until the queue was empty, so whatever the host did
-# next, the device had nothing left to do. All 50 µs are charged to that wait, `synchronisation`, line 16. In the second
-# picture no wait ends where a gap begins; there the host is late by itself, `launch`, and each line pays its own part.
-#
-# A window of time is divided **exclusively**: every moment belongs to one pattern. The rule:
-#
-# 1. While a kernel runs, the moment belongs to `gpu`. Waiting for a busy device is not the synchronisation's fault.
-#    Kernels of two streams may overlap: the moment then belongs to the one that began first.
-# 2. While a copy runs and no kernel does, it belongs to `copy`.
-# 3. The rest are **gaps**: stretches without kernel or copy. What the host does in them is charged piece by piece:
-#    `load` spans to `data`, whatever else is true. The pieces of `call` and `python` depend on how the gap began. If
-#    a `wait` of the host ended at the moment at which the gap began (times agree to a nanosecond), then the wait
-#    emptied the queue and is charged (to `copy` if the wait's name is "copy", that is, a copy that blocked; else to
-#    `synchronisation`). If not, the host was simply late: `launch`.
-#
-# Each charge goes to a **line** too: kernels, copies, loads, calls and Python have the line they come from; what a
-# wait is charged with goes to the wait's line.
-#
-# Write `charges(spans)` → `{(pattern, line): seconds}` and `name_the_pattern(spans)` → the pattern with the largest
-# sum. Spans are dicts: `row`, `kind` (`"load"`, `"python"`, `"call"`, `"wait"` on the host; `"kernel"`, `"copy"` on
-# the device), `name`, `line`, `start_s`, `end_s`. The window ends where the last span ends. The check asks for both, on
-# drawn timelines, mixtures among them. Three helpers, the last of which does rule 3's search for gaps and their waits:
-
-
-# %% given
-def joined(spans):
-    """[start, end] of each stretch in which at
-    least one of the spans runs, in order."""
-    stretches = []
-    for start_s, end_s in sorted((span["start_s"], span["end_s"]) for span in spans):
-        if stretches and start_s <= stretches[-1][1]:
-            stretches[-1][1] = max(stretches[-1][1], end_s)
-        else:
-            stretches.append([start_s, end_s])
-    return stretches
-
-
-def overlap_s(span, stretches):
-    """How long a span runs within stretches."""
-    return sum(
-        max(0.0, min(end, span["end_s"]) - max(start, span["start_s"]))
-        for start, end in stretches
-    )
-
-
-def gaps(spans):
-    """(began_s, ended_s, wait) of each gap; the wait
-    is the span that emptied the queue, or None."""
-    busy = joined([span for span in spans if span["kind"] in ("kernel", "copy")])
-    busy.append([max(span["end_s"] for span in spans)])
-    found = []
-    for (_, began_s), (ended_s, *_) in zip(busy, busy[1:], strict=False):
-        waits = [
-            s for s in spans if s["kind"] == "wait" and abs(s["end_s"] - began_s) < 1e-9
-        ]
-        found.append((began_s, ended_s, waits[0] if waits else None))
-    return found
-
-
-# %% solve="name_the_pattern"
-def charges(spans):
-    """Seconds of the window by (pattern, line)."""
-    charged, of = {}, {}  # the result; the spans by kind
-    for span in spans:
-        of.setdefault(span["kind"], []).append(span)
-    ### BEGIN SOLUTION
-    pieces, reached_s, kernels = [], 0.0, joined(of.get("kernel", []))
-    for span in sorted(of.get("kernel", []), key=lambda span: span["start_s"]):
-        pieces.append(
-            ("gpu", span, max(0.0, span["end_s"] - max(span["start_s"], reached_s)))
-        )
-        reached_s = max(reached_s, span["end_s"])
-    for span in of.get("copy", []):
-        pieces.append(
-            ("copy", span, span["end_s"] - span["start_s"] - overlap_s(span, kernels))
-        )
-    for began_s, ended_s, wait in gaps(spans):
-        for span in of.get("load", []) + of.get("python", []) + of.get("call", []):
-            piece_s = overlap_s(span, [[began_s, ended_s]])
-            if span["kind"] == "load":
-                pieces.append(("data", span, piece_s))
-            elif wait:
-                pieces.append(
-                    (
-                        "copy" if wait["name"] == "copy" else "synchronisation",
-                        wait,
-                        piece_s,
-                    )
-                )
-            else:
-                pieces.append(("launch", span, piece_s))
-    for pattern, span, piece_s in pieces:
-        charged[pattern, span["line"]] = (
-            charged.get((pattern, span["line"]), 0.0) + piece_s
-        )
-    return charged
-    ### END SOLUTION
-
-
-def name_the_pattern(spans):
-    """The pattern with the largest share of the window."""
-    ### BEGIN SOLUTION
-    shares = {}
-    for (pattern, _), charged_s in charges(spans).items():
-        shares[pattern] = shares.get(pattern, 0.0) + charged_s
-    return max(shares, key=shares.get)
-    ### END SOLUTION
-
-
-# %% check="name_the_pattern"
-check("name_the_pattern")
-
-# %%
-with once_written("name_the_pattern"):
-    for pattern, step in EXAMPLES.items():
-        spans = step_spans(step, MACHINE)
-        window_s, charged = max(span["end_s"] for span in spans), charges(spans)
-        shares = {
-            p: sum(s for (q, _), s in charged.items() if q == p) / window_s
-            for p in EXAMPLES
-        }
-        print(
-            f"{pattern:<16}",
-            "  ".join(f"{p} {share:4.0%}" for p, share in shares.items()),
-        )
-
-# %% [markdown]
-# Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. A step of which 6
-# % is copying does not become faster by pinned memory.
-
-# %% [markdown]
-# ## 7. Who is to blame?
-#
-# A pattern is not yet a bug report; a line is. The longest span is a bad guess. **Predict:** of the two waits in the
-# next picture, which costs more?
-
-# %%
-two_waits = [
-    *[work("launch", 60, 20)] * 3,
-    {"op": "sync", "line": "train.py:21"},
-    work("launch", 15, 22),
-]
-two_waits += [
-    {"op": "item", "line": "train.py:23"},
-    work("python", 80, 24),
-    work("launch", 20, 25),
-]
-figure, axes = style.subplots(figsize=(9, 2.6))
-waiting = step_spans(two_waits, MACHINE, count=1)
-axes = draw_timeline(axes, as_timeline(waiting), title="Two waits (modelled A100)")
-
-# %%
-waits = {"train.py:21": "the long one", "train.py:23": "the short one"}
-predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.values()))
-
-# %% [markdown]
-# The long wait (`synchronize`, line 21) waits for a device that is busy: without it the host would wait later, for
-# the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
-# it costs.
-#
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. While
-# `name_the_pattern` is not passed yet, `check` says so here too; in grading, a right `charges` takes its place.)
-
-
-# %% solve="blame"
-def blame(spans, pattern):
-    """The line that costs the step most by `pattern`."""
-    ### BEGIN SOLUTION
-    by_line = {
-        line: charged_s
-        for (of, line), charged_s in charges(spans).items()
-        if of == pattern
-    }
-    return max(by_line, key=by_line.get)
-    ### END SOLUTION
-
-
-# %% check="blame"
-check("blame")
-
-# %%
-with once_written("blame"), revealed("dearer") as truth:
-    print("two waits, synchronisation:", blame(waiting, "synchronisation"))
-    truth(waits.get(blame(waiting, "synchronisation")))
-    for (pattern, line), charged_s in sorted(
-        charges(waiting).items(), key=lambda item: -item[1]
-    )[:5]:
-        print(f"{pattern:<16} {line:<12} {units.seconds(charged_s)}")
-
-# %% [markdown]
-# ## 8. What is mending it worth?
-#
-# A share of 60 % looks like a gain of 2.5×. **Predict:** in the synchronisation example above, 70 % of the window is
-# charged to `.item()`. Remove the three calls, and nothing else: how much faster is the step?
-
-# %%
-predict("no_items", "Without the three items, the step is faster", unit="times")
-
-# %%
-with revealed("no_items") as truth:
-    with_items = EXAMPLES["synchronisation"]
-    before_s = step_s(with_items, MACHINE)
-    after_s = step_s([one for one in with_items if one != ITEM], MACHINE)
-    print("as it is:     ", units.seconds(before_s), "a step")
-    print("without items:", units.seconds(after_s), "a step")
-    truth(before_s / after_s)
-
-# %% [markdown]
-# Not 3×. The device no longer waits for the host's *waiting*, but it still waits for the host's *Python*, which was
-# there all along behind the wait. A share is about the **most** that can be gained: what is removed uncovers what
-# comes next. To know, run the step again without the cause. Deck [003] calls it mock components: a loader that always
-# returns the same batch shows the training's ceiling, a trainer that throws batches away shows the loader's.
-#
-# Write `without(step, cause)` → a new step with one cause removed (the one that it is given stays as it is), and
-# `most_to_gain(step, machine)` → `(best, speedups)`: the cause with the largest speed-up (any of them where several are
-# equal), and `{cause: speed-up}` for all five. `step_s(step, machine)` gives the seconds of a step in the steady state;
-# a step is a list of dicts as in `EXAMPLES`. How to remove a cause:
+# `step_s(step, machine)` gives the seconds of a step in the steady state; a step is a list of dicts as in `EXAMPLES`.
+# How to remove a cause:
 #
 # | cause | stands for | in the step |
 # |---|---|---|
@@ -1047,214 +1280,10 @@ with once_written("most_to_gain"):
 
 # %% [markdown]
 # Look for rows whose best cause is not the pattern's own: the copy was pinned already, so that nothing but a smaller
-# or a hidden copy would help there. Deck [004] says why one should ask first: *how much could be gained, and is it
-# worth it?* Then take the biggest and cheapest, and **profile again**: after each mend another cause is the largest.
+# or a hidden copy would help there.
 
 # %% [markdown]
-# ## 9. Six things wrong with one script
-#
-# Here is a training script. It runs on a `job`, which computes real losses (a small network) while its time passes on
-# a modelled GPU. Six things in it cost time and change nothing:
-
-
-# %% given
-def train_slowly(job):
-    """The loss of each step."""
-    losses = []
-    for number in job.order:
-        batch = job.read(number)
-        loss = job.forward(job.to_device(batch))
-        losses.append(job.item(loss))
-        job.backward(loss)
-        for name in job.parameters:
-            job.update(name)
-        job.empty_cache()
-    return losses
-
-
-def example_job():
-    """A fresh job: 14 steps over four batches on a modelled A100."""
-    costs = {
-        "read_s": 5e-4,
-        "forward_s": 25e-6,
-        "backward_s": 50e-6,
-        "convert_s": 10e-6,
-        "update_s": 3e-6,
-        "trim_s": 3e-4,
-    }
-    sizes = {"layers": 4, "width": 5, "samples": 8, "batch_bytes": 2 << 20}
-    plan = JobPlan(
-        seed=7, order=(2, 0, 1, 3, 3, 1, 0, 2, 2, 1, 0, 3, 1, 2), **sizes, **costs
-    )
-    return TrainingJob(VirtualGPU(VirtualMachine.of("A100").warm()), plan)
-
-
-# %%
-job = example_job()
-losses = train_slowly(job)
-slow, slow_program = job.gpu.timeline, job.gpu.program
-slow_step_s = slow.makespan_s / len(job.order)
-print(
-    f"{units.seconds(slow.makespan_s)}, "
-    f"device busy {slow.busy_s('kernel', 'copy') / slow.makespan_s:.0%} of it"
-)
-
-# %%
-figure, axes = style.subplots(figsize=(9, 3))
-axes = draw_timeline(axes, slow, start_s=2 * slow_step_s, end_s=4 * slow_step_s)
-title = axes.set_title("Two steps (modelled A100)")
-
-# %% [markdown]
-# **Predict:** which six, and how much faster will the run be without them?
-
-# %%
-predict("which_six", "The six are")
-predict("all_mended", "Without them, the run is faster", unit="times")
-
-# %% [markdown]
-# All that you need is in `help(TrainingJob)`:
-#
-# | call | |
-# |---|---|
-# | `job.read(number, pin_memory=False)` | reads and decodes a batch; the data of a number never change |
-# | `job.to_device(batch, non_blocking=False)` | a copy of it on the device; all batches fit into its memory |
-# | `job.to_channels_last()` | converts the weights' layout; without it each layer converts its data, every time |
-# | `job.forward(batch)`, `job.backward(loss)` | as always |
-# | `job.update(name)`, `job.update_all()` | the optimizer, for one parameter or for all at once |
-# | `job.item(loss)` | a number for the host, which waits for it |
-# | `job.empty_cache()` | deck [002] recommends it; it waits for the device, then memory is asked for again |
-#
-# Write `train(job)`, which returns the same losses (numbers, from `job.item`) as `train_slowly(job)`. Each mend
-# counts for itself: the check replays your program and looks for each of the six, on drawn sizes, and the loss curve
-# must stay the same.
-
-
-# %% solve="planted"
-def train(job):
-    """The loss of each step, without the six inefficiencies."""
-    ### BEGIN SOLUTION
-    job.to_channels_last()
-    inside, losses = {}, []
-    for number in job.order:
-        if number not in inside:
-            inside[number] = job.to_device(
-                job.read(number, pin_memory=True), non_blocking=True
-            )
-        losses.append(job.forward(inside[number]))
-        job.backward(losses[-1])
-        job.update_all()
-    return [job.item(loss) for loss in losses]
-    ### END SOLUTION
-
-
-# %% check="planted"
-check("planted")
-
-# %%
-with once_written("planted"), revealed("which_six", "all_mended") as truth:
-    job = example_job()
-    assert np.allclose(losses, train(job)), "the loss curve changed"
-    fast, fast_program = job.gpu.timeline, job.gpu.program
-    told = units.seconds(slow.makespan_s), units.seconds(fast.makespan_s)
-    print("before {}, after {}".format(*told))
-    truth(all_mended=slow.makespan_s / fast.makespan_s)
-
-# %% [markdown]
-# And the six? Count what each program does up to its last kernel. What stays the same is the training. (`host_work` is
-# reading, and the time that `empty_cache` costs; an `item` later than that disturbs nobody.)
-
-
-# %%
-def asked_for(program):
-    """How often a program does what, up to its last kernel."""
-    last = max(at for at, one in enumerate(program) if one["op"] == "launch")
-    times = {}
-    for one in program[:last]:
-        blocks = "blocking" if one.get("non_blocking") is False else ""
-        what = f"{one['op']} {one.get('name', blocks).partition(' ')[0]}"
-        times[what] = times.get(what, 0) + 1
-    return {what: count for what, count in times.items() if "alloc" not in what}
-
-
-with once_written("planted"):
-    before, after = asked_for(slow_program), asked_for(fast_program)
-    for what in sorted(before | after):
-        print(f"{what:<18}{before.get(what, 0):>4} → {after.get(what, 0)}")
-
-# %%
-with once_written("planted"):
-    figure, rows = style.subplots(2, 1, figsize=(9, 5))
-    for axes, line, name in zip(rows, (slow, fast), ("before", "after"), strict=True):
-        share = units.percent(line.busy_s("kernel") / line.makespan_s, digits=2)
-        title = f"{name} (modelled A100): {units.seconds(line.makespan_s)}, "
-        title += f"kernels run {share} of it"
-        axes = draw_timeline(axes, line, end_s=slow.makespan_s, title=title)
-    rows[0].get_legend().remove()
-
-# %% [markdown]
-# None of the six looks like much in the script; together they were seven tenths of the run. What is left at the
-# beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
-# you do next? (Read ahead, in other processes: that is the lab on input pipelines.)
-
-# %% [markdown]
-# ## 10. Your own loop
-#
-# Now all of it on a real loop, on this machine: on its GPU if there is one, else on its CPU, where nothing runs
-# beside the host and "compute" is the operators themselves. `diagnose` records some steps, divides their time as you
-# did, predicts what mending each cause would gain, and *tries* the best one that the loop can be run without: data,
-# by keeping one batch (on a GPU also the reading of losses). Nobody can run a loop without its computing, however
-# much that would gain. The first step warms up and is left out, so that 30 steps give a report over 29. **Predict:**
-# what is the loop below bound by, and with which share? Recording and trying takes some ten seconds.
-
-
-# %%
-def batches(count):
-    """Batches made number by number, as many a home-made data set does."""
-    draw = np.random.default_rng(0)
-    while True:
-        yield torch.tensor(
-            [[float(value) for value in draw.normal(size=96)] for _ in range(count)]
-        )
-
-
-# %%
-def my_loop(device):
-    """A training loop. Change it: it is yours."""
-    net = small_net().to(device)
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-
-    def step(x):
-        loss = net(x.to(device)).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        loss.item()
-
-    return TorchLoop(step, data=batches(32 * batch_size), device=device, name="my_loop")
-
-
-# %%
-# Layers this small are slower, and on a busy machine much slower, with more threads:
-# what is left then is the waiting of one thread for another.
-where = "cuda" if best_device() == "cuda" else "cpu"
-with torch_threads(1):
-    report = diagnose(my_loop(where), steps=train_steps)
-report
-
-# %% [markdown]
-# Compare "predicted" with "tried": the first comes from the trace alone, the second from a loop that keeps one batch.
-# Where they differ, ask what the recording itself cost: operators that take microseconds look slower while they are
-# watched.
-
-# %% [markdown] explain="own_loop"
-# **Explain (read by your instructor).** Profile a training loop of your own (from this course, from work, or
-# `my_loop` after you changed it) and paste the part of the report that you rely on. What does it wait for, with its
-# share? What is the *first* thing that you would change, how much faster would the loop become at best, and how would
-# you find out before writing the change? Five to ten sentences. Name one thing in the report that one could easily
-# misread.
-
-# %% [markdown]
-# ## Practice, without points: read the monitors
+# ## 12. Practice: read the monitors
 #
 # Before any profiler, deck [003] looks at what is there already: `watch nvidia-smi` for each GPU, `htop` for the
 # cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource
@@ -1367,7 +1396,7 @@ def read_monitors(snapshots, machine, tools):
 check("read_the_monitors")
 
 # %% [markdown]
-# What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 5), a full core may copy what could
+# What a monitor cannot say is *why*. A GPU at 100 % may hold one busy SM (section 10), a full core may copy what could
 # be shared, and a disk that is full for a minute may be somebody else's. So the word that comes out is the question
 # for the next tool, no more.
 

@@ -143,8 +143,8 @@ LAB_PACKAGES: dict[str, tuple[LabPackage, ...]] = {
         LabPackage("torchvision", "torchvision.io", "the decoder torchvision", "vision"),
     ),
     "lab05_profiling": (
-        LabPackage("py-spy", "", "samples from outside, in section 2"),
-        LabPackage("scalene", "scalene", "one of three profilers, in section 2"),
+        LabPackage("py-spy", "", "samples from outside, in section 7"),
+        LabPackage("scalene", "scalene", "one of three profilers, in section 7"),
     ),
 }
 

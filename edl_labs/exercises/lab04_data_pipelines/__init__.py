@@ -16,14 +16,14 @@ from edl_labs.exercises.lab04_data_pipelines.whose_fault import WhoseFault
 
 EXERCISES = (
     ReadPlan,
+    PredictWorkers,
+    BucketSampler,
+    OverlapPlan,
+    WhoseFault,
     StorageFormat,
     DecodeOnce,
     StageLadder,
-    PredictWorkers,
     CollatePad,
-    BucketSampler,
     PackSequences,
-    OverlapPlan,
     Prefetcher,
-    WhoseFault,
 )

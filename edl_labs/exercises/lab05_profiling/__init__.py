@@ -11,13 +11,13 @@ from edl_labs.exercises.lab05_profiling.step_patterns import BlamedLine, MostToG
 
 EXERCISES = (
     SelfTimes,
+    NameThePattern,
+    BlamedLine,
+    Planted,
     ReadASampler,
     ScheduleStates,
     LayerProfiler,
     UtilisationLies,
-    NameThePattern,
-    BlamedLine,
     MostToGain,
-    Planted,
     ReadTheMonitors,
 )
