@@ -74,10 +74,11 @@ def taken(command: list[str], course: Course) -> Taken:
 def make_class(root: Path, lab: str, students: int, *, plain: bool) -> Course:
     """A course with `students` honest submissions, each different in a comment."""
     course = make_lab_course(root, lab)
+    notebook = solved(course)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    source = first["source"]
     for number in range(students):
-        notebook = solved(course)
-        first = next(cell for cell in notebook.cells if cell.cell_type == "code")
-        first["source"] += f"\n# student {number}"
+        first["source"] = f"{source}\n# student {number}"
         course.submit(f"s{number:03}", notebook)
     if plain:
         shutil.move(root / "nbgrader_config.py", root / "own_config.py")
@@ -110,7 +111,11 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true", help="run every cell, not only those that marks need")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     options = parser.parse_args()
-    labs = sorted(path.name for path in (REPOSITORY / "solutions").glob("lab*")) if options.lab == "all" else ()
+    labs = (
+        sorted(path.name for path in (REPOSITORY / "solutions").glob("lab*") if path.is_dir())
+        if options.lab == "all"
+        else ()
+    )
     found = []
     for lab in labs or (options.lab,):
         with tempfile.TemporaryDirectory() as folder:
@@ -179,16 +184,20 @@ def table(found: list[dict]) -> str:
     On a machine that others use, CPU a submission says more than the seconds that passed.
     """
     head = f"{'lab':<24} {'plain s':>8} {'ours s':>8} {'plain CPU':>9} {'our CPU':>9} {'checks':>7}"
-    lines = [f"{head} {'judge':>6} {'beside':>7} {'ratio':>6} {'bound':>6} {'share':>6} {'workers':>8} {'MB each':>8}"]
+    head += f" {'judge':>6} {'beside':>7} {'start':>6}"
+    lines = [f"{head} {'ratio':>6} {'bound':>6} {'share':>6} {'workers':>8} {'MB each':>8} {'largest':>8}"]
     for one in found:
         ours, students, share = one["many"], one["students"], one["ratio"] / one["allowed_ratio"]
         seconds = f"{one['plain']['wall_s']:8.1f} {ours['wall_s']:8.1f}"
         each = f"{one['plain']['cpu_s'] / students:9.2f} {ours['cpu_s'] / students:9.2f}"
         own = f"{one['notebook_cpu_s']:7.2f} {one['judge_cpu_s']:6.2f} {one['overhead_cpu_s']:7.2f}"
+        own += f" {one['start_cpu_s']:6.1f}"
         ratios = f"{one['ratio']:6.1f} {one['allowed_ratio']:6.1f} {share:6.0%}"
         workers = f"{one['efficiency']:8.2f} {one['kernel_peak_bytes'] / 1e6:8.0f}"
+        workers += f" {ours['peak_bytes'] / 1e6:8.0f}"
         lines.append(f"{one['lab']:<24} {seconds} {each} {own} {ratios} {workers}")
-    lines.append("CPU: seconds a submission, start included; checks: a kernel's own;")
+    lines.append("CPU: seconds a submission, start included; checks: a kernel's own; start: CPU seconds a class;")
+    lines.append("MB each: what a kernel adds to what it shares with its parent; largest: MB of the largest process")
     lines.append(
         "beside: what else each one costs, the judge's comparing among it; plain: its rate times all students;"
     )

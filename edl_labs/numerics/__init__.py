@@ -20,7 +20,7 @@ _HOMES = {
     ),
     **dict.fromkeys(("saved_activations", "SavedActivations", "SavedTensors", "LiveTensors"), "_saved_activations"),
     **dict.fromkeys(("memory_plan", "MemoryPlan", "MemoryMoment", "tape_of"), "_memory_plan"),
-    **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "_saved_activations"),
+    **dict.fromkeys(("checkpointed_peak", "checkpointing_slots"), "_checkpoint_counts"),
     **dict.fromkeys(("alignment", "alignment_multiple", "alignment_table", "model_alignment"), "_alignment"),
     **dict.fromkeys(("Alignment", "AlignedSize"), "_alignment"),
     **dict.fromkeys(("tensor_core_kernel", "kernel_report", "KernelKind", "KernelReport"), "kernel_names"),

@@ -18,6 +18,8 @@ from edl_labs.numerics._bytes_per_parameter import Recipe as Recipe
 from edl_labs.numerics._bytes_per_parameter import bytes_per_parameter as bytes_per_parameter
 from edl_labs.numerics._bytes_per_parameter import reconcile_amp as reconcile_amp
 from edl_labs.numerics._bytes_per_parameter import training_state as training_state
+from edl_labs.numerics._checkpoint_counts import checkpointed_peak as checkpointed_peak
+from edl_labs.numerics._checkpoint_counts import checkpointing_slots as checkpointing_slots
 from edl_labs.numerics._float_format import BF16 as BF16
 from edl_labs.numerics._float_format import E2M1FN as E2M1FN
 from edl_labs.numerics._float_format import E4M3FN as E4M3FN
@@ -46,8 +48,6 @@ from edl_labs.numerics._rates_here import tf32_state as tf32_state
 from edl_labs.numerics._saved_activations import LiveTensors as LiveTensors
 from edl_labs.numerics._saved_activations import SavedActivations as SavedActivations
 from edl_labs.numerics._saved_activations import SavedTensors as SavedTensors
-from edl_labs.numerics._saved_activations import checkpointed_peak as checkpointed_peak
-from edl_labs.numerics._saved_activations import checkpointing_slots as checkpointing_slots
 from edl_labs.numerics._saved_activations import saved_activations as saved_activations
 from edl_labs.numerics._underflow_report import Fate as Fate
 from edl_labs.numerics._underflow_report import UnderflowReport as UnderflowReport

@@ -7,6 +7,7 @@ with nothing new repeats nothing.
 from __future__ import annotations
 
 import fnmatch
+import gc
 import queue
 import threading
 import time
@@ -109,6 +110,7 @@ class ClassReport(Value):
 
 
 _SLOW_S = 20.0  # most cells and checks take less than 1 s, the class's solution 10 s; after so long people wonder
+_SELDOM = 50_000  # new objects between two looks for garbage, as in the judge; a parsed notebook has about as many
 _TRIES = 2  # what is lost by chance, a kernel or a judge, is not lost twice
 
 
@@ -141,7 +143,7 @@ def grade(
     began = time.monotonic()
     jobs = max(1, min(jobs or usable_cores(), len(students)))
     rows: dict[str, StudentRow] = {}
-    with _room_told(course, rows, students), _alone(course.grading(assignment)):
+    with _seldom_collected(), _room_told(course, rows, students), _alone(course.grading(assignment)):
         grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu, whole=whole)
         with grader:
             _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
@@ -164,6 +166,17 @@ class _Queues:
 
     waiting: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     done: queue.SimpleQueue[_Done | BaseException] = field(default_factory=queue.SimpleQueue)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """While active, garbage is looked for seldom: what is imported and what is parsed stays, or goes by its count."""
+    before = gc.get_threshold()
+    gc.set_threshold(_SELDOM, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @contextmanager

@@ -155,6 +155,7 @@ class Grader:
         self._lock, self._local = threading.Lock(), threading.local()
         self._pool: KernelPool | None = None
         self._shared: dict[int, ClassSecrets] = {}
+        self._requests: dict[int, dict[str, bytes]] = {}
         self._judges: list[Judge | ReferenceProcess] = []
         self.stopping = threading.Event()
         self.at_work: dict[int, Step] = {}
@@ -282,7 +283,9 @@ class Grader:
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
             runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch)
-            examiner = self._local.examiner = Examiner(runner, secrets, judge, solution, self.draws.seed_of(draw))
+            examiner = self._local.examiner = Examiner(
+                runner, secrets, judge, solution, self.draws.seed_of(draw), self._requests.setdefault(draw, {})
+            )
         return examiner
 
     def _judging(self) -> tuple[Judge, ReferenceProcess]:

@@ -31,6 +31,7 @@ _START_S = 60.0  # importing numpy and the library takes seconds where several j
 _LOOK_S = 0.05  # between two looks at what a process that is late has computed
 _GONE_S = 5.0  # from the end of its line to the end of a process
 _NO_MEMORY = 77  # the exit code that says so; Python's own are 0 to 2 and 120
+_SELDOM = 50_000  # new objects between two looks for garbage; with 700, torch takes twice as long to import
 _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
 
 
@@ -237,6 +238,7 @@ def _serve(memory_bytes: int, lab: str) -> None:
     if lab:
         _imported(lab)
     gc.freeze()
+    gc.set_threshold(_SELDOM)
     gc.enable()
     send(answers, b"ready")
     known: dict[bytes, Any] = {}

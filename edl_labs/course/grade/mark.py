@@ -176,7 +176,8 @@ class Examiner:
     judge: Judge
     solution: ReferenceProcess
     seed: int = 0
-    _requests: dict[str, bytes] = field(default_factory=dict)
+    requests: dict[str, bytes] = field(default_factory=dict)
+    """What a probe of these secrets is sent, by exercise, encoded once; all examiners of a draw may share it."""
 
     def grade(self, plan: MarkingPlan, *, whole: bool = True) -> ProbedRun:
         """Every exercise's outcome, and the outputs of every cell that ran.
@@ -223,9 +224,9 @@ class Examiner:
 
     def _request(self, exercise: Exercise, secret: SecretCases) -> bytes:
         """What a probe of the secret cases is sent, encoded once for the class."""
-        if exercise.name not in self._requests:
-            self._requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
-        return self._requests[exercise.name]
+        if exercise.name not in self.requests:
+            self.requests[exercise.name] = self.runner.request(exercise, plain_data.decode(secret.cases))
+        return self.requests[exercise.name]
 
     def _stand_in(self, spare: MarkingPlan, plan: MarkingPlan, run: ProbedRun, hung: HungCalls) -> None:
         """Judge again what builds on something wrong, with the reference in its place, in a kernel of its own.

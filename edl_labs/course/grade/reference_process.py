@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -21,8 +22,7 @@ from edl_labs.checks import plain_data
 from edl_labs.checks.reference_calls import answered, stopped
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.grade.judge_process import ComputingTime, received, send
-from edl_labs.course.grade.plan import solution_plan
-from edl_labs.course.grade.reference import lean
+from edl_labs.course.grade.reference import lean_solution
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
@@ -121,7 +121,7 @@ class ReferenceProcess:
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        cells = [cell.runs_as for cell in lean(solution_plan(self.assignment)).cells if cell.runs]
+        cells = [cell.runs_as for cell in lean_solution(self.assignment).cells if cell.runs]
         send(self._process.stdin, plain_data.encode(cells))
         received(self._process.stdout, ComputingTime(self._process.pid, _START_S))
         return self._process
@@ -188,11 +188,14 @@ def _serve(memory_bytes: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):
         os.dup2(null, number)
+    gc.disable()  # what is imported stays, and looking for garbage takes half of the time
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for source in plain_data.decode(requests.read(int.from_bytes(requests.read(8), "little"))):
         # What one cell lacks here, a magic or a display, is not what others define.
         with contextlib.suppress(Exception):
             exec(compile(source, "<solution>", "exec"), namespace)
+    gc.freeze()
+    gc.enable()
     send(answers, b"ready")
     functions: Mapping[str, Callable[..., Any]] = {name: one for name, one in namespace.items() if callable(one)}
     # What importing took is not the calls'.
