@@ -12,8 +12,8 @@ import edl_labs  # noqa: E402
 
 project = "edl_labs"
 author = "The edl_labs authors"
-project_copyright = "2026, the edl_labs authors"
 version = release = edl_labs.__version__
+project_copyright = f"2026, the edl_labs authors. Version {release}, MIT licence"
 
 extensions = [
     "myst_nb",
@@ -28,9 +28,10 @@ extensions = [
 nitpicky = True
 # Annotations name types of other packages; the site opens without the web, so that nothing of theirs is linked.
 nitpick_ignore_regex = [("py:.*", r".*")]
-exclude_patterns = ["_ext", "_static"]
+exclude_patterns = ["_ext", "_static", "files"]
 default_role = "code"  # docstrings are read as text first: single backquotes are code in them
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
+add_module_names = False  # the page is called after the module
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -79,5 +80,6 @@ html_theme_options = {
 }
 html_sidebars: dict[str, list[str]] = {"*": []}  # pages at the top have none below them
 html_context = {"default_mode": "auto"}
+copybutton_selector = "div:not(.output) > div.highlight pre"  # what a cell gave is not to be copied
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
