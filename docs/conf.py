@@ -50,8 +50,9 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 nb_render_image_options = {"align": "left"}
 
-# A check's score travels in an output of its own beside the text and HTML that are shown.
-suppress_warnings = ["mystnb.unknown_mime_type"]
+# A check's score travels in an output of its own beside the text and HTML that are shown; an annotation may name a class
+# (`Diagnosis`) of which two modules have one, and leads to the first.
+suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
