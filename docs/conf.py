@@ -40,6 +40,7 @@ myst_links_external_new_tab = False
 # Pages run their cells once; build/site/cache keeps what came out until a page changes.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "cache")
+nb_execution_in_temp = True  # a lab keeps its points beside itself, and would go on where an earlier build stopped
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
@@ -50,8 +51,8 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 nb_render_image_options = {"align": "left"}
 
-# A check's score travels in an output of its own beside the text and HTML that are shown; an annotation may name a class
-# (`Diagnosis`) of which two modules have one, and leads to the first.
+# A check's score travels in an output of its own beside the text and HTML that are shown; an annotation may name a
+# class (`Diagnosis`) of which two modules have one, and leads to the first.
 suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]
 
 autodoc_member_order = "bysource"

@@ -146,9 +146,7 @@ def test_a_phone_has_no_sideways_scroll_and_letters_that_can_be_read(page: Any, 
     for name in PAGES:
         page.goto(f"{site}/{name}.html")
         page.wait_for_load_state("networkidle")
-        wide = (
-            "[...document.querySelectorAll('article code, article dt')].filter(e => !e.closest('pre, table'))"
-        )
+        wide = "[...document.querySelectorAll('article code, article dt')].filter(e => !e.closest('pre, table'))"
         cut = page.evaluate(f"{wide}.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.innerText)")
         letters = page.evaluate(
             "[...document.querySelectorAll('svg.edl-picture text')].map(t => t.getBoundingClientRect().height)"
