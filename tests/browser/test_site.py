@@ -251,6 +251,14 @@ def test_search_answers_a_visitors_word_with_a_page_for_visitors(page: Any, site
     assert not re.search("Changelog|Contributing", page.inner_text("#search-results"))
 
 
+@pytest.mark.parametrize("word", ["windows", "macos", "kaggle", "colab"])
+def test_search_leads_a_student_to_their_system(page: Any, site: str, word: str) -> None:
+    page.goto(f"{site}/search.html?q={word}")
+    page.wait_for_selector("#search-results li a")
+
+    assert page.inner_text("#search-results li >> nth=0").startswith("Students")
+
+
 def test_the_first_screen_has_the_doors_and_the_line_that_installs(page: Any, site: str) -> None:
     page.set_viewport_size({"width": 1280, "height": 720})
     page.goto(site)
