@@ -12,8 +12,8 @@ import edl_labs  # noqa: E402
 
 project = "edl_labs"
 author = "The edl_labs authors"
-project_copyright = "2026, the edl_labs authors"
 version = release = edl_labs.__version__
+project_copyright = f"2026, the edl_labs authors. Version {release}, MIT licence"
 
 extensions = [
     "myst_nb",
@@ -28,9 +28,10 @@ extensions = [
 nitpicky = True
 # Annotations name types of other packages; the site opens without the web, so that nothing of theirs is linked.
 nitpick_ignore_regex = [("py:.*", r".*")]
-exclude_patterns = ["_ext", "_static"]
+exclude_patterns = ["_ext", "_static", "files"]
 default_role = "code"  # docstrings are read as text first: single backquotes are code in them
-toc_object_entries = False
+toc_object_entries_show_parents = "hide"
+add_module_names = False  # the page is called after the module
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
@@ -39,6 +40,7 @@ myst_links_external_new_tab = False
 # Pages run their cells once; build/site/cache keeps what came out until a page changes.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE.parent / "cache")
+nb_execution_in_temp = True  # a lab keeps its points beside itself, and would go on where an earlier build stopped
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
@@ -49,8 +51,9 @@ nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}
 nb_render_image_options = {"align": "left"}
 
-# A check's score travels in an output of its own beside the text and HTML that are shown.
-suppress_warnings = ["mystnb.unknown_mime_type"]
+# A check's score travels in an output of its own beside the text and HTML that are shown; an annotation may name a
+# class (`Diagnosis`) of which two modules have one, and leads to the first.
+suppress_warnings = ["mystnb.unknown_mime_type", "ref.python"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -79,5 +82,6 @@ html_theme_options = {
 }
 html_sidebars: dict[str, list[str]] = {"*": []}  # pages at the top have none below them
 html_context = {"default_mode": "auto"}
+copybutton_selector = "div:not(.output) > div.highlight pre"  # what a cell gave is not to be copied
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

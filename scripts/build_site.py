@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from site_pages import OUT_OF_SEARCH, mend_anchors, numbered, table_of_labs
+from site_pages import OUT_OF_SEARCH, lab_page, mend_anchors, table_of_labs
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, SITE = ROOT / "docs", ROOT / "build" / "site"
@@ -63,7 +63,10 @@ def main() -> int:
         print("links to sections that are not there:", *dead, sep="\n  ", file=sys.stderr)
         return 1
     (HTML / "_static" / "webpack-macros.html").unlink(missing_ok=True)  # the theme's own template, no page
-    return leaks()
+    leaked = leaks()
+    shown = HTML.relative_to(ROOT)
+    print(f"the site is in {shown}; look at it with: {Path(sys.executable).name} -m http.server -d {shown}")
+    return leaked
 
 
 def assemble(*, labs: bool) -> None:
@@ -79,19 +82,20 @@ def assemble(*, labs: bool) -> None:
             text = table_of_labs(data.decode()) if name == "labs/index.md" else data.decode()
             data = ((OUT_OF_SEARCH if name in NOT_FOUND else "") + linked(text, where, name, homes)).encode()
         if name.endswith(".ipynb"):
-            data = numbered(data, where.stem)
+            write(SOURCE / "files" / where.name, data)
+            data = lab_page(data, where.stem)
         if name == "labs/index.md":
             data += toctree(sorted(page.removeprefix("labs/") for page in pages if page.endswith(".ipynb"))).encode()
         write(SOURCE / name, data)
     for path in SOURCE.rglob("*"):
-        is_page = path.is_file() and path.suffix in (".md", ".ipynb", ".py") and not generated(path)
+        is_page = path.is_file() and path.suffix in (".md", ".ipynb", ".py") and not written(path)
         if is_page and path.relative_to(SOURCE).as_posix() not in pages:
             path.unlink()
 
 
-def generated(path: Path) -> bool:
-    """Whether Sphinx or this script writes it there."""
-    return path.relative_to(SOURCE).parts[0] in ("api", "jupyter_execute") or "_static" in path.parts
+def written(path: Path) -> bool:
+    """Whether Sphinx or this script writes it there, beside the pages."""
+    return path.relative_to(SOURCE).parts[0] in ("api", "files", "jupyter_execute") or "_static" in path.parts
 
 
 def linked(text: str, where: Path, name: str, homes: dict[str, str]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 MOST_BYTES = 10_000_000  # students download it over a phone: the largest so far had 3 MB
 FORBIDDEN = ("/solutions/", "/judge/", "/tests/", "/benchmarks/")
+METADATA = ("2.1", "2.2", "2.3", "2.4")  # what the action that release.yml pins accepts; it refuses the upload of 2.5
 NEEDED = ("edl_labs/cli/__init__.py", "lab01_gpu_basics.ipynb", "goldens/lab01_gpu_basics.json")
 
 
@@ -43,6 +46,8 @@ def problems(path: Path) -> list[str]:
     found += [f"lacks {wanted}" for wanted in NEEDED if not any(name.endswith(wanted) for name in names)]
     if path.stat().st_size > MOST_BYTES:
         found.append(f"has {path.stat().st_size:,} B; {MOST_BYTES:,} are enough")
+    if (version := metadata_version(path)) not in METADATA:
+        found.append(f"has core metadata {version}; the upload takes {METADATA[0]} to {METADATA[-1]}")
     return found
 
 
@@ -53,6 +58,18 @@ def contents(path: Path) -> list[str]:
             return wheel.namelist()
     with tarfile.open(path) as sdist:
         return sdist.getnames()
+
+
+def metadata_version(path: Path) -> str:
+    """The version of the core metadata in a wheel or an sdist."""
+    (inside,) = [name for name in contents(path) if re.fullmatch(r"[^/]+(\.dist-info/METADATA|/PKG-INFO)", name)]
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            text = wheel.read(inside)
+    else:
+        with tarfile.open(path) as sdist:
+            text = sdist.extractfile(inside).read()  # type: ignore[union-attr]
+    return str(email.message_from_bytes(text)["Metadata-Version"])
 
 
 def version_problems(ref: str) -> list[str]:

@@ -12,17 +12,25 @@ from urllib.parse import quote, unquote
 OUT_OF_SEARCH = "---\nnosearch: true\n---\n\n"
 _HREF = re.compile(r'(?<=\bhref=")([^"#?:]*)#([^"]+)(?=")')
 _ID = re.compile(r'\b(?:id|name)="([^"]+)"')
+_SET_UP = {"code_prompt_show": "Show the set-up cell", "code_prompt_hide": "Hide the set-up cell"}
 _ROW = re.compile(r"^\| (\[(\w+)\]\([^)]*\)) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 
 
-def numbered(notebook: bytes, lab: str) -> bytes:
-    """A lab's notebook whose title begins with its number, `lab01`: the page, the sidebar and search have it there."""
+def lab_page(notebook: bytes, lab: str) -> bytes:
+    """A lab's notebook as a page: the title begins with its number, `lab01`, so that sidebar and search have it there;
+    the notebook itself is below it to download; what sets Colab up is folded.
+    """
     read = json.loads(notebook)
     first = read["cells"][0]
     text = "".join(first["source"])
     if not text.startswith("# "):
         raise ValueError(f"{lab}: the first cell begins with no title, but with {text[:40]!r}")
-    first["source"] = f"# {lab.partition('_')[0]}: {text[2:]}"
+    title, _, rest = text.partition("\n")
+    given = f"{{download}}`Download the notebook </files/{lab}.ipynb>`. Below it stands as released, with its outputs."
+    first["source"] = f"# {lab.partition('_')[0]}: {title[2:]}\n\n{given}\n{rest}"
+    for cell in read["cells"]:
+        if cell.get("id") == "setup":
+            cell["metadata"] |= {"tags": ["hide-input"], "mystnb": _SET_UP}
     return json.dumps(read, ensure_ascii=False, indent=1).encode()
 
 

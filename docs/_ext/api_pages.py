@@ -35,6 +35,20 @@ MODULES = (
     "edl_labs.checks",
     "edl_labs.errors",
     "edl_labs.plots",
+    "edl_labs.plots.style",
+    "edl_labs.plots.timings",
+    "edl_labs.plots.roofs",
+    "edl_labs.plots.timeline_picture",
+    "edl_labs.plots.cluster_picture",
+    "edl_labs.plots.quantization",
+    "edl_labs.plots.number_formats",
+    "edl_labs.plots.memory_pictures",
+    "edl_labs.plots.data_pipelines",
+    "edl_labs.plots.trace_pictures",
+    "edl_labs.plots.graph_picture",
+    "edl_labs.plots.prediction_pictures",
+    "edl_labs.plots.serving_pictures",
+    "edl_labs.plots.warp_picture",
     "edl_labs.ui",
 )
 
@@ -48,10 +62,13 @@ def public_names(module: ModuleType) -> list[str]:
     return [name for name in own if not name.startswith("_")]
 
 
-def offered() -> dict[str, list[tuple[str, Any]]]:
-    """Public names by module, each at the first module that has it: the facade's names stand on the facade's page."""
-    seen: set[int] = set()
+def offered() -> tuple[dict[str, list[tuple[str, Any]]], dict[str, list[str]]]:
+    """Public names by module, each at the first module that has it, and by module the full names of those that have
+    stood before: the facade's names stand on the facade's page, and the others lead there.
+    """
+    seen: dict[int, str] = {}
     found: dict[str, list[tuple[str, Any]]] = {}
+    elsewhere: dict[str, list[str]] = {}
     for path in MODULES:
         try:
             module = importlib.import_module(path)
@@ -59,15 +76,18 @@ def offered() -> dict[str, list[tuple[str, Any]]]:
             if error.name != path:
                 raise
             continue
-        found[path] = []
+        found[path], elsewhere[path] = [], []
         for name in public_names(module):
             value = getattr(module, name)
-            if inspect.ismodule(value) or id(value) in seen:
+            if inspect.ismodule(value):
+                continue
+            if id(value) in seen:
+                elsewhere[path].append(seen[id(value)])
                 continue
             if callable(value):
-                seen.add(id(value))
+                seen[id(value)] = f"{path}.{name}"
             found[path].append((name, value))
-    return found
+    return found, elsewhere
 
 
 def write_pages(app: Any) -> None:
@@ -75,20 +95,25 @@ def write_pages(app: Any) -> None:
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
     rows, pages = [], []
-    for path, names in offered().items():
+    found, elsewhere = offered()
+    for path, names in found.items():
         module = importlib.import_module(path)
         said = (inspect.getdoc(module) or "").split("\n")[0]
-        rows.append(f"| [{path}]({path}.md) | {said} | {len(names)} |")
+        rows.append(f"| [{path}]({path}.md) | {said} | {len(names) + len(elsewhere[path])} |")
         pages.append(path)
-        _write(folder / f"{path}.md", _page(path, said, names))
+        _write(folder / f"{path}.md", _page(path, said, names, elsewhere[path]))
     table = ["| module | what it is for | names |", "|---|---|---|", *rows]
     toctree = ["```{toctree}", ":hidden:", "", *pages, "```"]
     intro = "Every public name, from its docstring; the examples in them are run by the tests."
     _write(folder / "index.md", "\n".join(["# API", "", intro, "", *table, "", *toctree, ""]))
 
 
-def _page(path: str, said: str, names: list[tuple[str, Any]]) -> str:
-    lines = [f"# {path}", "", said, "", "```{eval-rst}", f".. py:module:: {path}", "   :no-typesetting:", ""]
+def _page(path: str, said: str, names: list[tuple[str, Any]], elsewhere: list[str]) -> str:
+    lines = [f"# {path}", "", said, ""]
+    if elsewhere:
+        links = ", ".join(f"{{py:obj}}`{full.rpartition('.')[2]} <{full}>`" for full in elsewhere)
+        lines += [f"Also here, and described where they are met first: {links}.", ""]
+    lines += ["```{eval-rst}", f".. py:module:: {path}", "   :no-typesetting:", ""]
     for name, value in names:
         lines += _entry(f"{path}.{name}", value)
     return "\n".join([*lines, "```", ""])
@@ -114,7 +139,13 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def readable(app: Any, what: str, name: str, value: Any, options: Any, signature: str, returns: str) -> Any:
+    """A signature without `<factory>`, which is no Python: Sphinx would show all of it as it stands, unread."""
+    return (signature.replace("<factory>", "..."), returns) if signature else None
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
+    app.connect("autodoc-process-signature", readable)
     app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

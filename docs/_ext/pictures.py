@@ -1,20 +1,28 @@
-"""Pictures that cells draw: the text that describes one becomes its alt text."""
+"""Pictures that cells draw: the description that the library puts beside each becomes its alt text."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from docutils import nodes
+from myst_nb.core.render import NbElementRenderer
 
 
-def _describe(app: Any, doctree: Any) -> None:
-    for cell in doctree.findall(lambda node: isinstance(node, nodes.container) and "cell_output" in node["classes"]):
-        for image in cell.findall(nodes.image):
-            if not image.get("alt"):
-                image["alt"] = "what the cell above draws; the text around it says what is to be seen"
+def _with_its_text(render_image: Any) -> Any:
+    """MyST-NB's rendering of a picture, which leaves out the `alt` that lies in the output's metadata."""
+
+    @functools.wraps(render_image)
+    def rendered(self: NbElementRenderer, data: Any) -> list[Any]:
+        made: list[Any] = render_image(self, data)
+        told = data.output_metadata.get(data.mime_type, {}).get("alt")
+        for image in made:
+            image["alt"] = image.get("alt") or told or "a picture drawn by the cell above"
+        return made
+
+    return rendered
 
 
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.connect("doctree-read", _describe)
+    NbElementRenderer.render_image = _with_its_text(NbElementRenderer.render_image)  # no hook of its own for this
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -79,9 +79,12 @@ function node(name, attributes, parent, text) {
   parent.append(made);
   return made;
 }
+// On a phone the picture has fewer units across instead of smaller letters.
+const wide = (place) => Math.max(320, Math.min(900, place.clientWidth || 900));
 function canvas(place, height, said) {
+  const width = wide(place);
   place.replaceChildren();
-  return node("svg", { viewBox: `0 0 900 ${height}`, role: "img", "aria-label": said, class: "edl-picture" }, place);
+  return node("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": said, class: "edl-picture" }, place);
 }
 let patterns = 0;
 function hatch(svg) {  // copies and messages are hatched: colour alone tells nothing to some
@@ -94,7 +97,8 @@ function hatch(svg) {  // copies and messages are hatched: colour alone tells no
   return `url(#${id})`;
 }
 function drawLanes(place, result) {
-  const left = 110, width = 770, row = 30, rows = result.rows;
+  const isNarrow = wide(place) < 600, left = isNarrow ? 74 : 110, ticks = isNarrow ? 2 : 4;
+  const width = wide(place) - left - 20, row = 30, rows = result.rows;
   const svg = canvas(place, rows.length * row + 34, result.told);
   const fill = hatch(svg);
   const end = result.end_s || 1, x = (time) => left + (width * time) / end;
@@ -108,23 +112,23 @@ function drawLanes(place, result) {
     const rect = node("rect", { ...box, ...style }, svg);
     node("title", {}, rect, `${name}, ${seconds(start)} to ${seconds(stop)}`);
   }
-  for (let i = 0; i <= 4; i++) {
-    const anchor = i === 0 ? "start" : i === 4 ? "end" : "middle";
-    node("text", { x: x((end * i) / 4), y: rows.length * row + 24, "text-anchor": anchor }, svg, seconds((end * i) / 4));
+  for (let i = 0; i <= ticks; i++) {
+    const anchor = i === 0 ? "start" : i === ticks ? "end" : "middle", time = (end * i) / ticks;
+    node("text", { x: x(time), y: rows.length * row + 24, "text-anchor": anchor }, svg, seconds(time));
   }
 }
 function drawRoof(place, result) {
-  const svg = canvas(place, 320, result.told);
-  const low = -1, high = 4.2, bottom = 8, top = 16;
-  const x = (value) => 70 + (800 * (Math.log10(value) - low)) / (high - low);
+  const svg = canvas(place, 324, result.told);
+  const low = -1, high = 4.2, bottom = 8, top = 16, last = wide(place) - 30;
+  const x = (value) => 70 + ((last - 70) * (Math.log10(value) - low)) / (high - low);
   const y = (value) => 280 - (260 * (Math.log10(value) - bottom)) / (top - bottom);
   for (let power = 0; power <= 4; power++)
     node("text", { x: x(10 ** power), y: 304, "text-anchor": "middle" }, svg, `${10 ** power}`);
   for (let power = 9; power <= 15; power += 3) {
-    node("line", { x1: 70, x2: 870, y1: y(10 ** power), y2: y(10 ** power), class: "edl-rule" }, svg);
+    node("line", { x1: 70, x2: last, y1: y(10 ** power), y2: y(10 ** power), class: "edl-rule" }, svg);
     node("text", { x: 62, y: y(10 ** power) + 4, "text-anchor": "end" }, svg, scaled(10 ** power, ""));
   }
-  node("text", { x: 870, y: 318, "text-anchor": "end" }, svg, "FLOP/B");
+  node("text", { x: last, y: 321, "text-anchor": "end" }, svg, "FLOP/B");
   node("text", { x: 8, y: 14 }, svg, "FLOP/s");
   const ridge = result.peak_flop_per_s / result.byte_per_s;
   const left = 10 ** low, right = 10 ** high;
@@ -174,7 +178,8 @@ async function explorer(place) {
   const made = controls.map((one) => control(one, update));
   made.forEach(({ label }) => box.append(label));
   place.replaceChildren(box, picture, told);
-  let busy = false, again = false;
+  let busy = false, again = false, drawn = () => {};
+  window.addEventListener("resize", () => drawn());
   async function update() {
     if (busy) { again = true; return; }  // while one answer is worked out, only the newest question counts
     busy = true;
@@ -187,7 +192,8 @@ async function explorer(place) {
     }
     try {
       const result = known || (await ask(kind, options));
-      (DRAW[kind] || drawLanes)(picture, result);
+      drawn = () => (DRAW[kind] || drawLanes)(picture, result);
+      drawn();
       told.textContent = `modelled: ${result.told}`;
     } catch (error) {
       told.textContent = `${error.message}. The picture above is of the setting before.`;

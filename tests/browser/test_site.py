@@ -81,6 +81,14 @@ def test_a_page_asks_no_other_host_has_no_broken_script_and_passes_axe(
     assert [] == page.evaluate("[...document.images].filter(i => !i.alt).map(i => i.src)")
 
 
+def test_a_picture_says_what_the_library_says_of_it(page: Any, site: str) -> None:
+    page.goto(f"{site}/gallery.html")
+    told = page.evaluate("[...document.querySelectorAll('.cell_output img')].map(i => i.alt)")
+
+    assert len(told) == len(set(told)) > 5
+    assert all(text.startswith("Plot ") for text in told)
+
+
 def test_search_finds_compare(page: Any, site: str) -> None:
     page.goto(f"{site}/search.html?q=compare")
     page.wait_for_selector("#search-results li a")
@@ -113,6 +121,48 @@ def test_a_lab_shows_its_pictures_and_no_traceback(
     assert all(loaded)
     assert "Traceback" not in page.inner_text("main")
     assert [] == asked
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_labs_page_gives_the_released_notebook(page: Any, site: str, name: str) -> None:
+    page.goto(f"{site}/labs/{name}/{name}.html")
+    with page.expect_download() as given:
+        page.get_by_role("link", name="Download the notebook").click()
+
+    assert (ROOT / "labs" / name / f"{name}.ipynb").read_bytes() == Path(given.value.path()).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["compare", "measure", "Timer"])
+def test_a_name_that_is_described_elsewhere_leads_there(page: Any, site: str, name: str) -> None:
+    page.goto(f"{site}/api/edl_labs.bench.html")
+    page.get_by_role("link", name=name, exact=True).first.click()
+
+    assert page.url.endswith(f"api/edl_labs.html#edl_labs.{name}")
+    assert page.locator(f"[id='edl_labs.{name}']").is_visible()
+
+
+def test_a_phone_has_no_sideways_scroll_and_letters_that_can_be_read(page: Any, site: str) -> None:
+    page.set_viewport_size({"width": 400, "height": 900})
+    for name in PAGES:
+        page.goto(f"{site}/{name}.html")
+        page.wait_for_load_state("networkidle")
+        wide = "[...document.querySelectorAll('article code, article dt')].filter(e => !e.closest('pre, table'))"
+        cut = page.evaluate(f"{wide}.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.innerText)")
+        letters = page.evaluate(
+            "[...document.querySelectorAll('svg.edl-picture text')].map(t => t.getBoundingClientRect().height)"
+        )
+
+        assert [] == cut
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert all(height >= 11 for height in letters)  # px, as small print
+
+
+def test_a_page_that_was_opened_as_a_file_says_what_its_explorer_needs(page: Any) -> None:
+    page.goto((HTML / "index.html").as_uri())
+    said = "getComputedStyle(document.querySelector('.edl-explorer'), '::before')"
+    page.wait_for_function(f"{said}.visibility === 'visible'")
+
+    assert "http.server" in page.evaluate(f"{said}.content")
 
 
 def test_the_first_picture_is_there_at_once_and_follows_its_slider(page: Any, site: str, asked: list[str]) -> None:
@@ -199,6 +249,14 @@ def test_search_answers_a_visitors_word_with_a_page_for_visitors(page: Any, site
 
     assert re.search("Students|Instructors|CI maintainers|Labs|Grading|Writing|edl_labs", first)
     assert not re.search("Changelog|Contributing", page.inner_text("#search-results"))
+
+
+@pytest.mark.parametrize("word", ["windows", "macos", "kaggle", "colab"])
+def test_search_leads_a_student_to_their_system(page: Any, site: str, word: str) -> None:
+    page.goto(f"{site}/search.html?q={word}")
+    page.wait_for_selector("#search-results li a")
+
+    assert page.inner_text("#search-results li >> nth=0").startswith("Students")
 
 
 def test_the_first_screen_has_the_doors_and_the_line_that_installs(page: Any, site: str) -> None:

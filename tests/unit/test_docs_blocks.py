@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-UNRUN = ("sh", "text", "toml", "{toctree}", "{raw} html")  # what no reader takes for Python
+UNRUN = ("sh", "bat", "text", "toml", "{toctree}", "{raw} html")  # what no reader takes for Python
 FRAGMENT = "# a fragment"
 
 

@@ -20,13 +20,14 @@ def release() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "scripts" / "release_files.py"), run_name="release_files")
 
 
-def a_wheel(folder: Path, *more: str, without: str = "") -> Path:
+def a_wheel(folder: Path, *more: str, without: str = "", metadata: str = "2.4") -> Path:
     names = ["edl_labs/cli/__init__.py", "edl_labs/labs/lab01_gpu_basics/lab01_gpu_basics.ipynb"]
     names += ["edl_labs/exercises/goldens/lab01_gpu_basics.json", *more]
     with zipfile.ZipFile(folder / "edl_labs-0.1.0-py3-none-any.whl", "w") as wheel:
         for name in names:
             if not without or without not in name:
                 wheel.writestr(name, "")
+        wheel.writestr("edl_labs-0.1.0.dist-info/METADATA", f"Metadata-Version: {metadata}\nName: edl-labs\n\nText\n")
     return folder / "edl_labs-0.1.0-py3-none-any.whl"
 
 
@@ -41,6 +42,12 @@ def test_what_students_must_not_have_is_found(release, tmp_path, name) -> None:
 
 def test_what_is_missing_is_found(release, tmp_path) -> None:
     assert ["lacks goldens/lab01_gpu_basics.json"] == release["problems"](a_wheel(tmp_path, without="goldens"))
+
+
+def test_metadata_that_the_upload_would_refuse_are_found(release, tmp_path) -> None:
+    assert ["has core metadata 2.5; the upload takes 2.1 to 2.4"] == release["problems"](
+        a_wheel(tmp_path, metadata="2.5")
+    )
 
 
 def test_a_tag_must_be_the_version_and_stand_in_the_changelog(release) -> None:

@@ -68,10 +68,15 @@ def test_links_between_pages_lead_to_pages_or_stop_the_build(linked: Any) -> Non
 
 
 @pytest.mark.parametrize("path", LABS, ids=lambda path: path.stem)
-def test_a_labs_page_begins_with_its_number_and_is_else_the_same(pages: dict[str, Any], path: Path) -> None:
-    before, after = json.loads(path.read_bytes()), json.loads(pages["numbered"](path.read_bytes(), path.stem))
+def test_a_labs_page_has_its_number_the_notebook_to_download_and_its_set_up_folded(
+    pages: dict[str, Any], path: Path
+) -> None:
+    before, after = json.loads(path.read_bytes()), json.loads(pages["lab_page"](path.read_bytes(), path.stem))
 
     assert after["cells"][0]["source"].startswith(f"# {path.stem.partition('_')[0]}: ")
+    assert f"</files/{path.stem}.ipynb>" in after["cells"][0]["source"]
+    assert ["hide-input"] == after["cells"][1]["metadata"].pop("tags")
+    assert after["cells"][1]["metadata"].pop("mystnb")
     assert before["cells"][1:] == after["cells"][1:]
     assert before["metadata"] == after["metadata"]
 
