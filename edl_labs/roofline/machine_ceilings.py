@@ -321,6 +321,8 @@ def _ridges(machine: Machine) -> list[CardRow]:
 
 def _row(name: str, ceiling: Ceiling, printed: float | None, say: Any) -> CardRow:
     doubt = f" ± {percent(ceiling.half_width, digits=2)}" if ceiling.half_width else ""
+    if ceiling.half_width > 1:
+        doubt = " (disturbed)"  # a width beyond the rate itself says nothing that a reader could use
     share = "–" if printed is None else percent(ceiling.rate / printed)
     return CardRow(name, f"{say(ceiling.rate)}{doubt}", "–" if printed is None else say(printed), share, ceiling.note)
 

@@ -468,3 +468,12 @@ def test_a_remembered_card_in_doubt_is_taken_again_once(tmp_path, monkeypatch, r
 
     assert times == len(taken)
     assert [pytest.approx(given)] * 3 == [one.doubt for one in found]
+
+
+@pytest.mark.parametrize(("half_width", "said"), [(0.03, "1 TFLOP/s ± 3 %"), (132.4, "1 TFLOP/s (disturbed)")])
+def test_a_doubt_beyond_the_rate_itself_is_said_in_a_word(half_width, said):
+    peak = Ceiling(1e12, 1e12 * (1 - half_width), 1e12 * (1 + half_width))
+    memory = MemoryLevel("DRAM", math.inf, {"read": Ceiling(1e10)})
+    rows = {row.name: row for row in card(Machine("busy", (memory,), {"fp32": peak}, origin="measured"))}
+
+    assert [said] == [row.measured for name, row in rows.items() if "fp32" in name and "ridge" not in name]
