@@ -166,9 +166,7 @@ def _spec(function: Callable[..., Any], answer: Any) -> Any:
 
 def _numpy(tensor: torch.Tensor, *, force: bool = False) -> Any:
     if is_on_device(tensor) and not force:
-        raise TypeError(
-            "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first."
-        )
+        raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
     return _real_numpy(tensor, force=force)
 
 
