@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from edl_labs.checks import Outcome
+from edl_labs.course.grade.known_sentences import sentences
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import drawn_job
+from edl_labs.exercises.lab10b_within_the_budget.training_evidence import slow_cause
 from edl_labs.virtual.budget import TrainingJob, record_training, replay_training, run_training
 from edl_labs.virtual.budget.exact_net import ExactNet, outer, times
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
@@ -210,3 +212,13 @@ def test_the_report_says_what_the_two_tables_say(solution):
 
     quoted = set(re.findall(r"\d+(?:\.\d+)?", ANSWER)) - {"529", "8", "32"}  # the naive run, uint8, fp32
     assert quoted | {"8"} == set(said)
+
+
+def test_why_a_run_is_slow_is_told_of_secret_cases_too(solution):
+    """What stands whole in the source may be said; what is filled into it would be left out."""
+    job, known = solution["JOB"], sentences("lab10b_within_the_budget")
+    programs = (solution["naive"], lambda trainer: solution["mended"](trainer, dtype="uint8", fused=True))
+    causes = [slow_cause(run_training(job, one), job, 0.9).what for one in programs]
+
+    assert ["the run is slow: data are converted to fp32 on the host"] == causes[:1]
+    assert causes == [known.told(one) for one in causes]
