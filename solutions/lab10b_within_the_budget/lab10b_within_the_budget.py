@@ -382,13 +382,12 @@ def choose_gpus(job, offers, budget):
 def train_within(trainer):
     """The training job on each GPU of the offer."""
     ### BEGIN SOLUTION
-    job, copies, works = trainer.job, trainer.Stream(), []
+    copies, works = trainer.Stream(), []
 
     def sum_layer(i):
         works.append(trainer.all_reduce(i, i + 1, async_op=True))
 
-    half = range(1, -(-trainer.share // 2) + 1)
-    size = max(n for n in half if job.peak_bytes(n) <= job.memory_bytes)
+    size = -(-trainer.share // 2)
     for step in range(trainer.steps):
         first, count = 0, size if step else 1
         while first < trainer.share:
