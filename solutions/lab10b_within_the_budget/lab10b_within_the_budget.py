@@ -437,8 +437,8 @@ with once_written("score"):
 # %% [markdown]
 # ## 5. Report
 #
-# What was bought with what? The next cell makes five mends in one order and in the other, and then runs your program
-# of section 3 on one GPU and on more.
+# What was bought with what? The next two cells make five mends in one order and in the other, and run your program of
+# section 3 on one GPU and on more.
 
 # %%
 MENDS["no waits"] = {"waits": False}
