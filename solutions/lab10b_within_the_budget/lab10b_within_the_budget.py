@@ -11,7 +11,7 @@
 # * take it to several GPUs so that sums hide behind passes;
 # * choose how many GPUs a budget should buy.
 #
-# **About 165 minutes, in two sittings**: sections 1 to 3 (95), then section 4 and the report (70). No GPU is
+# **About 145 minutes**: sections 1 and 2 take 45, section 3 takes 40, section 4 takes 45 and the report 15. No GPU is
 # needed: time is modelled, and the same on every computer. The losses are real: a small net with as many layers is
 # computed from what your program really moves, so a step that is left out cannot have the right curve. *Write your
 # prediction down* before you run the next cell. Lecture slides are quoted by deck: [001] is GPU basics, [004] deep
@@ -155,50 +155,71 @@ predict(
 
 
 # %% given
-def mended(trainer, *, dtype="fp32", pinned=False, passes=False, update=False):
+def passes(trainer, step, x, *, fused=True, after=None):
+    """The units in `x` there and back; `after(i)` follows layer i's way back."""
+    held = [x]
+    for i in range(trainer.layers):
+        held.append(trainer.forward(i, held[-1], fused=fused))
+    gradient = trainer.loss(step, held[-1], x)
+    for i in reversed(range(trainer.layers)):
+        before = trainer.backward(i, held[i], gradient, fused=fused)
+        trainer.free(gradient, held.pop())
+        gradient = before
+        if after is not None:
+            after(i)
+    trainer.free(x)
+
+
+# %% given
+def mended(
+    trainer, *, dtype="fp32", pinned=False, fused=False, whole=False, waits=True
+):
     """The naive program with some of its calls mended."""
     for step in range(trainer.steps):
         for unit in range(trainer.share):
             data = trainer.load(step, unit, 1, dtype=dtype, pinned=pinned)
             x = trainer.to_device(data, non_blocking=True)
-            held = [x]
-            for i in range(trainer.layers):
-                held.append(trainer.forward(i, held[-1], fused=passes))
-            gradient = trainer.loss(step, held[-1], x)
-            for i in reversed(range(trainer.layers)):
-                before = trainer.backward(i, held[i], gradient, fused=passes)
-                trainer.free(gradient, held.pop())
-                gradient = before
-            trainer.free(x)
-            trainer.synchronize()
-        trainer.update(fused=update)
-        trainer.read_loss(step)
+            passes(trainer, step, x, fused=fused)
+            if waits:
+                trainer.synchronize()
+        trainer.update(fused=whole)
+        if waits:
+            trainer.read_loss(step)
+    if not waits:
+        trainer.read_losses()
 
 
 # %%
 MENDS = {
     "uint8 data": {"dtype": "uint8"},
-    "fused kernels": {"passes": True},
+    "fused kernels": {"fused": True},
     "pinned copies": {"pinned": True},
-    "one fused update": {"update": True},
+    "one fused update": {"whole": True},
 }
+
+
+def mended_run(*names):
+    what = {name: value for one in names for name, value in MENDS[one].items()}
+    return run_training(JOB, lambda trainer: mended(trainer, **what))
+
+
+# %%
 with revealed("first_mend") as truth:
-    runs = {
-        name: run_training(JOB, lambda trainer, what=what: mended(trainer, **what))
-        for name, what in MENDS.items()
-    }
+    runs = {name: mended_run(name) for name in MENDS}
     for name, run in runs.items():
         print(f"modelled, {name}: {seconds(run.makespan_s)}, {run.share:.0%} of light")
+    together = mended_run(*MENDS)
+    print(f"all four: {seconds(together.makespan_s)}, {together.share:.0%} of light")
     truth(min(runs, key=lambda name: runs[name].makespan_s))
 
 # %% [markdown]
-# All four together are not nearly enough: most of what is lost is lost *between* calls. Three questions are left to
-# you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
-# micro-batches of `count` units, if it frees the outputs of a layer once its backward pass was issued. Each kernel
-# takes `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy run beside?
+# All four together are not nearly enough: most of what is still lost is lost *between* calls. Three questions are left
+# to you. How many units go through the net at once? (`job.peak_bytes(count)` says how many bytes a program needs for
+# micro-batches of `count` units that go through `passes`, which frees what it has used. Each kernel takes
+# `job.kernel_s` before it does anything.) What must the host really wait for? And what can a copy run beside?
 #
 # Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
-# with the same losses to 1e-6.
+# with the same losses to 1e-6. `passes` is the part of it that is done: what is yours comes before and behind it.
 
 
 # %% solve="single"
@@ -218,15 +239,7 @@ def train_on_one(trainer):
                 x = trainer.to_device(data, non_blocking=True)
                 arrived.record()
             arrived.wait()
-            held = [x]
-            for i in range(trainer.layers):
-                held.append(trainer.forward(i, held[-1], fused=True))
-            gradient = trainer.loss(step, held[-1], x)
-            for i in reversed(range(trainer.layers)):
-                before = trainer.backward(i, held[i], gradient, fused=True)
-                trainer.free(gradient, held.pop())
-                gradient = before
-            trainer.free(x)
+            passes(trainer, step, x)
         trainer.update(fused=True)
     trainer.read_losses()
     ### END SOLUTION
@@ -274,7 +287,8 @@ with revealed("four_gpus") as truth:
 #
 # Gradients are ready from the last layer to the first. A sum runs beside the streams, but sums run one after the other,
 # each at the price of 2 (P - 1) α. Every micro-batch *adds* to the gradients, so they are whole after the last one
-# only; a sum before that would be summed again.
+# only; a sum before that would be summed again. `passes(…, after=…)` calls a function of yours with each layer's number
+# as soon as that layer's backward pass was issued, as a hook of PyTorch does.
 #
 # Write `train_on_many(trainer)`, which runs on each GPU: within the memory, at 87 % of light or more.
 
@@ -286,9 +300,12 @@ def train_on_many(trainer):
     job = trainer.job
     units = range(1, trainer.share + 1)
     size = max(n for n in units if job.peak_bytes(n) <= job.memory_bytes)
-    copies = trainer.Stream()
+    copies, works = trainer.Stream(), []
+
+    def sum_layer(i):
+        works.append(trainer.all_reduce(i, i + 1, async_op=True))
+
     for step in range(trainer.steps):
-        works = []
         for first in range(0, trainer.share, size):
             count = min(size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)
@@ -297,19 +314,10 @@ def train_on_many(trainer):
                 x = trainer.to_device(data, non_blocking=True)
                 arrived.record()
             arrived.wait()
-            held = [x]
-            for i in range(trainer.layers):
-                held.append(trainer.forward(i, held[-1], fused=True))
-            gradient = trainer.loss(step, held[-1], x)
-            for i in reversed(range(trainer.layers)):
-                before = trainer.backward(i, held[i], gradient, fused=True)
-                trainer.free(gradient, held.pop())
-                gradient = before
-                if first + count == trainer.share:
-                    works.append(trainer.all_reduce(i, i + 1, async_op=True))
-            trainer.free(x)
-        for work in works:
-            work.wait()
+            last = first + count == trainer.share
+            passes(trainer, step, x, after=sum_layer if last else None)
+        while works:
+            works.pop(0).wait()
         trainer.update(fused=True)
     trainer.read_losses()
     ### END SOLUTION
@@ -374,11 +382,14 @@ def choose_gpus(job, offers, budget):
 def train_within(trainer):
     """The training job on each GPU of the offer."""
     ### BEGIN SOLUTION
-    job, copies = trainer.job, trainer.Stream()
-    half = range(1, -(-trainer.share // 2) + 1)
-    size = max(n for n in half if job.peak_bytes(n) <= job.memory_bytes)
+    copies, works = trainer.Stream(), []
+
+    def sum_layer(i):
+        works.append(trainer.all_reduce(i, i + 1, async_op=True))
+
+    size = -(-trainer.share // 2)
     for step in range(trainer.steps):
-        works, first, count = [], 0, size if step else 1
+        first, count = 0, size if step else 1
         while first < trainer.share:
             count = min(count, size, trainer.share - first)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)
@@ -387,20 +398,12 @@ def train_within(trainer):
                 x = trainer.to_device(data, non_blocking=True)
                 arrived.record()
             arrived.wait()
-            held, first = [x], first + count
-            for i in range(trainer.layers):
-                held.append(trainer.forward(i, held[-1], fused=True))
-            gradient = trainer.loss(step, held[-1], x)
-            for i in reversed(range(trainer.layers)):
-                before = trainer.backward(i, held[i], gradient, fused=True)
-                trainer.free(gradient, held.pop())
-                gradient = before
-                if first == trainer.share:
-                    works.append(trainer.all_reduce(i, i + 1, async_op=True))
-            trainer.free(x)
+            first += count
+            last = first == trainer.share
+            passes(trainer, step, x, after=sum_layer if last else None)
             count *= 2
-        for work in works:
-            work.wait()
+        while works:
+            works.pop(0).wait()
         trainer.update(fused=True)
     trainer.read_losses()
     ### END SOLUTION
@@ -431,13 +434,37 @@ with once_written("score"):
 # last one costs its kernels again and leaves the sums less to hide behind. When does it pay? What is left after that is
 # the kernels' fixed part, paid once for each micro-batch, and the sums that end behind the last pass.
 
-# %% [markdown] explain="report"
+# %% [markdown]
 # ## 5. Report
 #
-# You hand the job back to those who pay for it. In 150 to 250 words: **(a)** which three mends on one GPU bought most,
-# with the figures that you measured on `JOB`, and why the order in which they were made changes what each seems to
-# bring; **(b)** what the second, third and fourth GPU bought, in seconds and in money, and which resource keeps the job
-# from more; **(c)** one thing in this model that a real cluster would do differently, and what you would measure first.
+# What was bought with what? The next two cells make five mends in one order and in the other, and run your program of
+# section 3 on one GPU and on more.
+
+# %%
+MENDS["no waits"] = {"waits": False}
+for order in (list(MENDS), list(MENDS)[::-1]):
+    before, made = found.makespan_s, []
+    print("mended in this order:")
+    for name in order:
+        made.append(name)
+        after = mended_run(*made).makespan_s
+        print(f"  {name:16}  gains {seconds(before - after):>8}, {seconds(after)} left")
+        before = after
+
+# %%
+with once_written("scaled"):
+    for ranks in (1, 2, 3, 4):
+        run, bound = run_training(JOB.on(ranks), train_on_many), light(JOB.on(ranks))
+        time = f"{seconds(run.makespan_s)}, {run.share:.0%} of light"
+        print(
+            f"{ranks} GPU(s): {time}, {run.money:.3f} to pay; limit: {bound.resource}"
+        )
+
+# %% [markdown] explain="report"
+# You hand the job back to those who pay for it. In 80 to 150 words: **(a)** which three mends on one GPU bought most,
+# with the figures above, and why the order in which they are made changes what each seems to bring; **(b)** what the
+# second, third and fourth GPU bought, in seconds and in money, and which resource keeps the job from more; **(c)** one
+# thing in this model that a real cluster would do differently, and what you would measure first.
 
 # %% [markdown]
 # ## Where you are

@@ -24,7 +24,9 @@ from edl_labs.course.grade.classrun import ClassProgress, ClassReport, grade
 from edl_labs.course.grade.grader import Grader
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.grade.submission import read_submission
+from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.feedback import feedback
+from edl_labs.course.sandbox import Level
 from edl_labs.course.sandbox.kernel import pool as kernel_pool
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from tests.course.course_fixture import LAB, POINTS, SOLUTIONS, Course, solve_cell
@@ -133,6 +135,17 @@ def test_a_whole_run_grades_again_once_and_serves_for_the_other_too(course: Cour
 
     assert ["graded", "graded", "kept", "kept"] == states
     assert ["graded", "kept"] == [run(course, seed=1, whole=whole).rows[0].state for whole in (None, False)]
+
+
+def test_what_was_graded_without_a_sandbox_is_in_the_report(course: Course):
+    """Whoever reads results may sit at another machine than the one that graded."""
+    wrong = {"area": solve_cell("area", body="return width + height")}
+    course.submit("s00", course.answered(wrong))
+    run(course, level=Level.UNSAFE)
+    overview, _ = class_report(LAB, course=CourseFolder(course.root))
+
+    (area,) = (one for one in overview.exercises if one.name == "area")
+    assert (("the area is wrong", 1),) == area.mistakes
 
 
 @pytest.mark.slow

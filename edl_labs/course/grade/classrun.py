@@ -145,6 +145,7 @@ def grade(
     rows: dict[str, StudentRow] = {}
     with _seldom_collected(), _room_told(course, rows, students), _alone(course.grading(assignment)):
         grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu, whole=whole)
+        grader.store.remove_parts()
         with grader:
             _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)

@@ -115,7 +115,10 @@ class ResultStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        remove_parts(folder)
+
+    def remove_parts(self) -> None:
+        """Remove what writers that were killed left behind; for whoever grades alone, since others may be writing."""
+        remove_parts(self.folder)
 
     def load(self, key: str) -> Result | None:
         """The stored result, if it is whole."""

@@ -21,6 +21,7 @@ from edl_labs.course.groups import Groups, read_groups
 from edl_labs.course.marks.feedback import unread_submissions
 from edl_labs.course.marks.similarity import TELLS_COMMON, Cluster, Pair, similar_clusters, similar_pairs
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
+from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError
 from edl_labs.values import Value
 
@@ -159,14 +160,14 @@ class _ClassRead:
 
 def _read_class(course: CourseFolder, known: Assignment, students: Sequence[str]) -> _ClassRead:
     read = _ClassRead()
-    with Grader(course, known) as grader:
+    with Grader(course, known, level=Level.NAMESPACES) as grader:  # it reads, and runs nothing
         for student in students:
             folder = course.path("submitted", student=student, assignment=known.name)
             try:
                 submission = read_submission(folder, known.name, limits=grader.limits)
             except EdlError:
                 continue  # marks of a hand-in that is no longer there
-            found = grader.stored(submission, student)
+            found = grader.graded(submission, student)
             if found is not None:
                 read.results[student] = found
             plan = make_plan(known, submission)

@@ -86,7 +86,11 @@ class ScoreOfLight:
             if got["gpus"] == -1:
                 why = f"offers have {known}; something else came back: an offer itself, its time, or its price?"
                 raise Wrong("choose_gpus returns no number of GPUs", why=why, next="return the ranks of an offer")
-            raise Wrong("no offer has so many GPUs", why=f"there are {known}", next="return the ranks of an offer")
+            why = f"{got['gpus']} came back, and offers have {known}"
+            if 0 <= got["gpus"] < len(case["offers"]):
+                then = "return the offer's ranks, not its index"
+                raise Wrong("an offer's place in the list came back", why=why, next=then)
+            raise Wrong("no offer has so many GPUs", why=why, next="return the ranks of an offer")
         job = rented(case, got["gpus"])
         run = replayed_training(got["programs"], job)
         require_training(run, job, self.public(case, want)["losses"])

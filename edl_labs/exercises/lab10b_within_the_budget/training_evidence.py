@@ -168,40 +168,87 @@ def _memory(run: TrainingRun, job: TrainingJob) -> Wrong:
 
 
 def slow_cause(run: TrainingRun, job: TrainingJob, wanted: float) -> Wrong:
-    """Why a right run is slow: the first cause that its program shows."""
+    """Why a right run is slow: the first cause that its program shows.
+
+    Each sentence stands whole: of secret cases students read those of the source alone, and "…" for what is filled in.
+    """
     why = f"it takes {seconds(run.makespan_s)}, {run.share:.0%} of light; {wanted:.0%} are asked for"
     program = run.replay.programs[0]
     launched = [entry["name"].rstrip("0123456789 ") for entry in program if entry["op"] == "launch"]
     loads = [entry for entry in program if entry["op"] == "tensor" and entry.get("where") == "host"][1:]
     syncs = _waits(program)
     for slow, what, then in (
-        (any(one["dtype"] == "fp32" for one in loads), "data are converted to fp32 on the host", "what is the dtype?"),
-        ("bias" in launched, "forward passes run as three kernels each", "fused=True"),
-        ("relu back" in launched, "backward passes run as three kernels each", "fused=True"),
-        ("momentum" in launched, "each layer is updated by three kernels of its own", "fused=True, for all at once"),
-        (any(one["name"].endswith("pageable") for one in loads), "copies from pageable memory", "pinned=True"),
-        (syncs["copy"] > 1, "the host waits for every copy", "non_blocking=True"),
-        (syncs["loss"] > 1, "the host reads a loss in every step", "nobody needs them before the end"),
-        (syncs["synchronize"] > 1, "the host waits for the device in every step", "nothing here needs synchronize()"),
-        (_is_on_one_stream(program), "copies wait for kernels, and kernels for copies", "a stream for the copies"),
-        (_is_one_sum(program, job), "one sum of all gradients begins when nothing is left to hide it", "buckets"),
-        (_sums_wait(program), "passes wait for the sum of gradients", "async_op=True, and wait() before the update"),
-        (_waits_at_once(program), "each sum is waited for as soon as it begins", "wait() right before the update"),
-        (launched.count("update") > 2 * job.steps, "layers are updated one at a time", "update(fused=True)"),
-        (_is_cut_small(run, job, loads, wanted), "micro-batches are smaller than they need be", "how many units fit?"),
+        (
+            any(one["dtype"] == "fp32" for one in loads),
+            "the run is slow: data are converted to fp32 on the host",
+            "what is the dtype?",
+        ),
+        ("bias" in launched, "the run is slow: forward passes run as three kernels each", "fused=True"),
+        ("relu back" in launched, "the run is slow: backward passes run as three kernels each", "fused=True"),
+        (
+            "momentum" in launched,
+            "the run is slow: each layer is updated by three kernels of its own",
+            "fused=True, for all at once",
+        ),
+        (
+            any(one["name"].endswith("pageable") for one in loads),
+            "the run is slow: copies from pageable memory",
+            "pinned=True",
+        ),
+        (syncs["copy"] > 1, "the run is slow: the host waits for every copy", "non_blocking=True"),
+        (
+            syncs["loss"] > 1,
+            "the run is slow: the host reads a loss in every step",
+            "nobody needs them before the end",
+        ),
+        (
+            syncs["synchronize"] > 1,
+            "the run is slow: the host waits for the device in every step",
+            "nothing here needs synchronize()",
+        ),
+        (
+            _is_on_one_stream(program),
+            "the run is slow: copies wait for kernels, and kernels for copies",
+            "a stream for the copies",
+        ),
+        (
+            _is_one_sum(program, job),
+            "the run is slow: one sum of all gradients begins when nothing is left to hide it",
+            "buckets",
+        ),
+        (
+            _sums_wait(program),
+            "the run is slow: passes wait for the sum of gradients",
+            "async_op=True, and wait() before the update",
+        ),
+        (
+            _waits_at_once(program),
+            "the run is slow: each sum is waited for as soon as it begins",
+            "wait() right before the update",
+        ),
+        (
+            launched.count("update") > 2 * job.steps,
+            "the run is slow: layers are updated one at a time",
+            "update(fused=True)",
+        ),
+        (
+            _is_cut_small(run, job, loads, wanted),
+            "the run is slow: micro-batches are smaller than they need be",
+            "how many units fit?",
+        ),
         (
             _loads_ahead(program) > len(loads) / 2,
-            "the host loads the next units before it has issued the passes over those that are there",
+            "the run is slow: the host loads the next units before it has issued the passes over those that are there",
             "issuing takes the host no time and loading does: which of the two first?",
         ),
         (
             _units(loads[0]) > max(1, job.share / 3),
-            "nobody computes while the first micro-batch is loaded, and it is a large one",
+            "the run is slow: nobody computes while the first micro-batch is loaded, and it is a large one",
             "how large need the first one be, and the next?",
         ),
     ):
         if slow:
-            return Wrong(f"the run is slow: {what}", why=why, next=then)
+            return Wrong(what, why=why, next=then)
     return Wrong("the run is slow", why=why, next="look at the timeline: which row has the longest gaps?")
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from edl_labs.checks import Outcome
+from edl_labs.course.grade.known_sentences import sentences
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import drawn_job
+from edl_labs.exercises.lab10b_within_the_budget.training_evidence import slow_cause
 from edl_labs.virtual.budget import TrainingJob, record_training, replay_training, run_training
 from edl_labs.virtual.budget.exact_net import ExactNet, outer, times
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
+from tests.labs.conftest import SOLUTIONS
 from tests.labs.lab10b.test_light import small_job
+
+LAB_TOML = tomllib.loads((SOLUTIONS / "lab10b_within_the_budget" / "lab.toml").read_text(encoding="utf-8"))
+ANSWER = next(one["model_answer"] for one in LAB_TOML["exercise"] if one["name"] == "report")
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +191,34 @@ def test_the_notebook_runs_unsolved_and_solved(run_all, monkeypatch, tmp_path):
         names = run_all(solved=solved, small=[("step_count = 4", "step_count = 2")])
 
         assert names["found"].share < 0.2
+
+
+def test_the_report_says_what_the_two_tables_say(solution):
+    """Mends in one order and the other, then one to four GPUs: the figures that the model answer quotes."""
+    job, mended, many = solution["JOB"], solution["mended"], solution["train_on_many"]
+    kinds = {"dtype": "uint8", "fused": True, "pinned": True, "whole": True, "waits": False}
+
+    def gains_ms(order: list[str]) -> dict[str, str]:
+        made = [dict.fromkeys(order[:count]) for count in range(len(order) + 1)]
+        times = [run_training(job, lambda t, m=m: mended(t, **{one: kinds[one] for one in m})).makespan_s for m in made]
+        return {name: f"{1e3 * (a - b):.0f}" for name, (a, b) in zip(order, pairwise(times), strict=True)}
+
+    forth, back = gains_ms([*kinds]), gains_ms([*reversed(kinds)])
+    runs = [run_training(job.on(ranks), many) for ranks in (1, 2, 3, 4)]
+    saved = [f"{1e3 * (a.makespan_s - b.makespan_s):.0f}" for a, b in pairwise(runs[1:])]
+
+    said = [*(forth[one] for one in ("dtype", "fused", "waits")), *(back[one] for one in ("waits", "fused", "dtype"))]
+    said += [f"{1e3 * one.makespan_s:.1f}" for one in runs[:2]] + [f"{runs[at].money:.3f}" for at in (0, 1, 3)] + saved
+
+    quoted = set(re.findall(r"\d+(?:\.\d+)?", ANSWER)) - {"529", "8", "32"}  # the naive run, uint8, fp32
+    assert quoted | {"8"} == set(said)
+
+
+def test_why_a_run_is_slow_is_told_of_secret_cases_too(solution):
+    """What stands whole in the source may be said; what is filled into it would be left out."""
+    job, known = solution["JOB"], sentences("lab10b_within_the_budget")
+    programs = (solution["naive"], lambda trainer: solution["mended"](trainer, dtype="uint8", fused=True))
+    causes = [slow_cause(run_training(job, one), job, 0.9).what for one in programs]
+
+    assert ["the run is slow: data are converted to fp32 on the host"] == causes[:1]
+    assert causes == [known.told(one) for one in causes]

@@ -13,7 +13,7 @@ from edl_labs.exercises.cluster_programs import written_programs
 from edl_labs.exercises.lab10b_within_the_budget.budget_scores import rented
 from edl_labs.exercises.lab10b_within_the_budget.judge.drawn_training_jobs import budgets, drawn_job
 from edl_labs.exercises.lab10b_within_the_budget.judge.training_genomes import (
-    candidate_genomes,
+    best_genome,
     drawn_genome,
     naive_genome,
     program_of,
@@ -152,7 +152,7 @@ def test_where_two_steps_differ_is_told_by_size():
 def test_the_score_keeps_both_runs_of_the_job_with_the_most_gpus():
     offered = [max(one["ranks"] for one in case["offers"] if one["ranks"] <= 4) for case in CASES]
     most = offered.index(4)
-    want = [evidence(case, 4 if at == most else 1, lambda j: candidate_genomes(j)[-1]) for at, case in enumerate(CASES)]
+    want = [evidence(case, 4 if at == most else 1, best_genome) for at, case in enumerate(CASES)]
     got = [{"value": evidence(case, 2 if at == most else 1, naive_genome)} for at, case in enumerate(CASES)]
     kept = kept_timelines(SCORE, CASES, got, want)
     theirs, reference = (TrainingSteps.from_plain(kept[who]) for who in ("theirs", "reference"))

@@ -31,6 +31,7 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
     outputs = [1000 * int(rng.integers(900, 2700)) for _ in range(layers)]
     alpha_s = 1e-6 * int(rng.integers(8, 25))
     rounds = 2 * (ranks - 1)
+    pinned = 12e9 if slowest < 1 else 6e9  # where the host sets the pace, to wait for each copy is to be late
     sums_s = max(hidden * share * sum(backward_s) - layers * rounds * alpha_s, 1e-4)
     rate = round(rounds * 4 * sum(elements) / ranks / sums_s, -6) if ranks > 1 else 50e9
     made = TrainingJob(
@@ -46,8 +47,8 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
         pass_s=round(float(rng.uniform(100e-6, 140e-6)), 7),
         decode_s=round(slowest * passes_s, 7),
         convert_s=round(float(rng.uniform(2.1, 2.6)) * passes_s, 7),
-        pinned_byte_per_s=12e9,
-        pageable_byte_per_s=float(rng.choice([4e9, 5e9, 6e9])),
+        pinned_byte_per_s=pinned,
+        pageable_byte_per_s=pinned * float(rng.choice([1, 1.25, 1.5])) / 3,
         memory_byte_per_s=1e12,
         call_s=1e-6,
         alpha_s=alpha_s,
@@ -61,14 +62,23 @@ def drawn_job(rng: Any, *, ranks: int, steps: int = 5, loading: float | None = N
 
 @draws("single")
 def single_jobs(rng: Any) -> list[Any]:
-    return [
-        drawn_job(rng, ranks=1, loading=one, short=short).to_dict() for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))
-    ]
+    jobs = [drawn_job(rng, ranks=1, loading=one, short=short) for one, short in ((0.45, 0), (1.3, 0), (0.7, 1))]
+    return [job.to_dict() for job in (*jobs, _of_one_unit(jobs[0]))]
 
 
 @draws("scaled")
 def scaled_jobs(rng: Any) -> list[Any]:
-    return [drawn_job(rng, ranks=ranks, loading=one).to_dict() for ranks, one in ((2, 0.45), (4, 0.7), (2, 1.3))]
+    aims = ((2, 0.45, 0), (4, 0.7, 0), (2, 1.3, 1))
+    jobs = [drawn_job(rng, ranks=ranks, loading=one, short=short) for ranks, one, short in aims]
+    return [job.to_dict() for job in (*jobs, _of_one_unit(jobs[0]))]
+
+
+def _of_one_unit(job: TrainingJob) -> TrainingJob:
+    """A job whose GPUs have one unit each in a step, memory for it to the last byte, and links that cost nearly naught.
+
+    Sums have one backward pass to hide behind there, so that slower links would leave no program near light.
+    """
+    return replace(job, units=job.ranks, memory_bytes=job.peak_bytes(1), alpha_s=1e-6, link_byte_per_s=1e12)
 
 
 @draws("score")

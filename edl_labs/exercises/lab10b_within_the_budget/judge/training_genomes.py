@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,30 +53,71 @@ def naive_genome(job: TrainingJob) -> Genome:
     )
 
 
-def candidate_genomes(job: TrainingJob) -> list[Genome]:
-    """Programs that do everything well, and differ in how they cut."""
-    most = max(m for m in range(1, job.share + 1) if job.peak_bytes(m) <= job.memory_bytes)
-    unit_s = sum(job.forward_s) + sum(job.backward_s)
-    rising = _growing(job.share, most, unit_s / job.decode_s)
-    found = []
-    for size in range(1, most + 1):
-        parts = -(-job.share // size)
-        cuts = tuple(sorted(job.share // parts + (at < job.share % parts) for at in range(parts)))
-        falling = _growing(job.share, size, job.decode_s / unit_s)[::-1]
-        found += [Genome(cuts, _buckets(job), rising), Genome(cuts, _buckets(job), rising, falling)]
-    return list(dict.fromkeys(found))
-
-
 def best_genome(job: TrainingJob) -> Genome:
-    """The reference: of the candidates the one that is done first."""
-    return min(candidate_genomes(job), key=lambda genome: run_training(job, program_of(genome)).makespan_s)
+    """The reference: everything done well, and cut in that way of a few that is done first, one choice at a time."""
+    best = min(_even(job), key=lambda genome: _makespan_s(genome, job))
+    for others in (_beginnings, _last_steps, _sums):
+        best = min((best, *others(best, job)), key=lambda genome: _makespan_s(genome, job))
+    return best
 
 
-def _growing(share: int, most: int, by: float) -> tuple[int, ...]:
-    """Micro-batches that begin with a unit and grow: while one is computed, the next is loaded, or vice versa."""
-    cuts: list[int] = []
-    while (left := share - sum(cuts)) > 0:
-        cuts.append(min(left, most, max(1, int(by * cuts[-1])) if cuts else 1))
+def _makespan_s(genome: Genome, job: TrainingJob) -> float:
+    return run_training(job, program_of(genome)).makespan_s
+
+
+def _even(job: TrainingJob) -> list[Genome]:
+    """Steps in equal micro-batches of each size that fits, after a first step in which they double."""
+    sizes = range(1, _most(job) + 1)
+    return list(dict.fromkeys(Genome(_parts(job.share, size), _buckets(job), _growing(job, 1, 2.0)) for size in sizes))
+
+
+def _beginnings(genome: Genome, job: TrainingJob) -> list[Genome]:
+    """Other first steps, in which micro-batches grow, and a few units with which the others begin.
+
+    While one micro-batch is computed the next one is loaded, or nearly, from one step to the next too.
+    """
+    paces, size = (0.0, 1.5, 2.0, 3.0), max(genome.cuts)
+    third = max(1, job.share // 3)
+    firsts = [_growing(job, begin, by, most=most) for begin in (1, 2) for by in paces for most in (third, size)]
+    few = [begin for begin in (1, 2, third) if begin < job.share]
+    others = [genome.cuts, *((begin, *_parts(job.share - begin, size)) for begin in few)]
+    pairs = dict.fromkeys((first, cuts) for first in firsts for cuts in others)
+    return [replace(genome, first_cuts=first, cuts=cuts, last_cuts=genome.cuts) for first, cuts in pairs]
+
+
+def _last_steps(genome: Genome, job: TrainingJob) -> list[Genome]:
+    """The last step loads nothing for another one: equal parts, or the parts of a first step turned round."""
+    ends = [_parts(job.share, size) for size in range(1, _most(job) + 1)]
+    return [replace(genome, last_cuts=cuts) for cuts in dict.fromkeys([*ends, _growing(job, 1, 2.0)[::-1]])]
+
+
+def _sums(genome: Genome, job: TrainingJob) -> list[Genome]:
+    """Every second layer begins a bucket; each bucket is updated as soon as it is summed, by a kernel of its own."""
+    if job.ranks == 1:
+        return []
+    buckets = {genome.buckets, (0, *range(1, job.layers, 2))}
+    return [replace(genome, buckets=one, whole_update=whole) for one in sorted(buckets) for whole in (True, False)]
+
+
+def _most(job: TrainingJob) -> int:
+    """The most units that fit into the memory at once."""
+    return max(count for count in range(1, job.share + 1) if job.peak_bytes(count) <= job.memory_bytes)
+
+
+def _parts(units: int, size: int) -> tuple[int, ...]:
+    """So many units in parts of about the same size, none larger than `size`."""
+    parts = -(-units // size)
+    return tuple(sorted(units // parts + (at < units % parts) for at in range(parts)))
+
+
+def _growing(job: TrainingJob, begin: int, by: float, *, most: int = 0) -> tuple[int, ...]:
+    """A share in parts that grow from `begin` by a factor; 0: by what the host can load while one is computed."""
+    fixed_s = (2 * job.layers + 1) * job.kernel_s
+    unit_s = sum(job.forward_s) + sum(job.backward_s)
+    most, cuts = most or _most(job), [min(begin, job.share)]
+    while (left := job.share - sum(cuts)) > 0:
+        pace = by * cuts[-1] if by else (fixed_s + unit_s * cuts[-1]) / job.decode_s
+        cuts.append(min(left, most, math.ceil(pace)))
     return tuple(sorted(cuts))
 
 

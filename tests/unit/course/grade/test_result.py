@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.classrun import ClassReport, StudentRow
-from edl_labs.course.grade.result import Result, result_key
+from edl_labs.course.grade.result import Result, ResultStore, result_key
 from edl_labs.course.grade.run_record import Mishap, Usage
 from edl_labs.errors import UsageError
 
@@ -98,3 +99,15 @@ def test_a_row_of_the_class_has_the_usage_among_its_keys():
     assert "usage" not in told["rows"][0]
     assert [["area", 3.0]] == told["rows"][0]["marks"]
     assert (0, 1) == (told["exit_code"], told["schema"])
+
+
+def test_who_opens_a_store_leaves_what_others_are_writing(tmp_path: Path) -> None:
+    """A leaderboard that is followed reads the results while a class is graded; only the grader cleans up."""
+    store = ResultStore(tmp_path)
+    part = tmp_path / ".k.json.0.part"
+    part.write_bytes(b"half of a result")
+    ResultStore(tmp_path)
+
+    assert part.exists()
+    store.remove_parts()
+    assert not part.exists()
