@@ -1,4 +1,4 @@
-"""Records `cpu_compiled_network`: lab08b's slow and mended networks, eager and compiled, on one thread.
+"""Records `cpu_compiled_network`: lab08c's slow and mended networks, eager and compiled, on one thread.
 
     python scripts/record_compiled_network.py [FOLDER]
 
@@ -18,7 +18,7 @@ from edl_labs.device import describe
 from edl_labs.hardware import recordings
 
 ROOT = Path(__file__).resolve().parents[1]
-LAB = ROOT / "solutions" / "lab08b_compilers" / "lab08b_compilers.py"
+LAB = ROOT / "solutions" / "lab08c_compilers" / "lab08c_compilers.py"
 SWITCHES = ("checks", "loops", "unfolds", "copies")
 BUDGET_S = 20.0  # of a comparison: the intervals of the smaller network are a few percent wide then
 
@@ -62,7 +62,7 @@ def main():
     ends = tuple(f"warm against eager, {end}" for end in ("low", "high"))
     made = recordings.Recording(
         name="cpu_compiled_network",
-        title="Recorded: two networks of lab08b, eager and compiled by torch.compile, on one thread of a processor",
+        title="Recorded: two networks of lab08c, eager and compiled by torch.compile, on one thread of a processor",
         experiment="compiled_network",
         hardware_key="CPU",
         modelled=False,

@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab08b_compilers.fused_kernels import as_graph
+from edl_labs.exercises.lab08b_layouts.fused_kernels import as_graph
 from edl_labs.graph.kernel_groups import broken_rule
 
 # Parts of each case's graph: each mistake shows in one case at least, and no two in the same ones.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08b_compilers.stride_slips import COPIED, PLACEMENTS, READ
+from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, PLACEMENTS, READ
 from edl_labs.exercises.slip_digests import digest, named_slip
 from edl_labs.units import byte_count
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from edl_labs.exercises.lab08b_compilers.memory_layouts import copies_as_text
+from edl_labs.exercises.lab08b_layouts.memory_layouts import copies_as_text
 from edl_labs.exercises.slip_digests import digest
 
 _ITEMSIZE = 2  # bytes: the nets are in fp16, says the lab's text

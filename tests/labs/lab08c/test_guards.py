@@ -1,4 +1,4 @@
-"""lab08b's guards: what the solution decides is what this torch does, and slips are told apart."""
+"""lab08c's guards: what the solution decides is what this torch does, and slips are told apart."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from edl_labs.bench.recompiles import watch_calls
-from edl_labs.exercises.lab08b_compilers.compiled_calls import LINES, Guards
-from edl_labs.exercises.lab08b_compilers.guard_slips import SAID
-from edl_labs.exercises.lab08b_compilers.judge.drawn_calls import BREAKS, SLIPS, decisions
+from edl_labs.exercises.lab08c_compilers.compiled_calls import LINES, Guards
+from edl_labs.exercises.lab08c_compilers.guard_slips import SAID
+from edl_labs.exercises.lab08c_compilers.judge.drawn_calls import BREAKS, SLIPS, decisions
 
 
 def function_of(lines: list[dict[str, Any]]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08b_compilers.guard_slips import SAID, symptom
+from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, symptom
 from edl_labs.exercises.slip_digests import digest
 
 WORDS = ("hit", "recompile", "break", "eager")

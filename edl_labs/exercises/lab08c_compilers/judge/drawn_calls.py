@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab08b_compilers.compiled_calls import LINES
+from edl_labs.exercises.lab08c_compilers.compiled_calls import LINES
 from edl_labs.exercises.slip_digests import digest
 
 FREE = "free"

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab08b_compilers.judge.stride_slip_rules import copy_slips, reading_slips
-from edl_labs.exercises.lab08b_compilers.memory_layouts import placements
-from edl_labs.exercises.lab08b_compilers.stride_slips import PLACEMENTS
+from edl_labs.exercises.lab08b_layouts.judge.stride_slip_rules import copy_slips, reading_slips
+from edl_labs.exercises.lab08b_layouts.memory_layouts import placements
+from edl_labs.exercises.lab08b_layouts.stride_slips import PLACEMENTS
 
 _CHANNELS = (3, 12, 1, 4)  # of the image: padded to 4, to 16, to 4 (its layouts are alike), and not at all
 _ODD_CHANNELS = (17, 18)  # padded to 24, which no other rounding gives

@@ -1,10 +1,10 @@
-"""lab08b's capture and autotuner: what the solutions take, by hand, and what a capture refuses."""
+"""lab08c's capture and autotuner: what the solutions take, by hand, and what a capture refuses."""
 
 from __future__ import annotations
 
 import pytest
 
-from edl_labs.exercises.lab08b_compilers.captured_training import machine_of, made
+from edl_labs.exercises.lab08c_compilers.captured_training import machine_of, made
 from edl_labs.virtual import VirtualGPU
 from edl_labs.virtual.errors import VirtualGPUError
 
