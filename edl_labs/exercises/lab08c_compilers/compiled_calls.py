@@ -7,7 +7,7 @@ from typing import Any
 
 from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, symptom
+from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, symptom, why_it_fits, why_none_fits
 from edl_labs.exercises.slip_digests import digest
 
 WORDS = ("hit", "recompile", "break", "eager")
@@ -52,7 +52,11 @@ class Guards:
                 what, then = symptom(mine, right)
                 earlier = ", ".join(want[:at]) or "none"
                 why = f"call {at} came out as {mine!r}; the calls before it: {earlier}"
-                if "break" in (mine, right):
+                if right == "hit":
+                    why = f"call {at} came out as {mine!r}; {why_it_fits(case['calls'], want, at)}"
+                elif mine == "hit":
+                    why = f"call {at} came out as {mine!r}; {why_none_fits(case['calls'], want, at)}"
+                elif "break" in (mine, right):
                     why = f"call {at} came out as {mine!r}; it runs {_run_by(case, at)}"
                 raise Wrong(what, why=why, next=then)
 

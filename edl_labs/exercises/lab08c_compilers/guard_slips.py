@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 SAID: dict[str, tuple[str, str]] = {
     "nothing is free": (
         "what changes is free from its second version on, sizes and numbers alike",
@@ -54,6 +57,14 @@ SAID: dict[str, tuple[str, str]] = {
     "one is a size": (
         "size 1 has versions of its own",
         "a size of 1 broadcasts, so a free size takes any from 2 on, and 1 is always guarded by value",
+    ),
+    "free within the range": (
+        "a free size takes any value from 2 on",
+        "not only those between the sizes seen: what is compiled for a free size computes with every one",
+    ),
+    "one version a kind": (
+        "a new version leaves the others where they are",
+        "a version for a size of 1, say, does not take the place of the one whose sizes are free: keep a list",
     ),
     "rank frees nothing": (
         "once the number of dimensions has changed, every size is free",
@@ -152,6 +163,48 @@ _FIRST: dict[tuple[str, str], tuple[str, str]] = {
         "which lines does this call run, and which of them needs a number from the device?",
     ),
 }
+
+
+_ALWAYS = ("dtype", "layout", "number of dimensions", "verbose")
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> dict[str, str]:
+    """What differs between the arguments of two calls, by name, with both values; sizes where both have as many."""
+    found = {part: (there["x"][part], here["x"][part]) for part in ("dtype", "layout")}
+    sizes = there["x"]["sizes"], here["x"]["sizes"]
+    found["number of dimensions"] = len(sizes[0]), len(sizes[1])
+    if len(sizes[0]) == len(sizes[1]):
+        found |= {f"size {at} of x": pair for at, pair in enumerate(zip(*sizes, strict=True))}
+    found |= {name: (there[name], here[name]) for name in here if name != "x"}
+    return {name: f"{name} ({one} there, {other} here)" for name, (one, other) in found.items() if one != other}
+
+
+def why_it_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: int) -> str:
+    """The version that takes a call which hits, by the call that made it, and what else is other in that call.
+
+    What is free in one version is free in all later ones of its kind. So the last one fits that has dtype, dimensions,
+    layout and bool of the call, and sizes of 1 in the same places.
+    """
+
+    def is_kind(other: int) -> bool:
+        ones = ([size == 1 for size in calls[one]["x"]["sizes"]] for one in (other, at))
+        return not differences(calls[other], calls[at]).keys() & set(_ALWAYS) and next(ones) == next(ones)
+
+    made = next(one for one in reversed(range(at)) if right[one] in ("recompile", "break") and is_kind(one))
+    other = list(differences(calls[made], calls[at]).values())
+    if not other:
+        return f"call {made} made a version for these very arguments"
+    return f"the version that call {made} made fits: what differs had changed before, so it is free: {', '.join(other)}"
+
+
+def why_none_fits(calls: Sequence[Mapping[str, Any]], right: Sequence[str], at: int) -> str:
+    """What is other in a call that fits no version than in the call most like it that made one; "" for the first."""
+    made = [one for one in range(at) if right[one] in ("recompile", "break")]
+    if not made:
+        return "there is no version yet"
+    like = min(reversed(made), key=lambda one: len(differences(calls[one], calls[at])))
+    other = ", ".join(differences(calls[like], calls[at]).values())
+    return f"of the calls that made versions, call {like} is most like it, and differs in {other}"
 
 
 def symptom(mine: str, right: str) -> tuple[str, str]:

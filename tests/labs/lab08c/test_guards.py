@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from typing import Any
 
 import pytest
 
 from edl_labs.bench.recompiles import watch_calls
 from edl_labs.exercises.lab08c_compilers.compiled_calls import LINES, Guards
-from edl_labs.exercises.lab08c_compilers.guard_slips import SAID
-from edl_labs.exercises.lab08c_compilers.judge.drawn_calls import BREAKS, SLIPS, decisions
+from edl_labs.exercises.lab08c_compilers.guard_slips import SAID, why_it_fits, why_none_fits
+from edl_labs.exercises.lab08c_compilers.judge.drawn_calls import BREAKS, SLIPS, Rules, decisions
 
 
 def function_of(lines: list[dict[str, Any]]) -> Any:
@@ -72,3 +73,37 @@ def test_no_two_slips_decide_alike_in_all_cases(exercises):
     found = [tuple(case["slips"][name] for case in cases) for name in SAID]
 
     assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_hit_is_explained_by_a_version_that_takes_it(exercises, seed):
+    for case in exercises["guards"].draw_cases(seed):
+        rules, makers = Rules(case["lines"]), []
+        right = decisions(case["lines"], case["calls"])
+        for at, args in enumerate(case["calls"]):
+            if rules.call(args) != "hit":
+                makers += [at] if right[at] != "eager" else []
+                continue
+            named = int(re.search(r"call (\d+)", why_it_fits(case["calls"], right, at))[1])
+            version = rules.versions[makers.index(named)]
+
+            assert all(rules._fits(version[name], args[name]) for name in args)
+
+
+def test_what_differs_is_said_of_a_call_that_hits_and_of_one_that_does_not():
+    def call(*sizes, scale=0.5):
+        x = {"sizes": list(sizes), "dtype": "float32", "layout": "contiguous"}
+        return {"x": x, "scale": scale, "shift": 3, "verbose": False}
+
+    calls, right = [call(4, 8), call(5, 8), call(6, 8), call(1, 8), call(5, 8)], ["recompile", "recompile", "hit"]
+    right += ["recompile", "hit"]
+
+    assert why_it_fits(calls, right, 2) == (
+        "the version that call 1 made fits: what differs had changed before, so it is free: size 0 of x (5 there, "
+        "6 here)"
+    )
+    assert "call 1 made a version for these very arguments" == why_it_fits(calls, right, 4)
+    assert why_none_fits(calls, right, 3).endswith(
+        "call 1 is most like it, and differs in size 0 of x (5 there, 1 here)"
+    )
+    assert "there is no version yet" == why_none_fits(calls, right, 0)

@@ -31,6 +31,8 @@ SLIPS: dict[str, dict[str, Any]] = {
     "sizes free at once": {"sizes_free_at_once": True},
     "all sizes free": {"all_sizes_free": True},
     "one is a size": {"one_is_a_size": True},
+    "free within the range": {"within_the_range": True},
+    "one version a kind": {"one_a_kind": True},
     "rank frees nothing": {"rank_frees_nothing": True},
     "seen of a dtype": {"seen_of_a_dtype": True},
     "last one seen": {"last_one_seen": True},
@@ -59,6 +61,7 @@ class Rules:
         self.lines, self.slip = lines, slip
         self.versions: list[dict[str, Any]] = []
         self.seen: dict[Any, Any] = {}
+        self.shapes: list[list[int]] = []  # of the calls that made versions
 
     def call(self, args: dict[str, Any]) -> str:
         """The decision on one call."""
@@ -77,6 +80,8 @@ class Rules:
         if full:
             return str(slip.get("limit_word", "eager"))
         version = {name: self._guard(name, value) for name, value in args.items()}
+        if slip.get("one_a_kind"):
+            self.versions = [one for one in self.versions if _kind(one) != _kind(version)]
         self.versions.append(version)
         return "break" if breaks else "recompile"
 
@@ -90,9 +95,20 @@ class Rules:
         lowest = 1 if self.slip.get("one_is_a_size") else 2
         if any(k not in (FREE, s) or (k == FREE and s < lowest) for k, s in zip(known, sizes, strict=False)):
             return False
+        if self.slip.get("within_the_range") and not self._is_between(guard, sizes):
+            return False
         return all(part == ignored or guard[part] == value[part] for part in ("dtype", "layout"))
 
+    def _is_between(self, guard: Any, sizes: list[int]) -> bool:
+        """Whether each free size lies between two that were seen when the version was made."""
+        columns = zip(sizes, guard["sizes"], *guard["seen"], strict=True)
+        return all(k != FREE or min(seen) <= s <= max(seen) for s, k, *seen in columns)
+
     def _guard(self, name: str, value: Any) -> Any:
+        if self.slip.get("within_the_range") and isinstance(value, dict):
+            self.shapes.append(value["sizes"])
+            seen = [one for one in self.shapes if len(one) == len(value["sizes"])]
+            return {**value, "sizes": self._sizes(name, value["sizes"]), "seen": seen}
         if isinstance(value, dict):
             key = (name, value["dtype"]) if self.slip.get("seen_of_a_dtype") else name
             return {**value, "sizes": self._sizes(key, value["sizes"])}
@@ -124,6 +140,12 @@ class Rules:
             return list(sizes)
         special = () if slip.get("one_is_a_size") else (1,)
         return [s if s in special else m for s, m in zip(sizes, merged, strict=True)]
+
+
+def _kind(version: dict[str, Any]) -> tuple[Any, ...]:
+    """What some make the key of a dict of versions."""
+    x = version["x"]
+    return x["dtype"], len(x["sizes"]), x["layout"], version["verbose"]
 
 
 def decisions(lines: list[dict[str, Any]], calls: list[dict[str, Any]], **slip: Any) -> list[str]:
