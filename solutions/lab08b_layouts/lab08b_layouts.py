@@ -229,11 +229,13 @@ first = torch.nn.Sequential(
 
 # %%
 photos = torch.empty(1, 3, 224, 224)
-for name, layout in (("NCHW", "contiguous_format"), ("NHWC", "channels_last")):
+for name, layout, plan in (
+    ("NCHW", "contiguous_format", layer_by_layer),  # a copy before and behind each
+    ("NHWC", "channels_last", as_traced),
+):
     form = {"memory_format": getattr(torch, layout)}
     traced = Graph.of(first.to(**form), photos.to(**form))
-    print(f"{name} given, fp32: {as_traced(traced)}")
-print(f"copied around each convolution: {layer_by_layer(traced)}")
+    print(f"{name} given, fp32: {plan(traced)}")
 
 # %%
 with once_written("strides"):

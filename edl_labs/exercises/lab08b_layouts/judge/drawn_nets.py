@@ -10,7 +10,7 @@ from edl_labs.exercises.lab08b_layouts.judge.stride_slip_rules import copy_slips
 from edl_labs.exercises.lab08b_layouts.memory_layouts import placements
 from edl_labs.exercises.lab08b_layouts.stride_slips import PLACEMENTS
 
-_CHANNELS = (3, 12, 1, 4)  # of the image: padded to 4, to 16, to 4 (its layouts are alike), and not at all
+_CHANNELS = (3, 5, 1, 4)  # of the image: padded to 4, to 8, to 4 (its layouts are alike), and not at all
 _ODD_CHANNELS = (17, 18)  # padded to 24, which no other rounding gives
 _TRIES = 300  # about one draw in three is asked
 

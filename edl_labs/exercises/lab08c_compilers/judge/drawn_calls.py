@@ -205,9 +205,10 @@ def _floats(rng: Any, count: int) -> list[float]:
 
 
 def _of_sizes(rng: Any) -> list[dict[str, Any]]:
-    a, b, c, d = _some(rng, 4)
-    m, n, o = _some(rng, 3)
-    rows = [[a, m], [b, m], [c, m], [1, m], [d, m], [d, n], [a, o], [1, m], [1, n], [1, o], [c, 1], [a, m]]
+    """Sizes that change, one of 1 in each place twice, and 2, the least that a free size takes."""
+    a, b, c, d = _some(rng, 4, low=3)
+    m, n, o = _some(rng, 3, low=3)
+    rows = [[a, m], [b, m], [c, m], [1, m], [2, m], [2, n], [a, o], [1, m], [1, n], [1, o], [c, 1], [d, 1], [a, m]]
     return [_call(row) for row in rows]
 
 
