@@ -1,4 +1,4 @@
-"""Records `cpu_compiled_network`: lab08b's slow and mended networks, eager and compiled, on one thread.
+"""Records `cpu_compiled_network`: lab08c's slow and mended networks, eager and compiled, on one thread.
 
     python scripts/record_compiled_network.py [FOLDER]
 
@@ -7,18 +7,17 @@ Needs a C++ compiler, and takes some minutes; the networks are those of the lab'
 
 import platform
 import sys
-import time
 from pathlib import Path
 
 import torch
 
-from edl_labs.bench import compare
+from edl_labs.bench.compiled_runs import SERIES, compiled_run
 from edl_labs.course.lab.source import parse
 from edl_labs.device import describe
 from edl_labs.hardware import recordings
 
 ROOT = Path(__file__).resolve().parents[1]
-LAB = ROOT / "solutions" / "lab08b_compilers" / "lab08b_compilers.py"
+LAB = ROOT / "solutions" / "lab08c_compilers" / "lab08c_compilers.py"
 SWITCHES = ("checks", "loops", "unfolds", "copies")
 BUDGET_S = 20.0  # of a comparison: the intervals of the smaller network are a few percent wide then
 
@@ -33,23 +32,12 @@ def lab_names():
 
 
 def recorded(names, mended):
-    """Seconds of eager mode, of the first compiled call and of later ones, and the interval of their ratio."""
+    """What compiling the slow or the mended network came to."""
     layout = torch.channels_last if mended else torch.contiguous_format
     x, weights = names["inputs"](layout)
     switches = dict.fromkeys(SWITCHES, False) if mended else {}
-
-    def eager():
-        return names["network"](x, weights, **switches)
-
-    torch._dynamo.reset()
-    compiled = torch.compile(eager)
-    began = time.perf_counter()
-    compiled()
-    first_s = time.perf_counter() - began
     close = lambda one, two: torch.allclose(one, two, atol=1e-4)  # noqa: E731
-    measured = compare({"eager": eager, "compiled": compiled}, budget_s=BUDGET_S, equal=close)
-    eagerly, warm = measured.sides
-    return (eagerly.median_s, first_s, warm.median_s, measured.low, measured.high)
+    return compiled_run(lambda: names["network"](x, weights, **switches), budget_s=BUDGET_S, equal=close)
 
 
 def main():
@@ -58,11 +46,9 @@ def main():
     names = lab_names()
     with torch.no_grad():
         rows = [recorded(names, mended) for mended in (False, True)]
-    labels = ("eager", "first compiled call", "compiled, warm")
-    ends = tuple(f"warm against eager, {end}" for end in ("low", "high"))
     made = recordings.Recording(
         name="cpu_compiled_network",
-        title="Recorded: two networks of lab08b, eager and compiled by torch.compile, on one thread of a processor",
+        title="Recorded: two networks of lab08c, eager and compiled by torch.compile, on one thread of a processor",
         experiment="compiled_network",
         hardware_key="CPU",
         modelled=False,
@@ -78,8 +64,12 @@ def main():
         x_unit="",
         x=(0, 1),
         series=tuple(
-            recordings.Series(label, "1" if label in ends else "s", tuple(float(f"{row[at]:.3g}") for row in rows))
-            for at, label in enumerate((*labels, *ends))
+            recordings.Series(
+                label,
+                "s" if field.endswith("_s") else "1",
+                tuple(float(f"{getattr(row, field):.3g}") for row in rows),
+            )
+            for label, field in SERIES.items()
         ),
     )
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(recordings.__file__).parent

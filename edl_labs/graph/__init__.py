@@ -26,6 +26,9 @@ _HOMES = {
     "as_traced": "layout_plans",
     "layer_by_layer": "layout_plans",
     "memory_format": "layout_plans",
+    "partition_of": "plain_graphs",
+    "plain_graph": "plain_graphs",
+    "plain_net": "plain_graphs",
     "propagated": "layout_plans",
 }
 __all__ = sorted(_HOMES)

@@ -10,9 +10,9 @@
 # * write a kernel with shared memory and barriers, and say what its warps ask of memory;
 # * choose tiles, and know when splitting a sum pays;
 # * say how far the order of additions moves a sum, and write a reduction whose bits never change;
-# * price the first layers of a network in seconds instead of FLOPs.
+# * in the practice, price the first layers of a network in seconds instead of FLOPs.
 #
-# **About 160 minutes, in two sittings**: sections 1 and 2 (60), then 3 to 5 (100). The practice at the end gives no
+# **About 135 minutes**, and some 40 more for the practice at the end, `first_layers` and `warp_paths`, which gives no
 # points. *Write your prediction down* before you run the next cell: where there is a box (a number, with
 # or without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck:
 # [001] course introduction, [002] software perspective, [004] roofline. `hint("coalesced")` gives the hints of an
@@ -453,7 +453,7 @@ with once_written("order_matters"), revealed("apart") as truth:
 # price of a second pass where one would have done.
 
 # %% [markdown]
-# ## 5. The first layers of a network
+# ## Practice: the first layers of a network
 #
 # A 3 × 3 convolution of 64 channels on 56 × 56 pixels, and the depth-wise one: 64 times fewer FLOPs. **Predict** how
 # much quicker that is on a V100 with 125 TFLOP/s and 0.9 TB/s, in 2-byte types.

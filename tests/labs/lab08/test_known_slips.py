@@ -12,8 +12,8 @@ from edl_labs.exercises.lab08_kernels import first_layer_prices, paths_of_warps,
 from edl_labs.exercises.lab08_kernels.stem_slips import HANDED
 from edl_labs.exercises.lab08_kernels.stem_slips import SAID as STEMS
 from edl_labs.exercises.lab08_kernels.tile_slips import SAID as TILES
-from edl_labs.exercises.lab08b_compilers import memory_layouts
-from edl_labs.exercises.lab08b_compilers.stride_slips import COPIED, READ
+from edl_labs.exercises.lab08b_layouts import memory_layouts
+from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, READ
 from edl_labs.exercises.slip_digests import digest, named_slip
 from tests.labs.conftest import SOLUTIONS, parse
 
@@ -47,8 +47,8 @@ SLIPS = {
     "stems": ("lab08_kernels", "first_layers", "slips", STEMS, of_stems("alone")),
     "shapes": ("lab08_kernels", "first_layers", "handing_on", HANDED, of_stems("upto")),
     "paths": ("lab08_kernels", "warp_paths", "slips", paths_of_warps.SAID, lambda case, got: digest([got["issued"]])),
-    "readings": ("lab08b_compilers", "strides", "read_slips", READ, lambda case, got: digest(got["read"])),
-    "copies": ("lab08b_compilers", "strides", "copy_slips", COPIED, of_copies),
+    "readings": ("lab08b_layouts", "strides", "read_slips", READ, lambda case, got: digest(got["read"])),
+    "copies": ("lab08b_layouts", "strides", "copy_slips", COPIED, of_copies),
 }
 
 

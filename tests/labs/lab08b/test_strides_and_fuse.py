@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edl_labs.exercises.lab08b_compilers.fused_kernels import WITHIN, as_graph
-from edl_labs.exercises.lab08b_compilers.judge.drawn_nets import copies
-from edl_labs.exercises.lab08b_compilers.judge.drawn_operator_graphs import least_bytes
-from edl_labs.exercises.lab08b_compilers.memory_layouts import placements
+from edl_labs.exercises.lab08b_layouts.fused_kernels import WITHIN, as_graph
+from edl_labs.exercises.lab08b_layouts.judge.drawn_nets import copies
+from edl_labs.exercises.lab08b_layouts.judge.drawn_operator_graphs import least_bytes
+from edl_labs.exercises.lab08b_layouts.memory_layouts import placements
 from edl_labs.graph import Kernel, Partition, fusions
 
 SEEDS = (1, 2, 3)

@@ -1,0 +1,199 @@
+"""strides: layouts read from strides, what a placement of layouts copies, and the placement that copies least."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, ClassVar
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.exercises.lab08b_layouts.stride_slips import COPIED, PLACEMENTS, READ
+from edl_labs.exercises.slip_digests import digest, named_slip
+from edl_labs.units import byte_count
+
+LAYOUTS = ("NCHW", "NHWC")
+_ANSWERS = (*LAYOUTS, "both", "neither")
+
+
+@exercise("strides")
+class Strides:
+    """Layouts from strides, the bytes that a placement of layouts copies, and the placement with the fewest.
+
+    `layout_of(shape, stride)`, `conversions(net, layouts)` for all placements, and `place_layouts(net)`.
+    """
+
+    form: ClassVar[Any] = {"read": [""], "copied": [[["", 0]]], "chosen": [["", ""]]}
+
+    def probe(self, student: Any, case: Any) -> Any:
+        return {
+            "read": [student.layout_of((*shape,), (*stride,)) for shape, stride in case["tensors"]],
+            "copied": [_items(student.conversions(_copied(case["net"]), one)) for one in placements(case["net"])],
+            "chosen": _items(student.place_layouts(_copied(case["net"]))),
+        }
+
+    def inputs(self, case: Any) -> Any:
+        """A net, and the placements that are asked for."""
+        return {"tensors": case["tensors"], "net": _copied(case["net"]), "placements": list(placements(case["net"]))}
+
+    def public(self, case: Any, want: Any) -> Any:
+        """The same, a text for each placement: there are a hundred of them."""
+        return {**want, "copied": [copies_as_text(_all_copies(one)) for one in want["copied"]]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        tensors = zip(case["tensors"], got["read"], want["read"], strict=True)
+        # Whole shapes first: who has a stride wrong need not think of dimensions of one element.
+        for (shape, stride), found, right in sorted(tensors, key=lambda one: 1 in one[0][0]):
+            if found != right:
+                why = f"shape {tuple(shape)} with strides {tuple(stride)} is {found!r} to you"
+                raise _misread(found, right, why)
+        for layouts, found, right in zip(placements(case["net"]), got["copied"], want["copied"], strict=True):
+            if _all_copies(found) != _all_copies(right):
+                raise _miscounted(case["net"], layouts, _all_copies(found), _all_copies(right))
+        self._judge_choice(case["net"], got["chosen"], want)
+
+    def _judge_choice(self, net: Any, chosen: Any, want: Any) -> None:
+        every = list(placements(net))
+        chosen = dict(chosen)
+        if chosen not in every:
+            raise Wrong("that is no placement of this net", why=_no_placement(net, chosen), next=_PLACE)
+        bytes_of = [sum(_all_copies(one).values()) for one in want["copied"]]
+        found, best = bytes_of[every.index(chosen)], min(bytes_of)
+        if found > best:
+            why = f"it copies {byte_count(found)}, and {byte_count(best)} are possible"
+            then = "where does the layout have to change at all, and which tensor on the way is the smallest?"
+            raise Wrong("another placement copies fewer bytes", why=why, next=then)
+
+    def throughout(self, cases: list[Any], got: list[Any], want: list[Any]) -> Wrong | None:
+        """The rule that gives all answers: to the tensors, else to all copies, else all choices."""
+        if any(one["read"] != other["read"] for one, other in zip(got, want, strict=True)):
+            return named_slip(cases, [digest(one["read"]) for one in got], READ, of="read_slips")
+        copied = [[copies_as_text(_all_copies(one)) for one in all_["copied"]] for all_ in got]
+        if copied != [[copies_as_text(_all_copies(one)) for one in all_["copied"]] for all_ in want]:
+            return named_slip(cases, [digest(one) for one in copied], COPIED, of="copy_slips")
+        return _first(
+            PLACEMENTS,
+            lambda aim: all(
+                dict(g["chosen"])
+                == aim(case["net"], [_all_copies(one) for one in w["copied"]], placements(case["net"]))
+                for case, g, w in zip(cases, got, want, strict=True)
+            ),
+        )
+
+    def yours(self, case: Any, got: Any) -> str:
+        """The choice, with what it copies."""
+        every, chosen = placements(case["net"]), dict(got["chosen"])
+        if chosen not in every:
+            return _named(chosen)
+        copied = _all_copies(got["copied"][every.index(chosen)])
+        return f"{_named(chosen)}; it copies {byte_count(sum(copied.values()))}"
+
+    def show(self, case: Any) -> str:
+        """The net."""
+        shown = []
+        for node in case["net"]:
+            size = "x".join(map(str, node["shape"]))
+            shown.append(f"{node['name']}: {node['op']}({', '.join(node['inputs'])}) {size}")
+        return "; ".join(shown)
+
+
+_PLACE = "a dict of every node's name and 'NCHW' or 'NHWC', with the fixed ones as they are"
+
+
+def is_fixed(node: Any) -> str:
+    """The layout that a node is bound to; "" for one that takes either."""
+    if node["op"] in ("input", "output", "nchw_only"):
+        return str(node.get("layout") or "NCHW")
+    return "NHWC" if node["op"] == "conv" else ""
+
+
+def placements(net: Any) -> list[dict[str, str]]:
+    """All layouts of the free nodes, with those that are fixed."""
+    free = [node["name"] for node in net if not is_fixed(node)]
+    fixed = {node["name"]: is_fixed(node) for node in net}
+    both = itertools.product(LAYOUTS, repeat=len(free))
+    return [{**fixed, **dict(zip(free, one, strict=True))} for one in both]
+
+
+def _first(rules: Any, is_it: Any) -> Wrong | None:
+    for rule, what, why, then in rules:
+        if is_it(rule):
+            return Wrong(what, why=why, next=then)
+    return None
+
+
+def _all_copies(copies: Any) -> dict[str, int]:
+    """Copies that move anything, by name; also of a public text."""
+    if isinstance(copies, str):
+        copies = [(name, int(size)) for name, size in (one.split("=") for one in copies.split())]
+    return {name: size for name, size in sorted(copies) if size}
+
+
+def copies_as_text(copies: dict[str, int]) -> str:
+    """Copies by name, as one text."""
+    return " ".join(f"{name}={size}" for name, size in sorted(copies.items()) if size)
+
+
+def _is_alike(net: Any, name: str) -> bool:
+    """Whether a node's result, or its weight, has both layouts."""
+    node = next((one for one in net if one["name"] == name.removesuffix(".weight")), None)
+    sizes = (node or {}).get("weight" if name.endswith(".weight") else "shape", (0, 0, 0, 0))
+    return bool(sizes[1] == 1 or sizes[2] * sizes[3] == 1)
+
+
+def _items(found: Any) -> Any:
+    """A dict as pairs: which keys it has is for `compare` to say."""
+    return [[name, size] for name, size in found.items()] if hasattr(found, "items") else found
+
+
+def _copied(net: Any) -> Any:
+    return [{**node, "inputs": [*node["inputs"]], "shape": [*node["shape"]]} for node in net]
+
+
+def _named(layouts: Any) -> str:
+    return ", ".join(f"{name} {layout}" for name, layout in layouts.items())
+
+
+def _no_placement(net: Any, chosen: Any) -> str:
+    for node in net:
+        layout = chosen.get(node["name"])
+        if layout not in LAYOUTS:
+            return f"{node['name']} is {layout!r}"
+        if is_fixed(node) not in ("", layout):
+            return f"{node['name']} ({node['op']}) runs in {is_fixed(node)}, and you have {layout}"
+    return f"it names {', '.join(sorted(set(chosen) - {node['name'] for node in net}))}, which the net does not have"
+
+
+def _misread(found: Any, right: str, why: str) -> Wrong:
+    if found not in _ANSWERS:
+        return Wrong("that is no layout", why=why, next=f"one of {', '.join(_ANSWERS)}")
+    if right == "both":
+        then = "a stride is multiplied by an index: what does it matter where the only index is 0?"
+        return Wrong("a tensor that has both layouts is taken for one of them, or none", why=why, next=then)
+    if right == "neither":
+        then = "in a layout, each stride is the product of all sizes further in: no gaps, and nothing expanded"
+        return Wrong("a tensor with gaps, or another order, is taken for a layout", why=why, next=then)
+    then = "innermost is W in NCHW, C in NHWC, with stride 1; each other stride is the product of all sizes further in"
+    return Wrong("a layout is read wrongly from the strides", why=why, next=then)
+
+
+def _miscounted(net: Any, layouts: Any, found: dict[str, int], right: dict[str, int]) -> Wrong:
+    at = f" with {_named({n['name']: layouts[n['name']] for n in net if not is_fixed(n)}) or 'nothing free'}"
+    for name in sorted(set(found) | set(right)):
+        mine, due = found.get(name, 0), right.get(name, 0)
+        if mine == due:
+            continue
+        why = f"{name}: {mine} bytes for {due}" + at
+        if not due and _is_alike(net, name):
+            then = "with one channel or one pixel the other layout is there already: only padding makes a copy"
+            return Wrong("a tensor is copied to a layout that it has", why=why, next=then)
+        if not due:
+            then = "who reads it, in which form, and is it there already?"
+            return Wrong("a tensor is copied that need not be", why=why, next=then)
+        if not mine:
+            what = "a tensor that has to be copied is missing"
+            if name.endswith(".weight"):
+                what = "a weight that has to be copied is missing"
+            return Wrong(what, why=why, next="which form is wanted, and which is there?")
+        then = "a copy reads what is there and writes what is wanted, padding included, once for each form"
+        return Wrong("a copy has another number of bytes", why=why, next=then)
+    return Wrong("the copies are others", next="name tensors after their node, weights 'conv1.weight'")

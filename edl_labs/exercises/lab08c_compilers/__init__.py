@@ -1,0 +1,9 @@
+"""The exercises of lab08c_compilers: guards, captured steps and tuned kernels."""
+
+from __future__ import annotations
+
+from edl_labs.exercises.lab08c_compilers.captured_training import Capture
+from edl_labs.exercises.lab08c_compilers.compiled_calls import Guards
+from edl_labs.exercises.lab08c_compilers.tuned_kernels import AutotunerOfKernels
+
+EXERCISES = (Guards, Capture, AutotunerOfKernels)

@@ -1,0 +1,620 @@
+# %% [markdown]
+# # Layouts and fusion: what a graph knows
+#
+# Eager PyTorch runs one operation after another and knows nothing of the next. Whoever sees the whole *graph* can do
+# more: keep one layout from end to end, and make one kernel of five. Here you are the one who sees it.
+#
+# After this lab you can
+#
+# * read strides, and place layouts so that the fewest bytes are moved;
+# * say which operations may become one kernel, and what that saves;
+# * read what a compiler fused, and say why it stopped where it did.
+#
+# **About 130 minutes**; there is no practice in this lab.
+#
+# No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
+# both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
+# without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [001]
+# GPU basics, [002] software perspective. `hint("strides")` gives the hints of an exercise, one at a time; when a check
+# fails, `case("strides")` gives the inputs of the case that it shows.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+compile_here = True
+compare_s = 4.0
+
+# %%
+Progress("lab08b_layouts")
+
+# %% [markdown]
+# ## A network that is slow for four reasons
+#
+# This network computes what it should, and it does four things that are found in real code: it asks for a number in
+# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm nobody chose
+# (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
+# it computes stays the same.
+
+# %% given
+import torch
+import torch.nn.functional as F
+
+
+def block(x, weight, scale, *, checks=True, loops=True, unfolds=True, copies=True):
+    """Convolution, norm over channels, scale and ReLU; x is N x C x H x W."""
+    if unfolds:
+        columns = F.unfold(x, 3, padding=1)
+        x = (weight.flatten(1) @ columns).view(x.shape)
+    else:
+        x = F.conv2d(x, weight, padding=1)
+    x = x.permute(0, 2, 3, 1)
+    x = F.layer_norm(x.contiguous() if copies else x, x.shape[3:])
+    x = x.permute(0, 3, 1, 2)
+    x = x.contiguous() if copies else x
+    if loops:
+        channels = range(len(scale))
+        x = torch.stack([x[:, channel] * scale[channel] for channel in channels], 1)
+    else:
+        x = x * scale[:, None, None]
+    if checks and x.max().item() > 1e4:
+        x = x / 2
+    return x.relu()
+
+
+def network(x, weights, **switches):
+    """A block for each pair of a convolution's weight and a scale."""
+    for weight, scale in weights:
+        x = block(x, weight, scale, **switches)
+    return x
+
+
+def inputs(layout):
+    """A batch and the weights of two blocks, all in one memory format."""
+    made = torch.Generator().manual_seed(8)
+    weights = [torch.randn(24, 24, 3, 3, generator=made) / 15 for _ in range(2)]
+    x = torch.randn(4, 24, 20, 20, generator=made).to(memory_format=layout)
+    return x, [(one.to(memory_format=layout), torch.ones(24)) for one in weights]
+
+
+# %% [markdown]
+# Two of the four are this lab's: the copies, which a look at the *layouts* mends, and the loop, which is a question of
+# *fusion*. (The checks and the convolution are the next lab's, lab08c.) How much does each cost on this machine?
+# Section 3 asks you, and measures it.
+
+# %% [markdown]
+# ## 1. Strides: one tensor, two layouts
+#
+# A tensor of images has the *shape* N x C x H x W, however it lies in memory. Its **strides** say how: how many
+# elements further the next index of each dimension lies. In NCHW the innermost dimension is W, in NHWC (PyTorch's
+# `channels_last`) it is C, and both are the same tensor to your code. [002]: "Convolutions implemented for Tensor Cores
+# require NHWC layout". Given NCHW, a library copies the tensor to NHWC first, and its result back.
+#
+# **Predict:** what is the stride of W of the same tensor in `channels_last`?
+
+# %%
+images = torch.empty(8, 64, 56, 56)
+print(f"NCHW: {images.stride()}")
+predict("stride_of_w", "In channels_last the stride of W is", unit="elements")
+
+# %%
+with revealed("stride_of_w") as truth:
+    turned = images.to(memory_format=torch.channels_last)
+    print(f"NHWC: {turned.stride()}, and the shape is {tuple(turned.shape)}")
+    truth(turned.stride(3))
+
+# %% [markdown]
+# Who sees the whole graph can convert **once**. A `net` below is a list of nodes in their order, dicts of `"name"`,
+# `"op"`, `"inputs"` (names of nodes) and the `"shape"` of the result, N x C x H x W, all in fp16:
+#
+# | `"op"` | its layout |
+# |---|---|
+# | `"conv"` | NHWC, input and result. Its `"weight"`, K x C x R x S, is stored in NCHW and read in NHWC |
+# | `"nchw_only"` | NCHW: somebody's own operator, say |
+# | `"any"` | one or the other, for all of its inputs and its result: norms, ReLU, additions, pooling |
+# | `"input"`, `"output"` | what `"layout"` says |
+#
+# A result that a reader wants in another *form* is copied: read as it is, and written in that form, once for all
+# readers who want the same. A form is a layout and a number of channels: [002]'s kernels want an input with "C = 4 or a
+# multiple of 8", so a convolution reads other numbers of channels padded (1 to 4 channels to 4, more to the next
+# multiple of 8), and its weight's C with them. Other operators take channels as they are. And where both layouts are
+# the same bytes in the same places, only padding makes a copy. Write
+#
+# * `layout_of(shape, stride)` → `"NCHW"`, `"NHWC"`, `"both"` or `"neither"` (a view with gaps, an expanded dimension);
+# * `conversions(net, layouts)` → a dict of the copied tensors' names and the bytes that copies of it read and write. A
+#   node's result is called after the node, a weight `"conv1.weight"`. `layouts` has every node's layout by name;
+# * `place_layouts(net)` → such `layouts`, with the fewest bytes copied. Few nodes can choose: try all.
+
+
+# %% given
+from itertools import product
+
+
+# %% solve="strides"
+def layout_of(shape, stride):
+    """The layout of a tensor, from its strides."""
+    ### BEGIN SOLUTION
+    found = []
+    for layout, inner_first in (("NCHW", (3, 2, 1, 0)), ("NHWC", (1, 3, 2, 0))):
+        step, is_it = 1, True
+        for at in inner_first:
+            is_it = is_it and (shape[at] == 1 or stride[at] == step)
+            step *= shape[at]
+        found += [layout] * is_it
+    return {0: "neither", 2: "both"}.get(len(found), *found[:1])
+    ### END SOLUTION
+
+
+def conversions(net, layouts):
+    """The bytes of every copy, by name."""
+
+    ### BEGIN SOLUTION
+    def padded(channels):
+        return 4 if channels <= 4 else -(-channels // 8) * 8
+
+    def copied(shape, now, forms):
+        first, channels, high, wide = shape
+        one = 2 * first * high * wide
+        alike = channels == 1 or high * wide == 1
+        return sum(
+            one * (channels + asked)
+            for layout, asked in forms
+            if asked != channels or (layout != now and not alike)
+        )
+
+    found = {}
+    for node in net:
+        name, channels = node["name"], node["shape"][1]
+        readers = [one for one in net if name in one["inputs"]]
+        forms = {
+            (
+                layouts[one["name"]],
+                padded(channels) if one["op"] == "conv" else channels,
+            )
+            for one in readers
+        }
+        found[name] = copied(node["shape"], layouts[name], forms)
+        if node["op"] == "conv":
+            form = ("NHWC", padded(node["weight"][1]))
+            found[f"{name}.weight"] = copied(node["weight"], "NCHW", {form})
+    return {name: size for name, size in found.items() if size}
+    ### END SOLUTION
+
+
+def place_layouts(net):
+    """The layouts with the fewest bytes copied."""
+    ### BEGIN SOLUTION
+    fixed = {"conv": "NHWC", "nchw_only": "NCHW"}
+    layouts = {
+        node["name"]: node.get("layout", fixed.get(node["op"], "")) for node in net
+    }
+    free = [name for name, layout in layouts.items() if not layout]
+    every = [
+        {**layouts, **dict(zip(free, chosen, strict=True))}
+        for chosen in product(("NCHW", "NHWC"), repeat=len(free))
+    ]
+    return min(every, key=lambda one: sum(conversions(net, one).values()))
+    ### END SOLUTION
+
+
+# %% check="strides"
+check("strides")
+
+# %% [markdown]
+# PyTorch plans nothing: each operator takes its inputs' layout and hands it on. So two lines are enough as long as
+# nobody on the way wants NCHW, [002]'s `input_data.to(memory_format=torch.channels_last)` and the same for the model,
+# whose weights are then copied once in all, not in every step. Layers as SqueezeNet has them first, traced in fp32,
+# and then, as a net in fp16, with the layouts that you placed:
+
+# %%
+from edl_labs.graph import Graph, as_traced, layer_by_layer, plain_net
+from edl_labs.units import byte_count, seconds
+
+# %%
+first = torch.nn.Sequential(
+    torch.nn.Conv2d(3, 64, 3, stride=2),
+    torch.nn.ReLU(),
+    torch.nn.MaxPool2d(3, stride=2),
+    torch.nn.Conv2d(64, 16, 1),
+    torch.nn.ReLU(),
+    torch.nn.Conv2d(16, 64, 3, padding=1),
+).eval()
+
+# %%
+photos = torch.empty(1, 3, 224, 224)
+for name, layout, plan in (
+    ("NCHW", "contiguous_format", layer_by_layer),  # a copy before and behind each
+    ("NHWC", "channels_last", as_traced),
+):
+    form = {"memory_format": getattr(torch, layout)}
+    traced = Graph.of(first.to(**form), photos.to(**form))
+    print(f"{name} given, fp32: {plan(traced)}")
+
+# %%
+with once_written("strides"):
+    for layout in ("NCHW", "NHWC"):
+        net = plain_net(traced, layout=layout)
+        copied = conversions(net, place_layouts(net))
+        print(
+            f"{layout} given and wanted, fp16, yours: {byte_count(sum(copied.values()))}"
+        )
+        print(f"  {', '.join(copied)}")
+
+# %% [markdown]
+# With NHWC given, the trace copies nothing, where your net still copies the photos and two weights: three channels
+# are padded to four, which a trace does not show, and a net's weights are stored in NCHW.
+
+# %% [markdown]
+# ## 2. Five operations, one kernel
+#
+# In [002]'s table of a transformer's training, contractions do 99.80 % of the FLOPs in 61.0 % of the time. What takes
+# the rest computes next to nothing: biases, activations, residuals and norms read tensors from memory and write them
+# back, one kernel after another. GELU, written out as in a paper, is such a chain:
+
+
+# %% given
+def written_out(x):
+    return 0.5 * x * (1 + torch.tanh(0.79788 * (x + 0.044715 * x**3)))
+
+
+# %% [markdown]
+# **Predict:** eager mode runs an operator a kernel. Of the bytes that it moves, how many remain where one kernel
+# computes all of it? A number (`0.5`) is no tensor and costs nothing.
+
+# %%
+predict("bytes_left", "Of eager mode's bytes, one kernel moves", unit="%")
+
+# %%
+from edl_labs.graph import Partition, fusions
+
+with revealed("bytes_left") as truth:
+    chain = Graph.of(written_out, torch.empty(1 << 20))
+    together = fusions(chain)
+    print(f"modelled: {together}")
+    truth(together.moved_bytes / chain.moved_bytes)
+
+# %%
+from functools import partial
+
+from edl_labs import measure
+
+x = torch.randn(1 << 20)
+fused_gelu = partial(torch.nn.functional.gelu, approximate="tanh")
+for name, gelu in (("written out", written_out), ("one kernel", fused_gelu)):
+    print(measure(lambda gelu=gelu: gelu(x), budget_s=0.3, name=name))
+
+# %% [markdown]
+# The second is the same formula, in one kernel that PyTorch has anyway. For chains that nobody wrote by hand, a
+# compiler groups the operators of a graph. Write `fuse(graph)` → a list of kernels, each a dict: `"nodes"`, the names
+# of what it computes, and `"writes"`, the names of those whose results it writes to memory. `graph` is a dict of
+#
+# * `"nodes"`: dicts in eager mode's order, with `"name"`, which is also its result's; `"kind"`; `"reads"`, the names of
+#   tensors; `"elements"`, through which its loop goes; and `"rows"`, how many results a reduction has, else None;
+# * `"bytes"`: of each tensor by name (inputs, weights and results);
+# * `"outputs"` and `"saved"`: results that the caller gets, and those that the *backward pass* will read;
+# * `"longest_row"`: how many elements of a row (`elements / rows`) a kernel can keep on the chip.
+#
+# A kernel reads every tensor that its nodes read and that it does not compute itself, once, and writes its `"writes"`:
+# those are the bytes to be saved, at most 2 % more than the fewest possible. These rules hold:
+#
+# 1. Every node is computed. A `"pointwise"` one may be in several kernels, and is then computed again in each; a
+#    `"contraction"` or a `"reduction"` is in one.
+# 2. A kernel is one loop: its nodes have equal `elements`, and its reductions equal `rows`.
+# 3. A contraction (a product or convolution) reads its inputs many times, in tiles: nothing in its kernel may feed it,
+#    at once or through others. Pointwise nodes may follow it, a reduction may not be in its kernel. Several
+#    contractions may share one if they read the same input, `reads[0]`: their weights then lie side by side.
+# 4. What needs a reduction's result, at once or through others, may be in its kernel if the row stays on the chip.
+# 5. What a kernel reads is an input, or another kernel has written it before: no two wait for each other. Outputs and
+#    what is saved are written, fused or not.
+#
+# Two functions are given. Trying all partitions is out of the question. Go step by step: join two kernels, or let a
+# kernel compute a pointwise node again instead of reading it.
+
+
+# %% given
+def reads_of(graph, names):
+    """What a kernel of these nodes reads from memory."""
+    nodes = [node for node in graph["nodes"] if node["name"] in names]
+    return {one for node in nodes for one in node["reads"]} - set(names)
+
+
+def can_run(graph, kernels):
+    """Whether kernels (with nodes and writes) can run, each after what it reads."""
+    there = set(graph["bytes"]) - {node["name"] for node in graph["nodes"]}
+    left = list(kernels)
+    while left:
+        ready = [one for one in left if reads_of(graph, one["nodes"]) <= there]
+        if not ready:
+            return False
+        there |= {name for one in ready for name in one["writes"]}
+        left = [one for one in left if one not in ready]
+    return True
+
+
+# %% solve="fuse"
+def is_one_loop(graph, names):
+    """Whether nodes may be one kernel, by rules 2 to 4."""
+    ### BEGIN SOLUTION
+    nodes = [one for one in graph["nodes"] if one["name"] in set(names)]
+    products = [node for node in nodes if node["kind"] == "contraction"]
+    sums = [node for node in nodes if node["kind"] == "reduction"]
+    one_loop = len({node["elements"] for node in nodes}) <= 1
+    alike = len({node["rows"] for node in sums}) <= 1 and not (sums and products)
+    beside = len({node["reads"][0] for node in products}) <= 1
+    behind = {}
+    for node in nodes:
+        inside = [one for one in node["reads"] if one in behind]
+        behind[node["name"]] = set(inside).union(*(behind[one] for one in inside))
+    fed = any(behind[node["name"]] for node in products)
+    longest = graph["longest_row"]
+    too_long = {one["name"] for one in sums if one["elements"] > longest * one["rows"]}
+    held = not any(found & too_long for found in behind.values())
+    return one_loop and alike and beside and not fed and held
+    ### END SOLUTION
+
+
+def with_writes(graph, groups):
+    """Kernels of groups of names: each writes what others need, and none do before."""
+    ### BEGIN SOLUTION
+    needed = {*graph["outputs"], *graph["saved"]}
+    needed |= {one for names in groups for one in reads_of(graph, names)}
+    kernels, written = [], set()
+    for names in groups:
+        writes = [name for name in names if name in needed and name not in written]
+        written |= set(writes)
+        kernels.append({"nodes": names, "writes": writes})
+    return kernels
+    ### END SOLUTION
+
+
+def moved_bytes(graph, kernels):
+    """Bytes that kernels read and write."""
+    ### BEGIN SOLUTION
+    return sum(
+        graph["bytes"][name]
+        for one in kernels
+        for name in [*reads_of(graph, one["nodes"]), *one["writes"]]
+    )
+    ### END SOLUTION
+
+
+def fuse(graph):
+    """Kernels for a graph: dicts of nodes and writes."""
+    ### BEGIN SOLUTION
+    kind = {node["name"]: node["kind"] for node in graph["nodes"]}
+    kernels = with_writes(graph, [[name] for name in kind])
+    while True:
+        groups = [one["nodes"] for one in kernels]
+        options = []
+        for at, names in enumerate(groups):
+            for other in groups[at + 1 :]:
+                rest = [one for one in groups if one not in (names, other)]
+                both = [name for name in kind if name in {*names, *other}]
+                options.append((both, rest))
+            rest = groups[:at] + groups[at + 1 :]
+            for name in reads_of(graph, names):
+                if kind.get(name) == "pointwise":
+                    options.append(([name, *names], rest))
+        fitting = [kernels]
+        for changed, rest in options:
+            if is_one_loop(graph, changed):
+                found = with_writes(graph, [*rest, changed])
+                fitting += [found] if can_run(graph, found) else []
+        best = min(fitting, key=lambda found: moved_bytes(graph, found))
+        if moved_bytes(graph, best) == moved_bytes(graph, kernels):
+            return kernels
+        kernels = best
+    ### END SOLUTION
+
+
+# %% check="fuse"
+check("fuse")
+
+# %% [markdown]
+# A real model's graph comes from `torch.export`. Below are a transformer layer's operators, grouped by the same
+# rules, but joining no products, in the way of `inductor`, the compiler behind `torch.compile`: step by step, the
+# pair that saves most. Inductor leaves contractions to libraries (cuBLAS) unless it is told to try more, so its own
+# kernels are what lies between them: that is the first grouping, and it is drawn. The second lets pointwise operators
+# follow a product in its kernel, and yours has no such limits. In the picture each kernel has a frame, and a line on
+# the left leads from the kernel that writes a tensor to one below that reads it.
+
+
+# %% given
+class Layer(torch.nn.Module):
+    """A transformer's layer of width 256 with four heads, norms first."""
+
+    def __init__(self):
+        super().__init__()
+        for name in ("query", "key", "value", "out"):
+            setattr(self, name, torch.nn.Linear(256, 256))
+        self.up, self.down = torch.nn.Linear(256, 1024), torch.nn.Linear(1024, 256)
+        self.norm_1, self.norm_2 = torch.nn.LayerNorm(256), torch.nn.LayerNorm(256)
+
+    def forward(self, x):
+        normal = self.norm_1(x)
+        heads = [
+            one(normal).unflatten(-1, (4, 64)).transpose(1, 2)
+            for one in (self.query, self.key, self.value)
+        ]
+        mixed = torch.nn.functional.scaled_dot_product_attention(*heads)
+        x = x + self.out(mixed.transpose(1, 2).flatten(2))
+        return x + self.down(torch.nn.functional.gelu(self.up(self.norm_2(x))))
+
+
+# %%
+from edl_labs.graph import partition_of, plain_graph
+
+layer = Layer().eval()
+graph = Graph.of(layer, torch.randn(8, 128, 256))
+print(f"eager:              {Partition.one_each(graph)}")
+alone, followed = (fusions(graph, epilogues=one) for one in (False, True))
+print(f"library products:   {alone}")
+print(f"and what follows:   {followed}")
+with once_written("fuse"):
+    print(f"yours:              {partition_of(graph, fuse(plain_graph(graph)))}")
+axes = alone.plot()
+
+# %% [markdown]
+# And what did inductor choose? With a C++ compiler on this machine you see its kernels for this layer, otherwise those
+# of a recording; it names them after what is fused in them. Compiling takes from ten seconds to two minutes, once.
+
+# %%
+from edl_labs.graph import inductor_run
+
+example = torch.randn(8, 128, 256)
+print("compiling ..." if compile_here else "from a recording:")
+run = inductor_run(layer, example, recorded="encoder_layer", here=compile_here)
+print(run)
+for name in run.generated:
+    print(f"  generated: {name}")
+print(f"  of a library: {', '.join(run.library)}")
+
+# %% [markdown]
+# Its kernels are the first grouping's, the drawn one's: the norm of the second half has the residual before it in its
+# kernel, since a row of 256 stays on the chip; each product is a library's, so GELU and the last residual are kernels
+# of their own. Three products read the same input, and nobody joined them but your `fuse`. [002] says it to the one
+# who writes the model: "Concatenate matrices together like qkv".
+#
+# [002] also calls ReLU "the best activation as it can be fused with conv-BN". Any pointwise function can; but in
+# training, ReLU's backward pass needs its *result*, which the next layer reads anyway, and GELU's its *input*, which
+# is then written besides.
+# %% [markdown]
+# ## 3. Half of the network, mended
+#
+# Back to the slow network, with the library's convolution: `unfold` and its product give NCHW whatever they read, and
+# belong to lab08c. The loop over channels is what section 2 began with: many kernels where one would do, and a line of
+# `torch` that is one already. The copies are section 1's: of the operators on the way, which one wants NCHW? None does.
+# **Predict** both steps: of the time before it, how much is left on this machine without the loops, then with one
+# layout (`channels_last`) from end to end too?
+
+# %%
+predict("left_loops", "Without the loops there is left", unit="%")
+predict("left_copies", "With one layout, of that,", unit="%")
+
+# %%
+predict(
+    "worse_reason",
+    "On this machine, more time goes into",
+    choices=("the loops", "the copies"),
+)
+
+# %% given
+from edl_labs.bench import compare
+from edl_labs.plots import style
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+
+STEPS = ("loops", "copies")
+VERSIONS = ("slow", "no loops", "one layout")
+
+
+def steps_of(measured):
+    """What is left after each step, and whether it and the one before are apart."""
+    rows = [(1.0, 1.0, 1.0)] + [(one.low, one.ratio, one.high) for one in measured.rows]
+    pairs = list(zip(rows, rows[1:], strict=False))
+    left = [new[1] / old[1] for old, new in pairs]
+    return left, [new[2] < old[0] or old[2] < new[0] for old, new in pairs]
+
+
+def mended(upto):
+    """The network without the first so many of this lab's two flaws, as a function."""
+    layout = torch.channels_last if upto == 2 else torch.contiguous_format
+    x, weights = inputs(layout)
+    switches = dict.fromkeys(("unfolds", *STEPS[:upto]), False)
+    return torch.no_grad()(lambda: network(x, weights, **switches))
+
+
+def modelled_block(upto, side):
+    """A block after so many steps on a modelled V100: 32 x 64 channels, side x side pixels."""
+    gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
+    size = 4 * 32 * 64 * side * side
+    gpu.launch("convolution", duration_s=1430e-6 * (side / 64) ** 2)
+    for name in ("there", "norm", "back") if upto < 2 else ("norm",):
+        gpu.launch(name, moved_bytes=2 * size)
+    for part in range(64) if upto < 1 else ():
+        gpu.launch(f"scale {part}", moved_bytes=2 * size // 64)
+    gpu.launch("stack or scale", moved_bytes=2 * size)
+    gpu.launch("relu", moved_bytes=2 * size)
+    gpu.synchronize()
+    return gpu
+
+
+# %%
+with revealed("left_loops", "left_copies") as truth:
+    versions = {name: mended(upto) for upto, name in enumerate(VERSIONS)}
+    close = lambda one, two: torch.allclose(one, two, atol=1e-4)  # noqa: E731
+    measured = compare(versions, budget_s=compare_s, equal=close)
+    left, is_clear = steps_of(measured)
+    print(measured)
+    for at, name in enumerate(VERSIONS[1:]):
+        here = f"{left[at]:.0%} left" if is_clear[at] else "too close to tell"
+        print(f"{name}: {here}")
+    truth(**{f"left_{step}": left[at] for at, step in enumerate(STEPS)})
+
+# %%
+with revealed("worse_reason") as truth:
+    ratios = [1.0, *(row.ratio for row in measured.rows)]
+    saved = [ratios[at] - ratios[at + 1] for at in range(2)]
+    worse = saved.index(max(saved))
+    if not is_clear[worse]:
+        print("too close to tell: the intervals before and after it overlap")
+    truth(worse_reason=("the loops", "the copies")[worse])
+
+# %% [markdown]
+# A GPU does not suffer from the same things. In the model below a block has 32 x 64 channels on a V100, and its
+# convolution is the one that nobody tuned, 1430 µs on 64 x 64 pixels ([001]). The host launches ahead: as long as the
+# convolution runs, the loop's 64 launches hide behind it. On 16 x 16 pixels the convolution takes a sixteenth, and
+# launching costs what it did. **Predict** for these small images: without the loops, what is left?
+
+# %%
+predict("left_small", "On 16 x 16 pixels, without the loops there is left", unit="%")
+
+# %%
+with revealed("left_small") as truth:
+    for side in (64, 16):
+        slow, looped, whole = (modelled_block(upto, side).now_s() for upto in range(3))
+        print(
+            f"modelled, {side} x {side}: {seconds(slow)}, without loops {seconds(looped)},"
+            f" in one layout {seconds(whole)}"
+        )
+    truth(left_small=looped / slow)
+
+# %%
+axes = style.subplots(figsize=(9, 2.6))[1]
+title = "A slow block on 16 x 16 pixels: launches set the pace (modelled)"
+modelled_block(0, 16).timeline.plot(axes, title=title)
+
+# %% [markdown]
+# And what would a compiler make of the loop? It sees the graph of a block: an operator for each channel, and one more
+# that stacks them. **Predict:** how many kernels remain of its 30 operators, by the rules of section 2?
+
+# %%
+predict("kernels_left", "Of 30 operators there remain", unit="kernels")
+
+# %%
+with revealed("kernels_left") as truth:
+    x, ((weight, scale), _) = inputs(torch.contiguous_format)
+    for name, off in (("slow", ()), ("no loops", STEPS[:1]), ("one layout", STEPS)):
+        switches = dict.fromkeys(("checks", "unfolds", *off), False)
+        graph = Graph.of(partial(block, **switches), x, weight, scale)
+        print(f"{name}: {fusions(graph)}")
+        if name == "slow":
+            truth(fusions(graph).launches)
+
+# %% [markdown]
+# The loop is gone without a change of your code: pointwise operators of one loop are one kernel, however many lines
+# wrote them. The copies' kernels join their neighbours too, though the bytes of a copy remain where its result is read
+# by what cannot join. But that is a graph without `checks`: with them there is no such graph, since each ends it. Why,
+# and what a compiler does then, is lab08c's first question.
+
+# %% [markdown]
+# ## Where you are
+
+# %%
+Progress("lab08b_layouts")

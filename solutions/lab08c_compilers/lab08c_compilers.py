@@ -1,0 +1,659 @@
+# %% [markdown]
+# # Compilers: guards and captures
+#
+# A compiler for PyTorch runs your Python once, writes down what it did, and from then on runs what it wrote. Whoever
+# keeps a record of a step has to know when it no longer holds: at another length, another learning rate, another
+# address. This lab is about these records, and about the flags that let a library choose.
+#
+# After this lab you can
+#
+# * say what `torch.compile` assumes of a call, when it compiles again, and why it splits a function;
+# * capture a training step as a CUDA graph, so that a replay computes what eager mode does;
+# * set the flags of cuDNN for a reproducible run, or for a fast one;
+# * say what a compiler gains on a network, and when its first call pays.
+#
+# **About 120 minutes**, and some 30 more for the practice at the end, `autotuner`, which gives no points.
+#
+# No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
+# both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
+# without its unit, Enter), what comes out is shown beside it, and not before. Lecture slides are quoted by deck: [000]
+# profiling, [001] GPU basics, [002] software perspective. `hint("guards")` gives the hints of an exercise, one at a
+# time; when a check fails, `case("guards")` gives the inputs of the case that it shows.
+
+# %% setup
+try:
+    from edl_labs import Progress, case, check, hint  # noqa: F401
+    from edl_labs.ui.once_written import once_written
+    from edl_labs.ui.predictions import predict, revealed
+    from edl_labs.units import seconds
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "edl_labs is not installed in this kernel; labs/README.md says how"
+    ) from error
+
+# %% parameters
+compile_here = True
+compare_s = 4.0
+
+# %%
+Progress("lab08c_compilers")
+
+# %% [markdown]
+# ## A network that is slow for four reasons
+#
+# This network computes what it should, and it does four things that are found in real code: it asks for a number in
+# every block (`checks`), scales its channels one by one (`loops`), has a convolution whose algorithm nobody chose
+# (`unfolds`), and goes to another layout and back in every block (`copies`). Each of them can be switched off, and what
+# it computes stays the same.
+
+# %% given
+import torch
+import torch.nn.functional as F
+
+
+def block(x, weight, scale, *, checks=True, loops=True, unfolds=True, copies=True):
+    """Convolution, norm over channels, scale and ReLU; x is N x C x H x W."""
+    if unfolds:
+        columns = F.unfold(x, 3, padding=1)
+        x = (weight.flatten(1) @ columns).view(x.shape)
+    else:
+        x = F.conv2d(x, weight, padding=1)
+    x = x.permute(0, 2, 3, 1)
+    x = F.layer_norm(x.contiguous() if copies else x, x.shape[3:])
+    x = x.permute(0, 3, 1, 2)
+    x = x.contiguous() if copies else x
+    if loops:
+        channels = range(len(scale))
+        x = torch.stack([x[:, channel] * scale[channel] for channel in channels], 1)
+    else:
+        x = x * scale[:, None, None]
+    if checks and x.max().item() > 1e4:
+        x = x / 2
+    return x.relu()
+
+
+def network(x, weights, **switches):
+    """A block for each pair of a convolution's weight and a scale."""
+    for weight, scale in weights:
+        x = block(x, weight, scale, **switches)
+    return x
+
+
+def inputs(layout):
+    """A batch and the weights of two blocks, all in one memory format."""
+    made = torch.Generator().manual_seed(8)
+    weights = [torch.randn(24, 24, 3, 3, generator=made) / 15 for _ in range(2)]
+    x = torch.randn(4, 24, 20, 20, generator=made).to(memory_format=layout)
+    return x, [(one.to(memory_format=layout), torch.ones(24)) for one in weights]
+
+
+# %% [markdown]
+# Two of the four are this lab's: the checks, which split what a compiler would make of it, and the convolution, of
+# which a flag decides. The loops and the copies are lab08b's; here they are switched off when their turn comes. How
+# much does each cost on this machine? Section 4 asks you, and measures it.
+
+# %% [markdown]
+# ## 1. What a compiled function assumes
+#
+# `torch.compile` ([000]'s answer to a host that is busy launching) runs your Python once with stand-ins for tensors,
+# writes down the operations, and compiles what it has. Nothing of your Python runs at the next call, so it has to know
+# whether the graph still holds: with every compiled *version* it keeps **guards** on the arguments. A call whose
+# arguments pass the guards of some version is a hit. One that passes none is compiled again, which takes seconds.
+#
+# Guards and versions are made by the front end, Dynamo, which needs no C++ compiler: so ask it. **Predict:** `f` is
+# called with batches of 4, 5, 6, 7, 8, 9 and 1 rows, all else equal. How many versions does that make? And in 100
+# steps whose learning rate, a float argument, is another one each time?
+
+# %%
+predict("versions_of_rows", "The seven batches make", unit="versions")
+predict("versions_of_rates", "The hundred steps make", unit="versions")
+
+# %% given
+from edl_labs.bench.recompiles import watch_calls
+
+
+def f(x, rate):
+    return torch.relu(x) * rate
+
+
+# %%
+with revealed("versions_of_rows", "versions_of_rates") as truth:
+    batches = [(torch.ones(rows, 3), 0.1) for rows in (4, 5, 6, 7, 8, 9, 1)]
+    watched = watch_calls(f, batches)
+    for (x, _), call in zip(batches, watched, strict=True):
+        print(f"{len(x)} rows: {call}")
+    steps = [(torch.ones(4, 3), 0.1 / step) for step in range(1, 101)]
+    of_rates = sum(not call.is_hit for call in watch_calls(f, steps))
+    of_rows = sum(not call.is_hit for call in watched)
+    truth(versions_of_rows=of_rows, versions_of_rates=of_rates)
+
+# %% [markdown]
+# A value that changes is compiled once more, now as a *free* one; that is the **dynamic step**. Write `Cache(lines)`,
+# which stands for one compiled function, with `call(args)` → what happens at that call:
+#
+# | decision | when |
+# |---|---|
+# | `"hit"` | a version's guards all pass |
+# | `"recompile"` | none do, and a version is made (the first one too) |
+# | `"break"` | the same, and a line ends the graph: the version consists of pieces, with Python in between |
+# | `"eager"` | none do, and there are 8 versions already: from now on such a call is not compiled |
+#
+# `args` is a dict of `x`, a tensor; `scale`, a float; `shift`, an int; and `verbose`, a bool. A version guards
+#
+# * of a **tensor** its dtype, its number of dimensions, its layout (`x.is_contiguous()`; the only other one here is a
+#   transposed matrix) and each size;
+# * of an **int** or a **float** its value, and of a **bool** too;
+# * but a size or a number that differs from one *seen* before in the same place is free in the version that is made
+#   now: any value passes. What was seen are the arguments of all calls for which a version was made. Versions that
+#   are there stay as they are. A bool is never free.
+# * Once calls with different numbers of dimensions have been seen, every size counts as changed.
+# * A size of 1 broadcasts: a free size takes any from 2 on, and where the size is 1, the version is for 1.
+#
+# `lines` are what the function does to `y` after `y = x * scale + shift`, as dicts: `"code"`, and `"only_if"`, which is
+# None or the name of the bool argument under which the line stands. All code there is:
+#
+# | | | |
+# |---|---|---|
+# | `y = y.relu()` | `y = y - y.mean()` | `y = y - y.mean().item()` |
+# | `y = y * float(y.max())` | `y = torch.where(y > 0, y, 0)` | `if y.sum() > 0: y = y + 1` |
+# | `if y.ndim == 2: y = y + 1` | `y = y * len(x)` | `print(y)` |
+#
+# Which of them end the graph? Those that want a number from the device, or show one, before the graph has run;
+# `torch._dynamo.explain(function)(x)` tells too. Rules are torch 2.15's defaults.
+
+
+# %% solve="guards"
+class Cache:
+    """The versions of one compiled function."""
+
+    def __init__(self, lines):
+        ### BEGIN SOLUTION
+        self.lines, self.versions, self.seen = lines, [], {}
+        ### END SOLUTION
+
+    def call(self, args):
+        """What happens at a call: "hit", "recompile", "break" or "eager"."""
+        ### BEGIN SOLUTION
+        if any(self._fits(version, args) for version in self.versions):
+            return "hit"
+        if len(self.versions) == 8:
+            return "eager"
+        self.versions.append({name: self._guard(name, args[name]) for name in args})
+        breaks = any(self._breaks(line, args) for line in self.lines)
+        return "break" if breaks else "recompile"
+
+    def _breaks(self, line, args):
+        if line["only_if"] and not args[line["only_if"]]:
+            return False
+        ends = (".item()", "float(", "print(", "if y.sum()")
+        return any(text in line["code"] for text in ends)
+
+    def _facts(self, value):
+        """What is always compared, what may become free, and the least free value."""
+        if isinstance(value, torch.Tensor):
+            return (value.dtype, value.ndim, value.is_contiguous()), [*value.shape], 2
+        if isinstance(value, bool):
+            return value, [], None
+        return None, [value], float("-inf")
+
+    def _fits(self, version, args):
+        for name, (fixed, known) in version.items():
+            now, values, least = self._facts(args[name])
+            if now != fixed:
+                return False
+            for guard, value in zip(known, values, strict=True):
+                if guard != value and (guard is not None or value < least):
+                    return False
+        return True
+
+    def _guard(self, name, value):
+        """The guard of a new version; None stands for a free value."""
+        fixed, values, least = self._facts(value)
+        before = self.seen.get(name, values)
+        if before == "any rank" or len(before) != len(values):
+            self.seen[name], known = "any rank", [None] * len(values)
+        else:
+            pairs = zip(before, values, strict=True)
+            known = [new if old == new else None for old, new in pairs]
+            self.seen[name] = known
+        for at, value in enumerate(values):
+            if value < least:
+                known = [*known[:at], value, *known[at + 1 :]]
+        return fixed, known
+        ### END SOLUTION
+
+
+# %% check="guards"
+check("guards")
+
+# %% [markdown]
+# ## 2. A step for the price of one launch
+#
+# [000]'s host that is busy launching has another way out, [001]'s **CUDA graphs**: capture a step once, then replay all
+# of its kernels with a single call. A replay knows no Python and no shapes, only *addresses*: the kernels read and
+# write what they read and wrote when they were captured. `torch.compile(mode="reduce-overhead")` does this for you.
+#
+# `towers` is a model of an image tower and a text tower of many small kernels: twelve in each tower, and six behind
+# them, the loss and five of the update. Each takes 2 µs. A tower's kernel fills half of the SMs, so that in streams of
+# their own the two towers run side by side. **Predict** the time of one step on an H100 on which a launch costs the
+# host 4 µs: launched kernel by kernel in one stream, then replayed as one graph with the towers side by side.
+
+# %% given
+from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual.gpu.two_towers import TowersPlan, TwoTowers
+
+PLAN = TowersPlan(
+    image_kernels=12,
+    text_kernels=12,
+    update_kernels=5,  # and one before them, the loss
+    kernel_s=2e-6,
+    batch_bytes=65536,
+    workspace_bytes=1 << 20,
+    init_s=1e-4,
+)
+
+
+def run_towers(train, batches):
+    """A training function's program on a modelled H100, and its time in s."""
+    gpu = VirtualGPU(VirtualMachine.of("H100-SXM").warm())
+    towers = TwoTowers(gpu, PLAN)
+    size = PLAN.batch_bytes
+    inputs = [gpu.host_empty(size, pin_memory=True) for _ in range(batches)]
+    train(gpu, towers, inputs)
+    gpu.synchronize()
+    return gpu, gpu.now_s()
+
+
+def eager_train(gpu, towers, batches):
+    """The loop without a graph; it keeps no losses."""
+    static = gpu.empty(batches[0].nbytes)
+    for batch in batches:
+        gpu.copy(static, batch, non_blocking=True)
+        towers.image(static)
+        towers.text(static)
+        towers.update()
+
+
+# %%
+predict("eager_step", "Launched kernel by kernel, a step takes", unit="µs")
+predict("replayed_step", "Replayed, with the towers side by side, it takes", unit="µs")
+
+# %%
+with revealed("eager_step") as truth:
+    took = [run_towers(eager_train, batches)[1] for batches in (4, 12)]
+    truth((took[1] - took[0]) / 8)
+
+# %% [markdown]
+# Write `captured_train(gpu, towers, batches)`: one training step for each batch, in order, all but the first by replays
+# of one graph. `batches` are pinned buffers of the host, and what comes back is another one: the loss of every step,
+# 4 bytes each, there when the function returns. In between nothing keeps the host. At most 10 % more time than the
+# best program will do.
+#
+# | call | does |
+# |---|---|
+# | `towers.image(batch)`, `towers.text(batch)` | a tower's kernels, in the current stream; each fills half of the SMs |
+# | `towers.update()` | behind both: the loss, gradients, new weights |
+# | `towers.loss` | 4 bytes on the device, written by each update |
+# | `gpu.empty(n)`, `gpu.host_empty(n, pin_memory=True)` | buffers of n bytes; `buffer[4:8]` is a part of one |
+# | `gpu.copy(dst, src, non_blocking=True)` | a copy, in the current stream |
+# | `graph = gpu.CUDAGraph()`, `with gpu.graph(graph): ...` | captures what the block issues; nothing runs meanwhile |
+# | `graph.replay()` | runs it, in the current stream |
+# | `side = gpu.Stream()`, `with gpu.stream(side): ...` | another stream, and work in it |
+# | `gpu.current_stream()`, `a.wait_stream(b)` | within a capture too |
+# | `gpu.synchronize()` | the host waits |
+#
+# A capture refuses what makes the host wait and what asks for memory. A model's first call does both kinds of thing
+# inside its libraries, so it must not be the captured one. A side stream takes part once it waits for the captured
+# stream, and the captured stream has to wait for it before the block ends.
+
+
+# %% solve="capture"
+def captured_train(gpu, towers, batches):
+    """One step for each batch; the buffer with their losses."""
+    ### BEGIN SOLUTION
+    static = gpu.empty(batches[0].nbytes)
+    losses = gpu.host_empty(4 * len(batches), pin_memory=True)
+    side, graph = gpu.Stream(), gpu.CUDAGraph()
+
+    def step():
+        main = gpu.current_stream()
+        side.wait_stream(main)
+        with gpu.stream(side):
+            towers.text(static)
+        towers.image(static)
+        main.wait_stream(side)
+        towers.update()
+
+    def train_on(at, run):
+        gpu.copy(static, batches[at], non_blocking=True)
+        run()
+        gpu.copy(losses[4 * at : 4 * at + 4], towers.loss, non_blocking=True)
+
+    train_on(0, step)
+    with gpu.graph(graph):
+        step()
+    for at in range(1, len(batches)):
+        train_on(at, graph.replay)
+    gpu.synchronize()
+    return losses
+    ### END SOLUTION
+
+
+# %% check="capture"
+check("capture")
+
+# %%
+from edl_labs.plots import style
+
+with once_written("capture"), revealed("replayed_step") as truth:
+    runs = [run_towers(captured_train, batches) for batches in (4, 12)]
+    truth((runs[1][1] - runs[0][1]) / 8)
+    gpu = runs[0][0]
+    axes = style.subplots(figsize=(9, 3.4))[1]
+    gpu.timeline.plot(
+        axes, title="Four steps: the first is launched, three are replayed"
+    )
+
+# %% [markdown]
+# The host works (green) while the model's first call sets up its libraries. Then its row has a launch for each kernel
+# of the first step, the capture, and a single call for each replay; below it, one stream has the image tower and the
+# update, and the other one the text tower.
+#
+# Launches cost more than the kernels took; now the device sets the pace, and beside each other the towers take half of
+# theirs. That the first step ran without the graph is no flaw: warming up *trains*, so it needs a batch of its own. And
+# the static buffers are the price: who forgets to fill one trains on the last batch again, without any error.
+
+# %% [markdown]
+# ## 3. Reproducible, or fast?
+#
+# A gradient that many blocks of a kernel add to with `atomicAdd` is a sum in the order in which they arrive ([002]),
+# and floating-point addition is not associative. **Predict:** 256 blocks of a normal distribution's values are added in
+# 100 random orders in fp32. How many different sums come out?
+
+# %%
+predict("different_sums", "The hundred orders give", unit="different sums")
+
+# %%
+with revealed("different_sums") as truth:
+    generator = torch.Generator().manual_seed(8)
+    parts = torch.randn(256, 1000, generator=generator).sum(1)
+    orders = [torch.randperm(256, generator=generator) for _ in range(100)]
+    sums = {float(parts[order].numpy().cumsum()[-1]) for order in orders}
+    print(f"from {min(sums)!r} to {max(sums)!r}")
+    truth(len(sums))
+
+# %% [markdown]
+# Flags say what a library may choose. [002]'s list, with what torch does when you say nothing:
+
+# %%
+for flag in ("enabled", "benchmark", "deterministic", "allow_tf32"):
+    print(f"torch.backends.cudnn.{flag} = {getattr(torch.backends.cudnn, flag)}")
+print(
+    f"torch.backends.cuda.matmul.allow_tf32 = {torch.backends.cuda.matmul.allow_tf32}"
+)
+everywhere = torch.are_deterministic_algorithms_enabled()
+print(f"torch.use_deterministic_algorithms: {everywhere}")
+
+# %% [markdown]
+# `cudnn.benchmark` tries every algorithm for a convolution when it meets a new one (another size, dtype or layout) and
+# keeps the fastest. [001] measured what that gains for 64 filters of 3x3 on a batch of 32 with 64 channels of 64x64:
+#
+# | | default | `benchmark = True` |
+# |---|---|---|
+# | forward | 1430 µs | 840 µs |
+# | forward and backward | 2870 µs | 2260 µs |
+#
+# `cudnn.deterministic` leaves out cuDNN's algorithms with atomic adds. `torch.use_deterministic_algorithms(True)` does
+# the same for all of torch, and raises an error where an operation has no other algorithm; for cuBLAS it wants
+# `CUBLAS_WORKSPACE_CONFIG=:4096:8` in the environment. No flag touches what *draws* numbers, in your program and in the
+# processes that load its data.
+#
+# `allow_tf32` lets tensor cores round the inputs of fp32 products to 10 bits of significand, where fp32 has 23, before
+# they multiply; sums stay in fp32.
+
+# %% [markdown] explain="flags"
+# **Explain (read by your instructor).** (a) A test trains the same network for 200 steps every night, on the same
+# machine and software, and compares the weights bit by bit with yesterday's. Which of the flags above do you set, to
+# what and why, and what do you need beside them? (b) A run of a week trains on images of one size with one batch size
+# and is to be fast. Which flags now? Its validation has images of 500 different sizes, 10 batches of each, forward
+# only, and trying a convolution's algorithms takes 30 ms for each new size. With [001]'s figures for a convolution:
+# what does `benchmark` gain or lose there, and what do you do? (c) A colleague turns TF32 off "because it is not
+# reproducible". What is right about that?
+# %% [markdown]
+# ## 4. The network, mended
+#
+# Back to the slow network. First go the checks, and the convolution is left to the library, since these are this lab's.
+# Then go the loops and copies, lab08b's way: one line of torch for the loop, one layout (`channels_last`) from end to
+# end. **Predict** each step: of the time before it, how much is left on this machine?
+
+# %%
+predict("left_checks", "Without the checks there is left", unit="%")
+predict("left_unfolds", "With the library's convolution, of that,", unit="%")
+predict("left_known", "Without loops and copies, of that,", unit="%")
+
+# %%
+predict(
+    "worst_reason",
+    "On this machine, the most time goes into",
+    choices=("the checks", "the convolution", "the loops and copies"),
+)
+predict("mended_times", "Without all four, here, it is faster", unit="times")
+
+# %% given
+from edl_labs.bench import compare
+
+STEPS = (("checks",), ("unfolds",), ("loops", "copies"))
+NAMES = ("checks", "unfolds", "known")
+REASONS = ("the checks", "the convolution", "the loops and copies")
+VERSIONS = ("slow", "no checks", "library's convolution", "no loops, one layout")
+
+
+def steps_of(measured):
+    """What is left after each step, and whether it and the one before are apart."""
+    rows = [(1.0, 1.0, 1.0)] + [(one.low, one.ratio, one.high) for one in measured.rows]
+    pairs = list(zip(rows, rows[1:], strict=False))
+    left = [new[1] / old[1] for old, new in pairs]
+    return left, [new[2] < old[0] or old[2] < new[0] for old, new in pairs]
+
+
+def without(upto):
+    """The switches of the network after so many steps."""
+    return dict.fromkeys((flaw for step in STEPS[:upto] for flaw in step), False)
+
+
+def mended(upto):
+    """The network after so many steps, as a function."""
+    x, weights = inputs(torch.channels_last if upto == 3 else torch.contiguous_format)
+    return torch.no_grad()(lambda: network(x, weights, **without(upto)))
+
+
+def close(one, two):
+    return torch.allclose(one, two, atol=1e-4)
+
+
+def launch_blocks(gpu, side, *, checks=True, loops=True, unfolds=True, copies=True):
+    """Four blocks on a modelled GPU: 32 x 64 channels, side x side pixels."""
+    size = 4 * 32 * 64 * side * side
+    convolution_s = (1430e-6 if unfolds else 840e-6) * (side / 64) ** 2
+    for _ in range(4):
+        gpu.launch("convolution", duration_s=convolution_s)
+        for name in ("there", "norm", "back") if copies else ("norm",):
+            gpu.launch(name, moved_bytes=2 * size)
+        for part in range(64) if loops else ():
+            gpu.launch(f"scale {part}", moved_bytes=2 * size // 64)
+        gpu.launch("stack or scale", moved_bytes=2 * size)
+        gpu.launch("relu", moved_bytes=2 * size)
+        if checks:
+            gpu.launch("max", moved_bytes=size)
+            gpu.item(gpu.empty(4))
+
+
+def modelled_s(side, *, graph=False, **switches):
+    """Seconds of a block on a modelled V100, launched or replayed as a part of a graph."""
+    gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
+    captured = gpu.CUDAGraph()
+    if graph:
+        with gpu.graph(captured):
+            launch_blocks(gpu, side, **switches)
+    began_s = gpu.now_s()
+    captured.replay() if graph else launch_blocks(gpu, side, **switches)
+    gpu.synchronize()
+    return (gpu.now_s() - began_s) / 4
+
+
+# %%
+with revealed("left_checks", "left_unfolds", "left_known") as truth:
+    versions = {name: mended(upto) for upto, name in enumerate(VERSIONS)}
+    measured = compare(versions, budget_s=compare_s, equal=close)
+    left, is_clear = steps_of(measured)
+    print(measured)
+    for at, name in enumerate(VERSIONS[1:]):
+        share = modelled_s(64, **without(at + 1)) / modelled_s(64, **without(at))
+        here = f"{left[at]:.0%} left here" if is_clear[at] else "too close to tell here"
+        print(f"{name}: {here}, {share:.0%} modelled on a V100")
+    truth(**{f"left_{step}": left[at] for at, step in enumerate(NAMES)})
+
+# %%
+with revealed("worst_reason", "mended_times") as truth:
+    ratios = [1.0, *(row.ratio for row in measured.rows)]
+    saved = [ratios[at] - ratios[at + 1] for at in range(3)]
+    most = saved.index(max(saved))
+    if not is_clear[most]:
+        print("too close to tell: no step's interval is apart from the one before it")
+    whole = modelled_s(64) / modelled_s(64, **without(3))
+    print(f"modelled on a V100: {whole:.1f} times as fast")
+    truth(worst_reason=REASONS[most], mended_times=1 / ratios[3])
+
+# %% [markdown]
+# A processor and a GPU do not suffer from the same things. On the modelled GPU the loop's 64 launches go on while the
+# convolution runs, and hide behind it; only a read that waits for the device, or kernels shorter than a launch, bring
+# them to light. On a processor each of them is paid where it stands, and on a busy one the intervals say how little a
+# ratio may mean. So mend in the order of a profile, not of a list.
+#
+# Kernels shorter than a launch: images of 8 x 8 pixels are that. **Predict** for the modelled GPU, with the loops still
+# there and the checks gone: of a launched block's time, what does a replayed one take?
+
+# %%
+predict("replayed_loops", "Replayed, a block with its loops takes", unit="%")
+
+# %%
+with revealed("replayed_loops") as truth:
+    for name, upto in (("with the loops", 0), ("all mended", 3)):
+        switches = {**without(upto), "checks": False}
+        took_s = [modelled_s(8, graph=graph, **switches) for graph in (False, True)]
+        print(f"modelled, {name}: {seconds(took_s[0])}, replayed {seconds(took_s[1])}")
+        if not upto:
+            truth(took_s[1] / took_s[0])
+
+# %% [markdown]
+# A graph makes launches cheap and moves no byte less: what a replay leaves of the loop, fusion takes away. And with the
+# checks there would be no graph at all: a capture refuses to wait.
+#
+# What does a compiler see?
+
+# %%
+x, ((weight, scale), _) = inputs(torch.contiguous_format)
+
+
+def mended_block(x, weight, scale):
+    return block(x, weight, scale, **without(3))
+
+
+for function in (block, mended_block):
+    for call in watch_calls(function, [(x, weight, scale)] * 2):
+        print(f"{function.__name__}: {call}")
+
+# %% [markdown]
+# A check ends the graph in every block, so that nothing is fused across it. And what does compiling gain, what does it
+# cost? With a C++ compiler (`edl-labs doctor` says) both networks are compiled on this machine, which takes up to two
+# minutes; otherwise you see what came out on another one. **Predict** for the mended network: of eager mode's time,
+# what does a warm call take? And from which call on has the first one, the cold one that compiles, paid?
+
+# %%
+from edl_labs.bench.compiled_runs import compiled_run
+
+predict("warm_share", "Compiled and warm, the mended network takes", unit="%")
+predict("cold_paid", "The first call has paid after", unit="calls")
+
+# %%
+with revealed("warm_share", "cold_paid") as truth:
+    print("compiling ..." if compile_here else "from a recording:")
+    for at, name in enumerate(("slow", "mended")):
+        where = {"recorded": ("cpu_compiled_network", at), "here": compile_here}
+        run = compiled_run(mended(3 * at), budget_s=compare_s, equal=close, **where)
+        print(f"{name}: {run}")
+    if run.paid_after is None:
+        print("mended: it may never pay: a warm call may take as long as an eager one")
+    paid = float("inf") if run.paid_after is None else run.paid_after
+    truth(warm_share=run.warm_s / run.eager_s, cold_paid=paid)
+
+# %% [markdown]
+# The first call pays for the compiler: seconds, against milliseconds for each call after it. That is worth it for a
+# training run, and not for a script that calls the network ten times. Of the slow network a compiler makes up for the
+# loops, which it fuses; the checks it cannot undo, nor does it change an algorithm: `unfold` stays `unfold`.
+
+# %% [markdown]
+# ## Practice: which kernel is the fastest here?
+#
+# What `cudnn.benchmark` does for convolutions, `torch.compile(mode="max-autotune")` does for products, and Triton's
+# `autotune` for kernels of your own: try the candidates, keep the fastest. [002] warns: "Only use this flag when input
+# sizes of a model are no changing!" **Predict** for [001]'s convolution, forward: trying all algorithms costs what ten
+# calls of the slow one do. From which call on has the trial paid for itself?
+
+# %%
+predict("paid_after", "The trial has paid after", unit="calls")
+
+# %%
+with revealed("paid_after") as truth:
+    truth(-(-10 * 1430 // (1430 - 840)))
+
+# %% [markdown]
+# Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
+# candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first one
+# is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (texts), and what is fastest depends on
+# all three. Here a problem that comes a fourth time will come often; what comes three times or less is not worth a
+# trial. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host waits with
+# `gpu.synchronize()`.
+#
+# A trial may compute its problem several times, with any candidates; there is one for a problem. All other calls are
+# one launch, and nothing waits. A stream of calls may take at most 10 % more time than with a good tuner.
+
+
+# %% solve="autotuner"
+class Autotuner:
+    """Runs problems, and learns what is fastest for those that come often."""
+
+    def __init__(self, candidates, gpu):
+        ### BEGIN SOLUTION
+        self.candidates, self.gpu = candidates, gpu
+        self.calls, self.fastest = {}, {}
+        ### END SOLUTION
+
+    def run(self, problem):
+        """Computes a problem."""
+        ### BEGIN SOLUTION
+        key = (tuple(problem["shape"]), problem["dtype"], problem["layout"])
+        self.calls[key] = self.calls.get(key, 0) + 1
+        if self.calls[key] == 4:
+            took = [self.time(candidate, problem) for candidate in self.candidates]
+            self.fastest[key] = self.candidates[took.index(min(took))]
+        else:
+            self.fastest.get(key, self.candidates[0])(problem)
+
+    def time(self, candidate, problem):
+        candidate(problem)
+        self.gpu.synchronize()
+        start_s = self.gpu.now_s()
+        candidate(problem)
+        self.gpu.synchronize()
+        return self.gpu.now_s() - start_s
+        ### END SOLUTION
+
+
+# %% check="autotuner"
+check("autotuner")
+
+# %% [markdown]
+# ## Where you are
+# %%
+Progress("lab08c_compilers")
