@@ -7,7 +7,7 @@
 # After this lab you can
 #
 # * plan what to read and in which order, and tell a cold figure from a warm one;
-# * predict what a number of workers makes of a pipeline, measure it, and avoid what workers surprise with;
+# * predict the rate that a number of workers gives, measure it, and avoid the surprises that workers bring;
 # * build batches of sequences that waste little and are still shuffled;
 # * load ahead of the device with few buffers and without a race;
 # * say whose fault a slow loop is, and choose a decoder by what counts in the loop.
@@ -85,8 +85,8 @@ Progress("lab04_data_pipelines")
 # > **shard**: a file that holds many samples one behind the other. **epoch**: one pass over all samples.
 #
 # Deck [003] recommends *sequential I/O instead of random access*, and two numbers: about 150 MB/s for a disk, about
-# 3000 MB/s for NVMe. They are rates of reading on. A read that does not continue where the last one stopped first
-# pays a *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
+# 3000 MB/s for NVMe. Both hold while each read goes on where the last one stopped. A read that does not first pays a
+# *seek*: 8 ms for a head that moves, 80 µs for NVMe, 50 ms for a request to a store across the network.
 #
 # **Predict:** a thousand samples of 100 kB from a disk with a seek of 8 ms and 150 MB/s: how long in the order in
 # which they lie, and how long in random order? And on NVMe (80 µs, 3000 MB/s)?
@@ -248,7 +248,7 @@ print(ladder)
 # | `"step"` | one batch after another |
 #
 # With `workers=0` the main process does everything itself, one thing after another: that limit is `"workers"` too.
-# Beside your bound stands, afterwards, what `VirtualWorkers` gives: a machine that loads data, on a virtual clock.
+# Afterwards your bound is drawn beside the rates of `VirtualWorkers`, a model of such a machine on a virtual clock.
 #
 # **Predict:** 8 cores, a batch of 40 ms of processor, 10 ms of waiting and 1 ms of disk, and a step of 4 ms on a GPU.
 # Which number of workers is enough? And which rate remains if the step takes 4 ms on 8 cores?
@@ -328,7 +328,7 @@ with once_written("predict_workers"):
     legend = panes[0].legend(frameon=False)
 
 # %% [markdown]
-# On the left, workers help until the cores are used up. By the bound that takes about ten, since each waits a fifth of
+# On the left, workers help until the cores are used up. By the bound that takes eleven, since each waits a fifth of
 # its time; the simulated loop levels off at about 190 of 200, from about fourteen workers. On the right, a step on the
 # same cores takes 32 ms of core time from every batch, and the loop ends at a little more than half. No number of
 # workers brings that back. Nowhere is the simulated loop above the bound: a bound says what is possible when nobody
@@ -345,7 +345,8 @@ with once_written("predict_workers"):
 # With 30 of the 40 ms elsewhere, the cores allow 800 batches/s and the step's 250 are the limit.
 #
 # See who waits for whom. **Predict** how many workers are enough where a batch takes 8 ms to decode and a step takes
-# 4 ms. Then drag: from which worker on does nothing become faster, and is it the step or the four cores that are full?
+# 4 ms. Then drag the sliders: from how many workers on does nothing become faster, and is it the step or the four
+# cores that are full?
 
 # %%
 from edl_labs.ui.loader_widget import LoaderExplorer
@@ -435,12 +436,12 @@ print("8 workers, batches of 64 photographs of 224 × 224:")
 print(shared_memory(64 * 3 * 224 * 224, workers=8))
 
 # %% [markdown]
-# Each worker got a copy of the generator, so both drew the same numbers, in every epoch again: half of the
+# Each worker got a copy of the generator, so both drew the same numbers, and again in every epoch: half of the
 # augmentation is lost, and no error says so. (`persistent_workers=True` cures the second, not the first.) Seed from
 # `torch.initial_seed()`, which differs by worker and epoch. A spawned worker imports everything anew and knows
 # nothing of a notebook's cells: put the class into a file. And to read a Python object is to write to it, since its
-# references are counted: the page is copied, for every worker. Keep large lists as arrays. The last line matters in
-# containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
+# references are counted: the page is copied, for every worker. Keep large lists as arrays. The last cell's figure
+# matters in containers, which often have 64 MB of shared memory: a worker that finds no room there dies of a bus error.
 
 # %% [markdown]
 # ## 3. Batches without air
@@ -692,8 +693,8 @@ def whose_fault(timeline):
 check("whose_fault")
 
 # %% [markdown]
-# The real thing, with two mocks and a step that sleeps, as a device does from the host's view. **Predict** the three
-# verdicts.
+# The real thing, with two mocks and a step that sleeps: seen from the host, a device does no more. The step takes 0.3
+# times, once and 4 times as long as the loader takes for a batch. **Predict** the three verdicts.
 
 # %%
 from edl_labs.pipeline import sleeping_step
@@ -723,16 +724,17 @@ for step_s in (0.3 * batch_s, batch_s, 4 * batch_s):
 
 # %% [markdown]
 # This loop loads and steps in turn, so *both* fixes gain something; a loop with a prefetcher gains by fixing its slower
-# side only. That is why the two questions, who is slower, and what would fixing it bring, are asked apart.
+# side only. That is why there are two questions: who is slower, and what would fixing it gain?
 
 # %% [markdown]
 # ## 6. The decoder
 #
-# Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of
-# Pillow with vector instructions for resizing, of old versions only; DALI and nvJPEG decode on the GPU, and need one
-# (`torchvision.io.decode_jpeg(..., device="cuda")` calls nvJPEG). libjpeg-turbo is what nearly all of those below
-# stand on. Before speeds are compared, pictures are: a decoder that is faster because it does less is another
-# decoder. **Predict:** the rank alone, and in a loader of two workers. The next cell takes about 15 seconds.
+# Deck [000] says that `PIL.Image.open` can be highly inefficient, and names three others. Pillow-SIMD is a fork of old
+# versions of Pillow with vector instructions for resizing; nvJPEG, which DALI uses, decodes on the GPU, and needs one
+# (`torchvision.io.decode_jpeg(..., device="cuda")` calls it). libjpeg-turbo is what nearly all of those below stand
+# on: `pillow`, `simplejpeg`, `torchvision`, `opencv`, `kornia-rs` and `imagecodecs`, as far as they are installed.
+# Before speeds are compared, pictures are: a decoder that is faster because it does less is another decoder.
+# **Predict** the order of the six alone, and in a loader of two workers. The two next cells take about 15 seconds.
 
 # %%
 from edl_labs.pipeline import agreement, decoders, missing_decoders
@@ -956,9 +958,10 @@ def pick_format(forms, access, disk):
 check("storage_format")
 
 # %% [markdown]
-# Now measure: the same JPEGs in the formats that this kernel can write, each read cold. **Predict** the order of the
-# formats when they are read from beginning to end, and when they are read in random order. Beside each rate stands the
-# state that `make_cold` left: compare rates of equal states only.
+# Now measure: the same JPEGs in the formats that this kernel can write, each read cold: of `raw` (a file for each),
+# `tar`, `parquet`, `arrow`, `lmdb`, `hdf5`, `npy` and `msgpack`, those whose libraries are installed. **Predict** which
+# of them is fastest when it is read from beginning to end, and which in random order. Beside each rate stands the state
+# that `make_cold` left: compare rates of equal states only.
 
 
 # %%
@@ -1069,7 +1072,7 @@ check("decode_once")
 # %% [markdown]
 # What stays may still run elsewhere: in the workers, in the main process (where it holds up every step), on the device
 # (kornia, DALI, `torchvision.transforms.v2` on tensors that are there already: free while the device has time to
-# spare, which a training that is bound by computing has not), or on another node, which then sends pixels instead of
+# spare, and it has none when training is bound by computing), or on another node, which then sends pixels instead of
 # files over the network that gradients use, too.
 #
 # May is not should. Decoded pixels are eight to twenty times as large as the JPEG, and pixels normalised to float32
@@ -1080,7 +1083,7 @@ check("decode_once")
 # %% [markdown]
 # ## 10. Practice: the stage ladder, from cold
 #
-# Section 2 measured a ladder of warm files. Here you write one. It has two figures for each stage: *alone*, and
+# Section 2 measured a ladder of warm files. Here you write one, with two figures for each stage: *alone*, and
 # *cumulative*, with all stages before it, sample by sample as the loader does it. Both **from cold**, in seconds a
 # sample. **Predict:** is the cumulative time always the sum of the times alone?
 #

@@ -236,7 +236,7 @@ with once_written("self_times"):
 # ## 2. What does a step wait for?
 #
 # Deck [000] names three typical patterns, bound by the GPU's computing, by the CPU's calls of CUDA and by
-# synchronization, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
+# synchronisation, but its pictures are missing. Here they are, with two more of ours (data and copies), from a modelled
 # machine: what a step waits for shows in what the host does *while the device is idle*.
 #
 # | pattern | why the device is idle |
@@ -297,9 +297,9 @@ for axes, (pattern, step) in zip(rows, EXAMPLES.items(), strict=True):
     axes.get_legend().remove()
 
 # %% [markdown]
-# Plain orange are calls, green with strokes is Python, red with crosses is loading, grey is waiting; below, blue are
-# kernels and dotted purple is copies. Look at each empty stretch of the bottom rows, and straight up to what the host
-# did meanwhile.
+# In the host's row, plain orange is a call, hatched green Python, cross-hatched red loading and grey waiting; in the
+# device's rows, blue is a kernel and dotted purple a copy. Look at each empty stretch there, and straight up to what
+# the host did meanwhile.
 #
 # One gap by hand, the first of the third picture. The device ends at 21.5 µs, and its next kernel begins at 71.5 µs;
 # meanwhile the host runs 45 µs of Python (line 17) and 5 µs of a call (line 15). Is Python too slow? No: at 21.5 µs a
@@ -430,8 +430,8 @@ with once_written("name_the_pattern"):
         )
 
 # %% [markdown]
-# Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. A step of which 6
-# % is copying does not become faster by pinned memory.
+# Shares that add up to 100 % are worth more than a list of warnings: they say what *cannot* matter. Copying is 2 % of
+# the third step, so pinned memory can gain no more than that there.
 
 # %% [markdown]
 # ## 3. Who is to blame?
@@ -463,8 +463,8 @@ predict("dearer", "Of the two waits, more is lost to", choices=tuple(waits.value
 # the same kernels. The short one (`.item()`, line 23) lets the device run dry *before 80 µs of Python*: that is what
 # it costs.
 #
-# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. While
-# `name_the_pattern` is not passed yet, `check` says so here too; in grading, a right `charges` takes its place.)
+# Write `blame(spans, pattern)` → the line that is charged most by that pattern. (You may use your `charges`. Until
+# you pass `name_the_pattern`, `check` says so here too; in grading, a right `charges` takes the place of yours.)
 
 
 # %% solve="blame"
@@ -664,7 +664,7 @@ with once_written("planted"):
 # %% [markdown]
 # None of the six looks like much in the script; together they were seven tenths of the run. What is left at the
 # beginning is reading: four batches that must be decoded once. Which pattern is the run bound by now, and what would
-# you do next? (Read ahead, in other processes: that is the lab on input pipelines.)
+# you do next? (Read ahead, in other processes: that is lab 4.)
 
 # %% [markdown]
 # ## 6. Your own loop
@@ -996,7 +996,7 @@ with once_written("schedule_states"), revealed("recorded", "traces") as truth:
 # `with_stack=True` (which line?): each makes every recorded operator slower, so ask for what you will read.
 
 # %% [markdown]
-# ## 9. Practice: write one, every layer, forward and backward
+# ## 9. Practice: a profiler of your own, layer by layer
 #
 # > **hook**: a function of yours that torch calls before or after one of its own.
 #
@@ -1102,8 +1102,8 @@ class LayerProfiler:
 check("layer_profiler")
 
 # %% [markdown]
-# It asks for a model and a clock, so it runs on a real one. **Predict:** of the blocks below, all of the same shape,
-# which is slowest (`small_net` is in the first cell of definitions)? Does the backward pass take twice as long as the
+# All it needs is a model and a clock, and both may be real. **Predict:** of the blocks below, all of the same shape,
+# which is slowest (`small_net` stands below the imports)? Does the backward pass take twice as long as the
 # forward pass?
 
 
@@ -1288,7 +1288,7 @@ with once_written("most_to_gain"):
 # Before any profiler, deck [003] looks at what is there already: `watch nvidia-smi` for each GPU, `htop` for the
 # cores, and *memtop*, *iotop* and *nettop* for memory, disks and network. They answer one question, *which resource
 # is full?*, and cost nothing. The deck's order goes from easy to hard: monitors, timers by hand, mock components,
-# visual tools. Each monitor is misread in its own way, so first look at one number for a second.
+# visual tools. Each monitor is misread in its own way, so first watch one number for one second.
 
 
 # %%

@@ -14,7 +14,7 @@
 # * tell "too much" from "fragmented" when memory runs out.
 #
 # **About 150 minutes** for sections 1 to 7; the end of section 4 is a good place for a break. Sections 8 to 12 are
-# practice: no points, and their time comes on top.
+# practice: no points, and their 153 minutes come on top.
 #
 # | section | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
 # |---|---|---|---|---|---|---|---|

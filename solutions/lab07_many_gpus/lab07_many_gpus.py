@@ -13,13 +13,22 @@
 # * write an all-reduce that is right, fast and never hangs, and hide it behind the backward pass;
 # * say from the state of all ranks which of them keeps the others waiting, and why.
 #
-# Models that fit on no single GPU are lab07b's. **About 150 minutes**: section 1 takes 43, sections 2 to 4 about 34
-# each, section 5 five. The practice after them gives no points and takes an hour more: `fit_a_link` 12 minutes,
-# `no_sync` and `sync_batch_norm` 20 each.
+# Models that fit on no single GPU are lab07b's.
 #
-# No GPU and no second process is needed: what would be on GPUs is modelled and says so. *Write your prediction down*
-# before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out is
-# shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
+# **About 150 minutes** for sections 1 to 5; the end of section 2 is a good place for a break. What follows them is
+# practice: no points, and its 52 minutes come on top.
+#
+# | section | 1 | 2 | 3 | 4, 5 |
+# |---|---|---|---|---|
+# | minutes | 45 | 34 | 35 | 36 |
+#
+# | practice | `fit_a_link` | `no_sync` | `sync_batch_norm` |
+# |---|---|---|---|
+# | minutes | 12 | 20 | 20 |
+#
+# Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
+# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out
+# is shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
 # learning, hopefully faster. `hint("ring")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("ring")` gives that case's

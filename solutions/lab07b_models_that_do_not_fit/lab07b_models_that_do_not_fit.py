@@ -14,12 +14,22 @@
 # * choose between them for a model and a cluster, with numbers.
 #
 # It builds on lab07's collectives: an *all-gather* gives every rank all parts, a *reduce-scatter* sums and leaves each
-# rank a part, an *all-reduce* is both, one after the other. **About 150 minutes**: sections 1 to 3 take 35 to 40 each,
-# the explanation 30. The practice after them gives no points: `zero` takes 30 minutes more, `layout` 45.
+# rank a part, an *all-reduce* is both, one after the other.
 #
-# No GPU and no second process is needed: what would be on GPUs is modelled and says so. *Write your prediction down*
-# before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out is
-# shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
+# **About 150 minutes** for sections 1 to 4; the end of section 2 is a good place for a break. What follows them is
+# practice: no points, and its 75 minutes come on top.
+#
+# | section | 1 | 2 | 3 | 4 |
+# |---|---|---|---|---|
+# | minutes | 43 | 40 | 37 | 30 |
+#
+# | practice | `zero` | `layout` |
+# |---|---|---|
+# | minutes | 30 | 45 |
+#
+# Neither a GPU nor a second process is needed: what would be on GPUs is modelled and says so. *Write your prediction
+# down* before you run the next cell: where there is a box (a number, with or without its unit, Enter), what comes out
+# is shown beside it, and not before. Lecture slides are quoted by deck: [002] software perspective, [004] deep
 # learning, hopefully faster. `hint("sharded_step")` gives the hints of an exercise, one at a time.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("sharded_step")` gives that
