@@ -24,9 +24,10 @@
 # | section | 8 | 9 | 10 |
 # | minutes | 9 | 14 | 40 |
 #
-# No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows
-# figures that say where they come from. In each section, *write your prediction down* before you run the next cell:
-# where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and not before.
+# No GPU is needed: where one is wanted, this notebook uses it if it is here, and otherwise shows figures that say where
+# they come from. In each section, *write your prediction down* before you run the next cell: where there is a box (a
+# number with or without its unit, Enter), what comes out is shown beside it, and not before.
+#
 # `check("finish_times")` says what is wrong and shows the first case in which it is, with what your code gave;
 # `case("finish_times")` gives that case's inputs as Python values, to try your code on; `hint("finish_times")` helps.
 #
@@ -83,8 +84,8 @@ with revealed("pan") as truth:
 # costs a whole minute*.
 #
 # The pan is a GPU, the slices are your data. Keep two questions for the rest of this lab: **is the pan ever empty?**
-# (section 2: the device waits for the host; section 10: for data) and **is it ever half empty?** (section 7: the work
-# does not divide by the number of places).
+# (section 2: the device waits for the host; section 10, practice: it waits for data) and **is it ever half empty?**
+# (section 7: the work does not divide by the number of places).
 
 # %% [markdown]
 # ## 2. The host does not wait
@@ -335,8 +336,8 @@ with once_written("honest_timer"):
 #
 # Your timer gives one number, and no hint how far to trust it. `measure(fn)`, which the later labs use, takes many runs
 # and gives an interval; `compare` runs two ways in turn, so that both see the same busy moments of the machine, and
-# ends with a verdict. Both work on any clock; here it is this processor's. **Predict:** which is faster, the loop or
-# `sum`, and by which factor?
+# ends with a verdict. Both work on any clock; here it is this processor's. **Predict:** which adds the numbers from 0
+# to 999 faster, a loop or `sum`, and by what factor?
 
 # %%
 predict("sum_gain", "`sum` is faster than the loop", unit="times")
@@ -366,7 +367,8 @@ with revealed("sum_gain") as truth:
     truth(1 / found.ratio)
 
 # %% [markdown]
-# Run the first of the two cells again: do the intervals overlap? Your timer's second number may lie outside both.
+# Run the cell with your timer again: do the two intervals of `measure` overlap? Your timer's second number may lie
+# outside both.
 #
 # Deck [001] names two more: `timeit`, with the remark "mind the synchronization", and `torch.utils.benchmark`.
 # **Predict:** which of the two would wait for a GPU?
@@ -408,11 +410,11 @@ with once_written("honest_timer"):
 #
 # A report is a dict: `calls` (several run lengths) and `seconds_per_call` (what the timer said for each),
 # `true_seconds_per_call` (for data that are not in the cache), `launch_s`, `clock_resolution_s`, and `timeline`, which
-# holds what ran in a run of four calls, from the timer's first reading on, in no order: spans with `row` ("host",
-# "stream 0", …), `kind` ("call", "work" and "wait" on the host; "kernel", "copy"), `name`, `start_s` and `end_s`. A
-# real timeline holds more than what is timed: a loader's `"copy"` runs beside the timed `"kernel"`s in a stream of its
-# own, and after the timer's last `"read clock"` the script checks its results, with kernels named `"check"`. Here is a
-# laboratory to make reports of your own:
+# holds what ran in a run of four calls, from the timer's first reading on, in no particular order: spans with `row`
+# ("host", "stream 0", …), `kind` ("call", "work" and "wait" on the host; "kernel", "copy"), `name`, `start_s` and
+# `end_s`. A real timeline holds more than what is timed: a loader's `"copy"` runs beside the timed `"kernel"`s in a
+# stream of its own, and after the timer's last `"read clock"` the script checks its results, with kernels named
+# `"check"`. Here is a laboratory to make reports of your own:
 
 
 # %% given
@@ -478,7 +480,7 @@ axes = draw_timeline(axes, two_streams.timeline, title=title)
 # (`hasty` has two faults at once; the reports that you get have one at most.) **Predict**, for each fault, how what is
 # reported changes with the number of calls; two of them may look alike at one number of calls, never at two. Then write
 # `name_fault(report)`, which returns one of the seven names. Guessing earns nothing: marks are corrected for chance.
-# The check below has a plain report of each; of those that are graded most come from odder machines, so look for what
+# The check below has a plain report of each; of those that are graded, most come from odder machines, so look for what
 # makes the fault a fault, not for a report that looks like it.
 
 
@@ -523,7 +525,7 @@ check("broken_timers")
 # | forward | 1430 µs | 840 µs | 1.70 |
 # | forward + backward | 2870 µs | 2260 µs | 1.27 |
 #
-# **Predict:** how much faster did the backward pass get? Say a number before you subtract.
+# **Predict:** how much faster did the backward pass get? Write a number down before you subtract.
 
 # %%
 predict("backward_gain", "The backward pass alone became faster", unit="times")
@@ -597,7 +599,7 @@ with once_written("peak_from_clock"), revealed("a100_peak") as truth:
 # comes from: the same kernel on the same chip gets it only if the multiply-adds were what it waited for.
 #
 # Now the bound. **Predict:** a friend reports that adding two vectors of 256 MB each (FP32, into a third) took 0.3 ms
-# on an A100 with 2039 GB/s. Believe it?
+# on an A100 with 2039 GB/s. Do you believe it?
 
 # %%
 moved_bytes, bandwidth = 3 * 256e6, 2039e9
@@ -613,7 +615,7 @@ print(
 # work at the same time, so the shortest possible time is the **larger** of the two bounds. Raise `ValueError` (with a
 # message that you would like to read) when `time_s` is below it, or is not positive; a time exactly at the bound is
 # allowed. Otherwise return the fraction of the speed of light, from 0 to 1: a kernel at 0.5 can become twice as fast,
-# one at 0.8 only 1.25 times.
+# one at 0.8 only 1.25 times as fast.
 
 
 # %% solve="faster_than_light"
@@ -655,8 +657,9 @@ left = quantization.tile_grid(left, 256, 256, tile_m=128, tile_n=128)
 right = quantization.tile_grid(right, 257, 256, tile_m=128, tile_n=128)
 
 # %% [markdown]
-# One row more, six tiles instead of four: half as much work again for 0.4 % more result. A leftover row of tiles and a
-# leftover column cannot share: tiles are counted along each side, rounded up, and only then multiplied.
+# One row more, six tiles instead of four: half as much work again for 0.4 % more result, and a third of all work is
+# wasted. A leftover row of tiles and a leftover column cannot share: tiles are counted along each side, rounded up, and
+# only then multiplied.
 #
 # Now the waves. An A100 has 108 SMs, and 108 tiles take one wave. **Predict:** how efficient are 109 tiles? 120? 216?
 # Draw the curve, efficiency over the number of tiles, before you compute it.
@@ -728,18 +731,19 @@ with once_written("wave_quantization"):
     axes = quantization.sawtooth(axes, widths, useful, **look, marks=(best,))
 
 # %% [markdown]
-# Two and a half, not thirty-two. Time passes in whole waves: a half-empty tile costs nothing while its wave has empty
-# places anyway, so the tiles only decide where a wave ends. A real library picks another tile size, or splits the sum
-# over K, when a tooth is deep; a measured curve is flatter, but it has teeth. (Why not small tiles always? A tile of
-# 256 × 128 loads 384 numbers for each step of its sum and makes 32 768 multiply-adds of them, one of 64 × 64 makes 4096
-# of 128: larger tiles reuse more of what they load.)
+# Not thirty-two: two, and the beginning of a third. Time passes in whole waves: a half-empty tile costs nothing while
+# its wave has empty places anyway, so the tiles only decide where a wave ends. A real library picks another tile size,
+# or splits the sum over K, when a tooth is deep; a measured curve is flatter, but it has teeth. (Why not small tiles
+# always? A tile of 256 × 128 loads 384 numbers for each step of its sum and makes 32 768 multiply-adds of them, one of
+# 64 × 64 makes 4096 of 128: larger tiles reuse more of what they load.)
 
 # %% [markdown]
 # ## 8. Practice: the tiles of one matrix
 #
-# Sections 8 to 10 are practice: checked as all others, and without points.
+# Sections 8 to 10 are practice: checked like all the others, but without points.
 #
-# Section 7 needed only the number of tiles. A report on a grid says more, as its two pictures there do.
+# Section 7 needed only the number of tiles. Its two pictures showed more: how much of the tiles' work is thrown away,
+# and which of them hang over an edge.
 #
 # Write `tile_report(m, n, tile_m=..., tile_n=...)` → `(tiles, wasted, ragged)`: how many tiles an m × n output needs,
 # which share of the elements that they compute is thrown away (0.0 when nothing is), and how many of the tiles hang
@@ -831,7 +835,7 @@ with once_written("petabyte"), revealed("wrong_row") as truth:
 # The link that matters most in training is the one between host and device. Deck [001]: PCIe 4.0 ×16 has 32 GB/s at its
 # peak, transfers are often the bottleneck, and pinned (page-locked) memory is much faster. Ordinary memory is
 # *pageable*: the system may move it, so the driver first copies it, piece by piece, into a pinned buffer of its own,
-# and keeps the host busy with that. **Predict:** by which factor is a pinned copy faster?
+# and keeps the host busy with that. **Predict:** by what factor is a pinned copy faster?
 
 # %%
 predict("pinned_gain", "A large pinned copy is faster", unit="times")
@@ -977,10 +981,10 @@ with once_written("transfer_overlap"):
 
 # %% [markdown]
 # Pinned memory alone, one thing after another, would take 3.6 ms: that is 72 % of the time that was saved. Three
-# engines at once save the rest. As factors the two are alike, 2.6 each, and factors multiply: say which of the two
-# you mean. Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are as
-# long as a chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes the
-# slowest of the four.
+# engines at once save the rest. As factors the two are alike, 2.6 each, and factors multiply: say whether you mean a
+# share or a factor. Look at the ends: the first copy in and the last copy out have nothing to hide behind, and they are
+# as long as a chunk. Smaller chunks make them shorter until the host, which must issue three calls for each, becomes
+# slower than any of the engines.
 #
 # Kernels, too, can run at once: deck [001] draws a serial and a concurrent model. Three kernels of 36 blocks each take
 # three waves in one stream, one after another on a third of 108 SMs; in three streams their 108 blocks fill one wave.

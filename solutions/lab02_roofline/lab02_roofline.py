@@ -24,11 +24,11 @@
 # | section | 10 | 11 | 12 | 13 |
 # | minutes | 15 | 6 | 17 | 32 |
 #
-# No GPU is needed: you measure the machine that you have. In each section, *write your
-# prediction down* before you run the next cell: where there is a box (a number with or without its unit, Enter), what
-# comes out is shown beside it, and not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a
-# time. Lecture slides are quoted by their deck: [001] course introduction, [002] software perspective, [003]
-# performance and profiling, [004] deep learning, hopefully faster.
+# No GPU is needed: you measure the machine that you have. In each section, *write your prediction down* before you run
+# the next cell: where there is a box (a number with or without its unit, Enter), what comes out is shown beside it, and
+# not before. Stuck? `hint("intensity")` gives the hints of an exercise, one at a time. Lecture slides are quoted by
+# their deck: [001] course introduction, [002] software perspective, [003] performance and profiling, [004] deep
+# learning, hopefully faster.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("intensity")` gives that
 # case's inputs as Python values, to try your code on.
@@ -67,7 +67,7 @@ Progress("lab02_roofline")
 # The example: a matrix of 1024 × 512 times a vector, in FP32. Every number moves once, the result too; each element of
 # the matrix costs one multiplication and one addition.
 #
-# **Predict:** which of the two takes longer, and by which factor? How many GFLOP/s remain of 6000?
+# **Predict:** which of the two takes longer, and by what factor? How many GFLOP/s remain of 6000?
 
 # %%
 predict("longer", "Longer takes", choices=("memory", "arithmetic"))
@@ -703,7 +703,7 @@ with revealed("h100_faster") as truth:
 # %% [markdown]
 # ## 10. Practice: how large must a batch be?
 #
-# Sections 10 to 13 are practice: checked as all others, and without points.
+# Sections 10 to 13 are practice: checked like all the others, but without points.
 #
 # Deck [004]: a layer with N × N weights and a batch of M does 2N²M operations on 4(N² + 2NM) bytes. At M = 1 every
 # weight is fetched for one multiply-add; a larger batch uses it again and again.
@@ -776,8 +776,9 @@ legend = axes.legend(frameon=False)
 # the first to go: that is why fusing them matters.
 #
 # Deck [002] has a guideline for the A100: batch and layer sizes above 128, "to avoid being limited by memory
-# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). Its
-# ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the ceiling.
+# bandwidth", and where one is small, multiples of "at least 64 and ideally 256" (lab01's tiles are 256 × 128). The
+# A100's ridge in fp16 is 153 FLOP/B, and at a batch of 128 even an endlessly wide layer has only 128: 84 % of the
+# ceiling.
 #
 # Throughput is not the aim, though: a larger batch always shows more of it. Deck [004] argues with the *cycle time*:
 # research is guided exploration, so the wall time of an *experiment* counts, and it "falls, then rises again with M".
@@ -952,7 +953,7 @@ with once_written("network_roofline"):
 # %% [markdown]
 # The intensity grows with the batch, so a batch of 4000 hides the slide's link between two nodes, and 24 000 hides
 # Ethernet. With eight nodes it takes seven times as much, because each has a smaller share to compute while it sends
-# nearly twice as many bytes. Hiding behind the whole backward pass halves it again.
+# nearly twice as many bytes. Hiding behind the whole backward pass halves that.
 #
 # The slide adds: "wait, we violated a modeling assumption". The update must be computed before it is sent, so nothing
 # overlaps unless somebody makes it. How many buckets does that take?
@@ -1063,7 +1064,7 @@ with once_written("scaling_plan"):
 # Weak scaling stays at 99 % here for as long as the batch may grow: four nodes for 32 000 examples, twelve for 100 000.
 # Strong scaling hides its network up to five nodes, all but the last bucket of it, which leaves 96 %. With seven it is
 # at 73 %, and it loses a little more with each node: the share of a node shrinks while what it sends grows. With one
-# bucket, a third is lost with four nodes already.
+# bucket, a third is lost already with four nodes.
 #
 # Two levers of deck [004] are one number each here. A second link into every node (*dual rail*: 12 GB/s) takes strong
 # scaling from seven nodes to thirteen. And a node that reaches half of its peak ("prorate" it, says the deck, where its

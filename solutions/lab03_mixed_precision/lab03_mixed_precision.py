@@ -14,7 +14,8 @@
 #
 # **About 150 minutes** for sections 1 to 8; the end of section 3 is a good place for a break. Sections 9 to 13 are
 # practice: no points, and about two hours on top. They find where a format ends, compute a scale from a histogram, mend
-# the usual bugs around a scaler, and settle a dispute between two lecturers over the bytes of a training run.
+# the usual bugs around a scaler, and settle a dispute between two lecturers over the bytes of a training run; section
+# 13 looks at eight bits, with nothing to write.
 #
 # | section | 1 | 2 | 3 | 4, 5 | 6 | 7 | 8 |
 # |---|---|---|---|---|---|---|---|
@@ -118,12 +119,13 @@ FormatExplorer("fp16")
 #
 # Write `decode(code, fmt)`, the float that an integer `code` stands for, and `encode(value, fmt)`, the code of a float.
 # `fmt` is a dict: `exponent_bits`, `mantissa_bits`, `bias`, `has_inf`, `rounding`; the sign is the bit above those.
-# Encode NaN as the pattern of all ones (its sign is yours), infinity as infinity or NaN, and keep the sign of `-0.0`
-# both ways.
+# Encode NaN as the pattern of all ones (choose either sign), infinity as infinity or, where there is none, NaN, and
+# keep the sign of `-0.0` both ways.
+#
 # `math.frexp`, `math.ldexp` and `round`, which sends ties to even, are all that you need. Cutting a code into fields,
-# the sign and the values that are no finite numbers are done for you; what remains is the formula and the rounding.
-# `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never cuts off: use it to look, and write
-# your own.
+# the sign and, in `encode`, infinity and NaN are done for you; what remains is the formula with its special cases, and
+# the rounding. `FloatFormat` of `edl_labs.numerics` does the same for whole arrays, but never cuts off: use it to look,
+# and write your own.
 
 
 # %% solve="encode_decode"
@@ -190,8 +192,8 @@ with once_written("encode_decode"), revealed(*asked) as truth:
     truth(**found, after_one=after_one)
 
 # %% [markdown]
-# Look at the last line: 1e-8 is an ordinary gradient, and fp16 makes 0 of it. It is why this lab has more sections than
-# this one. Below is where the formats live. **Predict:** which part of fp32's range can fp16 not see?
+# Look at the last line: 1e-8 is an ordinary gradient, and fp16 makes 0 of it, which is why this lab does not end here.
+# The next cell draws where the formats live. **Predict:** which part of fp32's range can fp16 not see?
 
 # %%
 from edl_labs.plots.numerics import draw_ranges
@@ -303,9 +305,10 @@ with once_written("accumulate_sum"):
 # > sum.
 #
 # `torch.autocast` keeps your weights in fp32 and decides operator by operator. Deck [000]: matrix products can work in
-# few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each row below, does the
-# result come out in float32 or in the short type, and is it the same on CPU and on CUDA? The CUDA column needs no GPU:
-# the operators run on tensors that have a shape, a device and a dtype, but no numbers.
+# few bits, "others (softmax, batch normalization) need higher precision". **Predict:** for each layer of the network in
+# the next cell, does the result come out in float32 or in the short type, and is it the same on CPU and on CUDA? What
+# CUDA does is found without a GPU: the operators run on tensors that have a shape, a device and a dtype, but no
+# numbers.
 
 
 # %%
@@ -322,17 +325,16 @@ for difference in autocast_differences(block, torch.randn(8, 32), dtype=torch.bf
     print(str(difference).replace(", on CUDA", ",\n    on CUDA"))
 
 # %% [markdown]
-# The two lists differ: LayerNorm and softmax come out in float32 on CUDA, and follow their input on CPU. And batch
+# The two devices differ: LayerNorm and softmax come out in float32 on CUDA, and follow their input on CPU. And batch
 # normalization, which the slide names, follows its input on *both*: what is kept in fp32 are its statistics, inside. So
 # a model that you debug on CPU is not the model that you train.
 #
 # Write `autocast_dtype(op, inputs, device_type=..., dtype=...)`: the dtype of the result, as text and in full:
-# `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one
-# dtype, or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast
-# casts to. Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its
-# inputs are cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast;
-# of fp16 and bf16 neither holds the other and float32 comes out, which the check does not ask). float64 is
-# never cast. The operators:
+# `"float16"`, `"bfloat16"`, `"float32"` or `"float64"` (not `"fp32"`, not `"torch.float32"`). `inputs` holds one dtype,
+# or two for operators that take two tensors (linear's are its input and its weight); `dtype` is what autocast casts to.
+# Every operator belongs to one of three kinds: **short** (its inputs are cast to `dtype`), **float32** (its inputs are
+# cast up), **as it comes** (no cast; of two dtypes the wider one wins, as without autocast; of fp16 and bf16 neither
+# holds the other and float32 comes out, which the check does not ask for). float64 is never cast. The operators:
 #
 # `linear` `matmul` `conv2d` `scaled_dot_product_attention` · `add` `cat` · `relu` `gelu` `max_pool2d` `batch_norm`
 # `layer_norm` `softmax` · `sum` `mean` `exp` · `mse_loss` `cross_entropy`
@@ -396,8 +398,8 @@ UnderflowSlider(gradients, fmt="fp16")
 # Multiplying by a power of two moves the histogram and rounds nothing. And because differentiation is linear, it is
 # enough to multiply the *loss*: the chain rule carries the factor to every gradient.
 #
-# Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 10 (practice) computes
-# the one for a histogram; section 5 builds what finds it while the model trains.
+# Unscaled, hardly a value lies in fp16's normal range. But which power of two is right? Section 5 builds what finds it
+# while the model trains; section 10 (practice) computes it from a histogram.
 
 # %% [markdown]
 # ## 5. A scaler that finds the scale itself
@@ -495,8 +497,8 @@ class LossScaler:
 check("dynamic_scale")
 
 # %% [markdown]
-# With one overflow in 100 steps there are never 2000 clean ones in a row: the scale only falls, one half at a time,
-# until overflows are rarer. Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
+# With one overflow in 100 steps there are never 2000 clean ones in a row: the scale is halved again and again, until
+# overflows are rarer. Here is yours beside torch's, which works on CPU as `torch.amp.GradScaler("cpu")`. (The old
 # `torch.cuda.amp.GradScaler()` without a GPU warns and *switches itself off*: a test of your loop would test nothing.)
 
 
@@ -665,8 +667,8 @@ with once_written("train_it"):
 # %% [markdown]
 # Without scaling the curve is flat, and nothing complains: no NaN, no warning, only a model that does not learn. Your
 # scaler wastes its first steps on coming down from $2^{60}$, and later one step now and then on probing the next power
-# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed
-# none of this: its range is fp32's, which is why most large models are trained in it. Its price you saw in section 2.
+# of two (the lower picture); in between the dotted line follows fp32. bf16 would have needed none of this: its range is
+# fp32's, which is why most large models are trained in it. Its price you saw in section 2.
 
 # %% [markdown]
 # ## 7. Shapes that tensor cores like
@@ -878,10 +880,10 @@ for kernel in map(tensor_core_kernel, kernels):
 # %% [markdown]
 # ## 9. Practice: where it breaks
 #
-# Sections 9 to 13 are practice: checked as all others, and without points; section 13 has nothing to write.
+# Sections 9 to 13 are practice: checked like all the others, but without points; section 13 has nothing to write.
 #
 # Deck [002]: mixed precision "is mostly about the dynamic range and less about the precision". So where are the ends?
-# Between two numbers of a format lies a middle, and what the middle rounds to decides.
+# What lies half way between two numbers of a format is a tie, and how the ties are rounded decides.
 #
 # **Predict** for fp16, whose largest number is 65504: what becomes of 65519, and of 65520? What is the first whole
 # number that fp16 does not have? And the largest value that becomes zero: is it $2^{-24}$, the smallest number of the
@@ -954,13 +956,13 @@ with once_written("where_it_breaks"), revealed(*asked) as truth:
 # %% [markdown]
 # ## 10. Practice: one scale for a histogram
 #
-# Section 4 moved a histogram of gradients by hand. Now compute how far it has to go.
+# In section 4 you moved a histogram of gradients by hand. Now compute how far it has to go.
 #
 # Write `static_scale(exponents, counts, fmt)`. The histogram says that `counts[i]` values have a magnitude from $2^{e}$
 # up to, not including, $2^{e+1}$ with $e$ = `exponents[i]`. Return the **smallest power of two** (below 1, if need be)
 # at which less than 1 % of the values are flushed: a bin counts as flushed when its lower edge is. If at that scale a
-# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`), no
-# scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
+# value could overflow (the upper edge of a bin that is not empty reaches `"overflows"` of your `where_it_breaks`,
+# section 9), no scale is right: raise `ValueError`. Why the smallest? What is left above is room for the next batch.
 
 
 # %% solve="static_scale"
@@ -1005,7 +1007,6 @@ def scale_of(values):
 
 
 # %%
-
 with once_written("static_scale"):
     sizes = torch.cat([values.abs().flatten() for values in gradients.values()])
     decades = math.log10(sizes.max() / sizes[sizes > 0].min())
@@ -1027,8 +1028,8 @@ with once_written("static_scale"):
 # %% [markdown]
 # ## 11. Practice: five loops, one fault each
 #
-# Every loop below runs, or nearly, and each has been shipped. They take torch's own scaler. **Predict** the symptom of
-# each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
+# Each loop below runs, or nearly, and each has been shipped. All but the last take torch's own scaler. **Predict** the
+# symptom of each before you mend it: does it crash, learn nothing, learn too slowly, or only *look* right?
 
 
 # %% given
@@ -1092,10 +1093,10 @@ def faulty_static(model, batches, optimizer, half_gradients):
 
 
 # %% [markdown]
-# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. Each is
-# worth a fifth, and you may check after each of them. They are tried with a small linear model whose weights are two
-# tensors (`model.parameters()` gives both); some batches overflow, and their steps are skipped. In the last one,
-# gradients are about $10^{-8}$, and in some batches about $10^{-12}$.
+# Write the five mended loops, with the same arguments: copy each one and mend what is wrong, one or two lines. You may
+# check after each of them. They are tried with a small linear model whose weights are two tensors (`model.parameters()`
+# gives both); some batches overflow, and their steps are skipped. In the last one, gradients are about $10^{-8}$, and
+# in some batches about $10^{-12}$.
 
 
 # %% solve="bug_hunt"
