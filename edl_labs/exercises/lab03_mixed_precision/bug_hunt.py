@@ -37,7 +37,7 @@ _ROUNDING = 2.0**-11 + _OF_FP32  # of fp16's normal numbers
 class BugHunt:
     """Five training loops with one fault each, mended.
 
-    Five functions of the notebook, each a loop; a fifth of the points for each that is right on both its cases.
+    Five functions of the notebook, each a loop; a fifth of the whole for each that is right on both its cases.
     """
 
     form: ClassVar[Any] = {"unwritten": True, "weights": [0.0], "scale": 0.0, "values": [0.0]}
