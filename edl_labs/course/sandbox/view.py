@@ -70,7 +70,7 @@ def _interpreter_folders() -> list[str]:
 
 
 def _packages_elsewhere() -> set[str]:
-    """Folders of installed packages that PYTHONPATH or a .pth file adds: one environment on another, a cluster's modules.
+    """Installed packages that PYTHONPATH or a .pth file adds: one environment on another, a cluster's modules.
 
     Only those called as installers call them: any other folder on the path may be somebody's repository.
     """
