@@ -6,13 +6,15 @@ import re
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
+from edl_labs.course.lab.source_notebook import RUBRIC_HEAD
 from tests.course.browser import NEEDS_BROWSER
-from tests.course.course_fixture import LAB, Course, solve_cell
+from tests.course.course_fixture import LAB, Course, cell_of, solve_cell
 from tests.course.formgrader import Formgrader, formgrader
 
 pytestmark = NEEDS_BROWSER
@@ -52,6 +54,10 @@ def test_rubric_model_answer_and_saved_comments_stand_right_above_the_essay(
     released: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     course, _ = graded(released, tmp_path / "course", monkeypatch)
+    source = course.root / "build" / "source" / LAB / f"{LAB}.ipynb"
+    notebook = nbformat.read(source, as_version=4)
+    cell_of(notebook, "why_square")["source"] += f"\n\n{RUBRIC_HEAD}\n\n* 1 point: says so.\n* 1 point: derives it."
+    nbformat.write(notebook, source)
     (course.root / "feedback.toml").write_text('[why_square]\n1a = "Why so?"\n')
     with formgrader(course) as server:
         one = next(n for n in server.api(f"submitted_notebooks/{LAB}/{LAB}") if n["student"] == "ada")
@@ -59,8 +65,7 @@ def test_rubric_model_answer_and_saved_comments_stand_right_above_the_essay(
     above, _, below = page.partition(" So. ")
     notes = above[above.index("For graders only") :]
 
-    assert "Rubric:" in notes
-    assert "@1a" in notes
-    assert "Why so?" in notes
+    order = ("largest when", "Rubric:", "1 point: says so.", "@1a", "Why so?", "1 point: derives it.")
+    assert sorted(notes.index(said) for said in order) == [notes.index(said) for said in order]
     assert "check_" not in notes  # no other cell comes in between
     assert "For graders only" not in below
