@@ -137,6 +137,14 @@ def test_who_handed_in_something_else_is_told_and_who_did_not_is_missing(course:
     assert not submitted(course, "ana").exists()
 
 
+def test_who_handed_in_before_is_not_missing_from_a_later_download(course: Course):
+    take(course, archive(course, {f"alvarezjose_101_9001_{LAB}.ipynb": b"1"}))
+    report = take(course, archive(course, {f"bellann_102_9002_{LAB}.ipynb": b"2"}))
+
+    assert {"ann": "new"} == states(report)
+    assert () == report.missing
+
+
 def test_one_students_bad_archive_is_nobody_elses(course: Course):
     files = {"alvarezjose_101_9001_w.zip": b"PK\x03\x04 broken", f"oneilann_102_9002_{LAB}.ipynb": b"{}"}
     report = take(course, archive(course, files))

@@ -52,7 +52,9 @@ class StudentRow(UsingValue):
 
 @dataclass(frozen=True)
 class ClassProgress:
-    """How far a class run is. `left_s` is an estimate, None before the first submission is done.
+    """How far a class run is. `left_s` is an estimate.
+
+    It is None before the first submission is done, and while all that are left have been at one cell for long.
 
     `flags`: how many of those that are done have each, in the order of their names; unreadable and failed count too.
     `student` is who was done last; empty before the first.
@@ -254,7 +256,8 @@ def _progress(
 ) -> ClassProgress:
     done, odd = len(rows), ("unreadable", "failed")
     flags = Counter(flag for row in rows.values() for flag in (*row.flags, *[s for s in odd if s == row.state]))
-    left_s = elapsed_s / done * (total - done) if done else None
+    # Who hangs may take to the limit: where nobody else is left, the others' rate says nothing of how long that is.
+    left_s = elapsed_s / done * (total - done) if done and len(slow) < max(1, total - done) else None
     return ClassProgress(done, total, student, elapsed_s, left_s, (*sorted(flags.items()),), slow)
 
 

@@ -30,7 +30,7 @@ _HEAD = """\
 | lab | title | minutes | points | exercises | device |
 |---|---|---|---|---|---|
 """
-_OURS = '`pip install "edl-labs[lab]"`, or the wheel followed by `[lab]`'
+INSTALL = '`pip install "edl-labs[lab]"`, or the wheel followed by `[lab]`'
 _TAIL = """
 Each lab works in full, and is graded in full, on a laptop without a GPU.
 
@@ -154,9 +154,9 @@ def _places(course: Course, lab: Lab) -> list[Path]:
 
 def _table(course: Course, labs: list[Lab]) -> str:
     """The text of labs/README.md; a course with a public repository has badges that open each lab on rented hosts."""
-    install, public = _OURS, repository(course.root)
+    install, public = INSTALL, repository(course.root)
     if is_own_course(course.root):
-        install = f'`pip install "{distribution(course.root).install}"`, or its wheel'
+        install = distribution(course.root).how_to_install
     return _HEAD + "".join(_table_row(lab, public) for lab in labs) + _TAIL.format(install=install)
 
 

@@ -1,6 +1,6 @@
 """What `new --kind cluster` writes: gradients that are summed over ranks while others are still computed.
 
-`@name@`, `@class@` and `@v@` are filled in, as in exercise_kinds; no line of a solution is here as it is written.
+`@name@`, `@class@` and words such as `@u@` are filled in, as in exercise_kinds; no solution is here as it is written.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ CELLS = '''\
 def @name@(dist, backward, gradients):
     """Compute and sum the gradients of all layers; all sums are there on return."""
     ### BEGIN SOLUTION
-    @v@ = []
-    for @v@_layer, gradient in enumerate(gradients):
-        backward(@v@_layer)
-        @v@.append(dist.all_reduce(gradient, async_op=True))
-    for @v@_work in @v@:
-        @v@_work.wait()
+    @u@s = []
+    for @l@, gradient in enumerate(gradients):
+        backward(@l@)
+        @u@s.append(dist.all_reduce(gradient, async_op=True))
+    for @u@ in @u@s:
+        @u@.wait()
     ### END SOLUTION
 
 
@@ -50,8 +50,8 @@ WRONG = {
 
 
 def @name@(dist, backward, gradients):
-    for @v@_layer, gradient in enumerate(gradients):
-        backward(@v@_layer)
+    for @l@, gradient in enumerate(gradients):
+        backward(@l@)
         dist.all_reduce(gradient)
 """,
     "never_waits": """\
@@ -60,8 +60,8 @@ def @name@(dist, backward, gradients):
 
 
 def @name@(dist, backward, gradients):
-    for @v@_layer, gradient in enumerate(gradients):
-        backward(@v@_layer)
+    for @l@, gradient in enumerate(gradients):
+        backward(@l@)
         dist.all_reduce(gradient, async_op=True)
 """,
 }

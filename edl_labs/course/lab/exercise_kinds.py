@@ -1,6 +1,6 @@
 """What `new` writes for an exercise: a plain function, a program on a VirtualGPU or a cluster, or a question in prose.
 
-`@name@`, `@class@` and `@v@` are filled in; no line of a solution or a model answer is in this file as it is written.
+`@name@`, `@class@` and words such as `@v@` are filled in; no solution is here as it is written.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ _GPU_CELLS = '''\
 def @name@(gpu, count, *, kernel):
     """Run `kernel(gpu)` `count` times; all of it is done on return."""
     ### BEGIN SOLUTION
-    @v@_stream = gpu.current_stream()
-    for @v@_step in range(count):
+    @w@ = gpu.current_@w@()
+    for step in range(count):
         kernel(gpu)
-    @v@_stream.synchronize()
+    @w@.synchronize()
     ### END SOLUTION
 
 
@@ -161,7 +161,7 @@ _GPU_WRONG = {
 
 
 def @name@(gpu, count, *, kernel):
-    for @v@_step in range(count):
+    for step in range(count):
         kernel(gpu)
         gpu.synchronize()
 """,
@@ -171,7 +171,7 @@ def @name@(gpu, count, *, kernel):
 
 
 def @name@(gpu, count, *, kernel):
-    for @v@_step in range(count):
+    for step in range(count):
         kernel(gpu)
 """,
 }

@@ -14,8 +14,8 @@ from typing import Any
 
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import leaks
-from edl_labs.course.lab.build import Progress, build
-from edl_labs.course.lab.own_wheel import build_own_wheel, is_own_course
+from edl_labs.course.lab.build import INSTALL, Progress, build
+from edl_labs.course.lab.own_wheel import build_own_wheel, distribution, is_own_course
 from edl_labs.course.lab.read import read_labs
 from edl_labs.course.lab.secret_functions import secret_functions
 from edl_labs.course.own_files import LEFT_BEHIND, own_files
@@ -29,8 +29,7 @@ _README = """\
 
 [labs/README.md](labs/README.md) is the table of labs: what there is, how long it takes, and how many points it gives.
 
-Install the library that your course gives you, with JupyterLab: `pip install "edl-labs[lab]"`, or the wheel followed by
-`[lab]`. Then, in this folder:
+Install what your course gives you, with JupyterLab: {install}. Then, in this folder:
 
 ```
 edl-labs start my-labs
@@ -180,7 +179,11 @@ def _files(folder: Path) -> list[Path]:
 
 def _stage(course: Course, staged: Path) -> list[str]:
     shutil.copytree(course.labs, staged / "labs", ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    (staged / "README.md").write_text(_README.format(title="Labs: efficient deep learning"), encoding="utf-8")
+    title, install = "efficient deep learning", INSTALL
+    if is_own_course(course.root):
+        found = distribution(course.root)
+        title, install = found.title, found.how_to_install
+    (staged / "README.md").write_text(_README.format(title=f"Labs: {title}", install=install), encoding="utf-8")
     if (course.root / "LICENSE").is_file():
         shutil.copyfile(course.root / "LICENSE", staged / "LICENSE")
     files = [p.relative_to(staged).as_posix() for p in _files(staged)]

@@ -19,7 +19,7 @@ from edl_labs.course.lab.source import NAME
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.values import Value
 
-# `@name@` and `@v@` are filled in, so that no line of a solution is in this file.
+# `@name@` and the words of the solutions (`@v@` and so on) are filled in, so that no line of one is in this file.
 TITLE = """\
 # %% [markdown]
 # # @title@
@@ -61,9 +61,12 @@ from __future__ import annotations
 '''
 
 
+_WORDS = {"v": "in_order", "w": "stream", "u": "handle", "l": "layer"}
+
+
 def filled(template: str, **values: str) -> str:
     """`template` with each `@key@` replaced; KeyError when one has no value."""
-    for key, value in {"v": "in_order", **values}.items():
+    for key, value in {**_WORDS, **values}.items():
         template = template.replace(f"@{key}@", value)
     left = re.search(r"@([a-z]+)@", template)
     if left:

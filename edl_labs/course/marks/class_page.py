@@ -14,7 +14,7 @@ from edl_labs.course.marks.class_report import ClassOverview, ExerciseOverview
 from edl_labs.course.marks.leaderboard import Leaderboard
 from edl_labs.course.marks.similarity import Pair
 from edl_labs.course.pages.shell import render
-from edl_labs.units import counted
+from edl_labs.units import counted, seconds
 
 _TRUSTING = "trusting marks"  # the flag of a result that many have, wherever a lab asks for it
 _FIFTHS = 5  # bars of points that fit beside each other on a narrow page
@@ -38,6 +38,7 @@ def write_report(
         examples=lambda exercise: _examples(exercise, solutions),
         bars=bars,
         odd=_odd(report),
+        solutions=solutions,
         pairs=[(pair, _side_by_side(pair, solutions)) for pair in report.pairs[:_PAIRS_SHOWN]],
         more_pairs=max(0, len(report.pairs) - _PAIRS_SHOWN),
     )
@@ -96,14 +97,19 @@ def _summary(report: ClassOverview) -> str:
         of = counted(len(report.at_work), "notebook")
         parts.append(f"median {median(report.at_work):.0f} min at work (in {of} with recorded times)")
     if report.minutes:
-        parts.append(f"median grading time {median(report.minutes):.1f} min")
+        took = median(report.minutes)
+        parts.append(f"median grading time {f'{took:.1f} min' if took >= 1 else seconds(60 * took, digits=2)}")
     return f"{', '.join(parts)}."
 
 
 def _facts(exercise: ExerciseOverview) -> str:
     marked = len(exercise.shares)
     of_marked = f" of the {marked} that {'is' if marked == 1 else 'are'} marked" if exercise.waiting else ""
-    facts = [f"{exercise.mean:.0%} of {exercise.max_points:g} points on average{of_marked}"] if exercise.shares else []
+    facts = (
+        [f"{exercise.mean:.0%} of {counted(exercise.max_points, 'point')} on average{of_marked}"]
+        if exercise.shares
+        else []
+    )
     facts += [f"{exercise.left_empty} left empty"] if exercise.left_empty else []
     facts += ["practice, no points"] if not exercise.max_points else []
     facts += [f"{exercise.not_attempted} not attempted"] if exercise.not_attempted else []

@@ -105,7 +105,10 @@ class Collected:
 
 @dataclass(frozen=True, repr=False)
 class CollectReport(Value):
-    """What was collected. `unmatched` are files whose student the roster does not have; `missing` handed in nothing."""
+    """What was collected. `unmatched` are files whose student the roster does not have.
+
+    `missing` handed in nothing, neither now nor in a download that was collected before.
+    """
 
     DERIVED = ("exit_code",)
     ROWS = "rows"
@@ -154,14 +157,21 @@ def collect(
     collector = _Collector(course, graded, policy, moments)
     chosen = collector.shared([collector.choose(student, files) for student, files in owners], known)
     rows = tuple(collector.write(choice) for choice in chosen)
-    missing = tuple(s.id for s in known.students if s.id not in {r.student for r in rows}) if known else ()
+    handed_in = {row.student for row in rows} | _earlier(course, assignment)
+    missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
     remarks = [] if times else ["no submission times were given, so nothing counts as late (--times FILE)"]
     strangers = unknown_keys(moments, known)
     if times and strangers:
         more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-        remarks.append(f"{times.name} has times of whom the class does not have: {', '.join(strangers[:5])}{more}")
+        remarks.append(f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}")
     remarks += course_remarks(course, known)
     return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, tuple(remarks))
+
+
+def _earlier(course: CourseFolder, assignment: str) -> set[str]:
+    """Whose notebook is there from a download that was collected before."""
+    places = {s: course.path("submitted", student=s, assignment=assignment) for s in hand_ins(course, assignment)}
+    return {student for student, place in places.items() if (place / f"{assignment}.ipynb").is_file()}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@
     [why_square]
     1a = "You say that it is so; the question asks why."
 
-`@1a` in a comment box of formgrader stands for that sentence in every page that a student gets.
+`@1a` in a comment box of formgrader stands for that sentence in every page that a student gets. A key that begins with
+the number of a line of the rubric belongs to that line, and stands below it.
 """
 
 from __future__ import annotations
@@ -65,6 +66,21 @@ def saved_comments(root: Path) -> dict[str, dict[str, str]]:
             why = "it holds a table for each exercise, and in it a key and a text for each comment"
             raise UsageError(f"{FILE}: {exercise} is no table of texts", why=why, next='write 1a = "..." below [NAME]')
     return tables
+
+
+def comments_by_line(saved: Mapping[str, str], lines: int) -> tuple[tuple[dict[str, str], ...], dict[str, str]]:
+    """The saved comments of each of a rubric's lines, and those of none: a key begins with its line's number.
+
+    >>> comments_by_line({"2a": "How?", "1a": "Why?", "good": "Well argued.", "3a": "And?"}, 2)
+    (({'1a': 'Why?'}, {'2a': 'How?'}), {'3a': 'And?', 'good': 'Well argued.'})
+    """
+    found: tuple[dict[str, str], ...] = tuple({} for _ in range(lines))
+    others: dict[str, str] = {}
+    for key, said in sorted(saved.items()):
+        number = re.match(r"[0-9]+", key)
+        line = int(number[0]) if number else 0
+        (found[line - 1] if 1 <= line <= lines else others)[key] = said
+    return found, others
 
 
 def spelt_out(comment: str, saved: Mapping[str, str]) -> str:

@@ -18,7 +18,13 @@ from traitlets.config import Config
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
 from edl_labs.course.marks.lms.folder import plain_table
-from edl_labs.course.marks.marking_notes import MarkingNotes, marking_notes, saved_comments, spelt_out
+from edl_labs.course.marks.marking_notes import (
+    MarkingNotes,
+    comments_by_line,
+    marking_notes,
+    saved_comments,
+    spelt_out,
+)
 from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.policy import read_policy
 from edl_labs.errors import UsageError
@@ -110,10 +116,20 @@ def _cell_for_graders(name: str, notes: MarkingNotes, saved: Mapping[str, str], 
     from nbformat.v4 import new_markdown_cell
 
     parts = ["**For graders only: students do not see this.**", notes.model_answer]
+    by_line, others = comments_by_line(saved, len(notes.rubric))
     if notes.rubric:
-        parts.append("\n".join(["Rubric:", "", *(f"* {line}" for line in notes.rubric)]))
+        lines = [
+            f"{number}. {line}\n{_listed(by_line[number - 1])}" for number, line in enumerate(notes.rubric, start=1)
+        ]
+        parts.append("\n".join(["Rubric:", "", *(line.rstrip() for line in lines)]))
+    if others:
+        parts.append("\n".join(["Of the whole answer:", "", *(f"* `@{key}` {said}" for key, said in others.items())]))
     if saved:
-        lines = [f"* `@{key}` {said}" for key, said in sorted(saved.items())]
-        parts.append("\n".join(["In the comment box, these stand for whole sentences:", "", *lines]))
+        parts.append("In the comment box, `@` with its key stands for the sentence.")
     quoted = "\n\n".join([*parts, *([problem] if problem else [])]).split("\n")
     return new_markdown_cell("\n".join(f"> {line}".rstrip() for line in quoted), id=f"for-graders-{name}"[:64])
+
+
+def _listed(comments: Mapping[str, str]) -> str:
+    """Saved comments below the line that they belong to."""
+    return "\n".join(f"    * `@{key}` {said}" for key, said in comments.items())

@@ -116,7 +116,7 @@ def read_times(path: Path, policy: CoursePolicy, roster: Roster | None) -> dict[
 
 
 def unknown_keys(moments: Mapping[str, datetime], roster: Roster | None) -> tuple[str, ...]:
-    """Those in a table of times whom the class does not have, in order; nobody can say where there is no roster."""
+    """The ids in a table of times that nobody in the class has, in order; none where there is no roster to tell."""
     return tuple(sorted(key for key in moments if roster is not None and roster.find(key) is None))
 
 
@@ -131,13 +131,13 @@ def course_remarks(course: CourseFolder, roster: Roster | None = None) -> tuple[
     for name, dates in policy.assignments.items():
         if name not in released:
             found.append(
-                f"course.toml: there is no assignment {name}{_meant(name, released)}; its dates hold for nothing"
+                f"course.toml: there is no assignment {name}{_meant(name, released)}; its dates have no effect"
             )
         for who in dates.extensions:
             student = known.find(who) if known else None
             if known and student is None:
                 ids = [s.id for s in known.students]
-                found.append(f"course.toml: the extension of {who} in {name} is nobody's{_meant(who, ids)}")
+                found.append(f"course.toml: {name} has an extension for {who}, an id that nobody has{_meant(who, ids)}")
             elif student is not None and student.id != who:
                 found.append(
                     f"course.toml: the extension of {who} in {name} counts only as that of {student.id}, the id"

@@ -19,6 +19,7 @@ INSTRUCTORS_PARTS = ("course", "exercises/*/judge")
 ETC = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
 # torch and OpenBLAS read the processor's topology, and complain on stderr where it is absent.
 TOPOLOGY = ("/sys/devices/system/cpu", "/sys/devices/system/node")
+_INSTALLED = ("site-packages", "dist-packages")
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,11 @@ def students_view(*, gpu: int | None = None) -> View:
     import edl_labs
 
     package = Path(edl_labs.__file__).resolve().parent
-    covered = tuple(str(path) for part in INSTRUCTORS_PARTS for path in sorted(package.glob(part)) if path.is_dir())
-    shown = (*_interpreter_folders(), str(package))
+    elsewhere = _packages_elsewhere()
+    copies = sorted({package, *(Path(folder) / "edl_labs" for folder in elsewhere)})
+    parts = (path for copy in copies for part in INSTRUCTORS_PARTS for path in sorted(copy.glob(part)))
+    covered = tuple(str(path) for path in parts if path.is_dir())
+    shown = (*_interpreter_folders(), *elsewhere, str(package))
     return View(tuple(_outermost(shown)), covered, str(package.parent), () if gpu is None else gpu_nodes(gpu))
 
 
@@ -63,6 +67,14 @@ def _interpreter_folders() -> list[str]:
     prefixes |= {os.path.realpath(prefix) for prefix in prefixes}
     prefixes.add(str(executable.resolve().parent.parent))
     return sorted(prefixes)
+
+
+def _packages_elsewhere() -> set[str]:
+    """Installed packages that PYTHONPATH or a .pth file adds: one environment on another, a cluster's modules.
+
+    Only those called as installers call them: any other folder on the path may be somebody's repository.
+    """
+    return {os.path.realpath(path) for path in sys.path if Path(path).name in _INSTALLED and os.path.isdir(path)}
 
 
 def _outermost(folders: tuple[str, ...]) -> list[str]:

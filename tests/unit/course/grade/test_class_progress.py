@@ -44,3 +44,11 @@ def test_the_writer_waits_for_what_is_done_and_hears_of_what_ended_the_run():
     with pytest.raises(ValueError, match="the disk"):
         _next_done(work, wait_s=0.01)
     assert _next_done(work, wait_s=0.01) is None
+
+
+def test_nobody_is_told_how_long_it_takes_while_only_slow_ones_are_left():
+    rows = {name: StudentRow(name, "graded", 1.0, 1.0) for name in ("ana", "ben", "cleo")}
+    slow = (("dora", "cell 3", 30.0),)
+
+    assert _progress(rows, 4, "cleo", 6.0, slow=slow).left_s is None
+    assert 4.0 == _progress(rows, 5, "cleo", 6.0, slow=slow).left_s

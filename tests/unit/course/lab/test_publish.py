@@ -11,6 +11,7 @@ import pytest
 from edl_labs.checks.kept_beside import BESIDE
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import publish as publishing
+from edl_labs.course.lab.build import build
 from edl_labs.course.lab.leaks import LeakError
 from edl_labs.course.lab.publish import MANIFEST, build_wheel, publish
 from edl_labs.errors import EdlError, UsageError
@@ -31,6 +32,17 @@ def test_the_published_tree_holds_labs_readme_and_licence(built: Course, tmp_pat
     assert sorted([*FILES, MANIFEST]) == tree(tmp_path / "out")
     assert FILES == sorted(report.files)
     assert (built.labs / kit.LAB / f"{kit.LAB}.ipynb").read_bytes() == (tmp_path / "out" / FILES[3]).read_bytes()
+
+
+def test_a_course_of_ones_own_says_what_to_install(built: Course, tmp_path) -> None:
+    (built.root / "course.toml").write_text('[course]\nname = "Slow runs"\nversion = "2.1"\n')
+    assert build(built).ok
+    publish(built, tmp_path / "out")
+
+    told = (tmp_path / "out" / "README.md").read_text()
+    assert told.startswith("# Labs: Slow runs\n")
+    assert 'pip install "edl-course-slow-runs==2.1"' in told
+    assert "efficient deep learning" not in told
 
 
 LEFT = [".edl_labs/points.json", f".ipynb_checkpoints/{kit.LAB}-checkpoint.ipynb", "__pycache__/x.pyc", ".DS_Store"]

@@ -48,6 +48,14 @@ def test_graders_see_model_answer_rubric_and_saved_comments_above_the_answer(roo
     assert "`@1a` Say why." in page
 
 
+def test_a_saved_comment_stands_below_the_line_of_the_rubric_that_its_key_begins_with(root: Path):
+    (root / "feedback.toml").write_text('[why]\n2a = "From what?"\n1a = "Say why."\ngood = "Well argued."\n')
+    page = shown(root, {"submission_id": "1", "assignment_id": "lab01_mine"})
+    order = ("1. 1 point: says so.", "`@1a`", "2. 1 point: derives it.", "`@2a`", "whole answer", "`@good`", "Mine.")
+
+    assert sorted(page.index(said) for said in order) == [page.index(said) for said in order]
+
+
 def test_every_other_page_has_none_of_it(root: Path):
     assert "Mine." == shown(root, {"assignment_id": "lab01_mine"})
 

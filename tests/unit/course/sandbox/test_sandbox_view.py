@@ -32,6 +32,19 @@ def test_the_interpreter_and_its_base_are_shown():
         assert any(Path(prefix).is_relative_to(folder) for folder in shown)
 
 
+def test_packages_that_another_environment_lends_are_shown_and_no_other_folder_of_the_path(tmp_path, monkeypatch):
+    lent, repository = tmp_path / "lib" / "site-packages", tmp_path / "repository"
+    for folder in (lent / "edl_labs" / "course", repository):
+        folder.mkdir(parents=True)
+        monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(lent))
+    view = students_view()
+
+    assert str(lent) in view.shown
+    assert str(repository) not in view.shown
+    assert str(lent / "edl_labs" / "course") in view.covered
+
+
 def test_a_view_survives_json():
     import json
 
