@@ -587,10 +587,10 @@ with once_written("batcher"):
 predict("mean", "With four streams the mean", choices=("falls", "stays", "rises"))
 
 # %% [markdown]
-# Write `serve(gpu, requests)` with the two calls below. Each request is a dict: its steps read what the step before
-# wrote. A loop may become one kernel only where `fusible` says so (its state fits into the SMs). All requests are
-# there from the start. Wait once, in the end. The last answer, and the mean time to an answer, may take 5 % longer
-# than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
+# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and those of a load are alike: a step
+# reads what the step before it wrote. A loop may become one kernel only where `fusible` says so (its state fits into
+# the SMs). All requests are there from the start. Wait once, in the end. The last answer, and the mean time to an
+# answer, may take 5 % longer than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
 
 
 # %% given
