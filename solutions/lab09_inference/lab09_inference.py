@@ -277,7 +277,8 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
     axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
     axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
     axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
-    axes.legend(loc="upper right")
+    axes.legend(loc="upper center")
+pair[0].set_ylabel("values")
 
 # %% [markdown]
 # Dashed is the grid's upper end, strokes are every eighth of its numbers. **Predict:** with the end that makes the mean

@@ -405,7 +405,7 @@ rates = {
 
 
 def draw_first_words(axes, curve, **look):
-    """p99 of the first word over the load; the last point is one that is too large."""
+    """p99 of the first word over the load, with its knee; the last load is too large."""
     came = [one.offered_per_s for one in curve.points]
     first_s = [one.first_token_p99_s for one in curve.points]
     axes.plot(came, first_s, **look)
@@ -414,6 +414,11 @@ def draw_first_words(axes, curve, **look):
     axes.annotate(
         told, (came[-1], first_s[-1]), fontsize="small", color=style.TEXT, **place
     )
+    knee = curve.knee
+    told = f"knee: {knee.offered_per_s:g}/s, busy {knee.utilisation:.0%}"
+    at, below = (knee.offered_per_s, knee.first_token_p99_s), {"xytext": (8, -30)}
+    below["textcoords"] = "offset points"
+    axes.annotate(told, at, fontsize="small", color=style.TEXT, **below)
 
 
 # %%
@@ -438,7 +443,9 @@ with once_written("continuous"):
     axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
     axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
     axes.set(ylabel="first word, p99 (s)", title="One device, two policies")
-    axes.set(ylim=(0.02, 100), xlim=(0.04, 30))
+    axes.set(ylim=(0.02, 100), xlim=(0.04, 60))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
     axes.legend()
 
 # %% [markdown]
