@@ -346,7 +346,7 @@ with revealed("filled") as truth:
 # A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
 # more it lacks for its next step. Who runs without them stands still. What you hold is how it *was* when you asked:
 # ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
-# good schedule, and p99 of the first token within 30 % of its. (The check serves eight loads: some 15 s.)
+# good schedule, and p99 of the first token within 30 % of its. (The check serves ten loads: some 15 s.)
 
 
 # %% solve="continuous"

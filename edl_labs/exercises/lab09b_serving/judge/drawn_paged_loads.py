@@ -17,6 +17,7 @@ from edl_labs.virtual.server import (
 )
 
 _COUNT = 64  # requests: three seconds of a busy server, and a second of the judge's
+_FEW = 15  # of the load whose end is what counts: a tenth of a second of the judge's
 _SHAPE = DecoderShape("7B", layers=32, heads=32, kv_heads=32, head_size=128, parameters=6_738_000_000)
 
 
@@ -27,7 +28,8 @@ def loads(rng: Any) -> list[Any]:
         _case(rng, burst=12, blocks=(180, 240), most=48),
         _case(rng, burst=1, blocks=(600, 700), most=int(rng.integers(8, 11))),
         # Short prompts hold a block or two: who is taken out for two blocks may give back one.
-        _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1, fills=True),
+        _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1),
+        _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1, count=_FEW, fills=True),
     ]
 
 
@@ -39,6 +41,7 @@ def _case(
     most: int,
     prompt: int = 150,
     least: int = 16,
+    count: int = _COUNT,
     fills: bool = False,
 ) -> dict[str, Any]:
     per_s, longest = float(rng.uniform(11, 15)), int(rng.choice([320, 384]))
@@ -54,7 +57,7 @@ def _case(
         return arrivals_of(times, prompts, answers)
 
     last = _filling(machine) if fills else []
-    load = drawn(_COUNT - len(last))
+    load = drawn(count - len(last))
     fork = _forked(rng, load, longest, drawn)
     return {"machine": machine.to_dict(), "load": _plain(_after(load, last)), "fork": _plain(_after(fork, last))}
 
