@@ -96,7 +96,9 @@ def draw_requests(axes: Axes, run: Any, *, title: str = "") -> Axes:
         if kind != "queue"
     ]
     marks = axes.get_legend_handles_labels()[0]
-    axes.legend(handles=[*handles, *marks], frameon=False, labelcolor=TEXT, ncols=4, loc="lower left", fontsize="small")
+    axes.legend(
+        handles=[*handles, *marks], frameon=False, labelcolor=TEXT, ncols=4, loc="upper right", fontsize="small"
+    )
     told = f"p99 of the first word {seconds(run.time_to_first_token_s(0.99))}" if not run.unfinished else "not all end"
     axes.set(ylim=(len(shown) - 0.4, -0.6), ylabel="request", xlabel="time", xlim=(0, None))
     axes.set_title(f"{title + ': ' if title else ''}{told}")

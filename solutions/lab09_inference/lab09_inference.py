@@ -2,19 +2,27 @@
 # # Inference: a smaller network, the same answers
 #
 # A trained network goes to a service. It answers one request after the other, all day, and nobody trains it any more:
-# so what only training needed can go, numbers can be as coarse as the answers allow, and half of the weights can be
-# left out. Each step here is measured twice: what it does to the *answers*, on a small network that you train in
-# seconds, and what it does to *time and bytes*, on a model of a GPU. The two do not follow each other.
+# so what only training needed can go, and numbers can be as coarse as the answers allow. Each step here is measured
+# twice: what it does to the *answers*, on a small network that you train in seconds, and what it does to *time and
+# bytes*, on a model of a GPU. The two do not follow each other.
 #
 # After this lab you can
 #
 # * fold batch norms into the convolutions beside them, and say which ones cannot be folded;
 # * find a grid of integers for weights and activations, with outliers, and say what "best" meant;
-# * write the product of two int8 matrices with zero points, bias and ReLU in integers;
-# * prune and pack weights 2:4, and say beforehand how much of it anybody will notice.
+# * write the product of two int8 matrices with zero points, bias and ReLU in integers, and say where it is faster.
 #
-# **About 160 minutes, in two sittings**: sections 1 and 2 (93), then 3 and 4 (67). The practice after them, memory and
-# kernels of an engine, gives no points and takes 65 more.
+# **About 130 minutes** for sections 1 to 3; the end of section 1 is a good place for a break. Sections 4 to 6 are
+# practice: no points, and their 95 minutes come on top.
+#
+# | section | 1 | 2 | 3 |
+# |---|---|---|---|
+# | minutes | 37 | 56 | 37 |
+#
+# | practice | `two_of_four` | `memory_plan` | `fuse_and_tune` |
+# |---|---|---|---|
+# | section | 4 | 5 | 6 |
+# | minutes | 30 | 35 | 30 |
 #
 # Your functions leave what they are given as it is: build new tensors, or work on copies. No GPU is needed: what would
 # be on one is modelled and says so. *Write your prediction down* before you run the next cell: where there is a box (a
@@ -269,7 +277,8 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
     axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
     axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
     axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
-    axes.legend(loc="upper right")
+    axes.legend(loc="upper center")
+pair[0].set_ylabel("values")
 
 # %% [markdown]
 # Dashed is the grid's upper end, strokes are every eighth of its numbers. **Predict:** with the end that makes the mean
@@ -523,14 +532,19 @@ with once_written("int8_product"), torch.no_grad():
 # ReLU cost nothing: it is where the clamp begins ("ReLU is the best activation as it can be fused with conv-BN", deck
 # [002]). And the weights' zero point is the only term that needs a sum over x at run time, which is why weights are
 # nearly always symmetric.
+#
+# So far: a network with fewer kernels, in a quarter of the bytes of float32, that answers as before. Each step was
+# worth what it saved of the *bound*: folding saved traffic, int8 saves bytes and arithmetic, and neither helps a kernel
+# that waits for its launch.
 
 # %% [markdown]
-# ## 4. Two of four
+# ## 4. Practice: two of four
 #
-# Since Ampere, a tensor core can skip zeros if of four neighbouring weights *that meet in one sum* two are zero. Deck
-# [002] promises "Up to 30% speed up", and peak rates double. **Predict:** the whole network is 1.3 times as fast. Which
-# share of its time was in products that became twice as fast? And the linear layers of section 3 in fp16, with their
-# weights packed (two values and two places of two bits for each four): how much faster are they?
+# From here on everything is optional and gives no points. Half of the weights can be left out, too. Since Ampere, a
+# tensor core can skip zeros if of four neighbouring weights *that meet in one sum* two are zero. Deck [002] promises
+# "Up to 30% speed up", and peak rates double. **Predict:** the whole network is 1.3 times as fast. Which share of its
+# time was in products that became twice as fast? And the linear layers of section 3 in fp16, with their weights packed
+# (two values and two places of two bits for each four): how much faster are they?
 
 # %%
 predict("share", "In sparse products was, of the time,", unit="%")
@@ -607,9 +621,8 @@ with once_written("two_of_four"):
 
 # %% [markdown]
 # And the answers? The layers of our network whose sums have a multiple of four terms, two convolutions and the linear
-# layer, are pruned; then both the pruned
-# network and the whole one train for a few steps more. The masks hold while they do ("Sometime requires finetuning",
-# deck [002]). **Predict** how many images are right straight after pruning.
+# layer, are pruned; then both the pruned network and the whole one train for a few steps more. The masks hold while
+# they do ("Sometime requires finetuning", deck [002]). **Predict** how many images are right straight after pruning.
 
 # %%
 predict("pruned", "Straight after pruning are right", unit="%")
@@ -650,7 +663,7 @@ for at in range(4, 32, 4):
 # of it, twice as fast, are the 30 % of the slide.
 
 # %% [markdown]
-# ## Practice: one arena for all activations
+# ## 5. Practice: one arena for all activations
 #
 # What builds engines, TensorRT, "Minimizes memory footprint and re-uses memory for tensors efficiently" (deck [002]):
 # no backward pass waits for activations, so all of them share one piece of memory, an *arena*, in which each has an
@@ -804,7 +817,7 @@ with once_written("memory_plan"), revealed("arena") as truth:
 # the share: two neighbours at a time are in memory, however many there are. What costs is a tensor that waits: a skip
 # connection, or an output of the middle.
 #
-# ## Practice: the fastest engine
+# ## 6. Practice: the fastest engine
 #
 # Deck [002] again: "Layer & Tensor Fusion" means "Optimizes use of GPU memory and bandwidth by fusing nodes in a
 # kernel", and "Kernel Auto-Tuning" that it "Selects best data layers and algorithms based on target GPU platform". For

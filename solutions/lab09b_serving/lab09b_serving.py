@@ -10,14 +10,25 @@
 #
 # * decode with a cache of keys and values, and say how many sequences a memory holds;
 # * tell from a chip and a model how long prompts and tokens take, and what a larger batch wins, and when nothing;
-# * write a batching policy that keeps a limit for 99 of 100 requests, and say how many servers a demand needs;
-# * admit, evict and page as servers of language models do.
+# * admit, evict and page as servers of language models do;
+# * say which load a service takes within a limit for 99 of 100 requests, and why being busy is no measure of it.
 #
-# **About 175 minutes, in two sittings**: the opening and sections 1 and 2 (66), then 3 to 5 with the explanation (109).
-# The practice after them gives no points and takes 30 more. Your functions leave what they are given as it is,
-# where the text does not say otherwise. Requests are drawn and devices modelled, and say so; no GPU is needed. *Write
-# your prediction down* before you run the next cell: what comes out is shown beside it, and not before. Lecture slides
-# are quoted by deck: [000] intro, [001] systems, [002] software perspective.
+# **About 135 minutes** for the opening and sections 1 to 4; the end of section 2 is a good place for a break. Sections
+# 5 and 6 are practice: no points, and their 70 minutes come on top.
+#
+# | section | opening and 1 | 2 | 3 | 4 |
+# |---|---|---|---|---|
+# | minutes | 36 | 30 | 47 | 22 |
+#
+# | practice | `batcher` | `streams` |
+# |---|---|---|
+# | section | 5 | 6 |
+# | minutes | 40 | 30 |
+#
+# Your functions leave what they are given as it is, where the text does not say otherwise. Requests are drawn and
+# devices modelled, and say so; no GPU is needed. *Write your prediction down* before you run the next cell: what comes
+# out is shown beside it, and not before. Lecture slides are quoted by deck: [000] intro, [001] systems, [002] software
+# perspective.
 #
 # A check that fails shows the first case that is not right, and what your code gave; `case("kv_cache")` gives that
 # case's inputs as Python values, `hint("kv_cache")` hints, one at a time.
@@ -285,12 +296,186 @@ with once_written("decode_bound"), revealed("ridge") as truth:
 # three or four single tokens: it computes, they read.
 
 # %% [markdown]
-# ## 3. Batches, and the last of a hundred
+# ## 3. Continuous batches, paged blocks
 #
-# Now a service with answers of a single step: a *ranker* of 0.56 billion parameters scores texts for a search. Batches
-# are padded to their longest text, and most texts are short, a few long. "Larger batches" is deck [000]'s remedy for a
-# device that waits for launches. **Predict:** by night 40 requests come in a second, and the policy waits until a
-# batch of 32 is full. What is the p50 of the latency?
+# Answers have drawn lengths that nobody knows before they end, so a batch that starts together
+# does not end together. *Continuous batching* decides before every step who runs in it. And memory comes in *blocks* of
+# 16 tokens: a sequence needs another one every 16 steps, and there is a fixed pool.
+#
+# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. If each request reserved blocks for the
+# longest answer when it begins, how much of the reserved cache would hold tokens?
+
+# %%
+predict("filled", "Of the reserved cache, the share that holds tokens is", unit="%")
+
+
+# %%
+def reserves(server):
+    """A policy: blocks for the longest answer are reserved when a request begins."""
+    for request in server.finished:
+        server.free(request)
+    for request in server.waiting:
+        tokens = request.prompt_tokens + 1000
+        blocks = server.machine.blocks_for(tokens)
+        if blocks > server.free_blocks:
+            break
+        server.allocate(request, blocks)
+        server.admit(request)
+
+
+# %%
+with revealed("filled") as truth:
+    reserved = served(reserves, 8.0)
+    print(f"modelled: {reserved.filled_share:.0%} of the reserved cache holds tokens")
+    truth(reserved.filled_share)
+
+# %% [markdown]
+# Write `schedule(server)`, which is called before every step, and once after the last.
+#
+# | of `server` | is |
+# |---|---|
+# | `waiting`, `running` | requests, in the order of arrival, and of admission |
+# | `finished` | requests that have ended and still hold their blocks |
+# | `free_blocks` | blocks of the pool that nobody holds |
+# | `allocate(request, blocks)` | gives it so many more |
+# | `admit(request)` | it runs from the next step on, which computes its prompt |
+# | `free(request)` | gives the blocks of a finished request back |
+# | `preempt(request)` | takes it out: its blocks are free, it waits again, and its tokens are computed anew later |
+# | `machine.most_sequences` | so many may run at a time |
+#
+# A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
+# more it lacks for its next step. Who runs without them stands still. What you hold is how it *was* when you asked:
+# ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
+# good schedule, and p99 of the first token within 30 % of its. (The check serves ten loads: some 15 s.)
+
+
+# %% solve="continuous"
+def schedule(server):
+    """Decides who runs in the next step, and with which blocks."""
+    ### BEGIN SOLUTION
+    for one in server.finished:
+        server.free(one)
+    while sum(one.needs for one in server.running) > server.free_blocks:
+        server.preempt(server.running[-1])
+    for one in server.running:
+        if one.needs:
+            server.allocate(one, one.needs)
+    for one in server.waiting:
+        is_full = len(server.running) == server.machine.most_sequences
+        if is_full or one.needs > server.free_blocks:
+            break
+        server.allocate(one, one.needs)
+        server.admit(one)
+    ### END SOLUTION
+
+
+# %% check="continuous"
+check("continuous")
+
+# %%
+with once_written("continuous"):
+    small = machine.replace(blocks=700)
+    figure, rows = style.subplots(2, 1, figsize=(9, 6), sharex=True)
+    for axes, policy in zip(rows, (reserves, schedule), strict=True):
+        load = drawn_load(6.0, count=60)
+        run = serving.replay(serving.VirtualServer(small, load).run(policy))
+        serving_pictures.draw_pool(axes, run, title=policy.__name__)
+        print(f"modelled, {policy.__name__}: {seconds(run.makespan_s)}")
+
+# %% [markdown]
+# ## 4. The same service, in time
+#
+# The service of the beginning, with your schedule. Its limit: the first word within five seconds, for 99 of 100.
+# **Predict:** one by one it kept that at a request every ten seconds. How many times that load does the same
+# device keep now? (The cell behind the box serves some thousands of requests: up to half a minute.)
+
+# %%
+predict("times", "The largest load that keeps the limit grows", unit="times")
+
+# %% given
+from IPython.display import display
+
+from edl_labs.ui.serving_widget import ServingExplorer
+
+limit_s = 5.0
+rates = {
+    "one by one": (0.05, 0.1, 0.15, 0.2, 0.4, 1),
+    "continuous": (1, 4, 8, 10, 14),
+}
+
+
+def draw_first_words(axes, curve, **look):
+    """p99 of the first word over the load, with its knee; the last load is too large."""
+    came = [one.offered_per_s for one in curve.points]
+    first_s = [one.first_token_p99_s for one in curve.points]
+    axes.plot(came, first_s, **look)
+    told = f"{came[-1]:g}/s come, {curve.points[-1].request_per_s:.2g}/s are answered"
+    place = {"textcoords": "offset points", "xytext": (0, 8), "ha": "right"}
+    axes.annotate(
+        told, (came[-1], first_s[-1]), fontsize="small", color=style.TEXT, **place
+    )
+    knee = curve.knee
+    told = f"knee: {knee.offered_per_s:g}/s, busy {knee.utilisation:.0%}"
+    at, below = (knee.offered_per_s, knee.first_token_p99_s), {"xytext": (8, -30)}
+    below["textcoords"] = "offset points"
+    axes.annotate(told, at, fontsize="small", color=style.TEXT, **below)
+
+
+# %%
+with once_written("continuous"), revealed("times") as truth:
+    curves = {}
+    for name, policy in (("one by one", one_by_one), ("continuous", schedule)):
+        curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
+        kept = curves[name].largest_within(first_token_s=limit_s)
+        print(f"modelled, {name}: keeps the limit up to {kept:g} requests a second")
+    before, after = (
+        one.largest_within(first_token_s=limit_s) for one in curves.values()
+    )
+    truth(after / before)
+
+# %%
+with once_written("continuous"):
+    schedule(serving.VirtualServer(machine, []))  # is it there?
+    figure, axes = style.subplots(figsize=(8, 4))
+    looks = ((style.BLUE, "o"), (style.ORANGE, "s"))
+    for (name, curve), (color, mark) in zip(curves.items(), looks, strict=True):
+        draw_first_words(axes, curve, label=name, color=color, marker=mark)
+    axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
+    axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
+    axes.set(ylabel="first word, p99 (s)", title="One device, two policies")
+    axes.set(ylim=(0.02, 100), xlim=(0.04, 60))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    axes.legend()
+
+# %% [markdown]
+# Each curve rises slowly and then stands up: the *knee*, where more comes than the device can answer and the queue
+# takes over; how high it goes from there is a matter of how long that lasts. To the right of it a larger load brings
+# few more answers and much more waiting. Set a service's load to the left of its knee, by p99 and not by the mean. And
+# not by how busy the device is: one by one it missed its limit while it was idle for part of the time, and with
+# requests that come at random the wait grows without end as the load nears what the device can do. Draw loads of your
+# own: what moves the knee, and what does not?
+
+# %%
+with once_written("continuous"):
+    display(ServingExplorer(machine.replace(blocks=700), schedule))
+
+# %% [markdown] explain="two_services"
+# **Explain (read by your instructor).** Two services want the same GPUs and the same decoder. One completes code while
+# people type: prompts of 2000 tokens, answers of 20, and a suggestion that comes after 0.5 s is useless. The other
+# summarises the day's documents by night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each,
+# say which figure decides (time to first token, time between tokens, tokens a second), and what bounds it: computing
+# or reading? (b) Which batch size and which policy for when to start would you give each, and what would happen to one
+# under the other's? (c) Somebody shows that the GPUs of the first service are busy for 40 % of the time, and proposes
+# to halve their number. What do you ask to see before you answer?
+
+# %% [markdown]
+# ## 5. Practice: batches, and the last of a hundred
+#
+# From here on everything is optional and gives no points. Another service has answers of a single step: a *ranker* of
+# 0.56 billion parameters scores texts for a search. Batches are padded to their longest text, and most texts are short,
+# a few long. "Larger batches" is deck [000]'s remedy for a device that waits for launches. **Predict:** by night 40
+# requests come in a second, and the policy waits until a batch of 32 is full. What is the p50 of the latency?
 
 # %% given
 ranker = serving.DecoderShape(
@@ -398,172 +583,7 @@ with once_written("batcher"):
 # without end as the load nears what the device can do. That is why the demand is not divided by the throughput.
 
 # %% [markdown]
-# ## 4. Continuous batches, paged blocks
-#
-# Back to the decoder. Answers have drawn lengths that nobody knows before they end, so a batch that starts together
-# does not end together. *Continuous batching* decides before every step who runs in it. And memory comes in *blocks* of
-# 16 tokens: a sequence needs another one every 16 steps, and there is a fixed pool.
-#
-# **Predict:** answers have up to 1000 tokens, half of them fewer than 150. If each request reserved blocks for the
-# longest answer when it begins, how much of the reserved cache would hold tokens?
-
-# %%
-predict("filled", "Of the reserved cache, the share that holds tokens is", unit="%")
-
-
-# %%
-def reserves(server):
-    """A policy: blocks for the longest answer are reserved when a request begins."""
-    for request in server.finished:
-        server.free(request)
-    for request in server.waiting:
-        tokens = request.prompt_tokens + 1000
-        blocks = server.machine.blocks_for(tokens)
-        if blocks > server.free_blocks:
-            break
-        server.allocate(request, blocks)
-        server.admit(request)
-
-
-# %%
-with revealed("filled") as truth:
-    reserved = served(reserves, 8.0)
-    print(f"modelled: {reserved.filled_share:.0%} of the reserved cache holds tokens")
-    truth(reserved.filled_share)
-
-# %% [markdown]
-# Write `schedule(server)`, which is called before every step, and once after the last.
-#
-# | of `server` | is |
-# |---|---|
-# | `waiting`, `running` | requests, in the order of arrival, and of admission |
-# | `finished` | requests that have ended and still hold their blocks |
-# | `free_blocks` | blocks of the pool that nobody holds |
-# | `allocate(request, blocks)` | gives it so many more |
-# | `admit(request)` | it runs from the next step on, which computes its prompt |
-# | `free(request)` | gives the blocks of a finished request back |
-# | `preempt(request)` | takes it out: its blocks are free, it waits again, and its tokens are computed anew later |
-# | `machine.most_sequences` | so many may run at a time |
-#
-# A request has `number`, `arrival_s`, `prompt_tokens`, `generated_tokens`, `blocks` that it holds, and `needs`: so many
-# more it lacks for its next step. Who runs without them stands still. What you hold is how it *was* when you asked:
-# ask again after a call. Every request has to be answered and every block free in the end, within 5 % of the time of a
-# good schedule, and p99 of the first token within 30 % of its. (The check serves eight loads: some 15 s.)
-
-
-# %% solve="continuous"
-def schedule(server):
-    """Decides who runs in the next step, and with which blocks."""
-    ### BEGIN SOLUTION
-    for one in server.finished:
-        server.free(one)
-    while sum(one.needs for one in server.running) > server.free_blocks:
-        server.preempt(server.running[-1])
-    for one in server.running:
-        if one.needs:
-            server.allocate(one, one.needs)
-    for one in server.waiting:
-        is_full = len(server.running) == server.machine.most_sequences
-        if is_full or one.needs > server.free_blocks:
-            break
-        server.allocate(one, one.needs)
-        server.admit(one)
-    ### END SOLUTION
-
-
-# %% check="continuous"
-check("continuous")
-
-# %%
-with once_written("continuous"):
-    small = machine.replace(blocks=700)
-    figure, rows = style.subplots(2, 1, figsize=(9, 6), sharex=True)
-    for axes, policy in zip(rows, (reserves, schedule), strict=True):
-        load = drawn_load(6.0, count=60)
-        run = serving.replay(serving.VirtualServer(small, load).run(policy))
-        serving_pictures.draw_pool(axes, run, title=policy.__name__)
-        print(f"modelled, {policy.__name__}: {seconds(run.makespan_s)}")
-
-# %% [markdown]
-# ## 5. The same service, in time
-#
-# The service of the beginning, with your schedule. Its limit: the first word within five seconds, for 99 of 100.
-# **Predict:** one by one it kept that at a request every ten seconds. How many times that load does the same
-# device keep now? (The cell behind the box serves some thousands of requests: up to half a minute.)
-
-# %%
-predict("times", "The largest load that keeps the limit grows", unit="times")
-
-# %% given
-from IPython.display import display
-
-from edl_labs.ui.serving_widget import ServingExplorer
-
-limit_s = 5.0
-rates = {
-    "one by one": (0.05, 0.1, 0.15, 0.2, 0.4, 1),
-    "continuous": (1, 4, 8, 10, 14),
-}
-
-
-def draw_first_words(axes, curve, **look):
-    """p99 of the first word over the load; the last point is one that is too large."""
-    came = [one.offered_per_s for one in curve.points]
-    first_s = [one.first_token_p99_s for one in curve.points]
-    axes.plot(came, first_s, **look)
-    told = f"{came[-1]:g}/s come, {curve.points[-1].request_per_s:.2g}/s are answered"
-    place = {"textcoords": "offset points", "xytext": (0, 8), "ha": "right"}
-    axes.annotate(
-        told, (came[-1], first_s[-1]), fontsize="small", color=style.TEXT, **place
-    )
-
-
-# %%
-with once_written("continuous"), revealed("times") as truth:
-    curves = {}
-    for name, policy in (("one by one", one_by_one), ("continuous", schedule)):
-        curves[name] = serving.load_curve(machine, policy, drawn_load, rates[name])
-        kept = curves[name].largest_within(first_token_s=limit_s)
-        print(f"modelled, {name}: keeps the limit up to {kept:g} requests a second")
-    before, after = (
-        one.largest_within(first_token_s=limit_s) for one in curves.values()
-    )
-    truth(after / before)
-
-# %%
-with once_written("continuous"):
-    schedule(serving.VirtualServer(machine, []))  # is it there?
-    figure, axes = style.subplots(figsize=(8, 4))
-    looks = ((style.BLUE, "o"), (style.ORANGE, "s"))
-    for (name, curve), (color, mark) in zip(curves.items(), looks, strict=True):
-        draw_first_words(axes, curve, label=name, color=color, marker=mark)
-    axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
-    axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
-    axes.set(ylabel="first word, p99 (s)", title="One device, two policies")
-    axes.set(ylim=(0.02, 100), xlim=(0.04, 30))
-    axes.legend()
-
-# %% [markdown]
-# Each curve rises slowly and then stands up: the *knee*, where more comes than the device can answer and the queue
-# takes over; how high it goes from there is a matter of how long that lasts. To the right of it a larger load brings
-# few more answers and much more waiting. Set a service's load to the left of its knee, by p99 and not by the mean. And
-# draw loads of your own: what moves the knee, and what does not?
-
-# %%
-with once_written("continuous"):
-    display(ServingExplorer(machine.replace(blocks=700), schedule))
-
-# %% [markdown] explain="two_services"
-# **Explain (read by your instructor).** Two services want the same GPUs and the same decoder. One completes code while
-# people type: prompts of 2000 tokens, answers of 20, and a suggestion that comes after 0.5 s is useless. The other
-# summarises the day's documents by night: prompts of 8000 tokens, answers of 500, due in the morning. (a) For each,
-# say which figure decides (time to first token, time between tokens, tokens a second), and what bounds it: computing
-# or reading? (b) Which batch size and which policy for when to start would you give each, and what would happen to one
-# under the other's? (c) Somebody shows that the GPUs of the first service are busy for 40 % of the time, and proposes
-# to halve their number. What do you ask to see before you answer?
-
-# %% [markdown]
-# ## Practice: requests in streams
+# ## 6. Practice: requests in streams
 #
 # Small networks leave most of a GPU idle: their kernels have few blocks. Deck [002] lists *multi-stream execution* and
 # *time fusion* among what TensorRT does: independent requests run side by side in streams, and the time steps of a
@@ -574,10 +594,10 @@ with once_written("continuous"):
 predict("mean", "With four streams the mean", choices=("falls", "stays", "rises"))
 
 # %% [markdown]
-# Write `serve(gpu, requests)` with the two calls below. Each request is a dict: its steps read what the step before
-# wrote. A loop may become one kernel only where `fusible` says so (its state fits into the SMs). All requests are
-# there from the start. Wait once, in the end. The last answer, and the mean time to an answer, may take 5 % longer
-# than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
+# Write `serve(gpu, requests)` with the two calls below. Each request is a dict, and those of a load are alike: a step
+# reads what the step before it wrote. A loop may become one kernel only where `fusible` says so (its state fits into
+# the SMs). All requests are there from the start. Wait once, in the end. The last answer, and the mean time to an
+# answer, may take 5 % longer than in a good program; `gpu.machine.sm_count` says how many blocks run at a time.
 
 
 # %% given

@@ -96,10 +96,14 @@ def earned_by_library(
     """What each exercise gives for library functions, under every one of the seeds in `wants`.
 
     Beside other functions of the solution one earns what is more than the points of a function that returns None.
-    With `adapted`, behind adapters too, which takes a minute or two of CPU time a lab.
+    With `adapted`, behind adapters too, which takes a minute or two of CPU time a lab. What lab.toml allows is always
+    tried behind them: it may earn there alone.
     """
-    found_by_machine, first = _adapters(course, lab, exercises, cases) if adapted else ({}, {})
-    with _Trials(course, lab, found_by_machine, first, adapted=adapted) as trials:
+    listed = {path for name in exercises for path, _ in lab.exercise(name).library}
+    behind = [path for path in library_functions() if adapted or path in listed]
+    some = {name: one for name, one in exercises.items() if adapted or lab.exercise(name).library}
+    found_by_machine, first = _adapters(course, lab, some, cases, behind) if behind else ({}, {})
+    with _Trials(course, lab, found_by_machine, first, behind) as trials:
         found = {}
         for name, exercise in exercises.items():
             seeds = [(cases[key], want) for key, want in wants.items() if key[0] == name]
@@ -109,20 +113,23 @@ def earned_by_library(
 
 
 def _adapters(
-    course: Course, lab: Lab, exercises: Mapping[str, Exercise], cases: Mapping[tuple[str, int], list[Any]]
+    course: Course,
+    lab: Lab,
+    exercises: Mapping[str, Exercise],
+    cases: Mapping[tuple[str, int], list[Any]],
+    paths: list[str],
 ) -> tuple[Found, dict[str, int]]:
     public = {name: next(drawn for key, drawn in cases.items() if key[0] == name) for name in exercises}
     few = {name: drawn[:1] if exercises[name].trains else drawn for name, drawn in public.items()}
     asked = {name: [node.name for node in asked_of(lab, name) if isinstance(node, ast.FunctionDef)] for name in few}
-    paths = list(library_functions())
     return adapters(lab.namespace_cells(), asked, few, paths, exercises_folder=course.exercises)
 
 
 class _Trials:
     """The process in which library functions stand in for the solution's, a batch in a fork."""
 
-    def __init__(self, course: Course, lab: Lab, found: Found, first: Mapping[str, int], *, adapted: bool) -> None:
-        self.course, self.lab, self.found, self.first, self.adapted = course, lab, found, first, adapted
+    def __init__(self, course: Course, lab: Lab, found: Found, first: Mapping[str, int], behind: list[str]) -> None:
+        self.course, self.lab, self.found, self.first, self.behind = course, lab, found, first, behind
         self.worker: Worker | None = None
         self.slow: set[str] = set()
 
@@ -158,14 +165,12 @@ class _Trials:
         known = library_functions()
         cells = {(path, ""): _cell(path, asked.name) for path, signature in known.items() if fits(signature, asked)}
         found: list[tuple[str, str]] = []
-        if not self.adapted:
-            pass
-        elif isinstance(asked, ast.ClassDef):
-            found = [(path, _with_known(path, signature, asked)) for path, signature in known.items()]
+        if isinstance(asked, ast.ClassDef):
+            found = [(path, _with_known(path, known[path], asked)) for path in self.behind]
         elif asked.name in self.found:
             found = [(path, code) for path, code in self.found[asked.name]]
         else:
-            direct = [path for path, _ in cells]
+            direct = [path for path, _ in cells if path in self.behind]
             found = list(islice(_other_orders(direct, asked), _MOST_ARRANGED))
         return cells | {(path, code): code for path, code in found if code}
 

@@ -11,7 +11,7 @@ from edl_labs.exercises.lab09b_serving.request_streams import Streams
 EXERCISES = (
     KVCache,
     DecodeBound,
-    Batcher,
     Continuous,
+    Batcher,
     Streams,
 )

@@ -108,7 +108,7 @@ def test_pools_are_too_small_for_all_and_hold_each_alone(exercises, seed):
         for future in ("load", "fork"):
             needed = [machine.blocks_for(one[1] + one[2]) for one in case[future]]
             assert max(needed) <= machine.blocks < sum(needed)
-            assert drawn_paged_loads._COUNT == len(case[future])
+            assert len(case[future]) in (drawn_paged_loads._COUNT, drawn_paged_loads._FEW)
 
 
 @pytest.mark.slow

@@ -10,20 +10,22 @@ from edl_labs.exercises.lab09_inference.range_symptoms import expected_error
 
 _BINS = 40  # all pairs of edges are 800, which a slow search prices in a second
 _TRIES = 300  # half of the draws are asked, of each kind
+_SYMMETRIC = ("tails", "lean")
 _INNER = ("tails", "away")  # where a percentile cuts off too much
+_NOTHING = ((0.0, 0.0, False), (0.0, 0.0, True))  # ranges of nothing but 0
 _DECAYED = 32.25  # values that a drawn one stands for: enough that a step's twelfth, squared, counts beside outliers
 
 
 @draws("calibrate")
 def calibrations(rng: Any) -> list[Any]:
-    shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "tails")]
+    shapes = [("one-sided", "tails"), ("away", "skewed"), ("both", "lean")]
     return [
         {
             "ranges": _ranges(rng),
             "tensors": _tensors(rng),
             "histograms": [
                 {**one, "slips": slips_on(one)}
-                for one in (_histogram(rng, name, symmetric=name == "tails") for name in pair)
+                for one in (_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair)
             ],
         }
         for pair in shapes
@@ -34,7 +36,7 @@ def _ranges(rng: Any) -> list[dict[str, Any]]:
     a, b, c, d = (round(float(value), 4) for value in rng.uniform(0.5, 9, 4))
     pairs = [(-a, b + a, False), (c, c + d, False), (-b - c, -b, False), (-a - 4, d, True), (-a, a + 2, True)]
     pairs += [(-low, high, False) for low, high in (_cut(rng, 0.1, 0.4), _cut(rng, 0.6, 0.9))]
-    return [{"low": low, "high": high, "symmetric": one} for low, high, one in [*pairs, (0.0, 0.0, False)]]
+    return [{"low": low, "high": high, "symmetric": one} for low, high, one in [*pairs, *_NOTHING]]
 
 
 def _cut(rng: Any, least: float, most: float) -> tuple[float, float]:
@@ -86,17 +88,29 @@ def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
             continue
         if name in _INNER and inner > 1.1 and whole > 1.04:
             return seen
-        if name not in _INNER and whole > 1.2 and (name == "one-sided" or _scaled_together(seen, kept) > 1.06 * least):
+        if (
+            name not in _INNER
+            and whole > 1.2
+            and (name in ("one-sided", "lean") or _scaled_together(seen, kept) > 1.06 * least)
+        ):
             return seen
     raise AssertionError(f"no {name} histogram was decided by its outliers; draw other tails")
 
 
 def _counted(rng: Any, name: str) -> dict[str, Any]:
     width = float(2.0 ** -int(rng.integers(1, 5)))
-    first = {"one-sided": 0, "tails": -_BINS // 2, "skewed": -_BINS // 4, "away": _BINS // 8, "both": -_BINS // 2}[name]
+    first = {
+        "one-sided": 0,
+        "tails": -_BINS // 2,
+        "lean": -_BINS // 3,
+        "skewed": -_BINS // 4,
+        "away": _BINS // 8,
+        "both": -_BINS // 2,
+    }[name]
     sizes = {
         "one-sided": (0, 3, 4.5),
         "tails": (0, 2.5, 4),
+        "lean": (0, 2.5, 4),
         "skewed": (0, 1.5, 4),
         "away": (_BINS // 8 + 4, 1.5, 3),
         "both": (0, 1.5, 2),
@@ -114,7 +128,12 @@ def _counted(rng: Any, name: str) -> dict[str, Any]:
     if name == "both":
         for place in rng.integers(2, 6, 2):
             counts[int(place)] += 0.25 * int(rng.integers(1, 6))
-    return {"counts": counts, "edges": [width * (first + one) for one in range(_BINS + 1)]}
+    if name == "skewed":  # outliers in the first and the last bin, where a calibrator's histogram ends
+        counts[0], counts[-1] = (0.25 * int(one) for one in rng.integers(1, 4, 2))
+    edges = [width * (first + one) for one in range(_BINS + 1)]
+    if name == "lean":  # the outliers are negative, where no positive edge has their magnitude
+        return {"counts": counts[::-1], "edges": [-one for one in reversed(edges)]}
+    return {"counts": counts, "edges": edges}
 
 
 def _spread(low: float, high: float, symmetric: bool) -> tuple[float, int]:

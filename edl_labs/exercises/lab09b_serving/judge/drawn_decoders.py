@@ -6,13 +6,15 @@ from typing import Any
 
 from edl_labs.checks import draws
 
+_EXACT_RIDGE = 128  # FLOP/B: a power of two, so that whoever compares FLOPs, bytes or seconds meets the same equality
 _CHIPS = ((125e12, 0.9e12), (312e12, 1.555e12), (312e12, 2.039e12), (989e12, 3.35e12))  # V100, A100s, H100: datasheets
 
 
 @draws("decode_bound")
 def decoders(rng: Any) -> list[Any]:
     sizes = (2, 1, 4, 2)  # bytes of a number
-    return [_case(rng, _CHIPS[at], size) for at, size in zip(rng.permutation(len(_CHIPS)), sizes, strict=True)]
+    drawn = [_case(rng, _CHIPS[at], size) for at, size in zip(rng.permutation(len(_CHIPS)), sizes, strict=True)]
+    return [*drawn, _at_the_limit(rng)]
 
 
 def _case(rng: Any, rates: tuple[float, float], number_bytes: int) -> dict[str, Any]:
@@ -40,6 +42,15 @@ def _case(rng: Any, rates: tuple[float, float], number_bytes: int) -> dict[str, 
         "context": int(rng.integers(500, 6000)),
         "contexts": contexts,
     }
+
+
+def _at_the_limit(rng: Any) -> dict[str, Any]:
+    """A decoder and a context at which one sequence more adds as many FLOPs as bytes times the ridge: no batch does."""
+    case = _case(rng, (_EXACT_RIDGE * 2e12, 2e12), 2)
+    model, context = case["model"], 8 * int(rng.integers(20, 60))
+    looks = 4 * model["layers"] * model["heads"] * model["head_size"]
+    model["parameters"] = context * (_EXACT_RIDGE * _cache_bytes(model) - looks) // 2
+    return {**case, "contexts": [context // 4, 3 * context // 4, context, 2 * context]}
 
 
 def _cache_bytes(model: Any) -> int:

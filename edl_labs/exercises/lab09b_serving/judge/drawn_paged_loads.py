@@ -17,6 +17,7 @@ from edl_labs.virtual.server import (
 )
 
 _COUNT = 64  # requests: three seconds of a busy server, and a second of the judge's
+_FEW = 15  # of the load whose end is what counts: a tenth of a second of the judge's
 _SHAPE = DecoderShape("7B", layers=32, heads=32, kv_heads=32, head_size=128, parameters=6_738_000_000)
 
 
@@ -28,11 +29,20 @@ def loads(rng: Any) -> list[Any]:
         _case(rng, burst=1, blocks=(600, 700), most=int(rng.integers(8, 11))),
         # Short prompts hold a block or two: who is taken out for two blocks may give back one.
         _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1),
+        _case(rng, burst=1, blocks=(60, 80), most=48, prompt=12, least=1, count=_FEW, fills=True),
     ]
 
 
 def _case(
-    rng: Any, *, burst: int, blocks: tuple[int, int], most: int, prompt: int = 150, least: int = 16
+    rng: Any,
+    *,
+    burst: int,
+    blocks: tuple[int, int],
+    most: int,
+    prompt: int = 150,
+    least: int = 16,
+    count: int = _COUNT,
+    fills: bool = False,
 ) -> dict[str, Any]:
     per_s, longest = float(rng.uniform(11, 15)), int(rng.choice([320, 384]))
     limits = {"blocks": int(rng.integers(*blocks)), "most_sequences": most, "most_output_tokens": longest}
@@ -46,17 +56,27 @@ def _case(
         answers = drawn_lengths(rng, count=count, median=90, spread=0.8, most=longest, least=2)
         return arrivals_of(times, prompts, answers)
 
-    load = drawn(_COUNT)
-    return {
-        "machine": machine.to_dict(),
-        "load": _plain(load),
-        "fork": _plain(_forked(rng, load, longest, drawn)),
-    }
+    last = _filling(machine) if fills else []
+    load = drawn(count - len(last))
+    fork = _forked(rng, load, longest, drawn)
+    return {"machine": machine.to_dict(), "load": _plain(_after(load, last)), "fork": _plain(_after(fork, last))}
+
+
+def _filling(machine: ServerMachine) -> list[Arrival]:
+    """A request that needs every block of the pool, and two that wait for it, run side by side and end together."""
+    prompt = machine.block_tokens * (machine.blocks - 1) + 1
+    return [Arrival(0.0, prompt, machine.block_tokens // 2), Arrival(0.0, 8, 1), Arrival(0.0, 8, 1)]
+
+
+def _after(load: list[Arrival], last: list[Arrival]) -> list[Arrival]:
+    """A load, and those who come with its last request."""
+    end_s = load[-1].arrival_s
+    return load + [Arrival(end_s, one.prompt_tokens, one.output_tokens) for one in last]
 
 
 def _forked(rng: Any, load: list[Arrival], longest: int, drawn: Callable[[int], list[Arrival]]) -> list[Arrival]:
     """The same requests at first, some with longer answers, and others from a moment on."""
-    at = int(rng.integers(_COUNT // 3, 2 * _COUNT // 3))
+    at = int(rng.integers(len(load) // 3, 2 * len(load) // 3))
     longer = [
         Arrival(one.arrival_s, one.prompt_tokens, min(longest, one.output_tokens + int(rng.integers(1, 120))))
         if number >= at // 2

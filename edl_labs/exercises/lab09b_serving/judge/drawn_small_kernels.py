@@ -27,5 +27,6 @@ def _case(rng: Any, *, share: float, block_s: float, fusible: bool = False) -> d
         "block_s": round(block_s * float(rng.uniform(0.9, 1.1)), 8),
         "fusible": fusible,
     }
-    count = 3 * (sm_count // one["blocks"]) if share < 1 else int(rng.integers(5, 8))
+    # Of three groups that fill the chip the last one lacks a request: nobody may be left over.
+    count = 3 * (sm_count // one["blocks"]) - 1 if share < 1 else int(rng.integers(5, 8))
     return {"sm_count": sm_count, "launch_s": 3e-6, "requests": [one] * count}

@@ -70,6 +70,17 @@ def test_an_allowed_function_that_earns_nothing_is_stale(course: Course) -> None
     assert "lab.toml allows math.sqrt, which earns nothing" == proved(course).library.text
 
 
+def test_an_allowed_function_that_earns_behind_an_adapter_alone_is_not_stale(course: Course) -> None:
+    kit.replace(kit.source(course), "twice_as_long_s = 4 * half_of(duration_s)", "twice_as_long_s = duration_s / 2")
+    kit.replace(
+        kit.toml(course), "points = 2\n", 'points = 2\nlibrary = { "math.frexp" = "its first item, between 1 and 2" }\n'
+    )
+
+    found = proved(course).library
+
+    assert (True, "no library function earns points, 1 allowed") == (found.ok, found.text)
+
+
 @pytest.mark.parametrize("value", ['["math.sqrt"]', '{ "math.sqrt" = "" }', '{ "math.sqrt" = 1 }'])
 def test_an_allowed_function_needs_its_sentence(course: Course, value: str) -> None:
     kit.replace(kit.toml(course), "points = 2\n", f"points = 2\nlibrary = {value}\n")
