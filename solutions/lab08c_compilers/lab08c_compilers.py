@@ -489,7 +489,8 @@ def launch_blocks(gpu, side, *, checks=True, loops=True, unfolds=True, copies=Tr
 
 
 def modelled_s(side, *, graph=False, **switches):
-    """Seconds of a block on a modelled V100, launched or replayed as a part of a graph."""
+    """Seconds of a block on a modelled V100,
+    launched or replayed as a part of a graph."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
     captured = gpu.CUDAGraph()
     if graph:

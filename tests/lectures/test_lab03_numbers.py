@@ -65,7 +65,9 @@ def test_where_fp16_and_bf16_break():
 
 def test_e4m3fn_ends_on_an_even_neighbour():
     assert (448.0, True) == (E4M3FN.round(464.0), E4M3FN.round(465.0) != E4M3FN.round(465.0))
-    assert [] == says("448 is even, so 464 still comes back, and 465 is NaN by the rules above", "makes 448 of it")
+    assert [] == says(
+        "448 is even, so 464 still comes back, and 465 is NaN by the rules of section 1", "makes 448 of it"
+    )
     assert 448.0 == float(torch.tensor(465.0).to(torch.float8_e4m3fn))
 
 
