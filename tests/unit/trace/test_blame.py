@@ -28,9 +28,10 @@ def logs(lines: int) -> None:
         logger.warning("step %s of %s", number, lines)
 
 
+# Long enough for dozens of looks a step: Python hands its lock over every 5 ms at most.
 HOST_LOOPS: dict[str, tuple[Callable[[], None], str]] = {
-    "own code": (lambda: busy(0.02), "busy"),
-    "logging": (lambda: logs(3000), "logs"),
+    "own code": (lambda: busy(0.1), "busy"),
+    "logging": (lambda: logs(20_000), "logs"),
 }
 
 
