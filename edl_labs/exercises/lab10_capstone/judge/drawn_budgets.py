@@ -21,8 +21,8 @@ def runs(rng: Any) -> list[Any]:
     """Cases that tell every slip from what is right, and from each other slip.
 
     Behind those that are drawn for it come a run that fills its GPUs to the last byte, one that would be in time on a
-    node that is not whole, one that ends at its deadline on all GPUs that there are, one for a single GPU, and one
-    that cannot be done.
+    node that is not whole, one that cannot be done, one that ends at its deadline on all GPUs that there are, and one
+    for a single GPU.
     """
     cases: list[Any] = []
     open_pairs = set(combinations([*_DRAWN, "right"], 2))
@@ -38,7 +38,7 @@ def runs(rng: Any) -> list[Any]:
         cases.append(_asked(case))
         open_pairs -= told
         if not open_pairs:
-            edges = (_exact(rng), _in_part(rng), _at_the_deadline(rng), _for_one(rng), _impossible(rng))
+            edges = (_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng))
             return [*cases, *(_asked(case) for case in edges)]
         if len(cases) == _MOST:
             cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
