@@ -272,6 +272,16 @@ _GPUS = {
         "the answers are those of one GPU less",
         "range(1, n) ends before n",
     ),
+    "strictly in time": (
+        "what ends exactly at the deadline is in time",
+        "all else is right, and where a training ends at the deadline another number came back",
+        "by the deadline means at most as late",
+    ),
+    "one too many": (
+        "there are no more than machine['most_gpus'] GPUs",
+        "one more came back where only that many would be in time",
+        "try them up to machine['most_gpus'], and return None behind it",
+    ),
     "powers of two": (
         "a number of GPUs need not be a power of two",
         "fewer than came back would be in time",

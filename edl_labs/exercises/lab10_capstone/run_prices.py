@@ -226,6 +226,10 @@ _SLIPS = {
         "what fits exactly is said not to fit",
         "a GPU may be filled to the last byte",
     ),
+    "strictly in time": (
+        "a run that ends at the deadline is said to be late",
+        "within run['deadline_h'] is in time, to the last second",
+    ),
     "nodes in part": (
         "more GPUs are rented than there are",
         "a node is rented as a whole, or not at all: is `rented` within chip['most_gpus']?",

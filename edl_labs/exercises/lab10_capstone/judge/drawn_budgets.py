@@ -21,7 +21,8 @@ def runs(rng: Any) -> list[Any]:
     """Cases that tell every slip from what is right, and from each other slip.
 
     Behind those that are drawn for it come a run that fills its GPUs to the last byte, one that would be in time on a
-    node that is not whole, and one that cannot be done.
+    node that is not whole, one that cannot be done, one that ends at its deadline on all GPUs that there are, and one
+    for a single GPU.
     """
     cases: list[Any] = []
     open_pairs = set(combinations([*_DRAWN, "right"], 2))
@@ -37,7 +38,8 @@ def runs(rng: Any) -> list[Any]:
         cases.append(_asked(case))
         open_pairs -= told
         if not open_pairs:
-            return [*cases, _asked(_exact(rng)), _asked(_in_part(rng)), _asked(_impossible(rng))]
+            edges = (_exact(rng), _in_part(rng), _impossible(rng), _at_the_deadline(rng), _for_one(rng))
+            return [*cases, *(_asked(case) for case in edges)]
         if len(cases) == _MOST:
             cases, open_pairs = [], set(combinations([*_DRAWN, "right"], 2))
     raise AssertionError(f"no cases tell {sorted(open_pairs)} apart; draw other sizes")
@@ -107,6 +109,46 @@ def _in_part(rng: Any) -> dict[str, Any]:
     raise AssertionError("no run needs a node in part; draw other sizes")
 
 
+def _at_the_deadline(rng: Any) -> dict[str, Any]:
+    """A run that all GPUs end at the deadline, and fewer end later.
+
+    Its numbers are such that tokens a second, FLOP a second and hours are exact, in whatever order one divides.
+    """
+    peak, memory, price = _CHIPS[2]
+    gpus, passes, achieved, trains_h = int(rng.choice([16, 32])), 6, 0.25, int(rng.integers(20, 60))
+    parameters = 10**9 * int(rng.choice([4, 8]))
+    tokens_per_s = gpus * achieved * peak / (passes * parameters)
+    setup_h = float(rng.integers(2, 6))
+    run = {
+        "parameters": parameters,
+        "tokens": int(tokens_per_s * 3600 * trains_h),
+        "batch": int(rng.choice([96, 160, 480])),
+        "recompute": False,
+        "state_bytes": 16,
+        "activation_bytes": memory / 8,
+        "deadline_h": setup_h + trains_h,
+    }
+    chip = {"flop_per_s": peak, "achieved": achieved, "memory_bytes": memory, "node_gpus": int(rng.choice([4, 8]))}
+    chip |= {"most_gpus": gpus, "price_per_gpu_h": price, "setup_h": setup_h}
+    case = {"run": run, "chip": chip}
+    if _hours(case, gpus) != run["deadline_h"] or _candidates(case) != [gpus]:
+        raise AssertionError("no run ends exactly at its deadline; take numbers that divide exactly")
+    return case
+
+
+def _for_one(rng: Any) -> dict[str, Any]:
+    """A run that fits one GPU, which is to be had alone: more would wait for the set-up, too."""
+    for _ in range(_TRIES):
+        case = _case(rng)
+        chip = {**case["chip"], "node_gpus": 1}
+        small = {**case["run"], "parameters": 10**8 * int(rng.integers(4, 11))}  # half of the least memory, at most
+        case = {"run": {**small, "tokens": 8 * small["parameters"]}, "chip": chip}
+        case["run"]["deadline_h"] = round(_hours(case, 1) + 0.05, 1)
+        if _answer(case)["gpus"] == 1 and _is_clear(case):
+            return case
+    raise AssertionError("no run is cheapest on one GPU; draw other sizes")
+
+
 def _asked(case: Any) -> dict[str, Any]:
     found = {key: _answer(case, key) for key in _SLIPS}
     return {
@@ -147,7 +189,8 @@ def _candidates(case: Any, slip: str = "") -> list[int]:
         shared = slip == "any number" or run["batch"] % gpus == 0
         filled = slip != "whole nodes" or gpus % chip["node_gpus"] == 0
         fits = slip == "no memory" or _fits(case, gpus, slip)
-        in_time = slip == "no deadline" or _hours(case, gpus) - waits <= run["deadline_h"]
+        late_h = _hours(case, gpus) - waits - run["deadline_h"]
+        in_time = slip == "no deadline" or late_h < 0 or (late_h == 0 and slip != "strictly in time")
         to_be_had = slip == "nodes in part" or _rented(case, gpus) <= chip["most_gpus"]
         if shared and filled and fits and in_time and to_be_had:
             found.append(gpus)
@@ -199,5 +242,6 @@ _SLIPS = (
     "whole nodes",
     "strictly less",
     "nodes in part",
+    "strictly in time",
 )
-_DRAWN = _SLIPS[:-2]  # those that drawn cases tell apart; the last two have cases of their own
+_DRAWN = _SLIPS[:-3]  # those that drawn cases tell apart; the last three have cases of their own

@@ -11,12 +11,14 @@ _KINDS = ("above", "below", "memory", "ridge")
 _CHIPS = ((6e12, 300e9), (125e12, 0.9e12), (312e12, 2.039e12), (989e12, 3.35e12))  # deck 004's, V100, A100, H100
 _TRIES = 2000  # one draw in some twenty is asked
 _MOST_GPUS = 12  # or as many as end first of these, so that a deadline needs the last of them
+_EDGES = ("strictly in time", "one too many")  # rules that differ from what is right in the last case alone
 _MANY = (3, 8)  # GPUs, of which one is no power of two
 
 
 @draws("time_to_quality")
 def trainings(rng: Any) -> list[Any]:
-    return [_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))]
+    """One of each kind on each chip, and one whose deadlines are kept exactly."""
+    return [*(_decided(rng, _KINDS[at], _CHIPS[at]) for at in rng.permutation(len(_KINDS))), _exact(rng)]
 
 
 def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
@@ -32,15 +34,54 @@ def _decided(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
             continue
         slips = _slips(case)
         right = {"best": [_best(case, gpus) for gpus in case["gpus"]], "fewest": _fewest(case)}
-        apart = {key: {tuple(map(str, one)) for one in slips[key].values()} for key in slips}
+        apart = {tuple(map(str, one)) for one in slips["best"].values()}
         # Some rules agree in some kinds (the largest batch where memory ends); what is right agrees with few.
         alike = sum(one == right["best"] for one in slips["best"].values())
-        if alike > (3 if kind == "memory" else 2) or right["fewest"] in slips["fewest"].values():
+        fewest = {key: one for key, one in slips["fewest"].items() if key not in _EDGES}
+        if alike > (3 if kind == "memory" else 2) or right["fewest"] in fewest.values():
             continue
-        if len(apart["best"]) >= 5 and len(apart["fewest"]) == len(slips["fewest"]):
-            found = {kind: {name: digest(one) for name, one in slips[kind].items()} for kind in slips}
-            return {**case, "slips": found}
+        if len(apart) >= 5 and len({tuple(map(str, one)) for one in fewest.values()}) == len(fewest):
+            return _asked(case)
     raise AssertionError(f"no training with its best batch at {kind} was drawn; draw other sizes")
+
+
+def _asked(case: dict[str, Any]) -> dict[str, Any]:
+    slips = _slips(case)
+    return {**case, "slips": {kind: {name: digest(one) for name, one in slips[kind].items()} for kind in slips}}
+
+
+def _exact(rng: Any) -> dict[str, Any]:
+    """A training whose deadlines are kept exactly, but for one that one GPU more than there are would keep.
+
+    All numbers are powers of two, or few of them added up, so that times are exact in whatever order one computes. The
+    best batch is at the ridge of each GPU.
+    """
+    ridge, byte_per_s = 2 ** int(rng.integers(4, 7)), 2.0**40
+    weight_bytes = 2 ** int(rng.integers(28, 32))
+    moves_s, sample_bytes = weight_bytes / byte_per_s, weight_bytes // ridge // 4
+    case: dict[str, Any] = {
+        "job": {
+            "steps": 2 ** int(rng.integers(9, 14)),
+            "critical_batch": 8 * ridge,
+            "sample_flop": int((weight_bytes // ridge + sample_bytes) * 2**6),
+            "weight_bytes": weight_bytes,
+            "sample_bytes": sample_bytes,
+        },
+        "machine": {
+            "flop_per_s": 2**6 * byte_per_s,
+            "memory_byte_per_s": byte_per_s,
+            "overhead_s": moves_s / 64,
+            "sync_s": moves_s / 128,
+            "most_samples": 3 * ridge,
+            "most_gpus": 4,
+        },
+        "gpus": [1, 2, 4],
+        "asked": [[ridge, 1], [4 * ridge, 4], [2 * ridge, 1], [ridge, 2]],
+    }
+    if any(_best(case, gpus) != gpus * ridge for gpus in (1, 2, 4)):
+        raise AssertionError("a training's best batch is not at the ridge, where its times are exact; draw other sizes")
+    times = {gpus: float(_quality_s(case, _best(case, gpus), gpus)) for gpus in (1, 2, 4, 5)}
+    return _asked({**case, "deadlines_s": [times[4], times[1], (times[4] + times[5]) / 2, times[2]]})
 
 
 def _case(rng: Any, kind: str, chip: tuple[float, float]) -> dict[str, Any]:
@@ -133,7 +174,8 @@ def _slips(case: Any) -> dict[str, Any]:
         "memory of one": [_best(case, one, max(1, most // one)) for one in gpus],
         "best of one": [-(-of_one // one) * one for one in gpus],
     }
-    times = {one: _quality_s(case, _best(case, one), one) for one in range(1, case["machine"]["most_gpus"] + 1)}
+    beyond = {one: _quality_s(case, _best(case, one), one) for one in range(1, case["machine"]["most_gpus"] + 2)}
+    times = dict(list(beyond.items())[:-1])
     shared = {one: _quality_s(case, -(-of_one // one) * one, one) for one in times}
     deadlines = case["deadlines_s"]
     fewest = {
@@ -144,6 +186,8 @@ def _slips(case: Any) -> dict[str, Any]:
         ],
         "powers of two": [_first({n: times[n] for n in (1, 2, 4, 8) if n in times}, one) for one in deadlines],
         "last left out": [_first({n: times[n] for n in list(times)[:-1]}, one) for one in deadlines],
+        "strictly in time": [next((n for n in times if times[n] < one), None) for one in deadlines],
+        "one too many": [_first(beyond, one) for one in deadlines],
     }
     return {"best": best, "fewest": fewest}
 
