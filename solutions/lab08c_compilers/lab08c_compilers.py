@@ -611,9 +611,9 @@ with revealed("paid_after") as truth:
 # Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
 # candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first one
 # is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (texts), and what is fastest depends on
-# all three. Here a problem that comes a fourth time will come often; what comes three times or less is not worth a
-# trial. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host waits with
-# `gpu.synchronize()`.
+# all three. Here a problem that comes a fourth time will come often, so its fourth call is the trial; what comes three
+# times or less is not worth one. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host
+# waits with `gpu.synchronize()`.
 #
 # A trial may compute its problem several times, with any candidates; there is one for a problem. All other calls are
 # one launch, and nothing waits. A stream of calls may take at most 10 % more time than with a good tuner.
