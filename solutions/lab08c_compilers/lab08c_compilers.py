@@ -490,7 +490,7 @@ def launch_blocks(gpu, side, *, checks=True, loops=True, unfolds=True, copies=Tr
 
 
 def modelled_s(side, *, graph=False, **switches):
-    """Seconds of a block on a modelled V100, launched or replayed as a part of a graph."""
+    """Seconds of a block on a modelled V100, launched or replayed in a graph."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
     captured = gpu.CUDAGraph()
     if graph:
@@ -666,7 +666,7 @@ predict("pieces", "A call of it runs", unit="graphs")
 
 # %% given
 def three_pieces(x, bound):
-    """x within the bound, without its negative values or without its mean; the peak of x."""
+    """x within the bound, without negative values or the mean; the peak of x."""
     peak = x.abs().max().item()
     if peak > bound:
         x = x * (bound / peak)
