@@ -242,10 +242,8 @@ with once_written("strides"):
     for layout in ("NCHW", "NHWC"):
         net = plain_net(traced, layout=layout)
         copied = conversions(net, place_layouts(net))
-        print(
-            f"{layout} given and wanted, fp16, yours: "
-            f"{byte_count(sum(copied.values()))}"
-        )
+        total = byte_count(sum(copied.values()))
+        print(f"{layout} given and wanted, fp16, yours: {total}")
         print(f"  {', '.join(copied)}")
 
 # %% [markdown]
@@ -532,8 +530,7 @@ def mended(upto):
 
 
 def modelled_block(upto, side):
-    """A block after so many steps on a modelled V100:
-    32 x 64 channels, side x side pixels."""
+    """A block after so many steps on a modelled V100; 32 x 64 channels."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
     size = 4 * 32 * 64 * side * side
     gpu.launch("convolution", duration_s=1430e-6 * (side / 64) ** 2)
@@ -582,8 +579,8 @@ with revealed("left_small") as truth:
     for side in (64, 16):
         slow, looped, whole = (modelled_block(upto, side).now_s() for upto in range(3))
         print(
-            f"modelled, {side} x {side}: {seconds(slow)}, "
-            f"without loops {seconds(looped)}, in one layout {seconds(whole)}"
+            f"modelled, {side} x {side}: {seconds(slow)},"
+            f" without loops {seconds(looped)}, in one layout {seconds(whole)}"
         )
     truth(left_small=looped / slow)
 

@@ -12,7 +12,8 @@
 # * set the flags of cuDNN for a reproducible run, or for a fast one;
 # * say what a compiler gains on a network, and when its first call pays.
 #
-# **About 120 minutes**, and some 30 more for the practice at the end, `autotuner`, which gives no points.
+# **About 120 minutes**, and some 45 more for the practice at the end, `autotuner` and `whole_graph`, which gives no
+# points.
 #
 # No GPU is needed, and no compiler: what would be on a GPU is modelled, what a compiler did elsewhere is recorded, and
 # both say so. *Write your prediction down* before you run the next cell: where there is a box (a number, with or
@@ -489,8 +490,7 @@ def launch_blocks(gpu, side, *, checks=True, loops=True, unfolds=True, copies=Tr
 
 
 def modelled_s(side, *, graph=False, **switches):
-    """Seconds of a block on a modelled V100,
-    launched or replayed as a part of a graph."""
+    """Seconds of a block on a modelled V100, launched or replayed in a graph."""
     gpu = VirtualGPU(VirtualMachine.of("V100-16GB").warm())
     captured = gpu.CUDAGraph()
     if graph:
@@ -612,9 +612,9 @@ with revealed("paid_after") as truth:
 # Write `Autotuner(candidates, gpu)` with `run(problem)`, which computes a problem with one of the candidates. Each
 # candidate is a function of a problem: it launches its kernel on `gpu`, a VirtualGPU, and does not wait. The first one
 # is the default. A problem is a dict of `shape` (a list), `dtype` and `layout` (texts), and what is fastest depends on
-# all three. Here a problem that comes a fourth time will come often; what comes three times or less is not worth a
-# trial. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host waits with
-# `gpu.synchronize()`.
+# all three. Here a problem that comes a fourth time will come often, so its fourth call is the trial; what comes three
+# times or less is not worth one. The first launch of a kernel loads it, for 400 µs. Clock: `gpu.now_s()`; the host
+# waits with `gpu.synchronize()`.
 #
 # A trial may compute its problem several times, with any candidates; there is one for a problem. All other calls are
 # one launch, and nothing waits. A stream of calls may take at most 10 % more time than with a good tuner.
@@ -653,6 +653,53 @@ class Autotuner:
 
 # %% check="autotuner"
 check("autotuner")
+
+# %% [markdown]
+# ## Practice: three pieces, mended
+#
+# A colleague's function scales `x` down where its largest value is above a bound, does one of two things by the sign
+# of the sum, and shows what the largest value was. **Predict:** in how many graphs does a call of it run?
+
+# %%
+predict("pieces", "A call of it runs", unit="graphs")
+
+
+# %% given
+def three_pieces(x, bound):
+    """x within the bound, without negative values or the mean; the peak of x."""
+    peak = x.abs().max().item()
+    if peak > bound:
+        x = x * (bound / peak)
+    y = x.relu() if x.sum() > 0 else x - x.mean()
+    print(f"peak {peak}")
+    return y, peak
+
+
+# %%
+with revealed("pieces") as truth:
+    (call,) = watch_calls(three_pieces, [(torch.ones(3, 4), 0.5)])
+    print(call)
+    truth(call.graphs)
+
+# %% [markdown]
+# Between the pieces the device waits for the host, nothing is fused across, and no CUDA graph can hold the whole. Write
+# `whole_graph(x, bound)`, which returns the same `y` and the peak of `x` for every `x`, one of zeros too, and in one
+# graph: no break, whatever the numbers are. The peak is now a tensor without dimensions, and whoever wants to see it
+# prints it outside.
+
+
+# %% solve="whole_graph"
+def whole_graph(x, bound):
+    """What three_pieces returns, in one graph; the peak is a 0-d tensor."""
+    ### BEGIN SOLUTION
+    peak = x.abs().max()
+    x = torch.where(peak > bound, x * (bound / peak), x)
+    return torch.where(x.sum() > 0, x.relu(), x - x.mean()), peak
+    ### END SOLUTION
+
+
+# %% check="whole_graph"
+check("whole_graph")
 
 # %% [markdown]
 # ## Where you are

@@ -27,6 +27,7 @@ READ_BY_ANOTHER = 0.1  # share of mutants called equivalent beyond which one aut
 # A mutant may be this much slower than the solution, and these seconds more, before it counts as hanging.
 _SLOWER, _MORE_S = 10.0, 5.0
 Progress = Callable[[int, int, str], None]
+Step = Callable[[str, int], None]  # what is at work, and how many mutants it is done with
 
 
 @dataclass(frozen=True)
@@ -139,11 +140,11 @@ def mutate(
         runs = [_Mutating(course, lab, registered[name], seeds, sample, inputs) for name in names if name in chosen]
         total, done = sum(len(run.mutants) for run in runs), 0
 
-        def step(name: str) -> None:
+        def step(what: str, count: int) -> None:
             nonlocal done
-            done += 1
+            done += count
             if progress is not None:
-                progress(min(done, total), total, f"{lab.name}: mutants of {name}")
+                progress(min(done, total), total, f"{lab.name}: {what}")
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             futures = [pool.submit(run.run, [e for e in listed if e.exercise == run.name], step) for run in runs]
@@ -168,16 +169,16 @@ class _Mutating:
         self.cpu_s = self.wall_s = exercise.timeout_s
         self.worker: Worker | None = None
 
-    def run(self, listed: list[Equivalent], step: Callable[[str], None]) -> MutatedExercise:
+    def run(self, listed: list[Equivalent], step: Step) -> MutatedExercise:
         start_s = time.monotonic()
         try:
             wants = self._reference()
             passed = []
             for mutant in self.mutants:
                 passed.append(self._passed(mutant, wants))
-                step(self.name)
+                step(f"mutants of {self.name}", 1)
             problems, remarks = self._check(
-                listed, {m.identity: count for m, count in zip(self.mutants, passed, strict=True)}
+                listed, {m.identity: count for m, count in zip(self.mutants, passed, strict=True)}, step
             )
         finally:
             self._close()
@@ -258,32 +259,42 @@ class _Mutating:
             self.worker.__exit__()
             self.worker = None
 
-    def _check(self, listed: list[Equivalent], passed: dict[str, int]) -> tuple[list[str], list[str]]:
+    def _check(self, listed: list[Equivalent], passed: dict[str, int], step: Step) -> tuple[list[str], list[str]]:
         """What is wrong with the entries of equivalent.toml, and what a person should look at."""
         known, problems = {mutant.identity: mutant for mutant in self.all}, []
+        count = len(self.cases)
+        drawn = [one.mutant for one in listed if not one.checked and passed.get(one.mutant, count) == count]
+        differing = self._differing([known[identity] for identity in drawn if identity in known], step)
         for one in listed:
             if one.mutant not in known:
                 problems.append(f"equivalent.toml lists {one.mutant!r}, which no mutant is any more")
-            elif passed.get(one.mutant, len(self.cases)) < len(self.cases):
+            elif passed.get(one.mutant, count) < count:
                 problems.append(f"equivalent.toml lists {one.mutant!r}, which loses points")
-            elif not one.checked and not self._agrees(known[one.mutant]):
+            elif one.mutant in differing:
                 problems.append(f"equivalent.toml lists {one.mutant!r}, which differs on drawn inputs")
         share = len(listed) / max(1, len(self.all))
         remark = f"{share:.0%} of its mutants are called equivalent: let somebody else read equivalent.toml"
         return problems, [remark] if share > READ_BY_ANOTHER else []
 
-    def _agrees(self, mutant: Mutant) -> bool:
-        """Whether mutant and solution give the same for `inputs` drawn cases, but for the last digits of floats."""
-        seed, left = PUBLIC_SEED, self.inputs
+    def _differing(self, mutants: list[Mutant], step: Step) -> set[str]:
+        """Which of them give other evidence than the solution in `inputs` drawn cases, but for floats' last digits.
+
+        Cases, and what the solution gives, are made once for all of them: that is most of the time.
+        """
+        alive, seed, left = list(mutants), PUBLIC_SEED, self.inputs
         usual = sum(map(len, self.cases))
-        while left > 0:
+        while left > 0 and alive:
             cases: list[Any] = []
             while len(cases) < min(left, 20 * usual):
                 cases += plain_data.plain_copy(self.exercise.draw_cases(seed))
                 seed += 1
             times = max(1.0, len(cases) / usual)
-            one, other = (self._records(which, cases, times=times) for which in (mutant, None))
-            if one is None or not alike(one, other):
-                return False
+            want = self._records(None, cases, times=times)
+            alive = [one for one in alive if self._gives(one, cases, want, times=times)]
             left -= len(cases)
-        return True
+            step(f"equivalent mutants of {self.name}, {max(left, 0)} cases left", 0)
+        return {one.identity for one in mutants if one not in alive}
+
+    def _gives(self, mutant: Mutant, cases: list[Any], want: Any, *, times: float) -> bool:
+        got = self._records(mutant, cases, times=times)
+        return got is not None and alike(got, want)

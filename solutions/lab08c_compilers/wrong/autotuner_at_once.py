@@ -1,5 +1,5 @@
 # exercise: autotuner
-# told: what comes seldom was tried
+# told: a problem was tried before it came the fourth time
 class Autotuner:
     """Runs problems, and learns which candidate is the fastest for those that come often."""
 

@@ -87,15 +87,19 @@ def test_towers_one_after_the_other_take_more_than_is_allowed(solution, exercise
     assert "the towers run one after the other" == outcome.what
 
 
-def test_a_tuner_that_times_with_events_and_later_passes_too(judged):
-    class Patient:
+@pytest.mark.parametrize(
+    ("moment", "state", "said"),
+    [(3, "wrong", "before it came the fourth time"), (4, "passed", ""), (5, "wrong", "after it had come the fourth")],
+)
+def test_a_tuner_that_times_with_events_passes_where_it_tries_at_the_fourth_call(judged, moment, state, said):
+    class WithEvents:
         def __init__(self, candidates, gpu):
             self.candidates, self.gpu, self.calls, self.fastest = candidates, gpu, {}, {}
 
         def run(self, problem):
             key = repr(problem)
             self.calls[key] = self.calls.get(key, 0) + 1
-            if self.calls[key] == 6:
+            if self.calls[key] == moment:
                 self.fastest[key] = min(self.candidates, key=lambda candidate: self.elapsed_ms(candidate, problem))
             else:
                 self.fastest.get(key, self.candidates[0])(problem)
@@ -109,4 +113,7 @@ def test_a_tuner_that_times_with_events_and_later_passes_too(judged):
             end.synchronize()
             return start.elapsed_time(end)
 
-    assert "passed" == judged("autotuner", Autotuner=Patient).state
+    outcome = judged("autotuner", Autotuner=WithEvents)
+
+    assert state == outcome.state
+    assert said in outcome.what

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.exercises.lab08c_compilers.judge import drawn_calls, drawn_kernels, drawn_towers
+from edl_labs.exercises.lab08c_compilers.judge import drawn_calls, drawn_kernels, drawn_matrices, drawn_towers
 
-__all__ = ["drawn_calls", "drawn_kernels", "drawn_towers"]
+__all__ = ["drawn_calls", "drawn_kernels", "drawn_matrices", "drawn_towers"]

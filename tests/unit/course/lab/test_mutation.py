@@ -168,6 +168,30 @@ def test_a_listed_mutant_that_differs_on_drawn_inputs_is_a_problem(course: Cours
     assert () == mutated(course).problems
 
 
+def test_what_the_solution_gives_is_made_once_for_all_listed_mutants(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit.replace(course.exercises / f"{kit.LAB}.py", "if not close(got, want):", "if got < want:")
+    longer = [f"{NAME}: - {LINE} + {LINE.replace('4', other)}" for other in ("5", "8")]
+    table = f'[[equivalent]]\nexercise = "{NAME}"\nreason = "longer is fine"\nmutant = '
+    path = course.solutions / kit.LAB / mutation.EQUIVALENTS
+    path.write_text("\n".join(table + json.dumps(mutant) for mutant in longer))
+    asked, records = [], mutation._Mutating._records
+
+    def counted(self, mutant, cases, **given):
+        asked.append(mutant and mutant.identity)
+        return records(self, mutant, cases, **given)
+
+    monkeypatch.setattr(mutation._Mutating, "_records", counted)
+
+    one = mutated(course)
+
+    assert (
+        tuple(f"equivalent.toml lists {mutant!r}, which differs on drawn inputs" for mutant in longer) == one.problems
+    )
+    assert [None, *longer] == asked[-3:]
+
+
 def test_a_listed_mutant_that_loses_points_is_a_problem(course: Course) -> None:
     mutant = f"{NAME}: - {LINE} + {LINE.replace('4', '5')}"
     list_equivalent(course, mutant)

@@ -1,0 +1,162 @@
+"""whole_graph: a function that a compiler gets in one graph, judged by what it gives and by how often it was split."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from edl_labs.checks import exercise
+from edl_labs.errors import Wrong
+from edl_labs.units import counted
+
+_SAME = 1e-4  # of the largest value: float32, in another order
+_MOST_TEXT = 80  # characters of a line of code
+# Why torch ended a graph, by a part of its reason; what is none of these is told in torch's words.
+_KINDS = {"item": "item()", "if": "jump", "print": "builtin"}
+
+
+@exercise("whole_graph", trusting=True)
+class WholeGraph:
+    """A function of `x` and `bound` that gives what a split one gives, in one graph.
+
+    `whole_graph(x, bound)` returns `y` and the peak. Trusting: graphs are counted in the student's process.
+    """
+
+    def probe(self, student: Any, case: Any) -> Any:
+        given = self.inputs(case)
+        y, peak = student.whole_graph(given["x"].clone(), given["bound"])
+        return {"y": _listed(y), "peak": float(peak), **_split(student.whole_graph, given)}
+
+    def inputs(self, case: Any) -> Any:
+        """What `whole_graph` is called with."""
+        import torch
+
+        return {"x": torch.tensor(case["x"], dtype=torch.float32), "bound": case["bound"]}
+
+    def compare(self, case: Any, got: Any, want: Any) -> None:
+        _judge_values(case, got, want)
+        if got["graphs"] < 1:
+            why = "torch._dynamo.explain counts no graph at all"
+            raise Wrong("nothing of the function is compiled", why=why, next="one graph without breaks, and not none")
+        if got["breaks"] or got["graphs"] > 1:
+            raise _broken(got)
+
+    def show(self, case: Any) -> str:
+        """The numbers."""
+        rows = "\n".join(f"  {row}" for row in case["x"])
+        return f"bound {case['bound']}, x\n{rows}"
+
+    def yours(self, case: Any, got: Any) -> str:
+        """What came back, and in how many graphs."""
+        first = ", ".join(f"{value:.4f}" for value in got["y"][:4])
+        return f"y from {first}; peak {got['peak']:.4f}; {counted(got['graphs'], 'graph')}"
+
+
+def _listed(y: Any) -> list[float]:
+    return [float(value) for value in y.detach().double().flatten().tolist()]
+
+
+def _split(function: Any, given: Any) -> dict[str, Any]:
+    """How many graphs Dynamo makes of the function, and for each break its kind and the line."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    try:
+        with _quiet():
+            told = torch._dynamo.explain(function)(given["x"], given["bound"])
+    finally:
+        torch._dynamo.reset()
+    return {"graphs": told.graph_count, "breaks": [[_kind(one.reason), _line(one)] for one in told.break_reasons]}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the function's prints, which come a second time, and torch's advice on breaks, which is ours to give."""
+    logger = logging.getLogger("torch._dynamo")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _kind(reason: str) -> str:
+    first = reason.split("\n")[0]
+    return next((kind for kind, text in _KINDS.items() if text in first), first[:_MOST_TEXT])
+
+
+def _line(one: Any) -> str:
+    return str(one.user_stack[-1].line or "")[:_MOST_TEXT] if one.user_stack else ""
+
+
+def _judge_values(case: Any, got: Any, want: Any) -> None:
+    if any(map(math.isnan, got["y"])):
+        why = "y has values that are not a number, and x has none"
+        then = "0 * inf is nan: torch.where picks one of two values, where a product with 0 keeps what is wrong"
+        raise Wrong("a value that should not count is still in the sum", why=why, next=then)
+    if not _alike([got["peak"]], [want["peak"]]):
+        why = f"{got['peak']:g} came back, and the largest absolute value of x is {want['peak']:g}"
+        raise Wrong("the peak is not that of x as it came", why=why, next="take it before anything is scaled")
+    if not _alike(got["y"], want["y"]):
+        raise _other_values(case, got["y"], want["peak"])
+
+
+def _alike(one: list[float], other: list[float]) -> bool:
+    within = _SAME * max(map(abs, other), default=0.0)
+    return len(one) == len(other) and all(abs(a - b) <= within for a, b in zip(one, other, strict=True))
+
+
+def _other_values(case: Any, mine: list[float], peak: float) -> Wrong:
+    """The slip that gives the values that came."""
+    plain = [value for row in case["x"] for value in row]
+    scaled = [value * case["bound"] / peak for value in plain] if peak else plain
+    inner = scaled if peak > case["bound"] else plain
+    if _alike(mine, _either(plain)):
+        why, then = (
+            f"the peak is {peak:g}, and the bound {case['bound']:g}",
+            "scale x where the peak is above the bound",
+        )
+        return Wrong("a peak above the bound is not scaled down", why=why, next=then)
+    if _alike(mine, _either(scaled)):
+        why, then = f"the peak is {peak:g}, and the bound {case['bound']:g}", "leave x as it is below the bound"
+        return Wrong("a peak below the bound is scaled up", why=why, next=then)
+    why = f"x sums to {math.fsum(inner):g}"
+    if _alike(mine, _positive(inner)):
+        return Wrong("the branch for sums of at most 0 is missing", why=why, next="torch.where picks among two results")
+    if _alike(mine, _centred(inner)):
+        return Wrong("the branch for sums above 0 is missing", why=why, next="torch.where picks among two results")
+    return Wrong("y has other values", why=why, next="compare with three_pieces(x, bound) on the numbers of case(...)")
+
+
+def _either(values: list[float]) -> list[float]:
+    return _positive(values) if math.fsum(values) > 0 else _centred(values)
+
+
+def _positive(values: list[float]) -> list[float]:
+    return [max(0.0, value) for value in values]
+
+
+def _centred(values: list[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _broken(got: Any) -> Wrong:
+    """What the first break is told as."""
+    kind, line = got["breaks"][0] if got["breaks"] else ("", "")
+    why = f"{counted(got['graphs'], 'graph')}; the first ends at `{line}`"
+    if kind == "item":
+        then = "keep it a tensor: 0-d ones can be compared, divided and returned"
+        return Wrong("a number is read from the device before the graph is through", why=why, next=then)
+    if kind == "if":
+        then = "compute both results, and let torch.where pick one on the device"
+        return Wrong("an if asks for the value of a tensor", why=why, next=then)
+    if kind == "print":
+        return Wrong("a call of plain Python ends the graph", why=why, next="return what is to be shown: callers print")
+    return Wrong("the graph ends in the middle", why=f"{why}: {kind}", next="torch._dynamo.explain says more")
