@@ -77,7 +77,7 @@ class Explorer:
             yield self._slider(slider)
 
     def _slider(self, slider: Any) -> str:
-        """Drags with the mouse to the farther side, goes back one step by a key, listens to what it says."""
+        """Drags with the mouse to the farther side, goes back some steps by a key, listens to what it says."""
         label, handle = slider.locator(".widget-label").inner_text(), slider.locator(".noUi-handle")
         at, rail = handle.bounding_box(), slider.locator(".noUi-base").bounding_box()
         from_x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
@@ -89,7 +89,8 @@ class Explorer:
         self.after(lambda: mouse.move(to_x, y, steps=3), f"{label} with the mouse down")
         mouse.up()
         handle.focus()
-        self.after(lambda: self.page.keyboard.press("ArrowLeft" if is_left else "ArrowRight"), f"{label} by a key")
+        # Jupyter takes the arrow keys for itself while no cell is being written in; these it leaves to sliders.
+        self.after(lambda: self.page.keyboard.press("PageDown" if is_left else "PageUp"), f"{label} by a key")
         readout = slider.locator(".widget-readout").inner_text()
         spoken = [handle.get_attribute(f"aria-{part}") for part in ("label", "valuetext")]
         assert [label, readout] == spoken, f"{label}: a screen reader hears {spoken}"
