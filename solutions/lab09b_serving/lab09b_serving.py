@@ -405,7 +405,7 @@ rates = {
 
 
 def draw_first_words(axes, curve, **look):
-    """p99 of the first word over the load, with its knee; the last load is too large."""
+    """p99 of the first word over the load, with its knee; the last is too large."""
     came = [one.offered_per_s for one in curve.points]
     first_s = [one.first_token_p99_s for one in curve.points]
     axes.plot(came, first_s, **look)

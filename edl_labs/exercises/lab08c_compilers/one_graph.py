@@ -16,7 +16,8 @@ from edl_labs.units import counted
 _SAME = 1e-4  # of the largest value: float32, in another order
 _MOST_TEXT = 80  # characters of a line of code
 # Why torch ended a graph, by a part of its reason; what is none of these is told in torch's words.
-_KINDS = {"item": "item()", "if": "jump", "print": "builtin"}
+_KINDS = {"item": "item()", "list": "tolist()", "if": "jump", "print": "builtin"}
+_PAIR = "y and the peak"
 
 
 @exercise("whole_graph", trusting=True)
@@ -28,8 +29,17 @@ class WholeGraph:
 
     def probe(self, student: Any, case: Any) -> Any:
         given = self.inputs(case)
-        y, peak = student.whole_graph(given["x"].clone(), given["bound"])
-        return {"y": _listed(y), "peak": float(peak), **_split(student.whole_graph, given)}
+        answer = student.whole_graph(given["x"].clone(), given["bound"])
+        returned = _returned(answer, given["x"])
+        if returned != _PAIR:
+            return {"returned": returned, "y": [], "peak": 0.0, "graphs": 0, "breaks": []}
+        y, peak = answer
+        return {
+            "returned": returned,
+            "y": _listed(y),
+            "peak": float(peak),
+            **_split(student.whole_graph, given),
+        }
 
     def inputs(self, case: Any) -> Any:
         """What `whole_graph` is called with."""
@@ -38,6 +48,8 @@ class WholeGraph:
         return {"x": torch.tensor(case["x"], dtype=torch.float32), "bound": case["bound"]}
 
     def compare(self, case: Any, got: Any, want: Any) -> None:
+        if got["returned"] != _PAIR:
+            raise Wrong("not y and the peak came back", why=f"it was {got['returned']}", next="return y, peak")
         _judge_values(case, got, want)
         if got["graphs"] < 1:
             why = "torch._dynamo.explain counts no graph at all"
@@ -52,8 +64,25 @@ class WholeGraph:
 
     def yours(self, case: Any, got: Any) -> str:
         """What came back, and in how many graphs."""
+        if got["returned"] != _PAIR:
+            return str(got["returned"])
         first = ", ".join(f"{value:.4f}" for value in got["y"][:4])
         return f"y from {first}; peak {got['peak']:.4f}; {counted(got['graphs'], 'graph')}"
+
+
+def _returned(answer: Any, x: Any) -> str:
+    """What came back, in words; `_PAIR` for a tensor of x's shape and one number."""
+    if not isinstance(answer, (tuple, list)):
+        return f"a {type(answer).__name__} alone"
+    if len(answer) != 2:
+        return counted(len(answer), "value")
+    shapes = [list(getattr(one, "shape", ())) for one in answer]
+    if shapes == [[], list(x.shape)]:
+        return "the peak first, and then y"
+    numbers = [math.prod(shape) for shape in shapes]
+    if shapes[0] != list(x.shape) or numbers[1] != 1:
+        return f"a pair of shapes {shapes[0]} and {shapes[1]}"
+    return _PAIR
 
 
 def _listed(y: Any) -> list[float]:
@@ -127,11 +156,28 @@ def _other_values(case: Any, mine: list[float], peak: float) -> Wrong:
         why, then = f"the peak is {peak:g}, and the bound {case['bound']:g}", "leave x as it is below the bound"
         return Wrong("a peak below the bound is scaled up", why=why, next=then)
     why = f"x sums to {math.fsum(inner):g}"
+    if _alike(mine, _positive(inner)) and not math.fsum(inner):
+        return Wrong("a sum of exactly 0 takes the wrong branch", why=why, next="three_pieces asks for more than 0")
     if _alike(mine, _positive(inner)):
         return Wrong("the branch for sums of at most 0 is missing", why=why, next="torch.where picks among two results")
     if _alike(mine, _centred(inner)):
         return Wrong("the branch for sums above 0 is missing", why=why, next="torch.where picks among two results")
+    if not any(mine):
+        then = "where nothing is to be scaled, the factor is 1"
+        return Wrong("all of x is lost where its peak is within the bound", why=why, next=then)
+    plain_mean = math.fsum(plain) / len(plain)
+    if _alike(mine, [value - plain_mean for value in inner]):
+        then = "take the mean of what was scaled"
+        return Wrong("the mean is that of x before it was scaled", why=why, next=then)
+    if _alike(mine, _either([value for row in case["x"] for value in _within(row, case["bound"])])):
+        return Wrong("each row is scaled by a peak of its own", why=why, next="one peak, that of all of x")
     return Wrong("y has other values", why=why, next="compare with three_pieces(x, bound) on the numbers of case(...)")
+
+
+def _within(row: list[float], bound: float) -> list[float]:
+    """A row scaled until its largest absolute value is the bound, where it is above."""
+    peak = max(map(abs, row))
+    return [value * bound / peak for value in row] if peak > bound else row
 
 
 def _either(values: list[float]) -> list[float]:
@@ -151,7 +197,7 @@ def _broken(got: Any) -> Wrong:
     """What the first break is told as."""
     kind, line = got["breaks"][0] if got["breaks"] else ("", "")
     why = f"{counted(got['graphs'], 'graph')}; the first ends at `{line}`"
-    if kind == "item":
+    if kind in ("item", "list"):
         then = "keep it a tensor: 0-d ones can be compared, divided and returned"
         return Wrong("a number is read from the device before the graph is through", why=why, next=then)
     if kind == "if":

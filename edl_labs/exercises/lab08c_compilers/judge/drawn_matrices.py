@@ -6,7 +6,7 @@ from typing import Any
 
 from edl_labs.checks import draws
 
-_ROWS, _COLUMNS = 3, 4
+_ROWS, _COLUMNS = 3, 4  # not square, so that a mean over one side is not that over the other; read at a glance
 _STEPS = 8  # eighths are exact in float32, and so are their sums
 
 
