@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -59,16 +58,22 @@ class Taken:
 
 
 def taken(command: list[str], course: Course) -> Taken:
-    """What a command took. CPU is that of the child and all it waited for."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    """What a command took. CPU is that of the child and all it waited for, memory that of its own largest process.
+
+    Of all children together the system keeps one maximum, which an earlier command would have set.
+    """
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=course.root, env=course.env, capture_output=True, text=True)
-    wall_s = time.perf_counter() - began
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != 0:
-        raise SystemExit(f"{command[:4]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    cpu_s = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return Taken(wall_s, cpu_s, after.ru_maxrss * 1024, done.stdout)
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = subprocess.Popen(command, cwd=course.root, env=course.env, stdout=out, stderr=err, text=True)
+        _, status, usage = os.wait4(child.pid, 0)
+        wall_s = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        said, complaints = out.read(), err.read()
+    if child.returncode != 0:
+        raise SystemExit(f"{command[:4]} failed:\n{said[-2000:]}{complaints[-2000:]}")
+    return Taken(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, said)
 
 
 def make_class(root: Path, lab: str, students: int, *, plain: bool) -> Course:
