@@ -113,7 +113,7 @@ with revealed("disk_in_order", "disk_scattered", "nvme_scattered") as truth:
         times = f"in order {units.seconds(in_order)}"
         times += f", scattered {units.seconds(scattered)}"
         print(f"{disk.name}: {times}, {scattered / in_order:.3g} times as long")
-    (disk_s, disk_scattered_s), (_, nvme_s) = found.values()
+    (disk_s, disk_scattered_s), (nvme_in_order_s, nvme_s) = found.values()
     truth(disk_in_order=disk_s, disk_scattered=disk_scattered_s, nvme_scattered=nvme_s)
 
 # %% [markdown]
@@ -530,11 +530,6 @@ class BucketSampler:
 # %% check="bucket_sampler"
 check("bucket_sampler")
 
-# %%
-with once_written("bucket_sampler"):
-    share = padding_share([*BucketSampler(lengths, batch_size=16, seed=0)])
-    print(f"in your buckets: {units.percent(share, digits=2)}")
-
 # %% [markdown]
 # What the buckets still waste is the price of the shuffle. Rows with almost no padding, of several sequences each, are
 # in section 12, practice.
@@ -824,13 +819,13 @@ for (name, kept, decoder, workers), mine in progress_bar(told, "loaders"):
     print(f"{name:>14}: predicted {said:>6}, measured here {rate}")
 
 # %%
-_, kept, decoder, workers = versions[-1]
+kept, decoder, workers = versions[-1][1:]
 data, of_step = ImageDataset(kept, decoder=decoder), 8 / 5e-3
 runs = [
     run_loader(data, workers=workers, seconds=seconds, **in_eights).sample_per_s
     for _ in range(3)
 ]
-slowest, _, quickest = sorted(runs)
+slowest, middle, quickest = sorted(runs)
 print(f"the last loader alone, three runs: {slowest:.0f} to {quickest:.0f};", end=" ")
 print(f"the step alone: {of_step:.0f} samples/s")
 
@@ -885,7 +880,7 @@ def reading_s(path, reads):
 parts, part, whole = 2048, 1 << 14, Path(scratch.name) / "parts.bin"
 whole.write_bytes(random.Random(1).randbytes(parts * part))
 asked = scattered_parts(parts // 2, of=parts, nbytes=part)
-whole_s, _ = reading_s(whole, [(0, 0, parts * part)])
+whole_s = reading_s(whole, [(0, 0, parts * part)])[0]
 asked_s, state = reading_s(whole, asked)
 print(f"measured here, {state}: {len(asked)} reads as asked: {units.seconds(asked_s)}")
 measured_rate = parts * part / whole_s

@@ -51,6 +51,8 @@ class Step:
     """Names that it gives a temporary folder (with an empty text), or a path that begins with another name's."""
     imported: frozenset[str] = frozenset()
     """Names that it binds by imports alone: they hold nothing else of it."""
+    opens: bool = False
+    """It opens a file for more than reading, or does anything else with `open`."""
 
     def placed(self, index: int, own: frozenset[str]) -> Step:
         """The step in cell number `index`, whose `own` names stand for nothing that other cells bind."""
@@ -122,7 +124,24 @@ def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
         later_names(statement) & loads_of,
         tuple(pair for node in nodes for pair in _folders(node)),
         frozenset(name for name, _ in imported_only(statement)),
+        _opens(nodes),
     )
+
+
+def _opens(nodes: Iterable[ast.AST]) -> bool:
+    """Whether `open` is used in any way but to read a file."""
+    found = list(nodes)
+    readers = {id(n.func) for n in found if isinstance(n, ast.Call) and _only_reads(n)}
+    return any(isinstance(n, ast.Name) and n.id == "open" and id(n) not in readers for n in found)
+
+
+def _only_reads(call: ast.Call) -> bool:
+    """Whether a call of `open` has a mode, written out or left out, in which nothing is written."""
+    options = {word.arg: word.value for word in call.keywords}
+    if None in options or "opener" in options or any(isinstance(one, ast.Starred) for one in call.args):
+        return False
+    mode = call.args[1] if len(call.args) > 1 else options.get("mode", ast.Constant("r"))
+    return isinstance(mode, ast.Constant) and isinstance(mode.value, str) and set(mode.value) <= set("rbt")
 
 
 def _given(call: ast.Call) -> Iterator[str]:

@@ -205,7 +205,11 @@ class SharedState:
         stores, calls = (step.lazy_stores, step.lazy_calls) if later else (step.stores, step.calls)
         found = {PROCESS for name in stores if name in self._modules}
         found |= {effect for _, module in step.imports for effect in of_import(module)}
-        if "open" in step.loads or self._escaped(step) or any(self._is_module(name) for name in step.given):
+        if (
+            ("open" in step.loads and step.opens)
+            or self._escaped(step)
+            or any(self._is_module(name) for name in step.given)
+        ):
             found.add(PROCESS)
         found |= {effect for name in step.given for full in self._imported_as(name) for effect in of_handed_on(full)}
         for call in calls:

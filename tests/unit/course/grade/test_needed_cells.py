@@ -331,6 +331,12 @@ HIDDEN = {
     "precision": ("import decimal", "decimal.getcontext().prec = 3", "width"),
     "file": ("from pathlib import Path", "Path('x').write_text('1')", "width"),
     "file opened": ("", "with open('x', 'w') as f:\n    f.write('1')", "width"),
+    "file opened to append": ("", "with open('x', mode='a') as f:\n    f.write('1')", "width"),
+    "file opened to update": ("", "with open('x', 'r+b') as f:\n    f.write(b'1')", "width"),
+    "file opened by another name": ("", "o = open\nwith o('x', 'w') as f:\n    f.write('1')", "width"),
+    "file opened in a mode to come": ("", "how = 'w'\nwith open('x', how) as f:\n    f.write('1')", "width"),
+    "file opened by options": ("", "with open('x', **{'mode': 'w'}) as f:\n    f.write('1')", "width"),
+    "file opened by an opener": ("", "with open('x', opener=make) as f:\n    print(f.read())", "width"),
 }
 
 
@@ -344,6 +350,13 @@ def test_what_alters_something_by_another_way_runs(name: str):
     )
 
     assert "c-alters" not in left_out(*cells, SHOWS)
+
+
+@pytest.mark.parametrize("call", ["open('x')", "open('x', 'rb', buffering=0)", "open('x', mode='rt')"])
+def test_a_file_that_is_only_read_alters_nothing(call: str):
+    reads = given("c-reads", f"with {call} as f:\n    print(f.read())")
+
+    assert ["c-reads"] == left_out(reads, solved())
 
 
 def test_draws_before_one_that_is_needed_run():
