@@ -86,8 +86,15 @@ def from_json(tree: Any) -> Any:
 
 
 def plain_copy(value: Any) -> Any:
-    """A copy that shares nothing with `value`."""
-    return decode(encode(value))
+    """A copy that shares nothing with `value`: what would come out of a message with it, or its PlainDataError.
+
+    >>> plain_copy({"a": (1, 2.5), "b": [True, None]})
+    {'a': [1, 2.5], 'b': [True, None]}
+    """
+    try:
+        return _Copier().copy(value, 0)
+    except _NeedsMessage:
+        return decode(encode(value))
 
 
 def _are_plain_numbers(items: Sequence[Any], *, finite: bool = False) -> bool:
@@ -101,6 +108,53 @@ def _are_plain_numbers(items: Sequence[Any], *, finite: bool = False) -> bool:
     if int in kinds and not all(-_SMALLEST_REFUSED < item < _SMALLEST_REFUSED for item in items if type(item) is int):
         return False
     return not finite or float not in kinds or all(map(math.isfinite, items))
+
+
+class _NeedsMessage(Exception):
+    """A value is no plain data as it stands, or so large that only a message's own checks may pass it."""
+
+
+class _Copier:
+    """Copies what is plain data already, without writing it as a message: a tenth of the time for long cases."""
+
+    def __init__(self) -> None:
+        self.left, self.bytes_left = MAX_NODES, MAX_BYTES // 8  # of text each letter has at most 6 bytes as JSON
+
+    def copy(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        self.left -= 1
+        if depth > MAX_DEPTH or self.left < 0:
+            raise _NeedsMessage
+        if value is None or kind is bool or kind is float:
+            return value
+        if kind is int and -_SMALLEST_REFUSED < value < _SMALLEST_REFUSED:
+            return value
+        if kind is str and value.isascii():
+            self._take(len(value))
+            return value
+        if kind is list or kind is tuple:
+            if depth < MAX_DEPTH and _are_plain_numbers(value):
+                self._count(len(value))
+                return list(value)
+            return [self.copy(item, depth + 1) for item in value]
+        if kind is dict and all(type(key) is str and key.isascii() for key in value):
+            self._take(sum(map(len, value)))
+            return {key: self.copy(item, depth + 1) for key, item in value.items()}
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and kind is numpy.ndarray and value.dtype.name in NUMPY_DTYPES:
+            self._take(value.nbytes)
+            return numpy.array(value, dtype=numpy.dtype(value.dtype.name), order="C")
+        raise _NeedsMessage
+
+    def _count(self, nodes: int) -> None:
+        self.left -= nodes
+        if self.left < 0:
+            raise _NeedsMessage
+
+    def _take(self, size: int) -> None:
+        self.bytes_left -= size
+        if self.bytes_left < 0:
+            raise _NeedsMessage
 
 
 class _Writer:

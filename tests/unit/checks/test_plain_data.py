@@ -38,6 +38,62 @@ def test_values_come_back_as_they_were(value) -> None:
     assert same(value, plain_data.from_json(json.loads(json.dumps(plain_data.to_json(value)))))
 
 
+odd = scalars | st.text(max_size=5).map(lambda text: text + "\ud800") | st.integers(2**1023, 2**1025) | st.binary()
+some_plain = st.recursive(
+    scalars | odd,
+    lambda inner: st.lists(inner, max_size=4) | st.lists(inner).map(tuple) | st.dictionaries(st.text() | odd, inner),
+    max_leaves=20,
+)
+
+
+@given(some_plain)
+@settings(max_examples=400, deadline=None)
+def test_a_copy_is_what_a_message_gives_or_refuses(value) -> None:
+    try:
+        wanted = plain_data.decode(plain_data.encode(value))
+    except PlainDataError as refused:
+        with pytest.raises(PlainDataError) as again:
+            plain_data.plain_copy(value)
+        assert str(refused) == str(again.value)
+        return
+
+    assert same(wanted, plain_data.plain_copy(value))
+
+
+@pytest.mark.parametrize("dtype", [*plain_data.NUMPY_DTYPES, ">i4", ">f8"])
+def test_an_array_s_copy_is_native_contiguous_and_its_own(dtype: str) -> None:
+    array = np.arange(12).reshape(3, 4).astype(dtype).T
+
+    copied = plain_data.plain_copy([array])[0]
+    array[0, 0] = 1
+
+    assert (array.dtype.newbyteorder("="), True, True) == (copied.dtype, copied.flags.c_contiguous, not copied[0, 0])
+
+
+@pytest.mark.parametrize(
+    "value", [[1] * (plain_data.MAX_NODES + 1), ["x" * plain_data.MAX_BYTES], np.zeros(plain_data.MAX_BYTES + 1, "u1")]
+)
+def test_a_copy_has_a_message_s_bounds(value) -> None:
+    with pytest.raises(PlainDataError):
+        plain_data.plain_copy(value)
+
+
+@pytest.mark.parametrize("depth", [plain_data.MAX_DEPTH, plain_data.MAX_DEPTH + 1, plain_data.MAX_DEPTH + 2])
+@pytest.mark.parametrize("innermost", [[], [1.0], 1.0, "x"])
+def test_a_copy_may_be_as_deep_as_a_message(depth: int, innermost: object) -> None:
+    value = innermost
+    for _ in range(depth - 1):
+        value = [value]
+
+    found = []
+    for copied in (plain_data.plain_copy, lambda one: plain_data.decode(plain_data.encode(one))):
+        try:
+            found.append(copied(value))
+        except PlainDataError as refused:
+            found.append(str(refused))
+    assert found[0] == found[1]
+
+
 def test_a_tuple_comes_back_as_a_list() -> None:
     assert [1, [2]] == plain_data.decode(plain_data.encode((1, (2,))))
 
