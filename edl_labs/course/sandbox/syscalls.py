@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Iterable
 from functools import cache
 
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000  # linux/sched.h
@@ -18,6 +19,8 @@ MS_BIND, MS_REC, MS_PRIVATE, MS_NOSUID, MS_NODEV = 0x1000, 0x4000, 0x4_0000, 0x2
 # Linux/prctl.h.
 _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 4, 24, 36, 38, 47
 _PR_CAP_AMBIENT_CLEAR_ALL = 4  # linux/prctl.h
+_MADV_HUGEPAGE, _MADV_COLLAPSE = 14, 25  # asm-generic/mman-common.h
+_HUGE_BYTES = 2 << 20  # of x86-64, and of arm64 with pages of 4 KiB
 _CAPABILITY_VERSION_3 = 0x2008_0522  # linux/capability.h
 
 
@@ -90,3 +93,18 @@ def drop_bounding() -> None:
 def _prctl(option: int, value: int) -> None:
     arguments = [ctypes.c_ulong(argument) for argument in (value, 0, 0, 0)]
     checked(_libc().prctl(option, *arguments), call=f"prctl {option}")
+
+
+def make_huge(ranges: Iterable[tuple[int, int]]) -> int:
+    """Put the memory from each start to its stop into huge pages, as far as whole ones lie in it; how many were made.
+
+    A fork copies one entry for each instead of 512. None are made where the system has none, or Linux is before 6.1.
+    """
+    madvise, made = _libc().madvise, 0
+    for start, stop in ranges:
+        first, last = -(-start // _HUGE_BYTES) * _HUGE_BYTES, stop // _HUGE_BYTES * _HUGE_BYTES
+        for address in range(first, last, _HUGE_BYTES):
+            page = ctypes.c_void_p(address), ctypes.c_size_t(_HUGE_BYTES)
+            madvise(*page, _MADV_HUGEPAGE)
+            made += madvise(*page, _MADV_COLLAPSE) == 0  # refused where nothing of it is in use
+    return made
