@@ -208,6 +208,7 @@ def _run(
     work = _Queues()
     for student in students:
         work.waiting.put(student)
+    grader.expect(students, at_once=jobs)
     threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(jobs)]
     for thread in threads:
         thread.start()

@@ -9,17 +9,19 @@ from __future__ import annotations
 import ast
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 
+from edl_labs.checks import Exercise
 from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.judge_process import Judge
+from edl_labs.course.grade.judge_process import Judge, Judged
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.probe_run import PlanRunner
@@ -27,7 +29,7 @@ from edl_labs.course.grade.reference import reference
 from edl_labs.course.grade.reference_process import ReferenceProcess
 from edl_labs.course.grade.result import Result, ResultStore, make_result, result_key
 from edl_labs.course.grade.run_record import Usage
-from edl_labs.course.grade.secret_cases import ClassSecrets, class_draws
+from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases, class_draws
 from edl_labs.course.grade.student_names import check_folder
 from edl_labs.course.grade.submission import Submission, read_submission
 from edl_labs.course.groups import read_groups
@@ -35,6 +37,7 @@ from edl_labs.course.sandbox import Level, Limits, best_level
 from edl_labs.course.sandbox.kernel.client import SandboxKernel
 from edl_labs.course.sandbox.kernel.exchange import KernelDied, Violation
 from edl_labs.course.sandbox.kernel.pool import KernelPool
+from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, UsageError
 
 # Imported whether or not the text asks for them: the library does, where it measures or draws.
@@ -43,6 +46,7 @@ ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
 BEHIND_OPTIMIZERS = "torch._dynamo"
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
+_LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
 
@@ -152,11 +156,16 @@ class Grader:
         self.groups = read_groups(course.root, assignment.name)
         self.draws = class_draws(self.folder, seed=seed, count=count)
         self.store = ResultStore(self.folder / "results")
-        self._lock, self._local = threading.Lock(), threading.local()
+        self._lock, self._drawing, self._starting = threading.Lock(), threading.Lock(), threading.Lock()
+        self._local = threading.local()
         self._pool: KernelPool | None = None
+        self._no_pool: UsageError | None = None
+        self._known: dict[bytes, Judged] = {}
         self._shared: dict[int, ClassSecrets] = {}
         self._requests: dict[int, dict[str, bytes]] = {}
         self._judges: list[Judge | ReferenceProcess] = []
+        self._drawer: Judge | None = None
+        self._solutions = threading.Semaphore(usable_cores())
         self.stopping = threading.Event()
         self.at_work: dict[int, Step] = {}
         """By thread, the cell or check that is being run for a student."""
@@ -177,9 +186,7 @@ class Grader:
 
     def grade(self, student: str) -> tuple[Result, bool]:
         """One student's result, and whether it was there already. Unreadable is all that a student can bring about."""
-        check_folder(student)
-        folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
-        submission = read_submission(folder, self.assignment.name, limits=self.limits)
+        submission = self._submission(student)
         key, draw = self.key(submission, student), self._draw(submission, student)
         stored = None if self.fresh else self._kept(submission, student, whole=self.whole)
         if stored is not None:
@@ -189,6 +196,11 @@ class Grader:
             return self._graded(submission, key, draw), False
         finally:
             self.at_work.pop(threading.get_ident(), None)
+
+    def _submission(self, student: str) -> Submission:
+        check_folder(student)
+        folder = self.course.path("submitted", student=student, assignment=self.assignment.name)
+        return read_submission(folder, self.assignment.name, limits=self.limits)
 
     def _graded(self, submission: Submission, key: str, draw: int) -> Result:
         examiner = self._examiner(draw)
@@ -250,16 +262,27 @@ class Grader:
 
     def pool(self) -> KernelPool:
         """The kernels' parent, with the usual libraries imported."""
-        with self._lock:
+        with self._starting:
+            if self._no_pool is not None:
+                raise self._no_pool
             if self._pool is None:
-                pool = self._new_pool()
                 try:
-                    self._try(pool)
-                except BaseException:
-                    pool.close()
+                    self._pool = self._tried_pool()
+                except UsageError as error:
+                    self._no_pool = error  # whoever waits for it would start it in vain again
                     raise
-                self._pool = pool
             return self._pool
+
+    def _tried_pool(self) -> KernelPool:
+        if self.stopping.is_set():
+            raise EdlError("the run was stopped")
+        pool = self._new_pool()
+        try:
+            self._try(pool)
+        except BaseException:
+            pool.close()
+            raise
+        return pool
 
     def _try(self, pool: KernelPool) -> None:
         """UsageError, once and at the start, when kernels cannot import what probes need: nobody could be graded."""
@@ -305,23 +328,53 @@ class Grader:
         """This thread's own judge, which starts while the kernels' parent does, and its solution."""
         found: tuple[Judge, ReferenceProcess] | None = getattr(self._local, "judging", None)
         if found is None:
-            lab = "" if self.assignment.own_exercises else self.assignment.name
-            found = self._local.judging = (Judge(self.limits, lab=lab), ReferenceProcess(self.assignment, self.limits))
+            found = self._local.judging = (self._new_judge(), ReferenceProcess(self.assignment, self.limits))
             with self._lock:
-                self._judges += found
-            found[0].launch()
+                self._judges.append(found[1])
         return found
+
+    def _new_judge(self) -> Judge:
+        """One that starts while its caller goes on, and knows what all others judged."""
+        judge = Judge(self.limits, lab="" if self.assignment.own_exercises else self.assignment.name, known=self._known)
+        with self._lock:
+            self._judges.append(judge)
+        judge.launch()
+        return judge
+
+    def expect(self, students: Iterable[str], *, at_once: int) -> None:
+        """Begin with what the first of `students` will ask for: while the kernels' parent starts, cases are drawn.
+
+        The solution runs in `at_once` kernels at most.
+        """
+        self._solutions = threading.Semaphore(at_once)
+        draws: set[int] = set()
+        for student in islice(students, _LOOKED_AT * self.draws.count):
+            with suppress(EdlError):
+                submission = self._submission(student)
+                if self.fresh or self._kept(submission, student, whole=self.whole) is None:
+                    draws.add(draw := self._draw(submission, student))
+                    self._secrets(draw)
+            if len(draws) == self.draws.count:
+                return
 
     def _secrets(self, draw: int) -> ClassSecrets:
         """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""
-        pool, seed = self.pool(), self.draws.seed_of(draw)
         with self._lock:
             if draw not in self._shared or self._shared[draw].failed:
-                runner = PlanRunner(self.assignment, lambda: pool.kernel(files=self.assignment.files), self.limits)
-                self._shared[draw] = ClassSecrets(
-                    lambda: reference(runner, seed=seed, folder=self.folder / "references", on_gpu=self.on_gpu)
-                )
+                self._shared[draw] = ClassSecrets(lambda: self._reference(self.draws.seed_of(draw)))
             return self._shared[draw]
+
+    def _reference(self, seed: int) -> dict[str, SecretCases]:
+        runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
+        folder = self.folder / "references"
+        return reference(runner, seed=seed, folder=folder, on_gpu=self.on_gpu, draw=self._drawn, turn=self._solutions)
+
+    def _drawn(self, exercise: Exercise, seed: int) -> bytes:
+        """Cases from the one process that draws: threads come one after the other."""
+        with self._drawing:
+            if self._drawer is None:
+                self._drawer = self._new_judge()
+            return self._drawer.draw(exercise, seed)
 
     def _draw(self, submission: Submission, student: str) -> int:
         """The draw that counts; a group's members have one, so that equal work gets equal marks."""

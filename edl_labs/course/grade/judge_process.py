@@ -1,21 +1,23 @@
 """The judgement in a process of its own: what students' evidence does to memory or time is done to that process.
 
 Evidence is decoded and compared there, under limits; one that kills or stalls the judge scores nothing and the next is
-judged by a new one.
+judged by a new one. Secret cases are drawn in such a process, too: it has the exercises imported anyway, and the
+caller's own threads go on meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, MutableMapping
+from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import IO, Any
 
@@ -27,22 +29,37 @@ from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError
 
+_DRAW_S = 600.0  # drawing takes up to a second of computing, and is our own code
 _START_S = 60.0  # importing numpy and the library takes seconds where several judges start at once
 _LOOK_S = 0.05  # between two looks at what a process that is late has computed
 _GONE_S = 5.0  # from the end of its line to the end of a process
 _NO_MEMORY = 77  # the exit code that says so; Python's own are 0 to 2 and 120
 _SELDOM = 50_000  # new objects between two looks for garbage; with 700, torch takes twice as long to import
+_DRAWN, _REFUSED = b"+", b"-"  # before cases, and before the error that came instead
 _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An outcome, and whether the evidence had a value for each case: no exception, no missing name, no stub."""
+
+    outcome: Outcome
+    all_values: bool
 
 
 class Judge:
     """Judges evidence. Start it with `with`; one judge serves one thread.
 
     Its process imports the exercises of `lab` as it starts, beside what the caller does; any others when they come.
+    `known` holds what was judged before, for judges to share: of the same evidence for the same cases nothing else
+    can come.
     """
 
-    def __init__(self, limits: Limits = DEFAULTS, *, lab: str = "") -> None:
+    def __init__(
+        self, limits: Limits = DEFAULTS, *, lab: str = "", known: MutableMapping[bytes, Judged] | None = None
+    ) -> None:
         self._limits, self._lab = limits, lab
+        self._known: MutableMapping[bytes, Judged] = {} if known is None else known
         self._process: subprocess.Popen[bytes] | None = None
         self._ready = False  # whether the process has said that it is
         self.all_values = True
@@ -82,30 +99,53 @@ class Judge:
     def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
         head = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "points": float(points)})
-        self.all_values = False
+        parts = [head, cases, evidence, wants]
+        key = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+        found = self._known.get(key)
+        if found is None:
+            found = self._judged(exercise, parts, points)
+            # What ran when is large, and kept where it belongs; what took too long or too much may not the next time.
+            if found.all_values and not found.outcome.timelines:
+                self._known[key] = found
+        self.all_values = found.all_values
+        return found.outcome
+
+    def _judged(self, exercise: Exercise, parts: list[bytes], points: float) -> Judged:
         try:
-            answer = self._ask([head, cases, evidence, wants])
+            answer = dict(plain_data.decode(self._ask(parts, own_s=self._limits.judge_s)))
         except TimeoutError as error:
             self.close()
-            return unjudged(exercise, points, why=str(error))
+            return Judged(unjudged(exercise, points, why=str(error)), all_values=False)
         except (OSError, EOFError):
             why = f"comparing it {ending(self._process)}"
             self.close()
-            return unjudged(exercise, points, why=why)
+            return Judged(unjudged(exercise, points, why=why), all_values=False)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
-        self.all_values = bool(answer["all_values"])
-        return Outcome(**answer["outcome"])
+        return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]))
 
-    def _ask(self, parts: list[bytes]) -> dict[str, Any]:
+    def draw(self, exercise: Exercise, seed: int) -> bytes:
+        """The cases that `exercise` draws from `seed`, encoded. Raises what drawing them raises."""
+        asked = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "seed": seed})
+        try:
+            answer = self._ask([asked], own_s=_DRAW_S)
+        except (TimeoutError, OSError, EOFError) as error:
+            why = "it took too long" if isinstance(error, TimeoutError) else f"its process {ending(self._process)}"
+            self.close()
+            raise EdlError(f"no cases of {exercise.name} were drawn", why=why, next="grade again") from None
+        if answer[:1] == _REFUSED:
+            raise EdlError(**plain_data.decode(answer[1:]))
+        return answer[1:]
+
+    def _ask(self, parts: list[bytes], *, own_s: float) -> bytes:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
-        time_left, before_s = ComputingTime(process.pid, self._limits.judge_s), process_cpu_s(process.pid)
+        time_left, before_s = ComputingTime(process.pid, own_s), process_cpu_s(process.pid)
         try:
             for part in parts:
                 send(process.stdin, part)
-            return dict(plain_data.decode(received(process.stdout, time_left)))
+            return received(process.stdout, time_left)
         finally:
             self.cpu_s += max(0.0, process_cpu_s(process.pid) - before_s)
 
@@ -227,7 +267,7 @@ def _exactly(pipe: IO[bytes], size: int, left_s: Callable[[], float]) -> bytes:
 
 
 def _serve(memory_bytes: int, lab: str) -> None:
-    """The process: four messages in (what, cases, evidence, wants), one out."""
+    """The process: four messages in (what, cases, evidence, wants) or one (what to draw), one out."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1):
@@ -245,6 +285,9 @@ def _serve(memory_bytes: int, lab: str) -> None:
     limited = False
     while head := requests.read(8):
         what = plain_data.decode(requests.read(int.from_bytes(head, "little")))
+        if "seed" in what:
+            send(answers, _drawn(what))
+            continue
         cases, evidence, wants = (requests.read(int.from_bytes(requests.read(8), "little")) for _ in range(3))
         if not limited and _imported(what["lab"]):
             import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
@@ -264,6 +307,19 @@ def _imported(lab: str) -> bool:
         return bool(load_lab(lab))
     except Exception:
         return False
+
+
+def _drawn(what: dict[str, Any]) -> bytes:
+    from edl_labs.checks.lab_exercises import load_lab
+
+    try:
+        exercise = next(e for e in load_lab(what["lab"]) if e.name == what["name"])
+        return _DRAWN + plain_data.encode(exercise.draw_cases(what["seed"]))
+    except EdlError as error:
+        return _REFUSED + plain_data.encode({"what": error.what, "why": error.why, "next": error.next})
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        return _REFUSED + plain_data.encode({"what": f"{what['name']}'s cases cannot be drawn", "why": why})
 
 
 def _judged(what: dict[str, Any], cases: bytes, evidence: bytes, wants: bytes, known: dict[bytes, Any]) -> Any:

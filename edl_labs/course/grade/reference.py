@@ -6,6 +6,8 @@ import ast
 import hashlib
 import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -31,18 +33,40 @@ _DEFINITIONS = (
 )
 
 
-def reference(runner: PlanRunner, *, seed: int, folder: Path, on_gpu: bool = False) -> dict[str, SecretCases]:
-    """The cases and wanted evidence of each exercise, from `folder` where they were worked out before."""
+Draw = Callable[[Exercise, int], bytes]
+"""The cases that an exercise draws from a seed, encoded."""
+
+
+def drawn_here(exercise: Exercise, seed: int) -> bytes:
+    """Cases drawn in this process."""
+    return plain_data.encode(exercise.draw_cases(seed))
+
+
+def reference(
+    runner: PlanRunner,
+    *,
+    seed: int,
+    folder: Path,
+    on_gpu: bool = False,
+    draw: Draw = drawn_here,
+    turn: AbstractContextManager[Any] | None = None,
+) -> dict[str, SecretCases]:
+    """The cases and wanted evidence of each exercise, from `folder` where they were worked out before.
+
+    The solution runs while `turn` is held.
+    """
     where = f"{_versions()}{'/gpu' if on_gpu else ''}"
     key = hashlib.sha256(f"{runner.assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
         return _encoded(plain_data.decode(path.read_bytes(), max_bytes=_STORED_BYTES))
-    drawn = {e.name: e.draw_cases(seed) for e in runner.assignment.exercises}
-    wants = _wanted(replace(runner, limits=replace(runner.limits, deaths=0)), drawn)
+    cases = {e.name: draw(e, seed) for e in runner.assignment.exercises}
+    drawn = {name: plain_data.decode(encoded) for name, encoded in cases.items()}
+    with turn or nullcontext():
+        wants = _wanted(replace(runner, limits=replace(runner.limits, deaths=0)), drawn)
     both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
     write_atomically(path, plain_data.encode(both, max_bytes=_STORED_BYTES), mode=0o600)
-    return _encoded(both)
+    return {name: SecretCases(cases[name], plain_data.encode(wants[name])) for name in drawn}
 
 
 def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:

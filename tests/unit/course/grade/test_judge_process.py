@@ -16,7 +16,7 @@ from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.grade import judge_process
-from edl_labs.course.grade.judge_process import ComputingTime, Judge, ending
+from edl_labs.course.grade.judge_process import ComputingTime, Judge, Judged, ending
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -204,3 +204,37 @@ def test_a_judge_that_does_not_start_costs_nobody_a_mark(exercise: Exercise, mon
         judged(judge, exercise, value=RIGHT)
 
     assert refused.value.why.startswith("starting it ended its process with exit code 1")
+
+
+def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(exercise: Exercise):
+    known: dict[bytes, Judged] = {}
+    with Judge(known=known) as first, Judge(known=known) as second:
+        kept = [judged(first, exercise, value=value) for value in (["half", 1], ["other", 1])]
+
+        assert kept == [judged(second, exercise, value=value) for value in (["half", 1], ["other", 1])]
+        assert second._process is None
+        assert 2 == len(known)
+
+
+def test_what_held_up_the_judge_is_judged_again(exercise: Exercise):
+    known: dict[bytes, Judged] = {}
+    with Judge(known=known) as judge:
+        late = judged(judge, exercise, value=["stall", 1], judge_s=1.0)
+
+    assert ("wrong", {}) == (late[0], known)
+
+
+def test_cases_are_drawn_as_here(exercise: Exercise):
+    with Judge(lab=LAB) as judge:
+        assert [{}] == plain_data.decode(judge.draw(exercise, 7))
+        assert ("passed", 2.0, "") == judged(judge, exercise, value=RIGHT)
+        assert exercise.draw_cases(7) == plain_data.decode(judge.draw(exercise, 7))
+
+
+def test_why_no_cases_were_drawn_is_told_as_here(exercise: Exercise, tmp_path: Path):
+    text = (tmp_path / f"{LAB}.py").read_text()
+    (tmp_path / f"{LAB}.py").write_text(text.replace("return [{}]", "return 1 / 0"))
+    with Judge() as judge, pytest.raises(EdlError, match=r"sum_up: cases\(\) raised ZeroDivisionError") as refused:
+        judge.draw(exercise, 7)
+
+    assert "mend that line" in refused.value.next
