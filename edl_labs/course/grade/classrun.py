@@ -21,12 +21,13 @@ from typing import Any, ClassVar
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader, Step
+from edl_labs.course.grade.grader import Grader, Step, begin_pool
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.grade.submission import Unreadable
-from edl_labs.course.sandbox import Level, Limits
+from edl_labs.course.sandbox import Level, Limits, best_level
+from edl_labs.course.sandbox.kernel.pool import KernelPool
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.units import counted
@@ -137,19 +138,30 @@ def grade(
     machines with a GPU worked out. NothingToDo when nobody handed in.
     """
     course = course or CourseFolder.find()
-    known = course.assignment(assignment)
-    students = chosen(course.students(assignment), only)
-    if not students:
-        why = "no submission matches" if only else f"nobody handed in {assignment}"
-        raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
+    level, limits = level or best_level(), limits or course.limits
     began = time.monotonic()
-    jobs = max(1, min(jobs or usable_cores(), len(students)))
-    rows: dict[str, StudentRow] = {}
-    with _seldom_collected(), _room_told(course, rows, students), _alone(course.grading(assignment)):
-        grader = Grader(course, known, seed=seed, level=level, limits=limits, fresh=fresh, on_gpu=on_gpu, whole=whole)
-        grader.store.remove_parts()
-        with grader:
-            _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
+    with _begun(level, limits, on_gpu=on_gpu) as begun, _seldom_collected():
+        known = course.assignment(assignment)
+        students = chosen(course.students(assignment), only)
+        if not students:
+            why = "no submission matches" if only else f"nobody handed in {assignment}"
+            raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
+        jobs = max(1, min(jobs or usable_cores(), len(students)))
+        rows: dict[str, StudentRow] = {}
+        with _room_told(course, rows, students), _alone(course.grading(assignment)):
+            grader = Grader(
+                *(course, known),
+                seed=seed,
+                level=level,
+                limits=limits,
+                fresh=fresh,
+                on_gpu=on_gpu,
+                whole=whole,
+                begun=begun,
+            )
+            grader.store.remove_parts()
+            with grader:
+                _run(grader, Writer(course, known), students, rows, jobs=jobs, progress=progress)
     in_order = tuple(rows[student] for student in students)
     return ClassReport(assignment, grader.level.value, grader.seed, jobs, time.monotonic() - began, in_order)
 
@@ -169,6 +181,19 @@ class _Queues:
 
     waiting: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     done: queue.SimpleQueue[_Done | BaseException] = field(default_factory=queue.SimpleQueue)
+
+
+@contextmanager
+def _begun(level: Level, limits: Limits, *, on_gpu: bool) -> Iterator[KernelPool | None]:
+    """The kernels' parent, which takes longest to start, beside all else; none where GPUs elsewhere grade."""
+    if on_gpu:
+        yield None
+        return
+    pool = begin_pool(level, limits)
+    try:
+        yield pool
+    finally:
+        pool.close()
 
 
 @contextmanager

@@ -51,6 +51,11 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
 
 
+def begin_pool(level: Level, limits: Limits) -> KernelPool:
+    """A pool whose parent process starts while its caller goes on, with what every lab's kernels import."""
+    return KernelPool(level=level, limits=limits, preload=tuple(filter(_is_module, (*ALWAYS, *_PROBES))), wait=False)
+
+
 def preload_of(assignment: Assignment) -> tuple[str, ...]:
     """Modules to import before kernels are forked, in the order of their first use."""
     asked = [name for cell in assignment.cells if cell.kind == "code" for name in imported(cell.solution)]
@@ -129,6 +134,7 @@ class Grader:
     `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
     graded on a GPU elsewhere, and grades nothing. `seed` has one draw for everybody, or `draws` of them; without it the
     class's own count. `whole` runs every cell, not only those that marks need; without it, as course.toml says.
+    `begun` is of `begin_pool`, with the same level and limits.
     """
 
     def __init__(
@@ -144,6 +150,7 @@ class Grader:
         gpu: int | None = None,
         on_gpu: bool = False,
         whole: bool | None = None,
+        begun: KernelPool | None = None,
     ) -> None:
         for exercise in assignment.exercises:
             exercise.drawing()  # an install without the judge's parts says so before anything starts
@@ -159,6 +166,7 @@ class Grader:
         self._lock, self._drawing, self._starting = threading.Lock(), threading.Lock(), threading.Lock()
         self._local = threading.local()
         self._pool: KernelPool | None = None
+        self._begun = begun
         self._no_pool: UsageError | None = None
         self._known: dict[bytes, Judged] = {}
         self._shared: dict[int, ClassSecrets] = {}
@@ -179,8 +187,9 @@ class Grader:
     def close(self) -> None:
         """End every kernel and judge."""
         self.stopping.set()
-        if self._pool is not None:
-            self._pool.close()
+        for pool in (self._pool, self._begun):
+            if pool is not None:
+                pool.close()
         for judge in self._judges:
             judge.close()
 
@@ -305,7 +314,14 @@ class Grader:
             raise EdlError(
                 "the submission was not graded", why=why, next="grade again with the same --backend and --gpus"
             )
-        preload = preload_of(self.assignment)
+        preload, begun = preload_of(self.assignment), self._begun
+        self._begun = None
+        if begun is not None:
+            try:
+                begun.add(preload)
+                return begun
+            except EdlError:
+                begun.close()
         for names in dict.fromkeys((preload, tuple(name for name in preload if name != BEHIND_OPTIMIZERS))):
             # What the lab imports may be what cannot be imported before a fork; the kernels import it themselves then.
             with suppress(UsageError):

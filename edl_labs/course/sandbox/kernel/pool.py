@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -45,8 +46,9 @@ _ZYGOTE = (
 class KernelPool:
     """A zygote that has `preload` imported, and forks sandboxed kernels from it in about a tenth of a second.
 
-    `level` defaults to the best that works here. `gpu` shows the nodes of one leased GPU to the kernels. Threads may
-    share a pool, but not a kernel.
+    `level` defaults to the best that works here. `gpu` shows the nodes of one leased GPU to the kernels. Unless it is
+    asked to `wait`, what keeps the zygote from starting is told by the first call that needs it. Threads may share a
+    pool, but not a kernel.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class KernelPool:
         limits: Limits | None = None,
         preload: Sequence[str] | None = None,
         gpu: int | None = None,
+        wait: bool = True,
     ) -> None:
         self.level = level or best_level()
         if problem := level_problem(self.level):
@@ -67,6 +70,8 @@ class KernelPool:
         self._gpu = gpu
         self._open: list[SandboxKernel] = []
         self._link: _ZygoteLink | None = _ZygoteLink(self._config())
+        if wait:
+            self._link.wait()
 
     def __enter__(self) -> KernelPool:
         return self
@@ -91,6 +96,15 @@ class KernelPool:
         self._open = [*(other for other in self._open if other.alive), kernel]
         return kernel
 
+    def add(self, modules: Sequence[str]) -> None:
+        """Import more, before the first kernel. UsageError when that cannot be, and the pool is of no use any more."""
+        new = [name for name in modules if name not in self.preload]
+        if new:
+            said = self._running().call({"do": "import", "names": new})[0]
+            if said["why"]:
+                raise UsageError("the kernels' parent process cannot import what it should", why=said["why"])
+            self.preload += tuple(new)
+
     def close(self) -> None:
         """End the zygote and every kernel of this pool."""
         for kernel in self._open:
@@ -108,11 +122,17 @@ class KernelPool:
             "cuda": self._gpu is not None,
         }
 
-    def _spawn(self, packed: _Packed, key: str, seed: int, *, deadline: float) -> Spawned:
+    def _running(self) -> _ZygoteLink:
+        """The link to the zygote, which has started."""
         if self._link is None:
             raise UsageError("this pool is closed", next="make a new KernelPool")
         if self._link.gone:
             self._link = _ZygoteLink(self._config())
+        self._link.wait()
+        return self._link
+
+    def _spawn(self, packed: _Packed, key: str, seed: int, *, deadline: float) -> Spawned:
+        link = self._running()
         gate_read, gate_write = os.pipe()
         start_read, start_write = os.pipe()
         os.write(gate_write, b".")
@@ -122,7 +142,7 @@ class KernelPool:
         channels = (shell_listener.fileno(), iopub_listener.fileno(), callers_end.fileno())
         given = [gate_read, start_write, *channels, *packed.fds]
         try:
-            answer, handles = self._link.call(request, given)
+            answer, handles = link.call(request, given)
         except BaseException:
             for fd in (gate_write, start_read):
                 os.close(fd)
@@ -135,7 +155,7 @@ class KernelPool:
             for theirs in (shell_listener, iopub_listener, callers_end):
                 theirs.close()
         line = CallLine(calls)
-        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, line, gate_write, self._link.call)
+        spawned = Spawned(int(answer["pid"]), tuple(handles), shell, iopub, line, gate_write, link.call)
         _await_start(spawned, start_read, deadline)
         return spawned
 
@@ -144,26 +164,44 @@ class _ZygoteLink:
     """The zygote process and the socket to it."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._lock = threading.Lock()
-        self.gone = False
+        self._lock, self._waiting = threading.Lock(), threading.Lock()
+        self.gone = self._awaited = self._ready = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = _start_zygote(theirs.fileno(), config["view"]["package_root"])
-        self._socket.settimeout(_WARM_S)
-        ready = self.call(config)[0]
-        self._socket.settimeout(_ANSWER_S)
-        if not ready.get("ready"):
-            self.close()
-            raise UsageError("the kernels' parent process did not start", why=str(ready.get("why", "no reason given")))
+        self._send(config, [])
+
+    def wait(self) -> None:
+        """Wait until it has imported what it was asked to; UsageError where it could not."""
+        with self._waiting:
+            if self._ready:
+                return
+            self._awaited = True
+            self._socket.settimeout(_WARM_S)
+            said = self._answer()[0]
+            self._socket.settimeout(_ANSWER_S)
+            if not said.get("ready"):
+                self.close()
+                raise UsageError(
+                    "the kernels' parent process did not start", why=str(said.get("why", "no reason given"))
+                )
+            self._ready = True
 
     def call(self, request: dict[str, Any], fds: Sequence[int] = ()) -> tuple[dict[str, Any], list[int]]:
         """The zygote's answer to `request`, and the descriptors that came with it."""
         with self._lock:
-            try:
-                socket.send_fds(self._socket, [json.dumps(request).encode()], list(fds))
-                text, given, _, _ = socket.recv_fds(self._socket, _MESSAGE_BYTES, 4)
-            except OSError:
-                text, given = b"", []
+            self._send(request, fds)
+            return self._answer()
+
+    def _send(self, request: dict[str, Any], fds: Sequence[int]) -> None:
+        with contextlib.suppress(OSError):  # a zygote that is gone gives no answer, which says so
+            socket.send_fds(self._socket, [json.dumps(request).encode()], list(fds))
+
+    def _answer(self) -> tuple[dict[str, Any], list[int]]:
+        try:
+            text, given, _, _ = socket.recv_fds(self._socket, _MESSAGE_BYTES, 4)
+        except OSError:
+            text, given = b"", []
         if not text:
             self.gone = True
             raise EdlError("the kernels' parent process is gone", next="grade again: finished marks are kept")
@@ -173,8 +211,10 @@ class _ZygoteLink:
         return answer, given
 
     def close(self) -> None:
-        """End the zygote."""
+        """End the zygote. One that nobody waited for ends by itself as soon as it has imported what it was asked to."""
         self._socket.close()
+        if not self._awaited:
+            return
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
