@@ -233,6 +233,7 @@ NAMES = {
     },
     "edl_labs.checks.quiet": {"quiet": "edl_labs.checks.caught_output.caught_output"},
     "edl_labs.checks.worker": {"WorkerDied": "edl_labs.checks.probe_process.ProbeDied"},
+    "edl_labs.course.grade.student_names": {"EscapedNames": "edl_labs.course.marks.nbgrader_plugins.EscapedNames"},
     "edl_labs.roofline.counting": {"short_dtype": "edl_labs.roofline.operators.counted_call.short_dtype"},
     "edl_labs.trace.diagnose": {"VERDICTS": "edl_labs.trace.causes.VERDICTS"},
     "edl_labs.trace.host": {"CAUSES": "edl_labs.trace.causes.CAUSES"},

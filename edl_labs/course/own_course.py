@@ -122,7 +122,7 @@ def configure(c: Any, config_file: str, *, course_id: str = "edl") -> None:
     # A student's own name, and the folder's, are text in formgrader's page, whatever is in them; model answer and
     # rubric stand there alone.
     plugins = "edl_labs.course.marks.nbgrader_plugins"
-    c.HTMLExporter.preprocessors = ["edl_labs.course.grade.student_names.EscapedNames", f"{plugins}.NotesForGraders"]
+    c.HTMLExporter.preprocessors = [f"{plugins}.EscapedNames", f"{plugins}.NotesForGraders"]
 
     # Comments of feedback.toml are spelt out, and every page can be released, whichever way the work came in.
     head = "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"

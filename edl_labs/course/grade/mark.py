@@ -26,7 +26,6 @@ from edl_labs.course.grade.reference_process import ReferenceProcess, ServedCall
 from edl_labs.course.grade.run_record import Mishap, ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.course.sandbox.kernel.client import Answer
-from edl_labs.stats import sign_flip_interval
 from edl_labs.units import seconds as seconds_text
 
 INCONCLUSIVE = "inconclusive"
@@ -130,6 +129,8 @@ class _Contest:
 
 def timing(student_s: list[float], solution_s: list[float]) -> Timing:
     """The interval of the speed ratio from paired rounds."""
+    from edl_labs.stats import sign_flip_interval  # numpy with it, which no other mark needs here
+
     logs = [math.log(theirs / mine) for mine, theirs in zip(student_s, solution_s, strict=True)]
     found = sign_flip_interval(logs, level=LEVEL)
     return Timing(tuple(student_s), tuple(solution_s), math.exp(found.low), math.exp(found.high))

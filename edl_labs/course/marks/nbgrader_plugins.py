@@ -1,5 +1,7 @@
 """What nbgrader loads by name: the late policy of course.toml, an exporter of marks, what graders read, and feedback.
 
+Names in its pages are escaped here, too.
+
 `c.AssignLatePenalties.plugin_class = "edl_labs.course.marks.nbgrader_plugins.CourseLatePolicy"`, and
 `nbgrader export --exporter=edl_labs.course.marks.nbgrader_plugins.MarksExporter`.
 """
@@ -7,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from traitlets.config import Config
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import add_exchange_files, write_atomically
+from edl_labs.course.grade.student_names import plain_name
 from edl_labs.course.marks.lms.folder import plain_table
 from edl_labs.course.marks.marking_notes import (
     MarkingNotes,
@@ -28,6 +32,21 @@ from edl_labs.course.marks.marking_notes import (
 from edl_labs.course.marks.student_marks import class_marks
 from edl_labs.course.policy import read_policy
 from edl_labs.errors import UsageError
+
+_NAMES = ("student", "first_name", "last_name", "notebook_path", "filename")
+
+
+class EscapedNames(Preprocessor):
+    """For nbgrader's HTMLExporter: names of students and their folders are text in formgrader, always."""
+
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**{"enabled": True, **traits})
+
+    def preprocess(self, nb: Any, resources: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The notebook as it is, its names escaped for HTML."""
+        escaped = {key: escape(plain_name(resources[key])) for key in _NAMES if isinstance(resources.get(key), str)}
+        resources.update(escaped)
+        return nb, resources
 
 
 class CourseLatePolicy(LateSubmissionPlugin):

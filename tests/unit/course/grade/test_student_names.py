@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from nbformat.v4 import new_notebook
 
-from edl_labs.course.grade.student_names import EscapedNames, check_folder, plain_name
+from edl_labs.course.grade.student_names import check_folder, plain_name
 from edl_labs.course.grade.submission import Unreadable
 from edl_labs.course.marks.class_page import write_report
 from edl_labs.course.marks.class_report import ClassOverview
 from edl_labs.course.marks.feedback import page_of
+from edl_labs.course.marks.nbgrader_plugins import EscapedNames
 from edl_labs.course.marks.similarity import Pair
 from edl_labs.course.marks.student_marks import StudentMarks
 from tests.attacks.page_evasions import NAMES
