@@ -84,6 +84,9 @@ def make_app(folder: Path, *, key: str, listeners: dict[str, int]) -> Any:
         aliases = {}  # noqa: RUF012 (traitlets' own way to declare them)
         flags = {}  # noqa: RUF012
 
+        def parse_command_line(self, *_: Any, **__: Any) -> None:
+            pass
+
         def load_config_file(self, *_: Any, **__: Any) -> None:
             pass
 

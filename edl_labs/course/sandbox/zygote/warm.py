@@ -132,6 +132,8 @@ def _run_rehearsal(preload: list[str], folder: str) -> None:
 
 def _warm_paths() -> None:
     """Fill caches that each kernel would fill anew. Only operations that start no thread."""
+    if numpy := sys.modules.get("numpy"):
+        numpy.random.seed(0)  # imports what each kernel's own random state needs
     if "matplotlib.pyplot" in sys.modules:
         import matplotlib.pyplot as plt
 
