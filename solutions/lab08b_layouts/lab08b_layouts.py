@@ -431,8 +431,8 @@ class Layer(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        for name in ("query", "key", "value", "out"):
-            setattr(self, name, torch.nn.Linear(256, 256))
+        square = (torch.nn.Linear(256, 256) for _ in range(4))
+        self.query, self.key, self.value, self.out = square
         self.up, self.down = torch.nn.Linear(256, 1024), torch.nn.Linear(1024, 256)
         self.norm_1, self.norm_2 = torch.nn.LayerNorm(256), torch.nn.LayerNorm(256)
 

@@ -16,7 +16,7 @@ from edl_labs.course.assignment import PARAMETERS
 from edl_labs.course.grade.cell_steps import Step, steps_of
 from edl_labs.course.grade.live_names import live_names
 from edl_labs.course.grade.only_read import only_read
-from edl_labs.course.grade.plain_code import cannot_change, is_history, is_plain, parsed
+from edl_labs.course.grade.plain_code import cannot_change, imports_displays, is_history, is_plain, parsed
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.shared_state import SharedState
 from edl_labs.course.grade.stored_names import root_of
@@ -182,7 +182,8 @@ def _reaches_in(tree: ast.Module) -> bool:
             case ast.Import(names=names) if any(a.name.partition(".")[0] in _INSIDE for a in names):
                 return True
             case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in _INSIDE:
-                return True
+                if not imports_displays(node):
+                    return True
     return any(is_history(name) for name in live_names(tree).live)
 
 

@@ -40,6 +40,8 @@ _DECORATORS = frozenset((
     "torch.inference_mode", "contextmanager", "contextlib.contextmanager", "functools.wraps", "wraps",
     "functools.total_ordering", "total_ordering", "abstractmethod", "abc.abstractmethod"
 ))  # fmt: skip
+# What shows something below a cell, and reaches nothing of the notebook.
+_SHOWS = frozenset(("HTML", "Image", "Markdown", "SVG", "clear_output", "display"))
 _HISTORY = re.compile(r"_+|_i+|_i?\d+|_[iod]h")  # what IPython calls earlier cells and their results
 _REACHING_FORMAT = re.compile(r"\{[^{}]*\.__")  # "{0.__globals__}".format(function)
 _READING = frozenset((
@@ -97,6 +99,8 @@ def _is_harmless(node: ast.AST) -> bool:
     match node:
         case ast.Import():
             return all(_is_known(alias.name) for alias in node.names)
+        case ast.ImportFrom() if imports_displays(node):
+            return True
         case ast.ImportFrom():
             starred = any(alias.name == "*" or alias.name in _ATTRIBUTES for alias in node.names)
             return not node.level and not starred and _is_known(node.module or "", [a.name for a in node.names])
@@ -117,6 +121,11 @@ def _is_harmless(node: ast.AST) -> bool:
         case ast.Global() | ast.Delete() | ast.AsyncFunctionDef() | ast.Await() | ast.AsyncFor() | ast.AsyncWith():
             return False
     return True
+
+
+def imports_displays(node: ast.ImportFrom) -> bool:
+    """Whether an import takes nothing but what shows something, from the module that has it."""
+    return node.module == "IPython.display" and not node.level and all(alias.name in _SHOWS for alias in node.names)
 
 
 def _is_known(module: str, names: list[str] | None = None) -> bool:
@@ -236,7 +245,7 @@ def _reaches_out(tree: ast.Module, bound: _Bound) -> bool:
     known: _Locals = {}
     for node in [tree, *parents]:
         stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del))
-        if stored and _root(node) not in _locals_around(node, parents, known):
+        if stored and _holder(node) not in _locals_around(node, parents, known):
             return True
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in bound:
             within = _locals_around(node, parents, known)
@@ -312,6 +321,17 @@ def _holds_values(value: ast.AST | None) -> bool:
         case ast.Call(func=ast.Name(id="dict" | "frozenset" | "list" | "set" | "sorted" | "tuple")):
             return True
     return isinstance(value, (*_MUTABLE, ast.Name))
+
+
+def _holder(node: ast.AST) -> str:
+    """The name of what is stored into: of `table.setdefault(key, {})[1] = 2` it is `table`, too."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        match node.value:
+            case ast.Call(func=ast.Attribute(attr="setdefault" | "get") as asked):
+                node = asked
+            case _:
+                node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _root(node: ast.AST) -> str:

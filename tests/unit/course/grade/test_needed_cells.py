@@ -137,6 +137,10 @@ UNDECIDED = {
     "figures so far": "import matplotlib.pyplot as plt\ndef area(w, h):\n    return len(plt.get_fignums())",
     "lambda's default": "area = lambda w, h, seen=[]: seen.append(w) or len(seen)",
     "exercises": "from edl_labs.exercises import lab01_gpu_basics",
+    "the shell by a display's module": "from IPython.display import get_ipython",
+    "the shell's module": "import IPython.display",
+    "into what a function gives": "def area(w, h):\n    table(w)[h] = 1",
+    "into what another's table holds": "seen = {}\ndef area(w, h):\n    seen.setdefault(w, {})[h] = 1",
 }
 
 
@@ -156,6 +160,8 @@ PLAIN = {
     "throwaway": "def area(w, h):\n    return sum(1 for _ in range(w) for _ in range(h))",
     "no_grad": "import torch\n@torch.no_grad()\ndef area(w, h):\n    return torch.tensor(w) * h",
     "prints": "print(area(2, 3))",
+    "own table of tables": "def area(w, h):\n    seen = {}\n    seen.setdefault(w, {})[h] = seen.get(w, {})['x'] = 1",
+    "displays": "from IPython.display import HTML, display\ndisplay(HTML('x'))",
     "attribute by name": "import torch\ndef area(w, h):\n    return getattr(torch, 'half') if hasattr(w, 'x') else w",
 }
 
@@ -357,6 +363,13 @@ def test_a_file_that_is_only_read_alters_nothing(call: str):
     reads = given("c-reads", f"with {call} as f:\n    print(f.read())")
 
     assert ["c-reads"] == left_out(reads, solved())
+
+
+@pytest.mark.parametrize("imported", ["display", "HTML, Markdown as text"])
+def test_a_cell_that_imports_what_shows_is_decidable(imported: str):
+    assert names_of(f"from IPython.display import {imported}").decidable
+    assert not names_of(f"from IPython.display import {imported}, get_ipython").decidable
+    assert not names_of("import IPython.display").decidable
 
 
 def test_draws_before_one_that_is_needed_run():
