@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from edl_labs.checks import draws
 from edl_labs.exercises.lab09_inference.integer_products import _values
 
@@ -19,6 +17,8 @@ def layers(rng: Any) -> list[Any]:
 
 
 def _layer(rng: Any, *, relu: bool) -> dict[str, Any]:
+    import torch  # a second that a process which draws nothing need not take
+
     for _ in range(_TRIES):
         depth, columns = int(rng.integers(260, 400)), int(rng.integers(3, 6))
         x_zero = int(rng.choice([-1, 1])) * int(rng.integers(20, 120))
