@@ -230,10 +230,10 @@ first = torch.nn.Sequential(
 # %%
 photos = torch.empty(1, 3, 224, 224)
 for name, layout, plan in (
-    ("NCHW", "contiguous_format", layer_by_layer),  # a copy before and behind each
-    ("NHWC", "channels_last", as_traced),
+    ("NCHW", torch.contiguous_format, layer_by_layer),  # a copy before and behind each
+    ("NHWC", torch.channels_last, as_traced),
 ):
-    form = {"memory_format": getattr(torch, layout)}
+    form = {"memory_format": layout}
     traced = Graph.of(first.to(**form), photos.to(**form))
     print(f"{name} given, fp32: {plan(traced)}")
 

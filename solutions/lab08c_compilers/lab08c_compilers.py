@@ -387,8 +387,10 @@ with revealed("different_sums") as truth:
 # Flags say what a library may choose. [002]'s list, with what torch does when you say nothing:
 
 # %%
-for flag in ("enabled", "benchmark", "deterministic", "allow_tf32"):
-    print(f"torch.backends.cudnn.{flag} = {getattr(torch.backends.cudnn, flag)}")
+print(f"torch.backends.cudnn.enabled = {torch.backends.cudnn.enabled}")
+print(f"torch.backends.cudnn.benchmark = {torch.backends.cudnn.benchmark}")
+print(f"torch.backends.cudnn.deterministic = {torch.backends.cudnn.deterministic}")
+print(f"torch.backends.cudnn.allow_tf32 = {torch.backends.cudnn.allow_tf32}")
 print(
     f"torch.backends.cuda.matmul.allow_tf32 = {torch.backends.cuda.matmul.allow_tf32}"
 )

@@ -53,6 +53,9 @@ _COMPUTES = frozenset((
     "abs", "allclose", "arange", "array", "asarray", "cat", "empty", "exp", "eye", "full", "linspace", "log", "mean",
     "ones", "sin", "sqrt", "square", "stack", "sum", "tanh", "tensor", "where", "zeros"
 ))  # fmt: skip
+# Functions of other modules that give something new, or show something, and alter nothing.
+_HARMLESS = frozenset(("copy.copy", "copy.deepcopy", "functools.partial", "zlib.compress", "zlib.decompress"))
+_DISPLAYS = "IPython.display"
 # Our own functions whose names look as if they set something. They report.
 _REPORTS = frozenset(("edl_labs.pipeline.seed_report",))
 _READS = frozenset((
@@ -150,9 +153,9 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
     top, *parts = called.split(".")
     made = f"{module}.{call.made_by}" if call.made_by is not None else ""
     if (
-        called in _REPORTS
+        called in _REPORTS | _HARMLESS
         or {called, made} & _READS
-        or called.startswith("os.path.")
+        or called.startswith((f"{_DISPLAYS}.", "os.path."))
         or (called == "os.open" and call.reads)
     ):
         return set()
@@ -172,7 +175,7 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
 def of_handed_on(imported: str) -> set[str]:
     """What who is handed something imported, a function say or a setting, may alter by it that has no name."""
     top, *parts = imported.split(".")
-    if not parts or imported in _READS:
+    if not parts or imported in _READS | _HARMLESS or imported.startswith(f"{_DISPLAYS}."):
         return set()
     looked_at = parts[-1:] if top in _QUIET else parts
     if any(part.lower().startswith(_SETS) or "seed" in part or "default" in part for part in looked_at):
@@ -187,6 +190,7 @@ def of_import(module: str) -> set[str]:
     """What importing a module may alter: nothing, for Python's own, ours, and those that all labs import."""
     top = module.partition(".")[0]
     known = top in sys.stdlib_module_names or top in _ARRAYS or top in ("edl_labs", "matplotlib", "torchvision")
+    known = known or module.startswith(f"{_DISPLAYS}.")
     return set() if known else {PROCESS}
 
 

@@ -15,6 +15,7 @@ from edl_labs.course.grade.stored_names import ANY_CLASS, LAZY, matching, patche
 from edl_labs.course.grade.syntax_walk import children, walk
 
 _FOLDER = FOLDER.rpartition(".")[2]
+_MODES = ("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
 _NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)  # no part of them is a module
 
 
@@ -102,7 +103,7 @@ def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
     table = symtable.symtable(ast.unparse(statement), "<statement>", "exec")
     loads = frozenset(_referred(table)) & loads_of
     binds = frozenset(_bound(table))
-    forked = {id(n) for block in nodes for n in _seeds_within(block)}
+    forked = {id(n) for block in nodes for n in (*_seeds_within(block), *_modes_of(block, nodes))}
     calls = [n for n in nodes if isinstance(n, ast.Call) and id(n) not in forked]
     lazy = [n for outer in nodes if isinstance(outer, LAZY) for n in walk(outer)]
     own = {n.arg for n in nodes if isinstance(n, ast.arg)} - loads  # a module that comes so was handed to a call
@@ -156,6 +157,8 @@ def _whole_names(node: ast.AST) -> Iterator[str]:
         yield from (node.id,) if isinstance(node.ctx, ast.Load) else ()
     elif isinstance(node, ast.Attribute) and _is_dotted(node):
         yield ast.unparse(node)
+    elif isinstance(node, ast.FormattedValue) and _is_dotted(node.value):
+        yield from _whole_names(node.format_spec) if node.format_spec else ()  # its text is made, and it goes nowhere
     else:
         for child in children(node):
             called = isinstance(node, ast.Call) and child is node.func and _is_dotted(child)
@@ -180,6 +183,15 @@ def _seeds_within(node: ast.AST) -> Iterator[ast.AST]:
         if not isinstance(inner, LAZY):
             todo += children(inner)
             yield from (inner,) if _seeds(inner) else ()
+
+
+def _modes_of(node: ast.AST, beside: list[ast.AST]) -> Iterator[ast.AST]:
+    """Calls that set torch's mode of gradients for a block alone. One that a generator leaves open does not end."""
+    if isinstance(node, ast.With) and not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in beside):
+        for item in node.items:
+            made = item.context_expr
+            if isinstance(made, ast.Call) and not made.args and not made.keywords and item.optional_vars is None:
+                yield from (made,) if ast.unparse(made.func) in _MODES else ()
 
 
 def _is_fork(item: ast.withitem) -> bool:

@@ -166,9 +166,11 @@ def names_of(source: str) -> CellNames:
         if starred or loads & (_UNDECIDABLE - frozenset(_of_objects(tree))) or _reaches_in(tree):
             return CellNames(decidable=False)
         found, at_once = live_names(tree), live_names(_Bodiless().visit(ast.parse(ast.unparse(tree))))
-        binds, later = frozenset(_binds(table)) | found.own, found.later & loads
-        steps = steps_of(tree, loads)
-        return CellNames(binds, found.live, later, found.own, at_once.live, _defines(tree), steps=steps)
+        unread = frozenset(_binds(table)) | found.own
+        unread = frozenset(name for name in unread if is_history(name)) - loads
+        binds, later = (frozenset(_binds(table)) | found.own) - unread, found.later & loads
+        steps = tuple(replace(step, binds=step.binds - unread) for step in steps_of(tree, loads))
+        return CellNames(binds, found.live, later, found.own - unread, at_once.live, _defines(tree), steps=steps)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return CellNames(decidable=False)
 
@@ -184,7 +186,9 @@ def _reaches_in(tree: ast.Module) -> bool:
             case ast.ImportFrom(module=str(module)) if module.partition(".")[0] in _INSIDE:
                 if not imports_displays(node):
                     return True
-    return any(is_history(name) for name in live_names(tree).live)
+    # So what a cell calls by such a name and never reads, `_` above all, no other cell can read.
+    found = live_names(tree)
+    return any(is_history(name) for name in found.live | found.later)
 
 
 class _Asking(ast.NodeTransformer):

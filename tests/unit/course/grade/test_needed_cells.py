@@ -335,6 +335,12 @@ HIDDEN = {
     "rcParams by another name": ("import matplotlib.pyplot as plt", "rc = plt.rcParams\nrc['font.size'] = 3", "width"),
     "rcParams updated": ("import matplotlib.pyplot as plt", "plt.rcParams.update({'font.size': 3})", "width"),
     "precision": ("import decimal", "decimal.getcontext().prec = 3", "width"),
+    "setting handed to a function": ("import torch", "print(torch.backends.cudnn)", "width"),
+    "seed with its arguments": (
+        "import torch\nfrom functools import partial",
+        "partial(torch.manual_seed, 1)()",
+        "width",
+    ),
     "file": ("from pathlib import Path", "Path('x').write_text('1')", "width"),
     "file opened": ("", "with open('x', 'w') as f:\n    f.write('1')", "width"),
     "file opened to append": ("", "with open('x', mode='a') as f:\n    f.write('1')", "width"),
@@ -373,9 +379,31 @@ def test_a_cell_that_imports_what_shows_is_decidable(imported: str):
 
 
 def test_draws_before_one_that_is_needed_run():
-    cells = (given("setup", "import torch"), given("c-1", "a = torch.randn(3)"), given("c-2", "b = torch.randn(3)"))
+    cells = (given("setup", "import torch"), given("c-1", "a = torch.randn(3)"), given("c-2", "b = [torch.randn(3)]"))
 
     assert [] == left_out(*cells, solved("def area(w, h):\n    return b[0]"))
+
+
+@pytest.mark.parametrize(
+    "alters",
+    [
+        "mode = torch.no_grad()\nmode.__enter__()",
+        "def off():\n    with torch.no_grad():\n        yield\nnext(off())",
+        "with torch.no_grad() as mode:\n    kept = mode",
+        "with torch.no_grad():\n    torch.randn(3)",
+    ],
+)
+def test_a_mode_that_stays_runs_before_what_asks_for_it(alters: str):
+    cells = (given("setup", "import torch"), given("c-1", alters), given("c-2", "b = [torch.randn(3)]"))
+
+    assert [] == left_out(*cells, solved("def area(w, h):\n    return b[0]"))
+
+
+def test_a_mode_of_a_block_alone_does_not_run():
+    shows = given("c-1", "with torch.no_grad():\n    print(torch.ones(3))")
+    cells = (given("setup", "import torch"), shows, given("c-2", "b = [torch.randn(3)]"))
+
+    assert ["c-1"] == left_out(*cells, solved("def area(w, h):\n    return b[0]"))
 
 
 def test_a_function_that_alters_its_own_things_alone_costs_nothing():
@@ -403,6 +431,12 @@ HARMLESS = {
         "from pathlib import Path\nfrom tempfile import TemporaryDirectory\nDATA = [1]",
         "with TemporaryDirectory() as folder:\n    (Path(folder) / 'x').write_text('1')",
     ),
+    "no gradients in a block": ("import torch\nDATA = [1]", "with torch.no_grad():\n    print(torch.ones(1))"),
+    "a name that nobody reads": ("_, DATA = 1, [1]", "kept = [2]\n_, more = kept, 1\nkept.append(3)"),
+    "copies": ("import copy\nDATA = [1]", "print(copy.deepcopy(DATA['a']))"),
+    "a part with its arguments": ("from functools import partial\nDATA = [1]", "print(partial(max, 1)(2))"),
+    "a setting's text": ("import torch\nDATA = [1]", "print(f'{torch.backends.cudnn.benchmark}')"),
+    "shown": ("from IPython.display import display\nDATA = [1]", "display(2)"),
     "global by name": ("DATA = [1]", "if 'kept' not in globals():\n    kept = [2]\nkept.append(1)"),
 }
 
