@@ -20,7 +20,8 @@ class Exercise:
 
     `uses` names exercises whose reference stands in when the student's own is wrong; `trusting` marks evidence that
     rests on the student's process; `digits` is how many significant digits of floats a golden keeps; `trains` lowers
-    the number of seeds it is proved with; `timeout_s` bounds all cases together, in `check` and in grading.
+    the number of seeds it is proved with; `sleeps` says that its probe waits for most of its time, so that in grading
+    another submission has the core meanwhile; `timeout_s` bounds all cases together, in `check` and in grading.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Exercise:
     trusting: bool = False
     digits: int = 9
     trains: bool = False
+    sleeps: bool = False
     timeout_s: float = 60.0
 
     @property
@@ -112,6 +114,7 @@ def exercise(
     trusting: bool = False,
     digits: int = 9,
     trains: bool = False,
+    sleeps: bool = False,
     timeout_s: float = 60.0,
 ) -> Callable[[type], type]:
     """Class decorator that registers an exercise under `name`.
@@ -129,7 +132,12 @@ def exercise(
         if known is not None and known.lab != home:
             raise EdlError(f"exercise {name} is in {known.lab} and in {home}", next="give one of them another name")
         REGISTERED[name] = Exercise(
-            name, home, cls(), tuple(uses), trusting=trusting, digits=digits, trains=trains, timeout_s=timeout_s
+            *(name, home, cls(), tuple(uses)),
+            trusting=trusting,
+            digits=digits,
+            trains=trains,
+            sleeps=sleeps,
+            timeout_s=timeout_s,
         )
         return cls
 

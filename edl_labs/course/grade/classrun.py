@@ -233,8 +233,8 @@ def _run(
     work = _Queues()
     for student in students:
         work.waiting.put(student)
-    grader.expect(students, at_once=jobs)
-    threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(jobs)]
+    hands = min(grader.expect(students, at_once=jobs), len(students))
+    threads = [threading.Thread(target=_work, args=(grader, work), daemon=True) for _ in range(hands)]
     for thread in threads:
         thread.start()
     began = time.monotonic()

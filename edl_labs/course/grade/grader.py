@@ -10,7 +10,7 @@ import ast
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -21,7 +21,7 @@ from edl_labs.course.assignment import Assignment
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.broken_cells import tell_broken_cells
 from edl_labs.course.grade.graded_notebook import graded_notebook
-from edl_labs.course.grade.judge_process import Judge, Judged
+from edl_labs.course.grade.judge_process import FreeJudge, Judge, Judged
 from edl_labs.course.grade.mark import Examiner
 from edl_labs.course.grade.plan import make_plan
 from edl_labs.course.grade.probe_run import PlanRunner
@@ -46,6 +46,7 @@ ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
 BEHIND_OPTIMIZERS = "torch._dynamo"
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
+_SLEEPERS = 3  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
@@ -172,8 +173,9 @@ class Grader:
         self._shared: dict[int, ClassSecrets] = {}
         self._requests: dict[int, dict[str, bytes]] = {}
         self._judges: list[Judge | ReferenceProcess] = []
+        self._free: list[Judge] = []
         self._drawer: Judge | None = None
-        self._solutions = threading.Semaphore(usable_cores())
+        self._solutions = self._at_once = threading.Semaphore(usable_cores())
         self.stopping = threading.Event()
         self.at_work: dict[int, Step] = {}
         """By thread, the cell or check that is being run for a student."""
@@ -202,7 +204,8 @@ class Grader:
             return stored, True
         self._local.student = student
         try:
-            return self._graded(submission, key, draw), False
+            with self._at_once:
+                return self._graded(submission, key, draw), False
         finally:
             self.at_work.pop(threading.get_ident(), None)
 
@@ -334,35 +337,44 @@ class Grader:
         judge, solution = self._judging()
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
-            runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch)
+            runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch, self._asleep)
             examiner = self._local.examiner = Examiner(
                 runner, secrets, judge, solution, self.draws.seed_of(draw), self._requests.setdefault(draw, {})
             )
         return examiner
 
-    def _judging(self) -> tuple[Judge, ReferenceProcess]:
-        """This thread's own judge, which starts while the kernels' parent does, and its solution."""
-        found: tuple[Judge, ReferenceProcess] | None = getattr(self._local, "judging", None)
+    def _judging(self) -> tuple[FreeJudge, ReferenceProcess]:
+        """This thread's own judge, and its solution."""
+        found: tuple[FreeJudge, ReferenceProcess] | None = getattr(self._local, "judging", None)
         if found is None:
-            found = self._local.judging = (self._new_judge(), ReferenceProcess(self.assignment, self.limits))
+            solution = ReferenceProcess(self.assignment, self.limits)
+            found = self._local.judging = (FreeJudge(self._free, self._new_judge), solution)
             with self._lock:
-                self._judges.append(found[1])
+                self._judges.append(solution)
         return found
 
     def _new_judge(self) -> Judge:
         """One that starts while its caller goes on, and knows what all others judged."""
-        judge = Judge(self.limits, lab="" if self.assignment.own_exercises else self.assignment.name, known=self._known)
+        lab = "" if self.assignment.own_exercises else self.assignment.name
+        judge = Judge(self.limits, lab=lab, known=self._known)
         with self._lock:
             self._judges.append(judge)
         judge.launch()
         return judge
 
-    def expect(self, students: Iterable[str], *, at_once: int) -> None:
+    def expect(self, students: Iterable[str], *, at_once: int) -> int:
         """Begin with what the first of `students` will ask for: while the kernels' parent starts, cases are drawn.
 
-        The solution runs in `at_once` kernels at most.
+        From now on `at_once` submissions compute at a time, and as many solutions: how many threads keep them busy.
         """
-        self._solutions = threading.Semaphore(at_once)
+        self._solutions, self._at_once = threading.Semaphore(at_once), threading.Semaphore(at_once)
+        if self._prefetch(students):
+            self._free.append(self._new_judge())
+        # One that sleeps in a check leaves its core to another; two of three seconds are slept in where any are.
+        return at_once * _SLEEPERS if any(e.sleeps for e in self.assignment.exercises) else at_once
+
+    def _prefetch(self, students: Iterable[str]) -> bool:
+        """Have drawn what the first students will ask for; whether anything will be."""
         draws: set[int] = set()
         for student in islice(students, _LOOKED_AT * self.draws.count):
             with suppress(EdlError):
@@ -371,7 +383,17 @@ class Grader:
                     draws.add(draw := self._draw(submission, student))
                     self._secrets(draw)
             if len(draws) == self.draws.count:
-                return
+                break
+        return bool(draws)
+
+    @contextmanager
+    def _asleep(self) -> Iterator[None]:
+        """While active, another thread's submission may compute in place of this one's."""
+        self._at_once.release()
+        try:
+            yield
+        finally:
+            self._at_once.acquire()
 
     def _secrets(self, draw: int) -> ClassSecrets:
         """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""

@@ -170,6 +170,34 @@ class Judge:
         return process
 
 
+class FreeJudge:
+    """Judges with whichever process of `free` is free, the one that was last first; with a new one where none is.
+
+    One serves one thread. Threads that share `free` have as many processes as ever judged at a time, and each has
+    imported what it compares with once.
+    """
+
+    def __init__(self, free: list[Judge], new: Callable[[], Judge]) -> None:
+        self._free, self._new = free, new
+        self.all_values, self.cpu_s = True, 0.0
+        """As those of `Judge`, for what was judged here."""
+
+    def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
+        """What `Judge.judge` says."""
+        try:
+            judge = self._free.pop()
+        except IndexError:
+            judge = self._new()
+        before_s = judge.cpu_s
+        try:
+            outcome = judge.judge(exercise, cases, evidence, wants, points=points)
+            self.all_values = judge.all_values
+        finally:
+            self.cpu_s += judge.cpu_s - before_s
+            self._free.append(judge)
+        return outcome
+
+
 class ComputingTime:
     """Seconds left of the `own_s` that a process of ours may compute from now on; called, it tells them.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.course.grade.hung_calls import HungCalls
-from edl_labs.course.grade.judge_process import Judge, unjudged
+from edl_labs.course.grade.judge_process import FreeJudge, Judge, unjudged
 from edl_labs.course.grade.needed_cells import thrifty
 from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan, solution_plan
@@ -53,7 +53,7 @@ def is_timed(exercise: Exercise) -> bool:
 
 
 def timed_outcome(
-    runner: PlanRunner, judge: Judge, plan: MarkingPlan, exercise: Exercise, right: Outcome, *, seed: int
+    runner: PlanRunner, judge: Judge | FreeJudge, plan: MarkingPlan, exercise: Exercise, right: Outcome, *, seed: int
 ) -> Outcome:
     """The outcome of a right answer once it is timed: passed, too slow, or for a person to decide."""
     # The kernels that are compared have no second try, and no time that hangs on what came before.
@@ -68,7 +68,7 @@ class _Contest:
     """A sink, first of the student's run, which waits at its check, then of the solution's: there they take turns."""
 
     runner: PlanRunner
-    judge: Judge
+    judge: Judge | FreeJudge
     right: Outcome
     seed: int
     student: AtCheck | None = None
@@ -174,7 +174,7 @@ class Examiner:
 
     runner: PlanRunner
     secrets: Mapping[str, SecretCases]
-    judge: Judge
+    judge: Judge | FreeJudge
     solution: ReferenceProcess
     seed: int = 0
     requests: dict[str, bytes] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -85,6 +86,8 @@ class PlanRunner:
     limits: Limits = DEFAULTS
     watch: Callable[[str], None] = lambda where: None
     """Told the cell or the exercise at each step, as it begins."""
+    asleep: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Active while a probe runs that mostly sleeps."""
 
     def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: HungCalls | None = None) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
@@ -126,13 +129,14 @@ class AtCheck:
         # The reference's time for its calls is the judge's, and bounded there.
         own_s, called_s = self._exercise.timeout_s, 0.0 if serve is None else limits.calls_s
         wall_s = min(OUTER_BOUND * (own_s + called_s), limits.probe_s, self._walk.left_s())
-        return self._kernel.answer(
-            *(_PROBE, request),
-            timeout_s=min(own_s, wall_s),
-            wall_s=wall_s,
-            max_bytes=limits.evidence_bytes,
-            serve=serve,
-        )
+        with self._walk.runner.asleep() if self._exercise.sleeps else nullcontext():
+            return self._kernel.answer(
+                *(_PROBE, request),
+                timeout_s=min(own_s, wall_s),
+                wall_s=wall_s,
+                max_bytes=limits.evidence_bytes,
+                serve=serve,
+            )
 
     def doubt(self) -> None:
         """What came back is not a value for each case: something that did not run may be missing."""

@@ -6,7 +6,7 @@ import ast
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -24,7 +24,6 @@ from edl_labs.course.grade.run_record import ProbedRun
 from edl_labs.course.grade.secret_cases import SecretCases
 from edl_labs.errors import EdlError
 
-_STORED_BYTES = 1 << 30  # our own file, of all exercises together: far above what a solution gives
 # What the build calls cells without a role: definitions that are given, plots and measurements.
 _NO_ROLE = "c-"
 _DEFINITIONS = (
@@ -55,22 +54,34 @@ def reference(
 
     The solution runs while `turn` is held.
     """
-    where = f"{_versions()}{'/gpu' if on_gpu else ''}"
+    where = f"{_versions()}{'/gpu' if on_gpu else ''}/packed"
     key = hashlib.sha256(f"{runner.assignment.digest}/{seed}/{where}".encode()).hexdigest()[:32]
     path = folder / f"{key}.bin"
     if path.is_file():
-        return _encoded(plain_data.decode(path.read_bytes(), max_bytes=_STORED_BYTES))
+        return _unpacked(path.read_bytes())
     cases = {e.name: draw(e, seed) for e in runner.assignment.exercises}
     drawn = {name: plain_data.decode(encoded) for name, encoded in cases.items()}
     with turn or nullcontext():
         wants = _wanted(replace(runner, limits=replace(runner.limits, deaths=0)), drawn)
-    both = {name: {"cases": drawn[name], "wants": wants[name]} for name in drawn}
-    write_atomically(path, plain_data.encode(both, max_bytes=_STORED_BYTES), mode=0o600)
-    return {name: SecretCases(cases[name], plain_data.encode(wants[name])) for name in drawn}
+    found = {name: SecretCases(cases[name], plain_data.encode(wants[name])) for name in drawn}
+    write_atomically(path, _packed(found), mode=0o600)
+    return found
 
 
-def _encoded(both: dict[str, Any]) -> dict[str, SecretCases]:
-    return {name: SecretCases(plain_data.encode(s["cases"]), plain_data.encode(s["wants"])) for name, s in both.items()}
+def _packed(secrets: Mapping[str, SecretCases]) -> bytes:
+    """Each exercise's cases and evidence as they travel, behind a list of their names and lengths."""
+    head = plain_data.encode([[name, len(one.cases), len(one.wants)] for name, one in secrets.items()])
+    parts = (part for one in secrets.values() for part in (one.cases, one.wants))
+    return b"".join([len(head).to_bytes(8, "little"), head, *parts])
+
+
+def _unpacked(data: bytes) -> dict[str, SecretCases]:
+    at = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, cases, wants in plain_data.decode(data[8:at]):
+        found[name] = SecretCases(data[at : at + cases], data[at + cases : at + cases + wants])
+        at += cases + wants
+    return found
 
 
 def lean(plan: MarkingPlan) -> MarkingPlan:

@@ -39,7 +39,7 @@ OWN = "BadRecord"
 _OURS = "consumer of the check"
 
 
-@exercise("prefetcher", trusting=True, timeout_s=150)
+@exercise("prefetcher", trusting=True, sleeps=True, timeout_s=150)
 class Prefetcher:
     """A real thread that loads ahead: bounded, in order, with its exceptions, and it ends.
 

@@ -16,7 +16,7 @@ from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.grade import judge_process
-from edl_labs.course.grade.judge_process import ComputingTime, Judge, Judged, ending
+from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged, ending
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -238,3 +238,23 @@ def test_why_no_cases_were_drawn_is_told_as_here(exercise: Exercise, tmp_path: P
         judge.draw(exercise, 7)
 
     assert "mend that line" in refused.value.next
+
+
+def test_threads_share_as_many_judges_as_judge_at_a_time(exercise: Exercise):
+    free: list[Judge] = []
+    made: list[Judge] = []
+
+    def new() -> Judge:
+        made.append(Judge())
+        return made[-1]
+
+    one, other = FreeJudge(free, new), FreeJudge(free, new)
+    parts = [plain_data.encode(part) for part in ([{}], [{"value": RIGHT}], [RIGHT])]
+    try:
+        outcomes = [judge.judge(exercise, *parts, points=2.0).state for judge in (one, other, one)]
+
+        assert (["passed"] * 3, 1, free) == (outcomes, len(made), made)
+        assert one.all_values
+        assert other.all_values
+    finally:
+        made[0].close()

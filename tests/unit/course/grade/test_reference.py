@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edl_labs.course.assignment import KnownCell
 from edl_labs.course.grade.plan import PlannedCell
-from edl_labs.course.grade.reference import _shows
+from edl_labs.course.grade.reference import _packed, _shows, _unpacked
 from edl_labs.course.grade.secret_cases import ClassSecrets, SecretCases
 from edl_labs.errors import EdlError
 
@@ -65,3 +67,10 @@ def test_a_cell_with_a_role_or_an_id_that_the_build_did_not_give_is_run():
         None,
     ):
         assert not _shows(PlannedCell("code", "print(1)", known, runs=True))
+
+
+@given(st.dictionaries(st.text(max_size=8), st.tuples(st.binary(max_size=50), st.binary(max_size=50)), max_size=4))
+def test_what_is_kept_of_a_draw_comes_back_to_the_byte(kept):
+    secrets = {name: SecretCases(*parts) for name, parts in kept.items()}
+
+    assert secrets == _unpacked(_packed(secrets))
