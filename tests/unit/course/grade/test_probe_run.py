@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
@@ -245,3 +247,23 @@ def test_a_kernel_that_dies_while_it_is_timed_costs_the_exercise():
     assert ("wrong", 0.0, "your code could not be timed") == (found.state, found.points, found.what)
     assert "its kernel died once" == found.why
     assert math.isfinite(run.limits.notebook_s)
+
+
+def test_a_probe_that_sleeps_is_told_so_and_no_other():
+    told: list[str] = []
+
+    @contextmanager
+    def asleep() -> Iterator[None]:
+        told.append("sleeps")
+        yield
+        told.append("woke")
+
+    plan = MarkingPlan((cell(probes="one"), cell(probes="two")), ())
+    made = runner("one", "two")
+    one, two = made.assignment.exercises
+    assignment = replace(made.assignment, exercises=(one, replace(two, sleeps=True)))
+    sink = Notes()
+    replace(made, assignment=assignment, asleep=asleep).probe_run(plan, sink)
+
+    assert ["sleeps", "woke"] == told
+    assert ["one", "two"] == [name for name, *_ in sink.told]
