@@ -8,9 +8,8 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab09_inference.range_symptoms import expected_error, is_grid, told_least, told_range
+from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
 
-WITHIN = 1.02  # of the least error, promised in the text
 METHODS = ("max", "percentile", "least")
 
 

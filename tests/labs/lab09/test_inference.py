@@ -7,7 +7,8 @@ import math
 import pytest
 
 from edl_labs.exercises.lab09_inference.folded_layers import drawn_layers
-from edl_labs.exercises.lab09_inference.integer_scales import expected_error
+from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY
+from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 from edl_labs.inference import integer_grid, pack_two_of_four, two_of_four_mask
 
 torch = pytest.importorskip("torch")
@@ -75,6 +76,19 @@ def test_histograms_are_decided_by_their_outliers(exercises, solution, seed):
     assert all(whole > 1.02 for whole, _ in ratios)
     assert any(inner > 1.05 for _, inner in ratios)
     assert min(min(pair) for pair in ratios) >= 1
+
+
+def test_a_wrong_price_of_a_bin_never_chooses_the_percentiles_range(exercises, solution):
+    for seed in range(6):  # one in seven did, and was told of the percentile
+        for case in exercises["calibrate"].draw_cases(seed):
+            for one in case["histograms"]:
+                least, inner = (
+                    solution["calibrate"](one["counts"], one["edges"], method=name, symmetric=one["symmetric"])
+                    for name in ("least", "percentile")
+                )
+                mistaken = [name for name in PRICED_WRONGLY if is_grid(one["slips"][name], inner)]
+
+                assert not mistaken or expected_error(one, *inner) <= WITHIN * expected_error(one, *least)
 
 
 def test_a_range_within_two_per_cent_counts_and_no_other(judged, solution):
