@@ -115,7 +115,7 @@ with revealed("wait_half", "wait_one") as truth:
 
 # %%
 _, axes = style.subplots(figsize=(9, 4))
-serving_pictures.draw_requests(axes, opening[1.0], title="1 a second")
+axes = serving_pictures.draw_requests(axes, opening[1.0], title="1 a second")
 # %% [markdown]
 # At 0.5 a second the device is idle for part of the time, and the limit is missed all the same: who comes while another
 # one is served waits for *all* of that answer. Words of this field: the *time to first token* (TTFT) is from arrival to
