@@ -118,10 +118,7 @@ class ServingExplorer(LiveOrStill):
 
         def slider(name: str, values: Sequence[float], first: float) -> Any:
             options = [(f"{one:g}", one) for one in sorted({*values, first})]
-            # A run takes a while: the picture follows when the slider is let go.
-            return ipywidgets.SelectionSlider(
-                options=options, value=first, description=name, continuous_update=False, **look
-            )
+            return ipywidgets.SelectionSlider(options=options, value=first, description=name, **look)
 
         sliders = [
             slider("requests/s", RATES, self.rate),

@@ -269,6 +269,7 @@ with torch.no_grad():
     inner = folded[:9](torch.cat(calibration)).flatten()
 span = inner.min().item(), inner.max().item()
 figure, pair = style.subplots(1, 2, figsize=(10, 3.2), sharey=True)
+pair[0].set_ylabel("values")
 for axes, method in zip(pair, ("max", "percentile"), strict=True):
     kept_by = integer_grid(inner, method=method)
     ends = kept_by.restored(torch.tensor([kept_by.lowest, kept_by.highest])).tolist()
@@ -277,8 +278,7 @@ for axes, method in zip(pair, ("max", "percentile"), strict=True):
     axes.vlines(torch.linspace(*ends, 33), 0.5, 1.5, color=style.TEXT)
     axes.axvline(ends[1], color=style.ORANGE, linestyle="--", label="upper end")
     axes.set(title=f"{method}: every eighth of 256 numbers", xlabel="activation")
-    axes.legend(loc="upper center")
-pair[0].set_ylabel("values")
+    axes.legend(loc=(0.1, 0.3))  # below the curve, where no line crosses it
 
 # %% [markdown]
 # Dashed is the grid's upper end, strokes are every eighth of its numbers. **Predict:** with the end that makes the mean

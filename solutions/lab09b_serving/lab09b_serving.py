@@ -115,7 +115,7 @@ with revealed("wait_half", "wait_one") as truth:
 
 # %%
 _, axes = style.subplots(figsize=(9, 4))
-serving_pictures.draw_requests(axes, opening[1.0], title="1 a second")
+axes = serving_pictures.draw_requests(axes, opening[1.0], title="1 a second")
 # %% [markdown]
 # At 0.5 a second the device is idle for part of the time, and the limit is missed all the same: who comes while another
 # one is served waits for *all* of that answer. Words of this field: the *time to first token* (TTFT) is from arrival to
@@ -443,7 +443,7 @@ with once_written("continuous"):
     axes.axhline(limit_s, color=style.RED, linestyle="--", label="limit")
     axes.set(xscale="log", yscale="log", xlabel="requests a second that come")
     axes.set(ylabel="first word, p99 (s)", title="One device, two policies")
-    axes.set(ylim=(0.02, 100), xlim=(0.04, 60))
+    axes.set(ylim=(0.02, 500), xlim=(0.04, 60))  # with room for the notes
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
     axes.legend()

@@ -8,10 +8,10 @@ from typing import Any
 from edl_labs.checks import close, exercise
 from edl_labs.checks.lent_inputs import Lent, judge_lent
 from edl_labs.errors import Wrong
-from edl_labs.exercises.lab09_inference.range_symptoms import expected_error, is_grid, told_least, told_range
+from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid, told_least, told_range
 
-WITHIN = 1.02  # of the least error, promised in the text
 METHODS = ("max", "percentile", "least")
+_WHOLE = 1e-9  # of a step: far above the rounding of three operations on numbers up to 255
 
 
 @exercise("calibrate", digits=13)
@@ -115,9 +115,9 @@ def _judge_ranges(asked: Any, got: Any, want: Any) -> None:
     if any(zero != round(zero) for zero in zeros if math.isfinite(zero)):
         why = _first_off(asked, zeros, whole, "a zero point of")
         raise Wrong("zero is no number of the grid: its zero point is not whole", why=why, next="round it")
-    for shift, what, then in (*_ZERO_SLIPS, *_CUT_SLIPS):
-        some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
-        if zeros != whole and all(zeros[at] == shift(asked[at], whole[at]) for at in some):
+    some = [at for at, one in enumerate(asked) if one["low"] != one["high"]]
+    for shifts, what, then in _ZERO_SLIPS:
+        if zeros != whole and all(zeros[at] in shifts(asked[at], whole[at]) for at in some):
             raise Wrong(what, why=_first_off(asked, zeros, whole, "a zero point of"), next=then)
     if zeros != whole:
         why = _first_off(asked, zeros, whole, "a zero point of")
@@ -162,18 +162,31 @@ _SCALE_SLIPS: Any = (
         "the larger magnitude of the two",
     ),
 )  # fmt: skip
+
+
+def _cut_by(cut: Any) -> Any:
+    """The zero points that `cut` gives in place of rounding: a place that is whole comes out on either side of it."""
+
+    def shifts(asked: Any, zero: float) -> Any:
+        place = _place_of_zero(asked)
+        return [zero] if asked["symmetric"] else [cut(place - _WHOLE), cut(place + _WHOLE)]
+
+    return shifts
+
+
+_CUT = ("the zero point is cut off, and not rounded", "the nearest integer: what does int() do with 49.7?")
 _ZERO_SLIPS: Any = (
-    (lambda asked, zero: zero if asked["symmetric"] else zero + 128, "the zero point was counted from 0", "from -128"),
     (
-        lambda asked, zero: zero if asked["symmetric"] else -zero,
+        lambda asked, zero: [zero if asked["symmetric"] else zero + 128],
+        "the zero point was counted from 0",
+        "from -128",
+    ),
+    (
+        lambda asked, zero: [zero if asked["symmetric"] else -zero],
         "the zero point has the wrong sign",
         "low becomes -128",
     ),
-)
-_CUT = ("the zero point is cut off, and not rounded", "the nearest integer: what does int() do with 49.7?")
-_CUT_SLIPS: Any = tuple(
-    ((lambda asked, zero, cut=cut: zero if asked["symmetric"] else cut(_place_of_zero(asked))), *_CUT)
-    for cut in (math.trunc, math.floor, math.ceil)
+    *((_cut_by(cut), *_CUT) for cut in (math.trunc, math.floor, math.ceil)),
 )
 
 

@@ -7,6 +7,8 @@ from typing import Any
 from edl_labs.checks import close
 from edl_labs.errors import Wrong
 
+WITHIN = 1.02  # of the least error, promised in the text
+
 
 def expected_error(seen: Any, scale: float, zero: float) -> float:
     """The squared error of a histogram on a grid: a step's twelfth, squared, for what is kept, and what is cut off."""

@@ -6,8 +6,11 @@ import math
 
 import pytest
 
+from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09_inference.folded_layers import drawn_layers
-from edl_labs.exercises.lab09_inference.integer_scales import expected_error
+from edl_labs.exercises.lab09_inference.integer_scales import _judge_ranges
+from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY
+from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 from edl_labs.inference import integer_grid, pack_two_of_four, two_of_four_mask
 
 torch = pytest.importorskip("torch")
@@ -75,6 +78,39 @@ def test_histograms_are_decided_by_their_outliers(exercises, solution, seed):
     assert all(whole > 1.02 for whole, _ in ratios)
     assert any(inner > 1.05 for _, inner in ratios)
     assert min(min(pair) for pair in ratios) >= 1
+
+
+def test_a_wrong_price_of_a_bin_never_chooses_the_percentiles_range(exercises, solution):
+    for seed in range(6):  # one in seven did, and was told of the percentile
+        for case in exercises["calibrate"].draw_cases(seed):
+            for one in case["histograms"]:
+                least, inner = (
+                    solution["calibrate"](one["counts"], one["edges"], method=name, symmetric=one["symmetric"])
+                    for name in ("least", "percentile")
+                )
+                mistaken = [name for name in PRICED_WRONGLY if is_grid(one["slips"][name], inner)]
+
+                assert not mistaken or expected_error(one, *inner) <= WITHIN * expected_error(one, *least)
+
+
+def test_one_symmetric_histogram_tells_both_ends_together_from_each_by_itself(exercises, solution):
+    for seed in range(500, 506):  # one draw in eight had none, and both passed
+        symmetric = [
+            h for case in exercises["calibrate"].draw_cases(seed) for h in case["histograms"] if h["symmetric"]
+        ]
+        right = [solution["calibrate"](h["counts"], h["edges"], method="percentile", symmetric=True) for h in symmetric]
+
+        assert not all(is_grid(h["slips"]["each end"], one) for h, one in zip(symmetric, right, strict=True))
+
+
+@pytest.mark.parametrize("cut", [math.trunc, math.floor, math.ceil])
+def test_a_zero_point_that_is_cut_off_is_told_though_a_whole_place_came_out_beside_itself(cut):
+    ranges = [{"low": low, "high": high, "symmetric": False} for low, high in ((-1.9, 0.0), (-8.1, 0.0), (-1.0, 5.7))]
+    places = [-128 - one["low"] / ((one["high"] - one["low"]) / 255) for one in ranges]
+    grids = [((one["high"] - one["low"]) / 255, at) for one, at in zip(ranges, places, strict=True)]
+
+    with pytest.raises(Wrong, match="the zero point is cut off, and not rounded"):
+        _judge_ranges(ranges, [(s, cut(z)) for s, z in grids], [(s, round(z)) for s, z in grids])
 
 
 def test_a_range_within_two_per_cent_counts_and_no_other(judged, solution):

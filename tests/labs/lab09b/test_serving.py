@@ -6,8 +6,10 @@ import math
 
 import pytest
 
+from edl_labs.errors import Wrong
 from edl_labs.exercises.lab09b_serving import cached_attention, served_loads
 from edl_labs.exercises.lab09b_serving.judge import drawn_paged_loads
+from edl_labs.exercises.lab09b_serving.sequence_counts import judge_fits
 from edl_labs.virtual.server import Arrival, DecoderShape, ServerMachine, StepWork, VirtualServer, replay
 
 SHAPE = {"parameters": 6_738_000_000, "layers": 32, "heads": 32, "kv_heads": 8, "head_size": 128, "number_bytes": 2}
@@ -51,6 +53,24 @@ def test_a_token_keeps_what_the_library_says(solution):
     chip = {"memory_bytes": 80e9}
 
     assert (80e9 - shape.weight_bytes) // (100 * shape.kv_token_bytes) == solution["fits"](chip, SHAPE, 100)
+
+
+MISCOUNTS = {
+    "a number has 2 bytes": {"number_bytes": 2},
+    "the weights take no room": {"parameters": 0},
+    "one layer's cache is counted": {"layers": 1},
+}
+
+
+@pytest.mark.parametrize("told", MISCOUNTS)
+def test_a_miscount_of_sequences_is_told_by_its_own_rule_whatever_is_drawn(exercises, solution, told):
+    for seed in range(60):  # one in ten had no room for weights of two bytes, until draws saw to it
+        for case in exercises["kv_cache"].draw_cases(seed):
+            chip, model, tokens = case["chip"], case["model"], case["tokens"]
+            found, right = (solution["fits"](chip, shape, tokens) for shape in ({**model, **MISCOUNTS[told]}, model))
+            if found != right:
+                with pytest.raises(Wrong, match=told):
+                    judge_fits(case, found, right)
 
 
 @pytest.mark.parametrize("context", [1, 300, 5000])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from edl_labs.checks import draws
-from edl_labs.exercises.lab09_inference.judge.histogram_slips import slips_on
-from edl_labs.exercises.lab09_inference.range_symptoms import expected_error
+from edl_labs.exercises.lab09_inference.judge.histogram_slips import PRICED_WRONGLY, slips_on
+from edl_labs.exercises.lab09_inference.range_symptoms import WITHIN, expected_error, is_grid
 
 _BINS = 40  # all pairs of edges are 800, which a slow search prices in a second
 _TRIES = 300  # half of the draws are asked, of each kind
@@ -23,10 +23,7 @@ def calibrations(rng: Any) -> list[Any]:
         {
             "ranges": _ranges(rng),
             "tensors": _tensors(rng),
-            "histograms": [
-                {**one, "slips": slips_on(one)}
-                for one in (_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair)
-            ],
+            "histograms": [_histogram(rng, name, symmetric=name in _SYMMETRIC) for name in pair],
         }
         for pair in shapes
     ]
@@ -75,26 +72,38 @@ def _tensor(rng: Any, shape: list[int], axis: int | None, symmetric: bool) -> di
 
 
 def _histogram(rng: Any, name: str, *, symmetric: bool) -> dict[str, Any]:
-    """One that outliers decide: keeping them costs, or leaving out a share does; skewed, each end by itself."""
+    """One that outliers decide, with the grids of known slips, that can be told from the percentile."""
     for _ in range(_TRIES):
         seen = {**_counted(rng, name), "symmetric": symmetric}
-        least = min(error for _, _, error in _priced(seen))
-        kept = [at for at, count in enumerate(seen["counts"]) if count]
-        whole = _error(seen, seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]) / least
-        inner = _error(seen, *_percentile(seen)) / least
-        if name == "both":
-            if all(one > 1.1 * least for one in _one_end(seen, kept)):
-                return seen
-            continue
-        if name in _INNER and inner > 1.1 and whole > 1.04:
-            return seen
-        if (
-            name not in _INNER
-            and whole > 1.2
-            and (name in ("one-sided", "lean") or _scaled_together(seen, kept) > 1.06 * least)
-        ):
-            return seen
+        if _decided_by_outliers(seen, name):
+            slips = slips_on(seen)
+            if not _hides_a_slip(seen, slips, name):
+                return {**seen, "slips": slips}
     raise AssertionError(f"no {name} histogram was decided by its outliers; draw other tails")
+
+
+def _decided_by_outliers(seen: Any, name: str) -> bool:
+    """Whether keeping them costs, or leaving out a share does; of some kinds, each end by itself."""
+    least = min(error for _, _, error in _priced(seen))
+    kept = [at for at, count in enumerate(seen["counts"]) if count]
+    whole = _error(seen, seen["edges"][kept[0]], seen["edges"][kept[-1] + 1]) / least
+    if name == "both":
+        return all(one > 1.1 * least for one in _one_end(seen, kept))
+    if name in _INNER:
+        return whole > 1.04 and _error(seen, *_percentile(seen)) > 1.1 * least
+    return whole > 1.2 and (name in ("one-sided", "lean") or _scaled_together(seen, kept) > 1.06 * least)
+
+
+def _hides_a_slip(seen: Any, slips: Any, name: str) -> bool:
+    """Whether a slip chooses the percentile's range: one in the price of a bin, where that range is wrong, would be
+    told of the percentile; one in the percentile itself would be right.
+    """
+    low, high = _percentile(seen)
+    inner = _spread(low, high, seen["symmetric"])
+    if name == "tails" and is_grid(slips["each end"], inner):
+        return True
+    least = min(error for _, _, error in _priced(seen))
+    return _error(seen, low, high) > WITHIN * least and any(is_grid(slips[one], inner) for one in PRICED_WRONGLY)
 
 
 def _counted(rng: Any, name: str) -> dict[str, Any]:

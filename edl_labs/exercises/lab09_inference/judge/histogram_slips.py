@@ -82,3 +82,4 @@ _PRICES: dict[str, _Price] = {
     "distance": lambda n, beyond, scale: n * (beyond if beyond else scale**2 / 12),
     "kept is free": lambda n, beyond, scale: n * beyond**2 if beyond else 0.0,
 }
+PRICED_WRONGLY = tuple(_PRICES)  # where this choice is the percentile's range, it cannot be told from that
