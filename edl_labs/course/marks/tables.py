@@ -40,7 +40,7 @@ class Table:
             raise UsageError(
                 f"{self.name} has no column {' or '.join(names)}",
                 why=f"its columns are {', '.join(h or '(unnamed)' for h in self.header[:12])}",
-                next="download the file again, with its header line and with the site in English",
+                next="name a column so, or download the file again with its header line and the site in English",
             )
         return place
 
@@ -75,7 +75,7 @@ def parse_table(data: bytes, name: str) -> Table:
     """The table in `data`; see `read_table`."""
     text, encoding = _decoded(data)
     if "\0" in text or not text.strip():
-        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="name a CSV file")
+        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="save it as CSV in UTF-8")
     first = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
     csv.field_size_limit(MAX_BYTES)  # 128 KiB as Python has it; a worksheet may hold all that a student typed online

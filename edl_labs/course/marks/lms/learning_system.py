@@ -112,6 +112,24 @@ def attempt(file: str) -> tuple[str, int]:
     return (found[1], int(found[2] or found[3])) if found else (stem, 0)
 
 
+_SAFE = re.compile(r"[^\W_](?:[\w.@-]{0,62}[\w@-])?", re.UNICODE)
+
+
+def names_folders(text: str) -> bool:
+    """Whether an id can name the folders of a student: letters, digits and . @ - _ inside, at most 64.
+
+    >>> names_folders("ann@x.org"), names_folders("ann.o'neil@x.org"), names_folders("../ann")
+    (True, False, False)
+    """
+    return bool(_SAFE.fullmatch(text))
+
+
+def chosen_id(keys: Iterable[str]) -> str:
+    """The first of what a student is called that can name folders; the first, where none can."""
+    known = [key for key in keys if key]
+    return next(filter(names_folders, known), known[0])
+
+
 def first_and_last(full: str) -> tuple[str, str]:
     """A full name in two; all of it is the last name where it is one word.
 

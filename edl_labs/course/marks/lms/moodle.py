@@ -11,6 +11,7 @@ from edl_labs.course.marks.lms.learning_system import (
     MarksFile,
     TimeColumns,
     Upload,
+    chosen_id,
     filled_table,
     first_and_last,
 )
@@ -64,8 +65,9 @@ def student(table: Table, row: Sequence[str]) -> ClassMember | None:
     first, last = table.cell(row, table.column("First name")), table.cell(row, table.column("Last name", "Surname"))
     if not (first or last):
         first, last = first_and_last(table.cell(row, table.column("Full name")))
-    chosen = next(k for k in (own, login, mail, number) if k)
-    return ClassMember(chosen, first, last, mail, number if number.isdigit() else "", tuple(keys))
+    return ClassMember(
+        chosen_id((own, login, mail, number)), first, last, mail, number if number.isdigit() else "", tuple(keys)
+    )
 
 
 def marks_file(
