@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -105,6 +106,15 @@ def test_the_zip_has_its_scripts_at_the_root_and_the_classs_own_draws(
     for name in scripts:
         with zipfile.ZipFile(made.archive) as archive:
             subprocess.run(["bash", "-n"], input=archive.read(name), check=True)
+
+
+def test_a_course_of_ones_own_is_told_which_wheel_it_needs(folder: CourseFolder, tmp_path: Path):
+    own = shutil.copytree(folder.root, tmp_path / "own")
+    shutil.copytree(own / "exercises", own / "edl_labs" / "exercises")
+    with pytest.raises(UsageError, match="the wheel that grades is missing") as caught:
+        gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own))
+
+    assert "--wheel FILE" in caught.value.next
 
 
 def test_a_wheel_without_the_judge_is_refused(folder: CourseFolder, tmp_path: Path):

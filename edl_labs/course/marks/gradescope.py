@@ -16,6 +16,7 @@ from pathlib import Path
 from edl_labs.checks.lab_exercises import exercises_folder
 from edl_labs.course.course_folder import FILE, Course, CourseFolder
 from edl_labs.course.grade.secret_cases import class_draws
+from edl_labs.course.lab.own_wheel import is_own_course
 from edl_labs.course.lab.publish import build_wheel
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
@@ -74,6 +75,10 @@ def gradescope_zip(
     if wheel is not None and "+judge" not in wheel.name:
         why = f"{wheel.name} lacks the judge's parts"
         raise UsageError("this wheel cannot grade", why=why, next="edl-labs wheel --judge, in a checkout of edl-labs")
+    if wheel is None and is_own_course(course.root):
+        why = "the autograder installs edl_labs with the judge's parts, and a course of one's own does not hold them"
+        then = f"edl-labs wheel --judge in a checkout of it, then edl-labs gradescope {assignment} --wheel FILE here"
+        raise UsageError("the wheel that grades is missing", why=why, next=then)
     draws = class_draws(course.grading(assignment), count=course.limits.draws)
     with tempfile.TemporaryDirectory(prefix="edl-gradescope-") as folder:
         packed = wheel or build_wheel(Course(course.root), Path(folder), judge=True)
