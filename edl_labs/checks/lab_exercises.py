@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -26,8 +27,24 @@ def exercises_folder() -> Path:
 
 
 def exercises_folders() -> tuple[Path, ...]:
-    """Where students' labs are looked for: what EDL_LABS_EXERCISES names, else the package and installed courses."""
-    return (exercises_folder(),) if os.environ.get("EDL_LABS_EXERCISES") else (_FOLDER, *installed_courses().values())
+    """Where labs are looked for: what EDL_LABS_EXERCISES names, else the package, the course around, installed ones."""
+    if os.environ.get("EDL_LABS_EXERCISES"):
+        return (exercises_folder(),)
+    return (_FOLDER, *course_around(), *installed_courses().values())
+
+
+def course_around() -> tuple[Path, ...]:
+    """The exercises of the course of your own that the working directory lies in, where it lies in one.
+
+    Its notebooks check themselves there before a wheel of it is installed. A checkout of edl_labs is no such course:
+    with the library of another version its exercises would not fit.
+    """
+    with suppress(OSError):  # the working directory may be gone
+        here = Path.cwd()
+        for package in (folder / "edl_labs" for folder in (here, *here.parents)):
+            if (package / "exercises").is_dir() and not (package / "__init__.py").is_file():
+                return ((package / "exercises").resolve(),)
+    return ()
 
 
 @lru_cache(maxsize=1)

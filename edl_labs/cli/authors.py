@@ -75,6 +75,8 @@ def new(
         return
     for file in report.written:
         print(f"written: {file}")
+    if report.minutes:
+        print(f"{report.exercise} has {report.minutes} minutes, and the lab takes as much longer: put in your own")
     print(f"next: edl-labs test {lab}, then edl-labs edit {lab}")
 
 

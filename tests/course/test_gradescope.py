@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,6 +17,7 @@ from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.result import Result
 from edl_labs.course.grade.secret_cases import class_draws
 from edl_labs.course.grade.submission import Unreadable
+from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.gradescope import gradescope_zip
 from edl_labs.course.marks.gradescope_run import results, unread, write_results
 from edl_labs.errors import UsageError
@@ -105,6 +107,32 @@ def test_the_zip_has_its_scripts_at_the_root_and_the_classs_own_draws(
     for name in scripts:
         with zipfile.ZipFile(made.archive) as archive:
             subprocess.run(["bash", "-n"], input=archive.read(name), check=True)
+
+
+def test_what_course_toml_says_of_grading_goes_along_and_the_files_that_it_names_do_not(
+    folder: CourseFolder, wheel: Path, tmp_path: Path
+):
+    own = shutil.copytree(folder.root, tmp_path / "own")
+    (own / "groups.csv").write_text("group,id\nred,ana\n")
+    said = '[course]\nname = "Mine"\nroster = "no.csv"\ngroups = "groups.csv"\n'
+    (own / "course.toml").write_text(f"{said}[limits]\ncell_s = 240\n[grading]\nwhole = true\n")
+    made = gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own), wheel=wheel)
+    with zipfile.ZipFile(made.archive) as archive:
+        archive.extractall(tmp_path / "there")
+    there = CourseFolder(tmp_path / "there" / "course")
+
+    assert (240, True) == (there.limits.cell_s, there.whole)
+    assert {} == read_groups(there.root, LAB).by_student
+    assert "ana" in read_groups(own, LAB).by_student
+
+
+def test_a_course_of_ones_own_is_told_which_wheel_it_needs(folder: CourseFolder, tmp_path: Path):
+    own = shutil.copytree(folder.root, tmp_path / "own")
+    shutil.copytree(own / "exercises", own / "edl_labs" / "exercises")
+    with pytest.raises(UsageError, match="the wheel that grades is missing") as caught:
+        gradescope_zip(LAB, tmp_path / "out.zip", course=CourseFolder(own))
+
+    assert "--wheel FILE" in caught.value.next
 
 
 def test_a_wheel_without_the_judge_is_refused(folder: CourseFolder, tmp_path: Path):

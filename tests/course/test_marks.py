@@ -188,6 +188,14 @@ def test_canvas_marks_are_matched_by_id_and_nothing_else_changes(course: Course)
     assert 0 == report.exit_code
 
 
+def test_who_handed_in_what_nobody_could_read_is_named_beside_a_table_of_its_own(course: Course):
+    course.submit("zed", b"")
+    report = export(LAB, kind="csv", out=course.root / "out.csv", course=folder(course))
+
+    assert ("zed",) == report.without
+    assert "zed" not in (course.root / "out.csv").read_text(encoding="utf-8-sig")
+
+
 def test_marks_without_a_place_are_listed(course: Course):
     (course.root / "canvas.csv").write_text(f"Student,ID,{LAB} (7)\nAnn,102,\n", encoding="utf-8")
     report = export(
@@ -204,7 +212,8 @@ def test_moodle_marks_are_scaled_to_its_maximum(course: Course):
     )
     export(LAB, kind="moodle", out=course.root / "out.csv", template=course.root / "m.csv", course=folder(course))
 
-    assert f"Participant 9;Ann;a@x.org;{100 * FULL / 9:.4f}".rstrip("0") in (course.root / "out.csv").read_text()
+    grade = f"{100 * FULL / 9:.4f}".rstrip("0").replace(".", ",")
+    assert f"Participant 9;Ann;a@x.org;{grade};" in (course.root / "out.csv").read_text()
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import time
-from collections.abc import Callable
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from edl_labs.bench.detectors.call_watches import reserved_bytes
@@ -20,9 +22,12 @@ from edl_labs.units import byte_count, counted
 _BATCHES = 3  # what one or two batches leave is chance, a cache or another thread
 # Fewer calls would not tell what each one leaves from what the interpreter keeps now and then.
 _LEAST_CALLS, _MOST_CALLS = 16, 64
-# Of the budget for a batch: four of them take a twentieth, and what looks like growth takes a fifth more.
+# Of the budget for a batch: four of them take a twentieth, and what looks like growth takes a fifth more; where other
+# threads run, it is compared with waiting as long.
 _SHARE = 0.05 / 4
 _BLOCK_BYTES = 512  # what torch's allocator rounds up to
+_LEAST_LEFT = 0.9  # objects a call: one that each call leaves, less what is freed meanwhile of earlier garbage
+_PAIRS = 8  # of batches and waits: by chance the batch leaves more in all of them once in 2**8 times
 
 
 class GraphKept(Detector):
@@ -83,6 +88,9 @@ class AllocatorGrowing(Detector):
             return "" if _keeps_graphs(look) else _kept_text(look)
         if look.virtual is not None:
             return ""
+        if compiles((look.fn,)):
+            look.off[self.kind] = "the compiler, which its code calls each time, keeps something of each call"
+            return ""
         calls = int(look.budget_s * _SHARE / max(_call_s(look, call), 1e-7))
         if calls < _LEAST_CALLS:
             look.off[self.kind] = TOO_LONG
@@ -122,35 +130,71 @@ def _call_s(look: Look, call: Callable[[], object]) -> float:
 def grows(call: Callable[[], object], *, calls: int) -> float:
     """Objects that each call leaves behind, over three batches of `calls`; 0 unless each batch left some.
 
-    Believed only when batches of four times as many calls leave four times as much: what a batch, or whatever else
-    runs in the process, leaves by itself does not.
+    Believed only when batches of four times as many calls leave four times as much: what a batch leaves by itself does
+    not. All threads of a process share one count of objects. Where others run, the call is believed to grow only when
+    eight batches in a row leave more than as long a wait does: of noise that is the same with and without calls, one
+    function in 256 is told at most. What a thread keeps that is faster at it than the call hides what the call keeps.
     """
-    left = _left_by_each(call, calls=calls)
-    return min(left, _left_by_each(call, calls=4 * calls)) if left else 0.0
+    with _set_aside():
+        left = _left_by_each(call, calls=calls)
+        if not left:
+            return 0.0
+        alone = len(sys._current_frames()) == 1
+        return min(left, _left_by_each(call, calls=4 * calls) if alone else _left_beyond_waits(call, calls=2 * calls))
 
 
-def _left_by_each(call: Callable[[], object], *, calls: int) -> float:
-    # What is there already is set aside, so that a full collection takes no longer than what the calls made: garbage
-    # that a collection in the middle of a call has moved to the oldest generation must not count as kept. Who has set
-    # objects aside already keeps them there: nobody can say afterwards which were whose.
+@contextmanager
+def _set_aside() -> Iterator[None]:
+    """While active, garbage is looked for among new objects only.
+
+    A full collection then takes no longer than what the calls made: garbage that a collection in the middle of a call
+    has moved to the oldest generation must not count as kept. Who has set objects aside already keeps them there:
+    nobody can say afterwards which were whose.
+    """
     apart = gc.get_freeze_count() == 0
     if apart:
         gc.freeze()
     try:
-        counts = [_blocks_after(call, calls=calls) for _ in range(_BATCHES + 1)]
+        yield
     finally:
         if apart:
             gc.unfreeze()
-    added = [(after - before) / calls for before, after in pairwise(counts)]
-    return min(added) if min(added) >= 0.9 else 0.0
 
 
-def _blocks_after(call: Callable[[], object], *, calls: int) -> int:
-    """Memory blocks of the interpreter after some calls, and after their garbage was collected."""
+def _left_by_each(call: Callable[[], object], *, calls: int) -> float:
+    """The least that one of the batches behind the first left, for each of its calls."""
+    _blocks_added(call, calls=calls)
+    return _enough(min(_blocks_added(call, calls=calls) for _ in range(_BATCHES)) / calls)
+
+
+def _left_beyond_waits(call: Callable[[], object], *, calls: int) -> float:
+    """The least by which a batch left more than a wait of its length beside it, for each call."""
+    began_s = time.perf_counter()
+    _blocks_added(call, calls=calls)
+    wait = partial(time.sleep, time.perf_counter() - began_s)
+    least = math.inf
+    for number in range(_PAIRS):
+        # Now the batch comes first, now the wait, so that what others put off during one is not always the other's.
+        earlier = _blocks_added(wait, calls=1) if number % 2 else None
+        left = _blocks_added(call, calls=calls)
+        waited = _blocks_added(wait, calls=1) if earlier is None else earlier
+        least = min(least, (left - waited) / calls)
+        if least < _LEAST_LEFT:
+            return 0.0
+    return least
+
+
+def _enough(left: float) -> float:
+    return left if left >= _LEAST_LEFT else 0.0
+
+
+def _blocks_added(call: Callable[[], object], *, calls: int) -> int:
+    """Memory blocks that the interpreter has more after some calls, and after their garbage was collected."""
+    before = sys.getallocatedblocks()
     for _ in range(calls):
         call()
     gc.collect()
-    return sys.getallocatedblocks()
+    return sys.getallocatedblocks() - before
 
 
 class CompileInside(Detector):

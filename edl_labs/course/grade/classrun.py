@@ -144,8 +144,9 @@ def grade(
         known = course.assignment(assignment)
         students = chosen(course.students(assignment), only)
         if not students:
-            why = "no submission matches" if only else f"nobody handed in {assignment}"
-            raise NothingToDo("there is nothing to grade", why=why, next="nbgrader collect, or nbgrader zip_collect")
+            why = f"no submission matches {', '.join(only)}" if only else f"nobody handed in {assignment}"
+            then = "edl-labs grade without --only grades everyone" if only else "edl-labs collect, or nbgrader collect"
+            raise NothingToDo("there is nothing to grade", why=why, next=then)
         jobs = max(1, min(jobs or usable_cores(), len(students)))
         rows: dict[str, StudentRow] = {}
         with _room_told(course, rows, students), _alone(course.grading(assignment)):

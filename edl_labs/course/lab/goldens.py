@@ -162,7 +162,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
         if worker.error:
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():
-            drawn = _drawn(lab, exercise)
+            drawn = steady_cases(lab, exercise)
             cases = [case for case in drawn if exercise.is_public(case)]
             records = worker.collect(name, cases, timeout_s=exercise.timeout_s)
             exact = exercise.public_wants(cases, values(records, exercise=name, lab=lab.name))
@@ -172,7 +172,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
     return found
 
 
-def _drawn(lab: Lab, exercise: Exercise) -> list[Any]:
+def steady_cases(lab: Lab, exercise: Exercise) -> list[Any]:
     """The public cases; EdlError when they hang on anything but the seed, so that no two builds would agree."""
     import numpy
 
@@ -196,7 +196,7 @@ def _check_rounding_is_forgiven(
 
     A solution that fails against its own is for the proof to tell.
     """
-    _check_compares(lab, exercise, cases, records, wants)
+    check_compares(lab, exercise, cases, records, wants)
     outcome = judge(exercise, cases, records, wants, points=1.0)
     if outcome.state == "passed" or judge(exercise, cases, records, exact, points=1.0).state != "passed":
         return
@@ -207,7 +207,7 @@ def _check_rounding_is_forgiven(
     )
 
 
-def _check_compares(
+def check_compares(
     lab: Lab, exercise: Exercise, cases: list[Any], records: list[dict[str, Any]], wants: list[Any]
 ) -> None:
     """EdlError with type and line when `compare` itself raises something on the solution."""

@@ -11,7 +11,7 @@ from edl_labs.checks import Exercise, Outcome, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.forked_probes import Forker
-from edl_labs.course.lab.goldens import PUBLIC_SEED, exercises_of, values
+from edl_labs.course.lab.goldens import PUBLIC_SEED, check_compares, exercises_of, steady_cases, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
 from edl_labs.course.lab.pairs import confused, jargon, shown
@@ -151,6 +151,8 @@ class _Variant:
 class _Proving:
     def __init__(self, course: Course, lab: Lab, registered: dict[str, Exercise], seeds: int) -> None:
         self.course, self.lab, self.registered, self.seeds = course, lab, registered, seeds
+        for exercise in registered.values():
+            steady_cases(lab, exercise)
         self.cases = {
             (name, seed): plain_data.plain_copy(exercise.draw_cases(seed))
             for name, exercise in registered.items()
@@ -192,7 +194,10 @@ class _Proving:
             why = self.reference.error
             raise EdlError(f"{self.lab.name}: the solution does not run", why=why, next="mend that cell")
         for (name, seed), records in self.reference.records.items():
-            self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
+            found = self.wants[name, seed] = values(_list(records), exercise=name, lab=self.lab.name)
+            if seed == PUBLIC_SEED:
+                twice = plain_data.plain_copy(found)
+                check_compares(self.lab, self.registered[name], self.cases[name, seed], _list(records), twice)
         few = {key: want for key, want in self.wants.items() if key[1] < PUBLIC_SEED + LIBRARY_SEEDS}
         self.library = earned_by_library(self.course, self.lab, self.registered, self.cases, few, adapted=adapters)
 

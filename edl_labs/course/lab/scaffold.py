@@ -75,6 +75,7 @@ def filled(template: str, **values: str) -> str:
 
 
 MINUTES = 60  # what a new lab says until its author knows better
+MINUTES_OF = {"explain": 12, "code": 10}  # by the rates of docs/authoring.md, for what the templates ask
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,6 +86,8 @@ class NewReport(Value):
     exercise: str
     written: tuple[str, ...]
     built: tuple[str, ...]
+    minutes: int = 0
+    """What the exercise got of its own, where the lab's exercises have minutes; the lab takes as much longer."""
 
 
 def new(
@@ -111,12 +114,20 @@ def new(
         )
     name = exercise if exercise is not None else f"{lab.partition('_')[2]}_first"[:40].rstrip("_")
     _check_exercise_name(course, name)
+    minutes = 0
     if exists:
-        texts = _exercise_texts(course, read_lab(course, lab), name, templates)
+        known = read_lab(course, lab)
+        minutes = _own_minutes(known, kind)
+        texts = _exercise_texts(course, known, name, templates, minutes=minutes)
     else:
         texts = _lab_texts(course, lab, name, templates)
     built = _write_and_build(course, lab, texts, progress)
-    return NewReport(lab, name, tuple(course.shown(path) for path in texts), built)
+    return NewReport(lab, name, tuple(course.shown(path) for path in texts), built, minutes)
+
+
+def _own_minutes(lab: Lab, kind: str) -> int:
+    """Minutes for a new exercise of `lab`; 0 where its exercises have none."""
+    return MINUTES_OF["explain" if kind == "explain" else "code"] if any(e.minutes for e in lab.exercises) else 0
 
 
 def _check_exercise_name(course: Course, name: str) -> None:
@@ -165,14 +176,32 @@ def _lab_texts(course: Course, lab: str, name: str, kind: ExerciseKind) -> dict[
     }
 
 
-def _exercise_texts(course: Course, lab: Lab, name: str, kind: ExerciseKind) -> dict[Path, str]:
+def _exercise_texts(course: Course, lab: Lab, name: str, kind: ExerciseKind, *, minutes: int) -> dict[Path, str]:
     source, toml = lab.folder / f"{lab.name}.py", lab.folder / "lab.toml"
+    text, facts, table = _ended(source), _ended(toml), filled(kind.toml, name=name)
+    if minutes:
+        text, facts = _longer_said(lab, text, by=minutes), _longer(lab, facts, by=minutes)
+        table = re.sub(r"^points = .*$", rf"\g<0>\nminutes = {minutes}", table, count=1, flags=re.MULTILINE)
     return {
-        source: _inserted(lab, _ended(source), filled(kind.cells, name=name, heading=_words(name))),
-        toml: _ended(toml) + filled(kind.toml, name=name),
+        source: _inserted(lab, text, filled(kind.cells, name=name, heading=_words(name))),
+        toml: facts + table,
         **_wrong_texts(lab.folder, name, kind),
         **(_module_texts(course, lab.name, name, kind) if kind.module else {}),
     }
+
+
+def _longer(lab: Lab, toml: str, *, by: int) -> str:
+    """The text of lab.toml with a lab that takes `by` minutes more."""
+    lines, at = toml.split("\n"), lab.toml.line("minutes") - 1
+    lines[at] = re.sub(r"(?<==)(\s*)\d[\d_]*", rf"\g<1>{lab.minutes + by}", lines[at], count=1)
+    return "\n".join(lines)
+
+
+def _longer_said(lab: Lab, source: str, *, by: int) -> str:
+    """The lab's text, whose first cell says the minutes of the whole lab, with `by` more there."""
+    lines, end = source.split("\n"), lab.cells[1].line - 1
+    said = re.sub(rf"\b{lab.minutes}(?=\W*min)", str(lab.minutes + by), "\n".join(lines[:end]))
+    return "\n".join([said, *lines[end:]])
 
 
 def _words(name: str) -> str:

@@ -30,7 +30,7 @@ class ExportReport(Value):
     filled: tuple[tuple[str, float], ...]
     unknown: tuple[tuple[str, float], ...] = ()
     without: tuple[str, ...] = ()
-    """Students of the file who have no marks; their cells stay as they were."""
+    """Students of the file who have no marks; their cells stay as they were. Without a file, who handed in of those."""
     waiting: tuple[str, ...] = ()
 
     @property
@@ -68,4 +68,6 @@ def export(
     write_atomically(out, found.data)
     unknown = tuple((m.student, m.points) for m in marks if m.student not in found.filled)
     waiting = tuple(m.student for m in marks if m.waiting)
-    return ExportReport(assignment, kind, str(out), tuple(found.filled.items()), unknown, found.without, waiting)
+    # A table of its own has no rows that could stay empty; who handed in what nobody could read must not vanish there.
+    without = found.without if table else tuple(s for s in course.students(assignment) if s not in found.filled)
+    return ExportReport(assignment, kind, str(out), tuple(found.filled.items()), unknown, without, waiting)

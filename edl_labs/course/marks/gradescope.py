@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edl_labs.checks.lab_exercises import exercises_folder
-from edl_labs.course.course_folder import FILE, Course, CourseFolder
+from edl_labs.course.course_folder import FILE, Course, CourseFolder, read_course_file
 from edl_labs.course.grade.secret_cases import class_draws
+from edl_labs.course.lab.own_wheel import is_own_course
 from edl_labs.course.lab.publish import build_wheel
 from edl_labs.course.own_files import own_files
 from edl_labs.errors import UsageError
@@ -74,6 +75,10 @@ def gradescope_zip(
     if wheel is not None and "+judge" not in wheel.name:
         why = f"{wheel.name} lacks the judge's parts"
         raise UsageError("this wheel cannot grade", why=why, next="edl-labs wheel --judge, in a checkout of edl-labs")
+    if wheel is None and is_own_course(course.root):
+        why = "the autograder installs edl_labs with the judge's parts, and a course of one's own does not hold them"
+        then = f"edl-labs wheel --judge in a checkout of it, then edl-labs gradescope {assignment} --wheel FILE here"
+        raise UsageError("the wheel that grades is missing", why=why, next=then)
     draws = class_draws(course.grading(assignment), count=course.limits.draws)
     with tempfile.TemporaryDirectory(prefix="edl-gradescope-") as folder:
         packed = wheel or build_wheel(Course(course.root), Path(folder), judge=True)
@@ -84,17 +89,24 @@ def gradescope_zip(
             SETTINGS: json.dumps(settings, indent=1),
         }
         files = {name: text.encode() for name, text in texts.items()} | {packed.name: packed.read_bytes()}
+        files[f"course/{FILE}"] = _how_to_grade(course).encode()
         files |= {f"course/{name}": path.read_bytes() for name, path in _course_files(course, assignment)}
     _write(out, files)
     by_hand = sum(cell.points for cell in known.cells if cell.role == "answer")
     return GradescopeZip(out.as_posix(), tuple(files), sum(known.points.values()) - by_hand, by_hand)
 
 
+def _how_to_grade(course: CourseFolder) -> str:
+    """What course.toml says of grading; class, groups and dates are Gradescope's own there."""
+    known = read_course_file(course.root)
+    tables = {name: known[name] for name in ("limits", "grading") if name in known}
+    lines = ((f"[{name}]", *(f"{key} = {json.dumps(value)}" for key, value in t.items())) for name, t in tables.items())
+    return "".join(f"{line}\n" for table in lines for line in table)
+
+
 def _course_files(course: CourseFolder, assignment: str) -> Iterator[tuple[str, Path]]:
     """What grading one lab needs of a course, where nbgrader looks for it there; no other lab's."""
-    for name in ("nbgrader_config.py", FILE):
-        if (course.root / name).is_file():
-            yield name, course.root / name
+    yield "nbgrader_config.py", course.root / "nbgrader_config.py"
     for step in ("source", "release"):
         folder = course.path(step, student=".", assignment=assignment)
         if not folder.resolve().is_relative_to(course.root.resolve()):

@@ -12,12 +12,10 @@ from pathlib import Path
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.lms import SYSTEMS, class_list_of
-from edl_labs.course.marks.lms.learning_system import ClassMember
+from edl_labs.course.marks.lms.learning_system import ClassMember, names_folders
 from edl_labs.course.marks.tables import Table, read_table, same_name
 from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import UsageError
-
-_SAFE = re.compile(r"[^\W_](?:[\w.@-]{0,62}[\w@-])?", re.UNICODE)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def read_roster(path: Path) -> Roster:
 
 def anonymous(user: str) -> ClassMember | None:
     """Someone whom only a number or a folder names, where there is no roster; None when that cannot name a student."""
-    return ClassMember(user, lms_id=user, keys=(user.casefold(),)) if _SAFE.fullmatch(user) else None
+    return ClassMember(user, lms_id=user, keys=(user.casefold(),)) if names_folders(user) else None
 
 
 def _known(student: ClassMember, where: str) -> ClassMember:
@@ -63,11 +61,14 @@ def _known(student: ClassMember, where: str) -> ClassMember:
 
 def _safe_id(text: str, where: str) -> str:
     """`text` as nbgrader can name folders by it; UsageError when it cannot."""
-    if not _SAFE.fullmatch(text):
+    if not names_folders(text):
+        other = re.sub(r"[^\w.@-]|^[\W_]+", "", text)[:64].rstrip(".")
         raise UsageError(
             f"{text[:80]!r} in {where} cannot name a student",
             why="an id names folders: letters, digits and . @ - _ inside, at most 64",
-            next="give the roster a column id",
+            next=f"write another id for this student, such as {other}"
+            if names_folders(other)
+            else "write another id there",
         )
     return text
 

@@ -6,6 +6,7 @@ import csv
 import io
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class Table:
             raise UsageError(
                 f"{self.name} has no column {' or '.join(names)}",
                 why=f"its columns are {', '.join(h or '(unnamed)' for h in self.header[:12])}",
-                next="download the file again, with its header line",
+                next="name a column so, or download the file again with its header line and the site in English",
             )
         return place
 
@@ -57,7 +58,7 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The CSV file at `path`, comma, semicolon or tab between cells, UTF-8 (with or without mark), UTF-16 or Latin-1.
+    """The CSV file at `path`, comma, semicolon or tab between cells, in UTF-8 (with or without mark), UTF-16 or cp1252.
 
     UsageError when there is no such file, or when it is not a table.
     """
@@ -74,9 +75,10 @@ def parse_table(data: bytes, name: str) -> Table:
     """The table in `data`; see `read_table`."""
     text, encoding = _decoded(data)
     if "\0" in text or not text.strip():
-        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="name a CSV file")
+        raise UsageError(f"{name} is not a table", why="it is empty, or not text", next="save it as CSV in UTF-8")
     first = text.lstrip("\r\n").split("\n", 1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
+    csv.field_size_limit(MAX_BYTES)  # 128 KiB as Python has it; a worksheet may hold all that a student typed online
     try:
         lines = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
     except csv.Error as error:
@@ -124,7 +126,7 @@ def _decoded(data: bytes) -> tuple[str, str]:
         return data.decode("utf-16", "replace"), "utf-16"
     if data.startswith(b"\xef\xbb\xbf"):
         return data.decode("utf-8-sig", "replace"), "utf-8-sig"
-    try:
-        return data.decode("utf-8"), "utf-8"
-    except UnicodeDecodeError:
-        return data.decode("latin-1"), "latin-1"
+    for encoding in ("utf-8", "cp1252"):  # the second is what Windows' Excel saves in western Europe
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding), encoding
+    return data.decode("latin-1"), "latin-1"  # any byte is a letter there, so that it is written back as it was

@@ -81,11 +81,7 @@ FOUND = [
 
 @pytest.mark.parametrize(("kind", "maker"), FOUND)
 def test_the_mistake_is_found_and_nothing_else(kind, maker):
-    found = kinds_of(maker)
-    if found != [kind]:
-        found = kinds_of(maker)  # in a process of many tests memory and threads move by themselves, but not twice alike
-
-    assert [kind] == found
+    assert [kind] == kinds_of(maker)
 
 
 def test_a_thread_that_has_to_wait_for_its_turn_is_still_seen(monkeypatch):

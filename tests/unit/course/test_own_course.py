@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from edl_labs.checks import lab_exercises
 from edl_labs.checks.lab_exercises import forget
 from edl_labs.course.course_folder import Course, CourseFolder, use_own_exercises
 from edl_labs.course.lab.build import build
@@ -18,7 +19,8 @@ from edl_labs.errors import UsageError
 
 @pytest.mark.slow
 def test_a_new_course_builds_is_proved_and_is_ready_to_grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    monkeypatch.setenv("EDL_LABS_EXERCISES", "")  # known before, so that what grading sets does not outlive the test
+    monkeypatch.delenv("EDL_LABS_EXERCISES")
     forget("lab07_medians")  # of another test in this process, with an exercise of the same name
     root = tmp_path / "my-course"
     report = make_course(root, name='A "good" course')
@@ -55,3 +57,29 @@ def test_a_courses_own_exercises_come_first_for_authors_and_graders(tmp_path: Pa
     use_own_exercises(tmp_path)
     assert own == course.exercises
     assert str(own) == os.environ["EDL_LABS_EXERCISES"]
+
+
+def test_notebooks_of_the_course_around_are_checked_without_its_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    own = tmp_path / "edl_labs" / "exercises"
+    (own / "goldens").mkdir(parents=True)
+    (own / "lab77_mine.py").write_text("")
+    (own / "goldens" / "lab77_mine.json").write_text("{}")
+    inside = tmp_path / "labs" / "lab77_mine"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+
+    assert own == lab_exercises.folder_of("lab77_mine")
+    assert {"lab01_gpu_basics", "lab77_mine"} <= set(lab_exercises.built_labs())
+    monkeypatch.chdir(tmp_path.parent)
+    assert "lab77_mine" not in lab_exercises.built_labs()
+
+
+def test_a_checkout_of_another_version_is_no_course_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
+    (tmp_path / "edl_labs" / "exercises").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    assert 1 == len(lab_exercises.course_around())
+    (tmp_path / "edl_labs" / "__init__.py").write_text("")
+    assert () == lab_exercises.course_around()

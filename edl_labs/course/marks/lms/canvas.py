@@ -11,6 +11,7 @@ from edl_labs.course.marks.lms.learning_system import (
     MarksFile,
     TimeColumns,
     Upload,
+    chosen_id,
     filled_table,
     first_and_last,
 )
@@ -61,7 +62,7 @@ def student(table: Table, row: Sequence[str]) -> ClassMember | None:
     first, last = (first.strip(), last.strip()) if comma else first_and_last(last)
     names = [table.cell(row, table.column(name)) for name in ("SIS Login ID", "SIS User ID")]
     keys = [k for k in (number, *names) if k]
-    return ClassMember(next((n for n in names if n), number), first, last, lms_id=number, keys=tuple(keys))
+    return ClassMember(chosen_id((*names, number)), first, last, lms_id=number, keys=tuple(keys))
 
 
 def marks_file(

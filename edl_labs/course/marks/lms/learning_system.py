@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -112,8 +112,33 @@ def attempt(file: str) -> tuple[str, int]:
     return (found[1], int(found[2] or found[3])) if found else (stem, 0)
 
 
+_SAFE = re.compile(r"[^\W_](?:[\w.@-]{0,62}[\w@-])?", re.UNICODE)
+
+
+def names_folders(text: str) -> bool:
+    """Whether an id can name the folders of a student: letters, digits and . @ - _ inside, at most 64.
+
+    >>> names_folders("ann@x.org"), names_folders("ann.o'neil@x.org"), names_folders("../ann")
+    (True, False, False)
+    """
+    return bool(_SAFE.fullmatch(text))
+
+
+def chosen_id(keys: Iterable[str]) -> str:
+    """The first of what a student is called that can name folders; the first, where none can."""
+    known = [key for key in keys if key]
+    return next(filter(names_folders, known), known[0])
+
+
 def first_and_last(full: str) -> tuple[str, str]:
-    """A full name in two; all of it is the last name where it is one word."""
+    """A full name in two; all of it is the last name where it is one word.
+
+    >>> first_and_last("Ann O'Neil"), first_and_last("O'Neil, Ann"), first_and_last("Ann")
+    (('Ann', "O'Neil"), ('Ann', "O'Neil"), ('', 'Ann'))
+    """
+    before, comma, after = full.partition(",")
+    if comma and after.strip():
+        return after.strip(), before.strip()
     first, _, last = full.strip().rpartition(" ")
     return first, last
 
@@ -129,14 +154,19 @@ def filled_table(
     numbers: Mapping[str, str],
     student: Callable[[Table, Row], ClassMember | None],
     highest: Callable[[Row], float] = lambda row: 0.0,
+    decimal: str = ".",
+    as_they_are: Collection[int | None] = (),
 ) -> MarksFile:
-    """`table` with marks in `column`, scaled where a row's `highest` is a maximum of its own (above 0)."""
+    """`table` with marks in `column`, scaled where a row's `highest` is a maximum of its own (above 0).
+
+    `decimal` is the sign in numbers; the columns `as_they_are` stay so even where a spreadsheet would compute them.
+    """
     finder = MarksFinder(marks, numbers)
     rows: list[list[str]] = []
     filled: dict[str, float] = {}
     without: list[str] = []
     for row in table.rows:
-        cells = [inert(cell) for cell in row]
+        cells = [cell if place in as_they_are else inert(cell) for place, cell in enumerate(row)]
         who = student(table, row)
         found = finder.find(who) if who else None
         if found is not None and who is not None:
@@ -146,7 +176,7 @@ def filled_table(
                     why=f"the second time as {who.name}",
                     next="remove one of the rows",
                 )
-            cells[column] = _number(found.points * _scale(highest(row), found.max_points))
+            cells[column] = _number(found.points * _scale(highest(row), found.max_points)).replace(".", decimal)
             filled[found.student] = found.points
         elif who is not None:
             without.append(who.name if who.first or who.last else who.keys[0])

@@ -11,11 +11,13 @@ from edl_labs.course.marks.lms.learning_system import (
     MarksFile,
     TimeColumns,
     Upload,
+    chosen_id,
     filled_table,
     first_and_last,
 )
 from edl_labs.course.marks.student_marks import StudentMarks
 from edl_labs.course.marks.tables import Table
+from edl_labs.errors import UsageError
 
 COLLECTS_AS = EXPORTS_AS = "moodle"
 FILLS_A_FILE = True
@@ -24,6 +26,7 @@ TIMES = TimeColumns(whose=("Identifier",), logins=("Email address",), when=("Las
 _FILE = re.compile(
     r"(?P<name>.+?)_(?P<user>\d+)_assign(?:submission|feedback)_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?"
 )
+_DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 
 def upload(entry: Entry) -> Upload | None:
@@ -62,22 +65,45 @@ def student(table: Table, row: Sequence[str]) -> ClassMember | None:
     first, last = table.cell(row, table.column("First name")), table.cell(row, table.column("Last name", "Surname"))
     if not (first or last):
         first, last = first_and_last(table.cell(row, table.column("Full name")))
-    chosen = next(k for k in (own, login, mail, number) if k)
-    return ClassMember(chosen, first, last, mail, number if number.isdigit() else "", tuple(keys))
+    return ClassMember(
+        chosen_id((own, login, mail, number)), first, last, mail, number if number.isdigit() else "", tuple(keys)
+    )
 
 
 def marks_file(
     marks: Sequence[StudentMarks], *, numbers: Mapping[str, str], table: Table | None, assignment: str, column: str
 ) -> MarksFile:
-    """The worksheet with its grades filled in, scaled to the maximum that Moodle has for the assignment."""
+    """The worksheet with its grades filled in, scaled to the maximum that Moodle has for the assignment.
+
+    Numbers have the sign of the worksheet's own, and comments are left as they are: Moodle reads them back.
+    """
     assert table is not None
     target, _ = table.need(column or "Grade"), table.need("Identifier")
     maximum = table.column("Maximum Grade")
+    return filled_table(
+        table,
+        target,
+        marks,
+        numbers=numbers,
+        student=student,
+        highest=lambda row: _highest(table, table.cell(row, maximum)),
+        decimal="," if any(_DECIMAL_COMMA.fullmatch(table.cell(row, maximum)) for row in table.rows) else ".",
+        as_they_are=(table.column("Feedback comments"),),
+    )
 
-    def highest(row: Sequence[str]) -> float:
-        try:
-            return float(table.cell(row, maximum).replace(",", "."))
-        except ValueError:
-            return 0.0
 
-    return filled_table(table, target, marks, numbers=numbers, student=student, highest=highest)
+def _highest(table: Table, said: str) -> float:
+    """A row's maximum, 0 where the worksheet does not say; UsageError where the assignment has no points."""
+    if not said:
+        return 0.0
+    try:
+        found = float(said.replace(",", "."))
+    except ValueError:
+        found = -1.0
+    if found <= 0:  # for a scale Moodle writes the scale's number below 0, and 0 where nothing is graded
+        raise UsageError(
+            f"{table.name}: the assignment has no points in Moodle",
+            why=f"its maximum grade is {said!r}: it is marked by a scale, or not at all",
+            next="set its grade type to Point in Moodle, then download the worksheet again",
+        )
+    return found

@@ -102,6 +102,22 @@ def test_a_solution_that_fails_under_some_seed_is_found(course: Course) -> None:
 
 
 @pytest.mark.usefixtures("without_hostile")
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("float(x) for x", "float(x) + __import__('random').random() for x", "other cases for the same seed"),
+        ("if close(got, case)", "if {}['nothing']", "compare of doubled_time raised KeyError on the solution"),
+    ],
+)
+def test_what_no_build_takes_is_said_by_the_proof_too(course: Course, old: str, new: str, said: str) -> None:
+    """Else an exercise was called complete, or told of without type and line, until somebody built."""
+    build(course)
+    change_compare(course, old, new)
+
+    with pytest.raises(EdlError, match=said):
+        prove(course, kit.LAB, seeds=2)
+
+
 def test_a_solution_that_gives_something_else_each_time_is_found(course: Course) -> None:
     random = "    import os\n    return int.from_bytes(os.urandom(4), 'big') + twice"
     kit.replace(kit.source(course), "    return twice", random)

@@ -11,6 +11,7 @@ import pytest
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.build import build
 from edl_labs.course.lab.prove import prove
+from edl_labs.course.lab.read import read_lab
 from edl_labs.course.lab.scaffold import filled, new
 from edl_labs.errors import UsageError
 from tests.sampling import few
@@ -47,6 +48,42 @@ def test_a_new_exercise_is_in_all_five_places_and_proved_at_once(built: Course) 
     assert ["doubled_time", "why_twice", "step_time"] == [one.name for one in proof.exercises]
     assert 2 == len(proof.exercises[2].wrong)
     assert build(built, check=True).ok
+
+
+def with_minutes(course: Course) -> Course:
+    """The fixture's course, its exercises with minutes of their own, whose sum the first cell says."""
+    path = kit.toml(course)
+    path.write_text(path.read_text().replace("points = 2\n", "points = 2\nminutes = 18\n"))
+    path.write_text(path.read_text().replace("points = 3\n", "points = 3\nminutes = 12\n"))
+    return course
+
+
+@pytest.mark.parametrize(("kind", "own", "whole"), [("function", 10, 40), ("explain", 12, 42)])
+def test_a_new_exercise_of_a_lab_with_minutes_has_its_own(built: Course, kind: str, own: int, whole: int) -> None:
+    report = new(with_minutes(built), kit.LAB, "step_time", kind=kind)
+
+    lab = read_lab(built, kit.LAB)
+    assert own == report.minutes
+    assert [18, 12, own] == [one.minutes for one in lab.exercises]
+    assert whole == lab.minutes
+    assert f"About {whole} minutes." in lab.cells[0].source
+    assert build(built, check=True).ok
+
+
+def test_minutes_are_found_where_the_text_breaks_a_line(built: Course) -> None:
+    path = kit.source(with_minutes(built))
+    path.write_text(
+        path.read_text().replace("About 30 minutes.", "Section 3 takes 5 min, all of it **30\n# minutes**.")
+    )
+
+    new(built, kit.LAB, "step_time")
+
+    assert "# Section 3 takes 5 min, all of it **40\n# minutes**." in path.read_text()
+
+
+def test_a_lab_whose_exercises_have_no_minutes_takes_as_long_as_before(built: Course) -> None:
+    assert 0 == new(built, kit.LAB, "step_time").minutes
+    assert 30 == read_lab(built, kit.LAB).minutes
 
 
 @pytest.mark.slow

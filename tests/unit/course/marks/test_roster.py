@@ -94,6 +94,30 @@ def test_without_a_roster_the_number_is_the_student_if_it_can_name_a_folder() ->
     assert None is anonymous("a/b")
 
 
+@pytest.mark.parametrize(
+    ("text", "number", "student"),
+    [
+        ("Identifier,Full name,Email address\nParticipant 7,Ann,ann.o'neil@x.org\n", "7", "7"),
+        ("Identifier,Full name,Email address,Username\nParticipant 7,Ann,ann+1@x.org,aoneil\n", "7", "aoneil"),
+        ("Student,ID,SIS Login ID\n\"O'Neil, Ann\",102,ann.o'neil@x.org\n", "102", "102"),
+    ],
+)
+def test_an_address_that_cannot_name_folders_is_no_reason_to_refuse_a_class(
+    tmp_path: Path, text: str, number: str, student: str
+) -> None:
+    found = roster(tmp_path, text).find(number)
+
+    assert found is not None
+    assert student == found.id
+
+
+def test_an_id_that_cannot_name_folders_is_refused_with_one_that_can(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        roster(tmp_path, "id,name\no'neil,Ann\n")
+
+    assert "write another id for this student, such as oneil" == caught.value.next
+
+
 def test_moodles_worksheet_says_when(tmp_path: Path) -> None:
     known = roster(tmp_path, MOODLE)
     found = read_times(tmp_path / "class.csv", CoursePolicy(), known)

@@ -12,13 +12,26 @@ from edl_labs.errors import UsageError
 TEXT = 'Student,ID\r\n"Álvarez, José",7\r\n'
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_every_encoding_is_read_and_written_back(encoding: str) -> None:
     data = TEXT.encode(encoding)
     table = parse_table(data, "grades.csv")
 
     assert (("Álvarez, José", "7"),) == table.rows
     assert data.decode(encoding).split() == table.written(table.rows).decode(encoding).replace('"', '"').split()
+
+
+def test_what_windows_saved_has_its_letters_and_any_other_byte_comes_back() -> None:
+    names, odd = "id,name\r\n1,Šárka O’Neil\r\n".encode("cp1252"), b"id,name\r\n1,\x81\r\n"
+
+    assert "Šárka O’Neil" == parse_table(names, "x.csv").rows[0][1]
+    for data in (names, odd):
+        table = parse_table(data, "x.csv")
+        assert data == table.written(table.rows)
+
+
+def test_what_a_student_typed_online_may_be_long() -> None:
+    assert 200_000 == len(parse_table(f"id,text\n1,{'x' * 200_000}\n".encode(), "x.csv").rows[0][1])
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
