@@ -32,6 +32,15 @@ budget_scores.evidence = light_handed
 CRASH = "\n\nimport os\n\n\ndef train_within(trainer):\n    os._exit(3)\n"
 
 
+CHECKS = ("check_single", "check_scaled", "check_score")
+MARKS = {  # what is behind `score` costs nothing else
+    "right": (5.0, 6.0, 6.0),
+    "slow": (5.0, 6.0, 4.5),  # three quarters of light
+    **dict.fromkeys(("naive", "forges", "skips", "crashes"), (5.0, 6.0, 0.0)),
+    "nothing": (0.0, 0.0, 0.0),
+}
+
+
 def followed(course: Course) -> subprocess.Popen[str]:
     """`edl-labs leaderboard --follow` at work."""
     command = [str(Path(sys.executable).with_name("edl-labs")), "leaderboard", LAB, "--html", "board.html", "--follow"]
@@ -98,6 +107,8 @@ def test_a_board_is_followed_from_nobody_to_those_whose_work_is_whole(tmp_path: 
     assert f"edl-labs grade {LAB}" in said
     assert "2 students ranked" in said
     assert 'http-equiv="refresh"' not in page
+    scores = {who: tuple(course.scores(who)[name] for name in CHECKS) for who in MARKS}
+    assert MARKS == scores
     assert ["right", "slow"] == named_in(ids.stdout)
     assert not any(f">{who}<" in page for who in os.listdir(course.root / "course" / "submitted"))
     assert 2 == shown.count("%")
