@@ -394,7 +394,8 @@ def train_within(trainer):
         first = 0
         while first < trainer.share:
             rest = trainer.share - first
-            count = rest // -(-rest // count)  # in parts of a size: no small one is left
+            # Parts of about one size, so that no small one is left.
+            count = rest // -(-rest // count)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)
             arrived = trainer.Event()
             with trainer.stream(copies):
