@@ -6,6 +6,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +16,7 @@ import typer
 from edl_labs.cli.authors import need_instructor_tools
 from edl_labs.cli.instructors import Assignment
 from edl_labs.cli.output import AsJson, ProgressLines, emit, print_board, stop, table
-from edl_labs.errors import NothingToDo, UsageError
+from edl_labs.errors import UsageError
 from edl_labs.units import counted, seconds
 
 if TYPE_CHECKING:
@@ -68,7 +70,8 @@ def leaderboard(
     html: Annotated[Path | None, typer.Option("--html", help="Write it as a page, too.")] = None,
     named: Annotated[bool, typer.Option("--named", help="Students' ids instead of pseudonyms.")] = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Write the page again while a class is graded, until Ctrl-C.")
+        bool,
+        typer.Option("--follow", help="Write the page again while a class is graded; Ctrl-C writes it a last time."),
     ] = False,
     entry: Annotated[str, typer.Option(help="Step by step: this entry beside the instructor's, named as shown.")] = "",
     trace: Annotated[Path | None, typer.Option(help="With --entry: write both timelines for Perfetto there.")] = None,
@@ -83,7 +86,7 @@ def leaderboard(
     need_instructor_tools()
     from edl_labs.course.course_folder import CourseFolder
     from edl_labs.course.marks.entry_timelines import is_over
-    from edl_labs.course.marks.leaderboard import found_entry, leaderboards, write_page
+    from edl_labs.course.marks.leaderboard import found_entry, leaderboards
 
     if follow and html is None:
         raise UsageError("--follow without --html", why="it keeps a page up to date", next="add --html PAGE.html")
@@ -93,22 +96,15 @@ def leaderboard(
         board, row, kept = found_entry(leaderboards(assignment, named=named), entry)
         _show_entry(board, row, kept, trace, as_json=as_json)
         return
-    while True:
-        try:
-            boards = leaderboards(assignment, named=named)
-        except NothingToDo:
-            if not follow:
-                raise
-            boards = ()
-        if html is not None and boards:
-            shows = is_over(CourseFolder.find(), assignment) if instructor is None else instructor
-            with ProgressLines(quiet=as_json or follow) as progress:
-                write_page(*(boards, html), refreshed=follow, instructor=shows, timelines=timelines, progress=progress)
-            if not shows and not follow:
-                print("the page has no timeline of the instructor's: --instructor adds it", file=sys.stderr)
-        if not follow:
-            break
-        time.sleep(_FOLLOWED_S)
+    page = _Page(assignment, html, named=named, timelines=timelines, quiet=as_json) if html is not None else None
+    if page is not None and follow:
+        page.follow()
+    boards = leaderboards(assignment, named=named)
+    if page is not None:
+        shows = is_over(CourseFolder.find(), assignment) if instructor is None else instructor
+        page.write(boards, instructor=shows)
+        if not shows:
+            print("the page has no timeline of the instructor's: --instructor adds it", file=sys.stderr)
     if as_json:
         # Without --named what leaves the course names nobody.
         emit([hidden(board.to_json(), named=named) for board in boards])
@@ -117,6 +113,56 @@ def leaderboard(
         print_board(board)
     if html is not None:
         print(f"written: {html}")
+
+
+@dataclass(frozen=True)
+class _Page:
+    """A leaderboard's page, written once or again and again."""
+
+    assignment: str
+    path: Path
+    named: bool
+    timelines: int
+    quiet: bool
+
+    def write(self, boards: Iterable[Leaderboard], *, instructor: bool = False, refreshed: bool = False) -> None:
+        from edl_labs.course.marks.leaderboard import write_page
+
+        options: dict[str, Any] = {"instructor": instructor, "refreshed": refreshed, "timelines": self.timelines}
+        with ProgressLines(quiet=self.quiet or refreshed) as progress:
+            write_page(self.assignment, boards, self.path, progress=progress, **options)
+
+    def follow(self) -> None:
+        """Write it anew until Ctrl-C, and say what is waited for and what came."""
+        said = ""
+        try:
+            while True:
+                boards = self._so_far()
+                self.write(boards, refreshed=True)
+                news = self._news(boards)
+                if news != said:
+                    print(news, file=sys.stderr, flush=True)
+                said = news
+                time.sleep(_FOLLOWED_S)
+        except KeyboardInterrupt:
+            print("written a last time; browsers load it no longer by themselves", file=sys.stderr, flush=True)
+            if not self._so_far():
+                self.write(())
+
+    def _so_far(self) -> tuple[Leaderboard, ...]:
+        from edl_labs.course.marks.leaderboard import NobodyRanked, leaderboards
+
+        try:
+            return leaderboards(self.assignment, named=self.named)
+        except NobodyRanked:
+            return ()
+
+    def _news(self, boards: Iterable[Leaderboard]) -> str:
+        ranked = {row.student for board in boards for row in board.standings}
+        if ranked:
+            return f"{self.path}: {counted(len(ranked), 'student')} ranked"
+        then = f"edl-labs grade {self.assignment} in another terminal ranks them, Ctrl-C ends this"
+        return f"{self.path}: nobody is ranked yet, waiting for entries: {then}"
 
 
 def _show_entry(board: Leaderboard, row: Standing, kept: EntryTimelines, trace: Path | None, *, as_json: bool) -> None:

@@ -34,6 +34,8 @@ except ModuleNotFoundError as error:
 step_count = 4
 
 # %% given
+import math
+
 from edl_labs.plots import style
 from edl_labs.units import seconds
 from edl_labs.virtual.budget import TrainingJob, best_light, light, run_training
@@ -387,11 +389,13 @@ def train_within(trainer):
     def sum_layer(i):
         works.append(trainer.all_reduce(i, i + 1, async_op=True))
 
-    size = -(-trainer.share // 2)
+    unit_s, count = sum(trainer.job.forward_s) + sum(trainer.job.backward_s), 1
     for step in range(trainer.steps):
-        first, count = 0, size if step else 1
+        first = 0
         while first < trainer.share:
-            count = min(count, size, trainer.share - first)
+            rest = trainer.share - first
+            # Parts of about one size, so that no small one is left.
+            count = rest // -(-rest // count)
             data = trainer.load(step, first, count, dtype="uint8", pinned=True)
             arrived = trainer.Event()
             with trainer.stream(copies):
@@ -401,7 +405,8 @@ def train_within(trainer):
             first += count
             last = first == trainer.share
             passes(trainer, step, x, after=sum_layer if last else None)
-            count *= 2
+            # So many are loaded while these are computed.
+            count = math.ceil(count * unit_s / trainer.job.decode_s)
         while works:
             works.pop(0).wait()
         trainer.update(fused=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks._judge import Outcome
+from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.grader import Grader
@@ -20,6 +21,11 @@ from edl_labs.course.sandbox import Level
 from edl_labs.errors import EdlError, NothingToDo, UsageError
 from edl_labs.units import seconds
 from edl_labs.values import Value
+
+
+class NobodyRanked(NothingToDo):
+    """Nobody who is graded so far has earned a score: once somebody has, there is a leaderboard."""
+
 
 RANKED_BY = ("share", "peak_bytes", "money")  # the first from the largest, the others from the smallest
 _NAMES_TOLD = 20  # about three lines of a terminal
@@ -64,12 +70,16 @@ def leaderboards(
 ) -> tuple[Leaderboard, ...]:
     """A leaderboard for each exercise of the assignment that has entries, from what is graded so far.
 
-    NothingToDo where no result has one. Nothing is graded, and nobody without points is on it.
+    NobodyRanked where no result has one yet, NothingToDo where none of its exercises has a score. Nothing is graded,
+    and nobody without points is on it.
     """
     course = course or CourseFolder.find()
     known = course.assignment(assignment)
+    if not any(hasattr(one.spec, "entry") for one in load_lab(assignment)):
+        why = "none of its exercises has a score"
+        raise NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs report {assignment}")
     why = "no graded submission has an exercise with a score"
-    nothing = NothingToDo(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
+    nothing = NobodyRanked(f"{assignment} has no leaderboard", why=why, next=f"edl-labs grade {assignment}")
     if not course.grading(assignment).is_dir():  # a grader would draw the class's seed
         raise nothing
     entered: dict[str, dict[str, Outcome]] = {}
@@ -140,6 +150,7 @@ def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
 
 
 def write_page(
+    assignment: str,
     boards: Iterable[Leaderboard],
     path: Path,
     *,
@@ -151,7 +162,7 @@ def write_page(
     """One HTML file that needs nothing else. `refreshed`: browsers load it anew while a class is graded.
 
     The first `timelines` rows of each board unfold into what ran when, with `instructor` beside the instructor's own; a
-    page that is loaded anew has none, since it would fold them again.
+    page that is loaded anew has none, since it would fold them again. Without boards it says that nobody is ranked yet.
     """
     boards = tuple(boards)
     shown = [row for board in boards for row in board.standings[: 0 if refreshed else timelines]]
@@ -163,6 +174,7 @@ def write_page(
             progress(done + 1, len(shown), row.name)
     text = render(
         "leaderboard.html",
+        assignment=assignment,
         boards=boards,
         refreshed_s=_REFRESHED_S if refreshed else 0,
         unfolded=unfolded,

@@ -100,9 +100,22 @@ def _shown(notebook: Any) -> Any:
             data = output.get("data", {})
             for mime in _WIDGETS:
                 data.pop(mime, None)
+            _mark_pictures_of_any_page(output.get("metadata"))
             if "text/latex" in data and not ("text/html" in data or "image/png" in data):
                 data["text/html"] = math_html(str(data["text/latex"]).strip().strip("$"), block=True)
     return shown
+
+
+def _mark_pictures_of_any_page(metadata: Any) -> None:
+    """Give a figure with the look of `plots.style` the one class that nbconvert has for pictures: it needs no ground.
+
+    Such a figure says what it shows, and asks for no background; one in dark ink asks for a light one.
+    """
+    of_picture = metadata.get("image/png") if isinstance(metadata, dict) else None
+    if not isinstance(of_picture, dict) or "alt" not in of_picture:
+        return
+    if not (metadata.get("needs_background") or of_picture.get("needs_background")):  # JupyterLab reads either
+        of_picture["unconfined"] = True
 
 
 def _self_contained(body: str) -> str:

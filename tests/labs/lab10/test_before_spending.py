@@ -11,6 +11,7 @@ from edl_labs.exercises.lab10_capstone import ranked_gains
 from edl_labs.exercises.lab10_capstone.judge import drawn_curves
 from edl_labs.virtual import VirtualGPUError, VirtualMachine
 from edl_labs.virtual.operation_runs import as_picture, run_s, run_spans
+from tests.sampling import few
 
 MACHINE = VirtualMachine(launch_overhead_s=1e-3, copy_overhead_s=1e-3, link_byte_per_s=1e9, sm_count=108)
 STEP = [
@@ -149,6 +150,28 @@ def test_other_sound_tests_of_curves_pass(solution, judged):
         return "changed" if t.max() > 5 else "noise"
 
     assert [1, 1, 1] == [judged("same_curve", seed=seed, same=same).points for seed in (1, 2, 3)]
+
+
+def cut_in(parts, level, solution):
+    """A test of so many equal parts, each of which may err so often."""
+    import numpy
+
+    def same(a, b):
+        if numpy.allclose(a, b, rtol=1e-6, atol=0):
+            return "equal"
+        cut = numpy.array_split(b - a, parts, axis=1)
+        return "changed" if min(solution["sign_flip_p"](part.mean(axis=1)) for part in cut) <= level else "noise"
+
+    return same
+
+
+@pytest.mark.parametrize("seed", few(range(1, 41), quick=1))
+def test_every_draw_tells_four_looks_at_five_percent_from_sound_tests(solution, judged, seed):
+    careless = judged("same_curve", seed=seed, same=cut_in(4, 0.05, solution))
+    sound = [judged("same_curve", seed=seed, same=cut_in(n, 0.02 / n, solution)).points for n in (3, 4, 5, 8)]
+
+    assert (0, "false alarms are too frequent") == (careless.points, careless.what)
+    assert [1, 1, 1, 1] == sound
 
 
 @pytest.mark.slow

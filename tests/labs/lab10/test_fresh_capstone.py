@@ -64,7 +64,10 @@ def test_the_slow_script_can_be_mended_with_the_same_losses(solution):
     exec(MENDED, solution)
     packed = solution["packed"]
     sides = {"slow": lambda: solution["train_slowly"](packed), "mine": lambda: solution["train_mine"](packed)}
-    verdict = compare(sides, budget_s=2.0, equal=False)
+    for budget_s in (2.0, 10.0, 60.0):  # beside neighbours two seconds may hold no round at all
+        verdict = compare(sides, budget_s=budget_s, equal=False)
+        if verdict.verdict != "inconclusive":
+            break
     curves = [
         numpy.stack([solution[name](packed, seed) for seed in range(10)]) for name in ("train_slowly", "train_mine")
     ]

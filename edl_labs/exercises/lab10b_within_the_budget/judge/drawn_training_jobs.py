@@ -13,6 +13,7 @@ _LOADING = (0.45, 0.7, 1.3)  # the loader's time over that of the passes: it is 
 _SLACK = 1.3  # of the money at the speed of light: a program that begins with all that fits needs less, with 78 % of it
 # In the budgets' jobs a first load of all that fits is a fifth of the time, and a sum's latency that of a pass.
 _BUDGET_STEPS, _BUDGET_LOADING, _LONG_ALPHA_S = 3, (0.6, 0.8), 100e-6
+_COPY_BYTE_PER_S = 8e9  # with 12e9 even pageable copies hardly count; with 6e9 a run that loads all first is too dear
 _BEYOND = 0.5 * (1 + MARGIN)  # a tight offer's light price, times this, is the budget: it would need 99 % of light
 
 
@@ -95,7 +96,13 @@ def _within(rng: Any, aim: int, *, tight: bool) -> dict[str, Any]:
     """
     made = drawn_job(rng, ranks=4, steps=_BUDGET_STEPS, loading=float(rng.uniform(*_BUDGET_LOADING)))
     alpha_s = _LONG_ALPHA_S if aim == 4 else made.alpha_s
-    job = replace(made, alpha_s=alpha_s, memory_bytes=int(1.02 * made.peak_bytes(made.units // aim)))
+    job = replace(
+        made,
+        alpha_s=alpha_s,
+        pinned_byte_per_s=_COPY_BYTE_PER_S,
+        pageable_byte_per_s=_COPY_BYTE_PER_S * made.pageable_byte_per_s / made.pinned_byte_per_s,
+        memory_bytes=int(1.02 * made.peak_bytes(made.units // aim)),
+    )
     price, prices = 1.0, {}
     for ranks in (1, 2, 4, 8):
         if job.units % ranks == 0:

@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 
 
 def page_of(board: Leaderboard, path: Path, **options: object) -> str:
-    write_page([board], path, **{"timelines": 20, **options})  # type: ignore[arg-type]
+    write_page(LAB, [board], path, **{"timelines": 20, **options})  # type: ignore[arg-type]
     return path.read_text(encoding="utf-8")
 
 

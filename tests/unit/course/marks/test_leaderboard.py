@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from edl_labs.cli import app, outside
 from edl_labs.cli.outside import hidden
+from edl_labs.course.marks import leaderboard
 from edl_labs.course.marks.leaderboard import Leaderboard, pseudonyms, ranks, standings, write_page
+from edl_labs.errors import NothingToDo
+from tests.course.course_fixture import REPOSITORY
+
+LAB = "lab10b_within_the_budget"
 
 
 def entry(share: float, peak_bytes: float = 1e9, money: float = 1.0) -> dict[str, float]:
@@ -48,9 +55,9 @@ def test_pseudonyms_are_the_same_again_different_from_each_other_and_others_with
 
 def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entries, tmp_path: Path) -> None:
     rows = standings(entries, pseudonyms(entries, b"7"))
-    board = Leaderboard("lab10b_within_the_budget", "score", rows)
-    write_page([board], tmp_path / "still.html", timelines=0)
-    write_page([board], tmp_path / "live.html", refreshed=True, timelines=20)
+    board = Leaderboard(LAB, "score", rows)
+    write_page(LAB, [board], tmp_path / "still.html", timelines=0)
+    write_page(LAB, [board], tmp_path / "live.html", refreshed=True, timelines=20)
     still, live = ((tmp_path / name).read_text(encoding="utf-8") for name in ("still.html", "live.html"))
 
     assert not any(f">{student}<" in still for student in entries)
@@ -62,7 +69,56 @@ def test_the_page_names_nobody_loads_nothing_and_is_loaded_anew_when_asked(entri
 
 
 def test_json_without_names_has_no_ids(entries) -> None:
-    board = Leaderboard("lab10b_within_the_budget", "score", standings(entries, pseudonyms(entries, b"7"))).to_json()
+    board = Leaderboard(LAB, "score", standings(entries, pseudonyms(entries, b"7"))).to_json()
 
     assert not any("student" in row for row in hidden(board, named=False)["standings"])
     assert "di" == hidden(board, named=True)["standings"][0]["student"]
+
+
+def test_a_page_of_nobody_says_so_and_is_loaded_anew(tmp_path: Path) -> None:
+    write_page(LAB, [], tmp_path / "page.html", refreshed=True, timelines=20)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+
+    assert "Nobody is ranked yet" in page
+    assert 'http-equiv="refresh"' in page
+    assert "anew every 20 seconds" in page
+
+
+def test_following_says_what_it_waits_for_then_who_came_and_leaves_a_page_that_stays(
+    entries, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = Leaderboard(LAB, "score", standings(entries, pseudonyms(entries, b"7")))
+    states: list[tuple[Leaderboard, ...]] = [(), (), (board,), (board,)]
+    path, live = tmp_path / "board.html", []
+
+    def so_far(*_: object, **__: object) -> tuple[Leaderboard, ...]:
+        found = states.pop(0) if len(states) > 1 else states[0]
+        if not found:
+            raise leaderboard.NobodyRanked(LAB)
+        return found
+
+    def pause(_: float) -> None:
+        live.append("http-equiv" in path.read_text(encoding="utf-8"))
+        if len(live) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(leaderboard, "leaderboards", so_far)
+    monkeypatch.setattr(outside.time, "sleep", pause)
+    asked = ["leaderboard", LAB, "--html", str(path), "--follow", "--no-instructor", "--timelines", "0"]
+    done = CliRunner().invoke(app, asked)
+
+    assert 0 == done.exit_code, done.output
+    assert [True] * 4 == live
+    assert 1 == done.stderr.count("nobody is ranked yet, waiting for entries: edl-labs grade lab10b_within_the_budget")
+    assert 1 == done.stderr.count("5 students ranked")
+    assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
+    assert "90.0%" in done.stdout
+
+
+def test_following_a_lab_without_a_score_ends_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    done = CliRunner().invoke(app, ["leaderboard", "lab01_gpu_basics", "--html", str(tmp_path / "a.html"), "--follow"])
+
+    assert isinstance(done.exception, NothingToDo)
+    assert "none of its exercises has a score" == done.exception.why
+    assert not (tmp_path / "a.html").exists()

@@ -150,3 +150,19 @@ def test_a_formula_becomes_mathml_where_the_converter_is_installed() -> None:
 
     assert math_html(r"\frac{a}{b}").startswith("<math")
     assert 'display="block"' in math_html(r"\frac{a}{b}", block=True)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "clear"),
+    [
+        ({"image/png": {"alt": "Plot."}}, True),
+        ({"image/png": {"alt": "Plot."}, "needs_background": "light"}, False),
+        ({"image/png": {"alt": "Plot.", "needs_background": "light"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_figure_that_reads_on_any_page_has_no_white_behind_it(tmp_path: Path, metadata: Any, clear: bool) -> None:
+    output = new_output("display_data", data={"image/png": PIXEL}, metadata=metadata)
+    picture = page(tmp_path, new_code_cell("x", outputs=[output], execution_count=1)).img
+
+    assert clear is ("unconfined" in picture.get("class", []))
