@@ -30,10 +30,10 @@ def exercises_folders() -> tuple[Path, ...]:
     """Where labs are looked for: what EDL_LABS_EXERCISES names, else the package, the course around, installed ones."""
     if os.environ.get("EDL_LABS_EXERCISES"):
         return (exercises_folder(),)
-    return (_FOLDER, *course_around(), *installed_courses().values())
+    return (_FOLDER, *own_course_above(), *installed_courses().values())
 
 
-def course_around() -> tuple[Path, ...]:
+def own_course_above() -> tuple[Path, ...]:
     """The exercises of the course of your own that the working directory lies in, where it lies in one.
 
     Its notebooks check themselves there before a wheel of it is installed. A checkout of edl_labs is no such course:
