@@ -59,9 +59,7 @@ def test_a_courses_own_exercises_come_first_for_authors_and_graders(tmp_path: Pa
     assert str(own) == os.environ["EDL_LABS_EXERCISES"]
 
 
-def test_notebooks_of_the_own_course_above_are_checked_without_its_wheel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_notebooks_are_checked_without_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
     own = tmp_path / "edl_labs" / "exercises"
     (own / "goldens").mkdir(parents=True)
@@ -77,7 +75,7 @@ def test_notebooks_of_the_own_course_above_are_checked_without_its_wheel(
     assert "lab77_mine" not in lab_exercises.built_labs()
 
 
-def test_a_checkout_of_another_version_is_no_own_course_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_checkout_of_another_version_is_no_course_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("EDL_LABS_EXERCISES", raising=False)
     (tmp_path / "edl_labs" / "exercises").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
