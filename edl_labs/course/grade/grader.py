@@ -10,7 +10,7 @@ import ast
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -46,10 +46,20 @@ ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
 BEHIND_OPTIMIZERS = "torch._dynamo"
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
-_SLEEPERS = 3  # submissions in hand for each that computes, where checks sleep
+_SLEEPERS = 5  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
+
+
+@contextmanager
+def released(turn: threading.Semaphore) -> Iterator[None]:
+    """While active, somebody else may have the turn that the caller has."""
+    turn.release()
+    try:
+        yield
+    finally:
+        turn.acquire()
 
 
 def begin_pool(level: Level, limits: Limits) -> KernelPool:
@@ -337,7 +347,7 @@ class Grader:
         judge, solution = self._judging()
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
-            runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch, self._asleep)
+            runner = PlanRunner(self.assignment, self._student_kernel, self.limits, self._watch, self._asleep)
             examiner = self._local.examiner = Examiner(
                 runner, secrets, judge, solution, self.draws.seed_of(draw), self._requests.setdefault(draw, {})
             )
@@ -370,8 +380,7 @@ class Grader:
         self._solutions, self._at_once = threading.Semaphore(at_once), threading.Semaphore(at_once)
         if self._prefetch(students):
             self._free.append(self._new_judge())
-        # One that sleeps in a check leaves its core to another; two of three seconds are slept in where any are.
-        return at_once * _SLEEPERS if any(e.sleeps for e in self.assignment.exercises) else at_once
+        return at_once * _SLEEPERS if any(exercise.sleeps for exercise in self.assignment.exercises) else at_once
 
     def _prefetch(self, students: Iterable[str]) -> bool:
         """Have drawn what the first students will ask for; whether anything will be."""
@@ -386,14 +395,14 @@ class Grader:
                 break
         return bool(draws)
 
-    @contextmanager
-    def _asleep(self) -> Iterator[None]:
+    def _asleep(self) -> AbstractContextManager[None]:
         """While active, another thread's submission may compute in place of this one's."""
-        self._at_once.release()
-        try:
-            yield
-        finally:
-            self._at_once.acquire()
+        return released(self._at_once)
+
+    def _student_kernel(self) -> SandboxKernel:
+        """A fresh kernel, during whose start another thread's submission may compute."""
+        with self._asleep():
+            return self.new_kernel()
 
     def _secrets(self, draw: int) -> ClassSecrets:
         """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""
@@ -403,9 +412,10 @@ class Grader:
             return self._shared[draw]
 
     def _reference(self, seed: int) -> dict[str, SecretCases]:
-        runner = PlanRunner(self.assignment, self.new_kernel, self.limits)
+        solutions = self._solutions
+        runner = PlanRunner(self.assignment, self.new_kernel, self.limits, asleep=lambda: released(solutions))
         folder = self.folder / "references"
-        return reference(runner, seed=seed, folder=folder, on_gpu=self.on_gpu, draw=self._drawn, turn=self._solutions)
+        return reference(runner, seed=seed, folder=folder, on_gpu=self.on_gpu, draw=self._drawn, turn=solutions)
 
     def _drawn(self, exercise: Exercise, seed: int) -> bytes:
         """Cases from the one process that draws: threads come one after the other."""

@@ -12,6 +12,7 @@ import hashlib
 import math
 import threading
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -209,7 +210,9 @@ class Examiner:
 
     def take(self, exercise: Exercise, check: AtCheck) -> Outcome:
         """The judge's outcome of the evidence."""
-        secret, points = self.secrets[exercise.name], self.runner.assignment.points[exercise.name]
+        with self.runner.asleep() if getattr(self.secrets, "is_pending", False) else nullcontext():
+            secret = self.secrets[exercise.name]
+        points = self.runner.assignment.points[exercise.name]
         evidence = check.ask(self._request(exercise, secret)).data
         outcome = self.judge.judge(exercise, secret.cases, evidence, secret.wants, points=points)
         if not self.judge.all_values:

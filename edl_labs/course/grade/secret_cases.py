@@ -86,6 +86,11 @@ class ClassSecrets(Mapping[str, SecretCases]):
         return len(self.wait())
 
     @property
+    def is_pending(self) -> bool:
+        """Whether who looks a name up would have to wait."""
+        return not self._future.done()
+
+    @property
     def failed(self) -> bool:
         """Whether there is nothing to wait for any more: `compute` raised."""
         return self._future.done() and self._future.exception() is not None
