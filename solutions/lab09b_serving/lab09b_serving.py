@@ -414,7 +414,8 @@ def draw_first_words(axes, curve, **look):
     axes.annotate(
         told, (came[-1], first_s[-1]), fontsize="small", color=style.TEXT, **place
     )
-    knee = curve.knee
+    kept_up = [p for p in curve.points if p.request_per_s > 0.9 * p.offered_per_s]
+    knee = [curve.points[0], *kept_up][-1]
     told = f"knee: {knee.offered_per_s:g}/s, busy {knee.utilisation:.0%}"
     at, below = (knee.offered_per_s, knee.first_token_p99_s), {"xytext": (8, -30)}
     below["textcoords"] = "offset points"

@@ -184,6 +184,7 @@ class Grader:
         self._requests: dict[int, dict[str, bytes]] = {}
         self._judges: list[Judge | ReferenceProcess] = []
         self._free: list[Judge] = []
+        self._tried: list[SandboxKernel] = []
         self._drawer: Judge | None = None
         self._solutions = self._at_once = threading.Semaphore(usable_cores())
         self.stopping = threading.Event()
@@ -282,6 +283,14 @@ class Grader:
         """A fresh kernel with what lies beside the released notebook."""
         return self.pool().kernel(files=self.assignment.files)
 
+    def _solutions_kernel(self) -> SandboxKernel:
+        """A fresh kernel for the solution: the first is the one in which imports were tried."""
+        self.pool()
+        try:
+            return self._tried.pop()
+        except IndexError:
+            return self.new_kernel()
+
     def pool(self) -> KernelPool:
         """The kernels' parent, with the usual libraries imported."""
         with self._starting:
@@ -310,8 +319,9 @@ class Grader:
         """UsageError, once and at the start, when kernels cannot import what probes need: nobody could be graded."""
         lab = "" if self.assignment.own_exercises else self.assignment.name
         try:
-            with pool.kernel() as kernel:
-                said = kernel.ask(_IMPORTS, lab.encode(), timeout_s=self.limits.cell_s).decode("utf-8", "replace")
+            kernel = pool.kernel(files=self.assignment.files)
+            said = kernel.ask(_IMPORTS, lab.encode(), timeout_s=self.limits.cell_s).decode("utf-8", "replace")
+            self._tried.append(kernel)  # no student's code has run in it, and the solution may
         except (KernelDied, Violation) as end:
             said = str(end)
         if said:
@@ -413,7 +423,7 @@ class Grader:
 
     def _reference(self, seed: int) -> dict[str, SecretCases]:
         solutions = self._solutions
-        runner = PlanRunner(self.assignment, self.new_kernel, self.limits, asleep=lambda: released(solutions))
+        runner = PlanRunner(self.assignment, self._solutions_kernel, self.limits, asleep=lambda: released(solutions))
         folder = self.folder / "references"
         return reference(runner, seed=seed, folder=folder, on_gpu=self.on_gpu, draw=self._drawn, turn=solutions)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,7 +41,10 @@ def import_all(preload: Iterable[str], *, scratch: str) -> int:
     """
     names = list(preload)
     with _uncollected():
-        for name in (*_KERNEL_MODULES, *names):
+        with _library_loading("torch" in names):
+            for name in _KERNEL_MODULES:
+                _import(name)
+        for name in names:
             _import(name)
         _without_debugger()
         _single_threaded()
@@ -47,6 +53,28 @@ def import_all(preload: Iterable[str], *, scratch: str) -> int:
         added = [name for name in late() if _try_import(name)]
     _check_forkable()
     return len(added)
+
+
+@contextmanager
+def _library_loading(wanted: bool) -> Iterator[None]:
+    """While active, a thread loads torch's library, a fifth of its import, which no lock of Python's is held for."""
+    spec = importlib.util.find_spec("torch") if wanted else None
+    paths = [Path(folder, "lib", "libtorch_python.so") for folder in (spec and spec.submodule_search_locations) or ()]
+    threads = [threading.Thread(target=_load, args=(path,)) for path in paths if path.is_file()]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.join()
+
+
+def _load(path: Path) -> None:
+    """Have the system load a library; where it cannot, the import will say so."""
+    dlopen = ctypes.CDLL(None).dlopen  # called as any function, so that other threads go on meanwhile
+    dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
+    dlopen(os.fsencode(path), os.RTLD_NOW)
 
 
 def import_more(names: Iterable[str]) -> None:
