@@ -20,7 +20,7 @@ _PATH = re.compile(r"^value(\[[^\]]*\])*")  # where in the evidence: no student 
 _AN_EXCEPTION = re.compile(r"object of type (Exception|\w+Error),")
 _MOST_KEPT = 0.99  # what is wrong costs something, whatever it keeps
 MOST_KEPT_BYTES = 400_000  # of timelines as JSON: those of two programs at their own bound, and half as much again
-_INCOMPARABLE = "the result could not be compared"
+INCOMPARABLE = "the result could not be compared"
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,10 +117,10 @@ def _one(exercise: Exercise, case: Any, record: Any, want: Any) -> tuple[float, 
             ),
         )
     except MemoryError:
-        return 0.0, Wrong(_INCOMPARABLE, why="comparing it took too much memory", next="return less data")
+        return 0.0, Wrong(INCOMPARABLE, why="comparing it took too much memory", next="return less data")
     except Exception as error:
         return 0.0, Wrong(
-            _INCOMPARABLE,
+            INCOMPARABLE,
             why=f"it has a form that the comparison cannot read ({type(error).__name__})",
             next="return the numbers, lists or arrays that the text above the cell asks for",
         )
@@ -192,7 +192,7 @@ def _has_arrays(want: Any) -> bool:
 def is_of_form(exercise: Exercise, outcome: Outcome, got: list[Any], want: list[Any]) -> bool:
     """Whether the first case that was not right failed by its form (an exception, another type), not by its value."""
     index = outcome.case_index
-    if index is None or outcome.what == _INCOMPARABLE:
+    if index is None or outcome.what == INCOMPARABLE:
         return index is not None
     record = got[index] if index < len(got) else {}
     try:

@@ -22,8 +22,10 @@ MAGIC = b"EDLP1"
 MAX_BYTES = 64 << 20  # twice what grading takes from a probe
 MAX_NODES = 1_000_000  # a second or two of decoding
 MAX_DEPTH = 32  # far from Python's limit of recursion
+MAX_DIMENSIONS = 16  # more than any lab's arrays have
 MAX_INT_BITS = 1024  # the exponents of a double, and no integer that takes long to print
 _SMALLEST_REFUSED = 1 << MAX_INT_BITS
+_SMALL_INT = 1 << 63  # a message has at most 20 letters for it
 NUMPY_DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
@@ -97,17 +99,26 @@ def plain_copy(value: Any) -> Any:
         return decode(encode(value))
 
 
-def _are_plain_numbers(items: Sequence[Any], *, finite: bool = False) -> bool:
-    """Whether all are ints of a bearable size, floats or bools, which are themselves in a message and in memory.
+def _are_plain_numbers(items: Sequence[Any], *, finite: bool = False, below: int = _SMALLEST_REFUSED) -> bool:
+    """Whether all are ints of a size `below`, floats or bools, which are themselves in a message and in memory.
 
     Long lists of numbers are most of what is compared. With `finite`, infinities and nan are not among them.
     """
     kinds = set(map(type, items))
     if not kinds or not kinds <= {int, float, bool}:
         return False
-    if int in kinds and not all(-_SMALLEST_REFUSED < item < _SMALLEST_REFUSED for item in items if type(item) is int):
+    if int in kinds and not all(-below < item < below for item in items if type(item) is int):
         return False
     return not finite or float not in kinds or all(map(math.isfinite, items))
+
+
+def _array_of(numpy: Any, value: Any) -> Any:
+    """A contiguous array of the same numbers, of the very dtype that decoding makes."""
+    if value.ndim > MAX_DIMENSIONS:
+        raise _NeedsMessage
+    copied = numpy.empty(value.shape, dtype=numpy.dtype(value.dtype.name))
+    copied[...] = value
+    return copied
 
 
 class _NeedsMessage(Exception):
@@ -125,25 +136,26 @@ class _Copier:
         self.left -= 1
         if depth > MAX_DEPTH or self.left < 0:
             raise _NeedsMessage
-        if value is None or kind is bool or kind is float:
+        if value is None or kind is bool or (kind is float and math.isfinite(value)):
             return value
-        if kind is int and -_SMALLEST_REFUSED < value < _SMALLEST_REFUSED:
+        if kind is int and -_SMALL_INT < value < _SMALL_INT:
             return value
         if kind is str and value.isascii():
             self._take(len(value))
             return value
         if kind is list or kind is tuple:
-            if depth < MAX_DEPTH and _are_plain_numbers(value):
-                self._count(len(value))
-                return list(value)
-            return [self.copy(item, depth + 1) for item in value]
+            copied = list(value)
+            if depth < MAX_DEPTH and _are_plain_numbers(copied, finite=True, below=_SMALL_INT):
+                self._count(len(copied))
+                return copied
+            return [self.copy(item, depth + 1) for item in copied]
         if kind is dict and all(type(key) is str and key.isascii() for key in value):
             self._take(sum(map(len, value)))
             return {key: self.copy(item, depth + 1) for key, item in value.items()}
         numpy = sys.modules.get("numpy")
-        if numpy is not None and kind is numpy.ndarray and value.dtype.name in NUMPY_DTYPES:
+        if numpy is not None and kind is numpy.ndarray and value.dtype.name in NUMPY_DTYPES and value.nbytes:
             self._take(value.nbytes)
-            return numpy.array(value, dtype=numpy.dtype(value.dtype.name), order="C")
+            return _array_of(numpy, value)
         raise _NeedsMessage
 
     def _count(self, nodes: int) -> None:
@@ -270,7 +282,7 @@ class _Reader:
 
     def _array(self, tag: str, dtype: Any, shape: Any, start: Any) -> Any:
         known = NUMPY_DTYPES if tag == "a" else TENSOR_DTYPES
-        sizes = shape if isinstance(shape, list) and len(shape) <= 16 else None
+        sizes = shape if isinstance(shape, list) and len(shape) <= MAX_DIMENSIONS else None
         if dtype not in known or sizes is None or not all(type(n) is int and 0 <= n < 1 << 48 for n in (*sizes, start)):
             raise PlainDataError("the message has an array of no known dtype or shape")
         import numpy

@@ -43,7 +43,8 @@ _DRAWS = frozenset((
 ))  # fmt: skip
 # Parts of the names of what draws.
 _RANDOM = (
-    "bernoulli", "choice", "dropout", "fork_rng", "multinomial", "normal", "permut", "poisson", "rand", "shuffle"
+    "bernoulli", "choice", "dropout", "fork_rng", "gumbel", "multinomial", "normal", "permut", "poisson", "rand",
+    "rrelu", "shuffle", "uniform"
 )  # fmt: skip
 # Methods that alter what they belong to, where that was imported.
 _CHANGES = frozenset(("add", "discard", "extend", "pop", "popitem", "remove", "reverse", "sort", "write"))
@@ -54,7 +55,7 @@ _COMPUTES = frozenset((
     "ones", "sin", "sqrt", "square", "stack", "sum", "tanh", "tensor", "where", "zeros"
 ))  # fmt: skip
 # Functions of other modules that give something new, or show something, and alter nothing.
-_HARMLESS = frozenset(("copy.copy", "copy.deepcopy", "functools.partial", "zlib.compress", "zlib.decompress"))
+_HARMLESS = frozenset(("copy.copy", "copy.deepcopy", "zlib.compress", "zlib.decompress"))
 _DISPLAYS = "IPython.display"
 # Our own functions whose names look as if they set something. They report.
 _REPORTS = frozenset(("edl_labs.pipeline.seed_report",))
@@ -79,6 +80,19 @@ class NamedCall:
     reads: bool = False
     leaves: bool = False
     """It takes a path upwards, or hands on one that it does not write to."""
+    holds: bool = False
+    """It is `partial(something, ...)`, and the call that this will make is looked at beside it."""
+
+
+def makes_partial(call: ast.Call) -> bool:
+    """Whether a call is of something called `partial`, with what it will call as the first argument."""
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return called == "partial" and bool(call.args) and not isinstance(call.args[0], ast.Starred)
+
+
+def later_call(call: ast.Call) -> ast.Call:
+    """The call that `partial(something, ...)` will make."""
+    return ast.Call(call.args[0], call.args[1:], call.keywords)
 
 
 def named_call(call: ast.Call) -> NamedCall:
@@ -99,7 +113,7 @@ def named_call(call: ast.Call) -> NamedCall:
     reads = len(call.args) == 2 and ast.unparse(call.args[1]) == "os.O_RDONLY"
     leaves = parts[:1] in (["save"], ["dump"]) or any(_leads_up(n) for n in walk(call))
     given = frozenset(_first(inner) if inner.args else ())
-    return NamedCall(root, ".".join(reversed(parts)), made_by, given, reads, leaves)
+    return NamedCall(root, ".".join(reversed(parts)), made_by, given, reads, leaves, makes_partial(call))
 
 
 def _leads_up(node: ast.AST) -> bool:
@@ -153,7 +167,9 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
     top, *parts = called.split(".")
     made = f"{module}.{call.made_by}" if call.made_by is not None else ""
     if (
-        called in _REPORTS | _HARMLESS
+        called in _REPORTS
+        or (called in _HARMLESS and call.made_by is None)
+        or (called == "functools.partial" and call.holds and call.made_by is None)
         or {called, made} & _READS
         or called.startswith((f"{_DISPLAYS}.", "os.path."))
         or (called == "os.open" and call.reads)
@@ -175,12 +191,13 @@ def _of_function(module: str, call: NamedCall) -> set[str]:
 def of_handed_on(imported: str) -> set[str]:
     """What who is handed something imported, a function say or a setting, may alter by it that has no name."""
     top, *parts = imported.split(".")
-    if not parts or imported in _READS | _HARMLESS or imported.startswith(f"{_DISPLAYS}."):
+    if not parts or imported in _READS or imported.startswith(f"{_DISPLAYS}."):
         return set()
     looked_at = parts[-1:] if top in _QUIET else parts
     if any(part.lower().startswith(_SETS) or "seed" in part or "default" in part for part in looked_at):
         return {PROCESS}
-    if top in _ARRAYS and any(word in part for part in parts for word in _RANDOM):
+    # A layer draws its weights where it is made.
+    if top in _ARRAYS and (parts[-1][:1].isupper() or any(word in part.lower() for part in parts for word in _RANDOM)):
         return {DRAWS}
     known = top in _QUIET or top in _ARRAYS or top == "matplotlib" or imported.startswith("os.path.")
     return set() if known or parts[-1].isupper() else {PROCESS}

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from edl_labs.course.grade.call_effects import FOLDER, NamedCall, named_call, path_base
+from edl_labs.course.grade.call_effects import FOLDER, NamedCall, later_call, makes_partial, named_call, path_base
 from edl_labs.course.grade.fixed_names import fixed_names, imported_only, imports_of, only_defines
 from edl_labs.course.grade.live_names import later_names
 from edl_labs.course.grade.stored_names import ANY_CLASS, LAZY, matching, patched_names, root_of, stored_names
 from edl_labs.course.grade.syntax_walk import children, walk
 
 _FOLDER = FOLDER.rpartition(".")[2]
+_LEFT_OPEN = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith)
 _MODES = ("torch.no_grad", "torch.enable_grad", "torch.inference_mode")
 _NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr)  # no part of them is a module
 
@@ -106,6 +107,7 @@ def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
     forked = {id(n) for block in nodes for n in (*_seeds_within(block), *_modes_of(block, nodes))}
     calls = [n for n in nodes if isinstance(n, ast.Call) and id(n) not in forked]
     lazy = [n for outer in nodes if isinstance(outer, LAZY) for n in walk(outer)]
+    lazily = [n for n in lazy if isinstance(n, ast.Call) and id(n) not in forked]
     own = {n.arg for n in nodes if isinstance(n, ast.arg)} - loads  # a module that comes so was handed to a call
     return Step(
         loads,
@@ -113,10 +115,10 @@ def _step(statement: ast.stmt, loads_of: frozenset[str]) -> Step:
         not only_defines(statement),
         tuple(imports_of(nodes)),
         tuple({pair for node in nodes for pair in _aliases(node) if pair[1].partition(".")[0] not in own}),
-        tuple(dict.fromkeys(map(named_call, calls))),
+        tuple(dict.fromkeys(map(named_call, (*calls, *map(later_call, filter(makes_partial, calls)))))),
         frozenset(stored_names(nodes)),
         frozenset(patched_names(nodes)),
-        tuple(dict.fromkeys(named_call(n) for n in lazy if isinstance(n, ast.Call) and id(n) not in forked)),
+        tuple(dict.fromkeys(map(named_call, (*lazily, *map(later_call, filter(makes_partial, lazily)))))),
         frozenset(stored_names(lazy)),
         frozenset(name for call in calls for name in _given(call)),
         frozenset(_whole_names(statement)),
@@ -186,8 +188,8 @@ def _seeds_within(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _modes_of(node: ast.AST, beside: list[ast.AST]) -> Iterator[ast.AST]:
-    """Calls that set torch's mode of gradients for a block alone. One that a generator leaves open does not end."""
-    if isinstance(node, ast.With) and not any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in beside):
+    """Calls that set torch's mode of gradients for a block alone. What can be left in the middle does not end it."""
+    if isinstance(node, ast.With) and not any(isinstance(n, _LEFT_OPEN) for n in beside):
         for item in node.items:
             made = item.context_expr
             if isinstance(made, ast.Call) and not made.args and not made.keywords and item.optional_vars is None:

@@ -46,10 +46,17 @@ ALWAYS = ("edl_labs", "numpy", "torch", "matplotlib.pyplot", "ipywidgets")
 BEHIND_OPTIMIZERS = "torch._dynamo"
 # Others of a student's kernel that may be imported before a fork: they start no thread.
 _FORKABLE = ("torchvision", "scipy", "pandas", "PIL", "tqdm")
+_MANY = 1 << 20  # as many as ask, where nobody has said how many at a time
 _SLEEPERS = 5  # submissions in hand for each that computes, where checks sleep
 _LOOKED_AT = 4  # submissions for each draw: with so many, 98 of 100 draws have been asked for
 _PACKAGE = Path(__file__).resolve().parents[2]
 _PROBES = ("edl_labs.checks", "edl_labs.checks._check", "edl_labs.checks.evidence", "edl_labs.checks.caught_output")
+
+
+def free_bytes() -> int:
+    """Memory that this machine could give to new processes."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), 0)
 
 
 @contextmanager
@@ -140,7 +147,8 @@ class Step:
 
 
 class Grader:
-    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed.
+    """Grades submissions of one assignment; threads may share it. The sandbox starts when it is first needed, if it has
+    not `begun`.
 
     `gpu` is the number of the one GPU that kernels see; none see any otherwise. `on_gpu` without it finds what was
     graded on a GPU elsewhere, and grades nothing. `seed` has one draw for everybody, or `draws` of them; without it the
@@ -186,7 +194,7 @@ class Grader:
         self._free: list[Judge] = []
         self._tried: list[SandboxKernel] = []
         self._drawer: Judge | None = None
-        self._solutions = self._at_once = threading.Semaphore(usable_cores())
+        self._solutions, self._at_once = threading.Semaphore(usable_cores()), threading.Semaphore(_MANY)
         self.stopping = threading.Event()
         self.at_work: dict[int, Step] = {}
         """By thread, the cell or check that is being run for a student."""
@@ -199,7 +207,8 @@ class Grader:
 
     def close(self) -> None:
         """End every kernel and judge."""
-        self.stopping.set()
+        with self._lock:
+            self.stopping.set()
         for pool in (self._pool, self._begun):
             if pool is not None:
                 pool.close()
@@ -310,6 +319,8 @@ class Grader:
         pool = self._new_pool()
         try:
             self._try(pool)
+            if self.stopping.is_set():
+                raise EdlError("the run was stopped")
         except BaseException:
             pool.close()
             raise
@@ -352,19 +363,19 @@ class Grader:
         return KernelPool(level=self.level, limits=self.limits, gpu=self._gpu)
 
     def _examiner(self, draw: int = 0) -> Examiner:
-        """This thread's own, with a judge of its own, for the secret cases of one draw."""
+        """This thread's own, for the secret cases of one draw."""
         examiner: Examiner | None = getattr(self._local, "examiner", None)
         judge, solution = self._judging()
         secrets = self._secrets(draw)
         if examiner is None or examiner.secrets is not secrets:
-            runner = PlanRunner(self.assignment, self._student_kernel, self.limits, self._watch, self._asleep)
+            runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch, self._asleep)
             examiner = self._local.examiner = Examiner(
                 runner, secrets, judge, solution, self.draws.seed_of(draw), self._requests.setdefault(draw, {})
             )
         return examiner
 
     def _judging(self) -> tuple[FreeJudge, ReferenceProcess]:
-        """This thread's own judge, and its solution."""
+        """This thread's own way to a judge's process, and its solution."""
         found: tuple[FreeJudge, ReferenceProcess] | None = getattr(self._local, "judging", None)
         if found is None:
             solution = ReferenceProcess(self.assignment, self.limits)
@@ -378,6 +389,8 @@ class Grader:
         lab = "" if self.assignment.own_exercises else self.assignment.name
         judge = Judge(self.limits, lab=lab, known=self._known)
         with self._lock:
+            if self.stopping.is_set():
+                raise EdlError("the run was stopped")
             self._judges.append(judge)
         judge.launch()
         return judge
@@ -390,7 +403,10 @@ class Grader:
         self._solutions, self._at_once = threading.Semaphore(at_once), threading.Semaphore(at_once)
         if self._prefetch(students):
             self._free.append(self._new_judge())
-        return at_once * _SLEEPERS if any(exercise.sleeps for exercise in self.assignment.exercises) else at_once
+        if not any(exercise.sleeps for exercise in self.assignment.exercises):
+            return at_once
+        room = free_bytes() // self.limits.memory_bytes  # for kernels that take all that they may
+        return max(at_once, min(at_once * _SLEEPERS, room))
 
     def _prefetch(self, students: Iterable[str]) -> bool:
         """Have drawn what the first students will ask for; whether anything will be."""
@@ -408,11 +424,6 @@ class Grader:
     def _asleep(self) -> AbstractContextManager[None]:
         """While active, another thread's submission may compute in place of this one's."""
         return released(self._at_once)
-
-    def _student_kernel(self) -> SandboxKernel:
-        """A fresh kernel, during whose start another thread's submission may compute."""
-        with self._asleep():
-            return self.new_kernel()
 
     def _secrets(self, draw: int) -> ClassSecrets:
         """The secret cases of a draw with the solution's evidence, worked out beside its first submissions."""

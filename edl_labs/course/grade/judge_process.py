@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
+from edl_labs.checks._judge import INCOMPARABLE
 from edl_labs.course.grade.known_sentences import withheld, without_texts
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
@@ -105,7 +106,7 @@ class Judge:
         if found is None:
             found = self._judged(exercise, parts, points)
             # What ran when is large, and kept where it belongs; what took too long or too much may not the next time.
-            if found.all_values and not found.outcome.timelines:
+            if found.all_values and not found.outcome.timelines and found.outcome.what != INCOMPARABLE:
                 self._known[key] = found
         self.all_values = found.all_values
         return found.outcome
@@ -250,7 +251,7 @@ _READABLE = "return the numbers, lists or arrays that the text above the cell as
 
 def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", then: str = _READABLE) -> Outcome:
     """The outcome of evidence that cannot be compared."""
-    text = what or "the result could not be compared"
+    text = what or INCOMPARABLE
     return Outcome(
         exercise.name,
         exercise.lab,

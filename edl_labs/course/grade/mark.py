@@ -58,7 +58,8 @@ def timed_outcome(
 ) -> Outcome:
     """The outcome of a right answer once it is timed: passed, too slow, or for a person to decide."""
     # The kernels that are compared have no second try, and no time that hangs on what came before.
-    once = replace(runner, limits=replace(runner.limits, deaths=0, notebook_s=math.inf))
+    # Who has the quiet keeps the core, too: another that took it would wait for the quiet.
+    once = replace(runner, limits=replace(runner.limits, deaths=0, notebook_s=math.inf), asleep=nullcontext)
     with _QUIET:
         run = once.probe_run(plan.until(exercise.name, once=True), _Contest(once, judge, right, seed))
     return run.outcomes[exercise.name]

@@ -87,7 +87,7 @@ class PlanRunner:
     watch: Callable[[str], None] = lambda where: None
     """Told the cell or the exercise at each step, as it begins."""
     asleep: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Active while a probe runs that mostly sleeps."""
+    """Active while a probe runs that mostly sleeps, and while one waits for what is not its own."""
 
     def probe_run(self, plan: MarkingPlan, sink: Sink, *, hung: HungCalls | None = None) -> ProbedRun:
         """Go through all of `plan`; a dead kernel is followed by another while the limits allow.
@@ -114,6 +114,7 @@ class AtCheck:
         self._walk, self._kernel, self._exercise = walk, kernel, exercise
         self._came_s = time.monotonic()
         self._asked_s: float | None = None
+        self._waited_s = 0.0
 
     def ask(self, request: bytes, *, serve: Serve | None = None) -> Answer:
         """The probe's answer to a `PlanRunner.request`; KernelDied or Violation is for the run to handle.
@@ -129,14 +130,24 @@ class AtCheck:
         # The reference's time for its calls is the judge's, and bounded there.
         own_s, called_s = self._exercise.timeout_s, 0.0 if serve is None else limits.calls_s
         wall_s = min(OUTER_BOUND * (own_s + called_s), limits.probe_s, self._walk.left_s())
-        with self._walk.runner.asleep() if self._exercise.sleeps else nullcontext():
-            return self._kernel.answer(
-                *(_PROBE, request),
-                timeout_s=min(own_s, wall_s),
-                wall_s=wall_s,
-                max_bytes=limits.evidence_bytes,
-                serve=serve,
-            )
+        ended_s = time.monotonic()
+        try:
+            with self._walk.runner.asleep() if self._exercise.sleeps else nullcontext():
+                try:
+                    return self._kernel.answer(
+                        *(_PROBE, request),
+                        timeout_s=min(own_s, wall_s),
+                        wall_s=wall_s,
+                        max_bytes=limits.evidence_bytes,
+                        serve=serve,
+                    )
+                finally:
+                    ended_s = time.monotonic()
+        finally:
+            # Until others have made room for it again: no time of the student's.
+            waited_s = time.monotonic() - ended_s
+            self._walk.deadline += waited_s
+            self._waited_s += waited_s
 
     def doubt(self) -> None:
         """What came back is not a value for each case: something that did not run may be missing."""
@@ -148,8 +159,8 @@ class AtCheck:
 
     @property
     def spent_s(self) -> float:
-        """Seconds since the first request."""
-        return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s
+        """Seconds since the first request, without those that it waited for others."""
+        return 0.0 if self._asked_s is None else time.monotonic() - self._asked_s - self._waited_s
 
 
 class _Walk:
@@ -180,8 +191,9 @@ class _Walk:
 
     def _through_one_kernel(self, done: int) -> int:
         """Run all cells before `done` again and go on from there; the first step that is not done."""
-        index = 0
+        index, began_s = 0, time.monotonic()
         with self.runner.new_kernel() as kernel:
+            self.deadline += time.monotonic() - began_s  # what a kernel's start takes is ours
             started_cpu_s = kernel.stats().cpu_s
             if self.runner.assignment.own_exercises:
                 self._set_up(kernel)

@@ -71,11 +71,30 @@ def test_an_array_s_copy_is_native_contiguous_and_its_own(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [[1] * (plain_data.MAX_NODES + 1), ["x" * plain_data.MAX_BYTES], np.zeros(plain_data.MAX_BYTES + 1, "u1")]
+    "value",
+    [
+        [1] * (plain_data.MAX_NODES + 1),
+        ["x" * plain_data.MAX_BYTES],
+        np.zeros(plain_data.MAX_BYTES + 1, "u1"),
+        [2**1023] * 230_000,
+    ],
+    ids=["nodes", "text", "array", "long integers"],
 )
 def test_a_copy_has_a_message_s_bounds(value) -> None:
     with pytest.raises(PlainDataError):
         plain_data.plain_copy(value)
+
+
+@pytest.mark.parametrize("value", [np.zeros((1,) * 17), np.zeros((2**49, 0)), np.zeros((3, 0), ">i4"), np.array(1.5)])
+def test_an_array_s_copy_is_what_a_message_gives_or_refuses(value: np.ndarray) -> None:
+    found = []
+    for copied in (plain_data.plain_copy, lambda one: plain_data.decode(plain_data.encode(one))):
+        try:
+            got = copied(value)
+            found.append((got.dtype.char, got.shape, got.tobytes()))
+        except PlainDataError as refused:
+            found.append(str(refused))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("depth", [plain_data.MAX_DEPTH, plain_data.MAX_DEPTH + 1, plain_data.MAX_DEPTH + 2])

@@ -214,6 +214,7 @@ class _ZygoteLink:
         """End the zygote. One that nobody waited for ends by itself as soon as it has imported what it was asked to."""
         self._socket.close()
         if not self._awaited:
+            threading.Thread(target=self._process.wait, daemon=True).start()
             return
         try:
             self._process.wait(timeout=10)

@@ -46,7 +46,8 @@ def main(control_fd: int) -> None:
         finally:
             zygote.children.stop_all()
     except Exception:
-        control.send(json.dumps({"ready": False, "why": traceback.format_exc(limit=-4)}).encode())
+        with contextlib.suppress(OSError):  # nobody waits any more
+            control.send(json.dumps({"ready": False, "why": traceback.format_exc(limit=-4)}).encode())
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     # Nothing is left to do, and native libraries print complaints when an interpreter is taken down in order.
@@ -54,7 +55,7 @@ def main(control_fd: int) -> None:
 
 
 class Zygote:
-    """Answers the judge's requests: spawn, usage, stop."""
+    """Answers the judge's requests: import, spawn, usage, stop."""
 
     def __init__(self, control: socket.socket, config: dict[str, Any], scratch: str) -> None:
         self.control, self.scratch = control, scratch

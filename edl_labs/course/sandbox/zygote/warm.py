@@ -59,7 +59,7 @@ def import_all(preload: Iterable[str], *, scratch: str) -> int:
 def _library_loading(wanted: bool) -> Iterator[None]:
     """While active, a thread loads torch's library, a fifth of its import, which no lock of Python's is held for."""
     spec = importlib.util.find_spec("torch") if wanted else None
-    paths = [Path(folder, "lib", "libtorch_python.so") for folder in (spec and spec.submodule_search_locations) or ()]
+    paths = [Path(folder, "lib", "libtorch.so") for folder in (spec and spec.submodule_search_locations) or ()]
     threads = [threading.Thread(target=_load, args=(path,)) for path in paths if path.is_file()]
     for thread in threads:
         thread.start()

@@ -391,6 +391,17 @@ def test_draws_before_one_that_is_needed_run():
         "def off():\n    with torch.no_grad():\n        yield\nnext(off())",
         "with torch.no_grad() as mode:\n    kept = mode",
         "with torch.no_grad():\n    torch.randn(3)",
+        "from functools import partial\nfrom torch import nn\nmake = partial(nn.Linear, 3, 4)\nprint(make())",
+        "from functools import partial as p\nmake = p(torch.nn.Linear, 3, 4)\nprint(make())",
+        "import functools\nfunctools.partial(torch.nn.Linear, 3, 4)()",
+        "import functools\nfunctools.partial(torch.nn.Dropout, 0.5)()(torch.ones(3))",
+        "import functools\nfunctools.partial(torch.empty(3).uniform_)()",
+        "import functools\nfunctools.partial(torch.no_grad)().__enter__()",
+        "import copy\ncopy.copy(torch.nn.Linear)(3, 4)",
+        "list(map(torch.nn.Linear, [3], [4]))",
+        "def build(make):\n    return make(3, 4)\nbuild(torch.nn.Linear)",
+        "class W:\n    def __await__(self):\n        yield\nasync def off():\n    with torch.no_grad():\n"
+        "        await W()\nc = off()\nc.send(None)",
     ],
 )
 def test_a_mode_that_stays_runs_before_what_asks_for_it(alters: str):
@@ -434,7 +445,10 @@ HARMLESS = {
     "no gradients in a block": ("import torch\nDATA = [1]", "with torch.no_grad():\n    print(torch.ones(1))"),
     "a name that nobody reads": ("_, DATA = 1, [1]", "kept = [2]\n_, more = kept, 1\nkept.append(3)"),
     "copies": ("import copy\nDATA = [1]", "print(copy.deepcopy(DATA['a']))"),
-    "a part with its arguments": ("from functools import partial\nDATA = [1]", "print(partial(max, 1)(2))"),
+    "a part with its arguments": (
+        "from functools import partial\nDATA = [1]",
+        "f = partial(max, 1)\nprint(f(2))",
+    ),
     "a setting's text": ("import torch\nDATA = [1]", "print(f'{torch.backends.cudnn.benchmark}')"),
     "shown": ("from IPython.display import display\nDATA = [1]", "display(2)"),
     "global by name": ("DATA = [1]", "if 'kept' not in globals():\n    kept = [2]\nkept.append(1)"),

@@ -267,3 +267,36 @@ def test_a_probe_that_sleeps_is_told_so_and_no_other():
 
     assert ["sleeps", "woke"] == told
     assert ["one", "two"] == [name for name, *_ in sink.told]
+
+
+def test_waiting_for_others_after_a_sleep_is_no_time_of_the_student(monkeypatch: pytest.MonkeyPatch):
+    now_s = [100.0]
+    monkeypatch.setattr("edl_labs.course.grade.probe_run.time.monotonic", lambda: now_s[0])
+
+    @contextmanager
+    def asleep() -> Iterator[None]:
+        yield
+        now_s[0] += 1000.0  # others compute
+
+    made = runner("one", "two", notebook_s=50.0)
+    slept = tuple(replace(exercise, sleeps=True) for exercise in made.assignment.exercises)
+    patient = replace(made, assignment=replace(made.assignment, exercises=slept), asleep=asleep)
+    run = patient.probe_run(MarkingPlan((cell(probes="one"), cell(probes="two")), ()), Notes())
+
+    assert {"one", "two"} == set(run.outcomes)
+    assert [] == run.events
+    assert 0.0 == run.usage.own_s
+
+
+def test_the_start_of_a_kernel_is_no_time_of_the_student(monkeypatch: pytest.MonkeyPatch):
+    now_s = [100.0]
+    monkeypatch.setattr("edl_labs.course.grade.probe_run.time.monotonic", lambda: now_s[0])
+    made = runner("one", notebook_s=50.0)
+
+    def late() -> Any:
+        now_s[0] += 300.0
+        return made.new_kernel()
+
+    run = replace(made, new_kernel=late).probe_run(MarkingPlan((cell("a"), cell(probes="one")), ()), Notes())
+
+    assert ({"one"}, []) == (set(run.outcomes), run.events)
