@@ -222,6 +222,7 @@ with revealed("first_mend") as truth:
 #
 # Write `train_on_one(trainer)`: the same job on one GPU within `trainer.job.memory_bytes`, at 90 % of light or more,
 # with the same losses to 1e-6. `passes` is the part of it that is done: what is yours comes before and behind it.
+# `run_training` shows time, memory and losses; that a pass waits for all that it reads is seen by `check` alone.
 
 
 # %% solve="single"
@@ -358,14 +359,16 @@ with revealed("dearer") as truth:
 # Write
 #
 # * `choose_gpus(job, offers, budget)` → the `ranks` of the offer to take. `job.on(ranks)` is the same job on so many
-#   GPUs; a run that costs more than `budget` is not paid, and counts nothing;
+#   GPUs; a run that costs more than `budget` is not paid, and counts nothing. Reckon with `light`, or try programs
+#   with `run_training`: how you come to your choice is yours;
 # * `train_within(trainer)`, which runs on each GPU of it. What you wrote above is a beginning. These jobs are short,
-#   and their GPUs have memory for all the units of a step: how many units should go first, while nobody computes?
+#   and on the offer worth taking there is memory for all the units of a step: how many should go first, while nobody
+#   computes?
 #
 # The score is the geometric mean, over jobs that you do not know, of *light over your time*, where light is the least
 # time that any of the offers could have within the budget (an offer that only a program with more than 98 % of light
-# could pay does not count). 88 % earns all points, 78 % three quarters of them, 55 % half, 30 % a quarter. What is
-# faster than light is refused, and so is a program that leaves work out; a run that is not paid costs all points.
+# could pay does not count). From 88 % on it earns all points, from 78 % three quarters, from 55 % half, from 30 % a
+# quarter: stairs, with nothing between. What is faster than light is refused, and so is a program that leaves work out; a run that is not paid costs all points.
 
 
 # %% solve="score"
@@ -428,16 +431,17 @@ with once_written("score"):
         run = run_training(job.on(ranks), train_within)
         share = best_light(job, offers, budget=budget / 1.02) / run.makespan_s
         paid = ranks * price * run.makespan_s
+        counts = paid <= budget and not run.faults
         print(f"job {number}: {ranks} GPU(s), {share:.1%}; {paid:.4f} of {budget:.4f}")
-        product *= share
-    print(
-        f"score: {product ** (1 / 3):.1%}; all points from 88 %, then 78, 55 and 30 %"
-    )
+        product *= share if counts else 0  # not paid, or not the training
+    print(f"score: {product ** (1 / 3):.1%}; the stairs: 88, 78, 55 and 30 %")
 
 # %% [markdown]
-# Try a smaller first micro-batch, and larger ones from there on: nobody computes while the first is loaded. A smaller
-# last one costs its kernels again and leaves the sums less to hide behind. When does it pay? What is left after that is
-# the kernels' fixed part, paid once for each micro-batch, and the sums that end behind the last pass.
+# Try a smaller first micro-batch, and larger ones from there on: nobody computes while the first is loaded. That is so
+# in each step and not in the first alone, but later on the host loads while the last units of the step before are
+# computed, so that more can be there in time. A smaller last one costs its kernels again and leaves the sums less to
+# hide behind. When does it pay? What is left after that is the kernels' fixed part, paid once for each micro-batch, and
+# the sums that end behind the last pass.
 
 # %% [markdown]
 # ## 5. Report
