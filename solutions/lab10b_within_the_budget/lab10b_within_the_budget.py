@@ -368,7 +368,8 @@ with revealed("dearer") as truth:
 # The score is the geometric mean, over jobs that you do not know, of *light over your time*, where light is the least
 # time that any of the offers could have within the budget (an offer that only a program with more than 98 % of light
 # could pay does not count). From 88 % on it earns all points, from 78 % three quarters, from 55 % half, from 30 % a
-# quarter: stairs, with nothing between. What is faster than light is refused, and so is a program that leaves work out; a run that is not paid costs all points.
+# quarter: stairs, with nothing between. What is faster than light is refused, and so is a program that leaves work out;
+# a run that is not paid costs all points.
 
 
 # %% solve="score"
