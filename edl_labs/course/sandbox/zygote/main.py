@@ -26,7 +26,7 @@ from edl_labs.course.sandbox.zygote.children import Child, Children
 
 MESSAGE_BYTES = 1 << 17  # the judge's own bound, which one message on a Unix socket may have
 FDS_AT_MOST = 8  # six come: gate, start pipe, three channels, files
-_CLASS = 6  # kernels after which there will be many more: making pages huge takes as long as it saves on some 15
+_CLASS = 6  # kernels after which there will be many more: making pages huge takes as long as it saves on some 20
 _WATCH_BOX_S, _WATCH_FAMILY_S = 0.1, 0.5  # a family is looked for among all of the machine's processes
 
 
