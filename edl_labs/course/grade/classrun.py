@@ -21,8 +21,7 @@ from typing import Any, ClassVar
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import copy_exchange_files, is_disk_full, write_atomically
 from edl_labs.course.grade.gradebook import Writer, read_timestamp
-from edl_labs.course.grade.grader import Grader, Step
-from edl_labs.course.grade.preloaded_modules import begin_pool
+from edl_labs.course.grade.grader import Grader, Step, begin_pool
 from edl_labs.course.grade.result import Result, ResultStore, UsingValue
 from edl_labs.course.grade.run_record import Usage
 from edl_labs.course.grade.student_names import plain_name
