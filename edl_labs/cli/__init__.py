@@ -1,6 +1,6 @@
 """The command `edl-labs`: parses, calls, prints, sets exit codes. Logic lives in the modules it calls.
 
-Exit codes: 0 all good, 1 something failed, 2 usage or environment, 3 inconclusive only, 4 a notebook crashed or a cell
+Exit codes: 0 all good, 1 something failed, 2 usage or environment, 4 a notebook crashed or a cell
 never ran, 5 tampered with, 6 nothing to do.
 """
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,6 @@ from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.grade.classrun import ClassProgress, ClassReport
-    from edl_labs.course.grade.watch_page import WatchPage
     from edl_labs.course.marks.class_report import ExerciseOverview
 
 _NAMES_SHOWN = 20  # about three lines of a terminal
@@ -92,9 +90,6 @@ def grade(
     asks_why: Annotated[
         bool, typer.Option("--why", help="Grade nobody: say of each cell whether it runs for the solution, and why.")
     ] = False,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Serve a page of the progress to this machine's browsers alone.")
-    ] = False,
     unsafe: Annotated[bool, typer.Option("--unsafe", help="No sandbox; results are marked untrusted.")] = False,
     backend: Annotated[str, typer.Option(help="Where: local, ray or slurm. Machines share the course's folder.")] = "",
     address: Annotated[str, typer.Option(help="The Ray cluster's address.")] = "",
@@ -132,13 +127,12 @@ def grade(
                 whole=whole,
                 progress=lambda done, total: progress(done, total, "units"),
             )
-    with _watched(assignment, asked=watch) as page, ProgressLines(quiet=as_json) as progress:
+    with ProgressLines(quiet=as_json) as progress:
 
         def tell(so_far: ClassProgress) -> None:
             if as_json:
                 print(json.dumps(so_far.to_json()), file=sys.stderr, flush=True)
             progress(so_far.done, so_far.total, _so_far(so_far))
-            page.tell(so_far) if page else None
 
         report = grade_class(
             assignment,
@@ -159,19 +153,6 @@ def grade(
         for remark in remarks:
             print(remark, file=sys.stderr)
     stop(report.exit_code)
-
-
-@contextmanager
-def _watched(assignment: str, *, asked: bool) -> Iterator[WatchPage | None]:
-    """The page that shows the progress, where it was asked for; its address is told on standard error."""
-    from edl_labs.course.grade.watch_page import WatchPage
-
-    if not asked:
-        yield None
-        return
-    with WatchPage(assignment) as page:
-        print(f"watch: {page.address}", file=sys.stderr, flush=True)
-        yield page
 
 
 def _so_far(now: ClassProgress) -> str:

@@ -67,12 +67,6 @@ def test_each_exercise_is_a_test_in_the_labs_order_and_prose_is_left_to_a_person
     assert {key for test in found["tests"] for key in test} <= TEST_KEYS
 
 
-def test_what_only_a_person_can_decide_has_no_score(folder: CourseFolder):
-    (test,) = results(folder.assignment(LAB), result(outcome("area", "inconclusive", 0.0)))["tests"]
-
-    assert not {"score", "max_score", "status"} & test.keys()
-
-
 def test_who_sends_what_cannot_be_read_is_told_at_once(folder: CourseFolder):
     found = unread(folder.assignment(LAB), Unreadable("the notebook is empty", why="0 bytes", next="save it first"))
 

@@ -99,13 +99,12 @@ class ClassReport(Value):
 
     @property
     def exit_code(self) -> int:
-        """0 all good; 1 someone could not be graded; 3 only a person can decide; 5 tampered with; 6 nothing to do."""
-        flags = {flag for row in self.rows for flag in row.flags}
+        """0 all good; 1 someone could not be graded; 5 tampered with; 6 nothing to do."""
         if not self.rows:
             return 6
         if any(row.state in ("unreadable", "failed") for row in self.rows):
             return 1
-        return 5 if "tampered" in flags else 3 if "inconclusive" in flags else 0
+        return 5 if any("tampered" in row.flags for row in self.rows) else 0
 
     def row(self, student: str) -> StudentRow:
         """One student's row."""

@@ -77,9 +77,6 @@ class Writer:
     def _set_grade(self, grade: Any, result: Result, before: dict[str, str]) -> None:
         """The judge's mark; for prose, whether a person has to look: a mark stands until the prose changes."""
         exercise = grade.name.removeprefix(CHECK_PREFIX)
-        if exercise in result.undecided:
-            grade.auto_score, grade.needs_manual_grade = None, grade.manual_score is None
-            return
         if exercise in result.points:
             grade.auto_score = result.points[exercise]
             grade.needs_manual_grade = grade.manual_score is not None and grade.needs_manual_grade

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from edl_labs.checks import Outcome
-from edl_labs.checks._judge import STATES
 from edl_labs.checks.outcome_display import outcome_html, outcome_text, worth_text
 from edl_labs.checks.score import MIME
 from edl_labs.course.assignment import Assignment, KnownCell
@@ -61,9 +59,6 @@ def graded_notebook(
 def solution_outputs(outcome: Outcome) -> list[dict[str, Any]]:
     """A verdict as the outputs of a check cell: the report, and the points as the number that nbgrader reads."""
     told = public(outcome)
-    if outcome.state not in STATES:
-        # A state of the judge's alone, in the look of the nearest that students know.
-        told = replace(told, state="partly")
     report = {"text/plain": outcome_text(told), "text/html": outcome_html(told)}
     score = {"text/plain": repr(float(told.points)), MIME: told.to_json()}
     score["text/html"] = f'<span style="opacity:.75">{worth_text(told)}</span>'

@@ -370,7 +370,7 @@ class Grader:
         if examiner is None or examiner.secrets is not secrets:
             runner = PlanRunner(self.assignment, self.new_kernel, self.limits, self._watch, self._asleep)
             examiner = self._local.examiner = Examiner(
-                runner, secrets, judge, solution, self.draws.seed_of(draw), self._requests.setdefault(draw, {})
+                runner, secrets, judge, solution, self._requests.setdefault(draw, {})
             )
         return examiner
 

@@ -62,12 +62,11 @@ class MarkingPlan:
         """Whether the cell runs behind a probe: what it puts out may be secret cases that the code kept."""
         return any(cell.probes for cell in self.cells[:index])
 
-    def until(self, exercise: str, *, once: bool = False) -> MarkingPlan:
-        """The cells up to the last check of `exercise`, probed at its checks alone; with `once`, at the last one."""
-        checks = [index for index, cell in enumerate(self.cells) if cell.probes == exercise]
-        probed = checks[-1:] if once else checks
-        cells = self.cells[: checks[-1] + 1] if checks else ()
-        kept = (replace(cell, probes=cell.probes if index in probed else "") for index, cell in enumerate(cells))
+    def until(self, exercise: str) -> MarkingPlan:
+        """The cells up to the last check of `exercise`, probed at its checks alone."""
+        last = max((index for index, cell in enumerate(self.cells) if cell.probes == exercise), default=-1)
+        cells = self.cells[: last + 1]
+        kept = (replace(cell, probes=exercise if cell.probes == exercise else "") for cell in cells)
         return replace(self, cells=tuple(kept))
 
     def without(self, exercises: Collection[str]) -> MarkingPlan:

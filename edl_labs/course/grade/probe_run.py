@@ -153,10 +153,6 @@ class AtCheck:
         """What came back is not a value for each case: something that did not run may be missing."""
         self._walk.found.unsure.add(self._exercise.name)
 
-    def empty_s(self) -> float:
-        """Seconds from a request that asks for nothing to its answer."""
-        return self._kernel.answer('answer(b"")', timeout_s=self._walk.runner.limits.cell_s).elapsed_s
-
     @property
     def spent_s(self) -> float:
         """Seconds since the first request, without those that it waited for others."""

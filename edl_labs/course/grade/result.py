@@ -14,7 +14,6 @@ import msgspec
 from edl_labs.checks import Outcome
 from edl_labs.course.grade.files import remove_parts, write_atomically
 from edl_labs.course.grade.judge_process import cut_short
-from edl_labs.course.grade.mark import INCONCLUSIVE
 from edl_labs.course.grade.plan import MarkingPlan
 from edl_labs.course.grade.run_record import Mishap, ProbedRun, Usage
 from edl_labs.errors import UsageError
@@ -64,11 +63,6 @@ class Result(UsingValue):
     """Which of the class's draws of secret cases counted."""
 
     @property
-    def undecided(self) -> frozenset[str]:
-        """Exercises whose mark only a person can give: never a zero."""
-        return frozenset(outcome.name for outcome in self.outcomes if outcome.state == INCONCLUSIVE)
-
-    @property
     def points(self) -> dict[str, float]:
         """Points by exercise."""
         return {outcome.name: outcome.points for outcome in self.outcomes}
@@ -103,7 +97,6 @@ def _flags(plan: MarkingPlan, run: ProbedRun, *, trusted: bool) -> tuple[str, ..
         "tampered": plan.tampered,
         "mended": any(not note.tampered for note in plan.notes),
         "trusting marks": any(o.trusting and o.points > 0 for o in run.outcomes.values()),
-        "inconclusive": any(o.state == INCONCLUSIVE for o in run.outcomes.values()),
         "unfenced": not trusted,
     }
     return tuple(flag for flag, is_so in found.items() if is_so)

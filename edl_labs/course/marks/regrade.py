@@ -134,7 +134,7 @@ def _changes(
         for student, result in results.items():
             for grade in _grades(book, assignment, student):
                 exercise = grade.name.removeprefix(CHECK_PREFIX)
-                if exercise not in wanted or exercise not in result.points or exercise in result.undecided:
+                if exercise not in wanted or exercise not in result.points:
                     continue
                 before, after = float(grade.auto_score or 0.0), result.points[exercise]
                 if grade.auto_score is None or abs(before - after) > _SAME:

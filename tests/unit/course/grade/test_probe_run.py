@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,6 @@ import pytest
 
 from edl_labs.checks import Exercise, Outcome
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.mark import timed_outcome
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
 from edl_labs.course.grade.probe_run import AtCheck, PlanRunner
 from edl_labs.course.sandbox.kernel import Answer, CellResult, KernelDied, KernelStats, Violation
@@ -232,21 +230,7 @@ def test_a_plan_ends_at_the_last_check_of_an_exercise():
     plan = MarkingPlan((cell("a"), cell(probes="one"), cell(probes="two"), cell(probes="one"), cell("b")), ())
 
     assert ["", "one", "", "one"] == [c.probes for c in plan.until("one").cells]
-    assert ["", "", "", "one"] == [c.probes for c in plan.until("one", once=True).cells]
     assert () == plan.until("three").cells
-
-
-def test_a_kernel_that_dies_while_it_is_timed_costs_the_exercise():
-    plan = MarkingPlan((cell("die"), cell(probes="one")), ())
-    right = Outcome("one", "lab", "passed", 1.0, 1.0)
-    spec = type("Timed", (Spec,), {"timed": True})()
-    run = runner("one")
-    exercise = replace(run.assignment.exercises[0], spec=spec)
-    found = timed_outcome(run, None, plan, exercise, right, seed=7)  # type: ignore[arg-type]
-
-    assert ("wrong", 0.0, "your code could not be timed") == (found.state, found.points, found.what)
-    assert "its kernel died once" == found.why
-    assert math.isfinite(run.limits.notebook_s)
 
 
 def test_a_probe_that_sleeps_is_told_so_and_no_other():
