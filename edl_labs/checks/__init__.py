@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edl_labs.checks._check import case, check, hint
-from edl_labs.checks._exercise import Exercise, Former, draws, exercise
+from edl_labs.checks._exercise import Exercise, draws, exercise
 from edl_labs.checks._judge import Outcome, close, judge
 from edl_labs.checks.chance import beyond_chance
 from edl_labs.checks.progress import Progress
@@ -12,7 +12,6 @@ from edl_labs.errors import Wrong
 
 __all__ = [
     "Exercise",
-    "Former",
     "Outcome",
     "Progress",
     "Score",

@@ -87,17 +87,6 @@ class Exercise:
         return 0.0 if not fractions or min(fractions) <= 0 else sum(fractions) / len(fractions)
 
 
-@dataclass(frozen=True)
-class Former:
-    """How an earlier release asked for a function: it took the parameter `before` where it now takes `now`.
-
-    A spec has `former = {"function": Former("before", "now")}`; notebooks of that release are told so.
-    """
-
-    before: str
-    now: str
-
-
 Drawing = Callable[[Any], list[Any]]
 REGISTERED: dict[str, Exercise] = {}
 """Every exercise of the labs that were imported, by name."""

@@ -223,14 +223,6 @@ def _value(exercise: Exercise, case: Any, record: Any) -> Any:
             why=at,
             next=f'run it on the inputs shown, then check("{exercise.name}") again',
         )
-    former = _former(exercise, record)
-    if former is not None:
-        name, (before, now) = former
-        raise Wrong(
-            f"{name} is written for an earlier release of this lab",
-            why=f"there it was called with {before}, now it is called with {now}: the exercise asks for something else",
-            next="get the lab's new text with `edl-labs start`, read that section again and write the function anew",
-        )
     if isinstance(record, dict) and "unplain" in record:
         if _AN_EXCEPTION.search(str(record["unplain"])):
             raise Wrong(
@@ -256,13 +248,6 @@ def _value(exercise: Exercise, case: Any, record: Any) -> Any:
             next="look for a loop that never ends, or for a wait that never ends; try it on the inputs shown",
         )
     raise Wrong("there is no result for this case", why="nothing came back", next="restart the kernel and run all")
-
-
-def _former(exercise: Exercise, record: Any) -> tuple[str, tuple[str, str]] | None:
-    """The function of an earlier release that a record names, with the parameters before and now."""
-    name = record.get("former") if isinstance(record, dict) else None
-    former = getattr(exercise.spec, "former", {}).get(name) if isinstance(name, str) else None
-    return None if former is None else (str(name), (former.before, former.now))
 
 
 def _not_attempted(exercise: Exercise, records: list[Any], points: float) -> Outcome | None:

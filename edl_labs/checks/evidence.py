@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -49,11 +48,10 @@ def collect(
 ) -> list[dict[str, Any]]:
     """One record a case: `{"value": ...}`, or what happened instead.
 
-    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"former": name}` (a function written
-    for an earlier release), `{"unplain": text}` and `{"error": {"type", "message", "line"}}`. Each case
-    begins with fresh global settings and the same random numbers. `references` are names that take the place of the
-    notebook's own while the probe runs. Stops after a stub or a missing name. Nothing that student code raises gets
-    out, except a KeyboardInterrupt's record.
+    The others are `{"stub": True}` (NotImplementedError), `{"missing": name}`, `{"unplain": text}` and
+    `{"error": {"type", "message", "line"}}`. Each case begins with fresh global settings and the same random numbers.
+    `references` are names that take the place of the notebook's own while the probe runs. Stops after a stub or a
+    missing name. Nothing that student code raises gets out, except a KeyboardInterrupt's record.
     """
     records: list[dict[str, Any]] = []
     with _standing_in(namespace, references or {}):
@@ -80,28 +78,7 @@ def _one(exercise: Exercise, namespace: dict[str, Any], case: Any) -> dict[str, 
     except TookTooLong:
         return {"too_long": True}
     except BaseException as error:
-        described, former = _describe(error, namespace), _former(exercise, namespace, error)
-        return {"former": former} if former else {"error": described}
-
-
-def _former(exercise: Exercise, namespace: Mapping[str, Any], error: BaseException) -> str:
-    """The function that takes, or calls another with, what an earlier release asked for; empty when it is no such."""
-    if not isinstance(error, TypeError):
-        return ""
-    for name, former in getattr(exercise.spec, "former", {}).items():
-        taken = _parameters(namespace.get(name))
-        if former.now not in taken and former.before in taken:
-            return str(name)
-        if f"{former.before}=" in _student_line(error, namespace):
-            return str(name)
-    return ""
-
-
-def _parameters(function: Any) -> set[str]:
-    try:
-        return set(inspect.signature(function).parameters)
-    except Exception:
-        return set()
+        return {"error": _describe(error, namespace)}
 
 
 def _describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,6 @@ def _sentences(lab: str, folder: Path) -> Sentences:
     for exercise in load_lab(lab):
         named = {name: getattr(exercise.spec, name) for name in dir(type(exercise.spec)) if not name.startswith("_")}
         words |= {value for value in named.values() if isinstance(value, str)}
-        words |= {word for one in named.get("former", {}).values() for word in (one.before, one.now)}
     for file in (*modules, *shared, *ours):
         tree, names = ast.parse(file.read_text(encoding="utf-8")), _constants_of(file, lab)
         found += [parts for node in ast.walk(tree) if (parts := _parts(node, names))]

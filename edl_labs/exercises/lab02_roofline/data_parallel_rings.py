@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from edl_labs.checks import Former, close, exercise
+from edl_labs.checks import close, exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import say
 from edl_labs.units import counted
 
 HIDERS = ("weight gradient", "backward")
-FORMER = {"step_s": Former("overlap", "buckets")}  # until the first release step_s was told whether all overlaps
 
 
 @exercise("network_roofline")
@@ -20,8 +18,6 @@ class NetworkRoofline:
 
     `student.network_intensity(batch, nodes=, ...)` and `student.step_s(batch, nodes=, ..., buckets=)`.
     """
-
-    former: ClassVar[Mapping[str, Former]] = FORMER
 
     def probe(self, student: Any, case: Any) -> Any:
         shared = {"nodes": case["nodes"], "itemsize": case["itemsize"]}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from edl_labs.checks import Former, exercise
+from edl_labs.checks import exercise
 from edl_labs.errors import Wrong
 from edl_labs.exercises.lab02_roofline.answer_forms import pair, say
-from edl_labs.exercises.lab02_roofline.data_parallel_rings import FORMER
 
 SCALINGS = ("strong", "weak", "none")
 
@@ -20,8 +19,6 @@ class ScalingPlan:
 
     `student.plan(job, cluster)` gives `(scaling, nodes)`.
     """
-
-    former: ClassVar[Mapping[str, Former]] = FORMER
 
     def probe(self, student: Any, case: Any) -> Any:
         return student.plan(dict(case["job"]), dict(case["cluster"]))

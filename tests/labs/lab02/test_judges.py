@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
 import math
 
 import pytest
-
-from edl_labs.checks import judge
-from edl_labs.checks.evidence import collect
 
 SEEDS = (1, 2, 3)
 
@@ -236,34 +232,6 @@ def test_a_wrong_step_says_with_how_many_buckets(judged, exercises, solution, on
 
     assert f"with {'1 bucket' if one else f'{buckets} buckets'}, " in outcome.why
     assert f"step_s is asked with buckets = {buckets}, and then with 1" in outcome.case_text
-
-
-def _of_the_first_release(batch, *, nodes, weights, itemsize, node_flop_per_s, link_byte_per_s, overlap):
-    """What was right while a step was told whether its sending overlaps."""
-    forward_s = 2 * weights * batch / nodes / node_flop_per_s
-    ring_s = 2 * (nodes - 1) / nodes * itemsize * weights / link_byte_per_s
-    return forward_s + (max(2 * forward_s, ring_s) if overlap else 2 * forward_s + ring_s)
-
-
-def test_a_step_of_the_first_release_is_told_that_the_exercise_changed(judged):
-    outcome = judged("network_roofline", step_s=_of_the_first_release)
-
-    assert "step_s is written for an earlier release of this lab" == outcome.what
-    assert "there it was called with overlap, now it is called with buckets" in outcome.why
-    assert "edl-labs start" in outcome.next
-
-
-def test_a_plan_of_the_first_release_is_told_so_beside_a_step_of_this_one(solution, exercises, monkeypatch):
-    names, code = dict(solution), "def plan(job, cluster):\n    return step_s(job['batch'], nodes=1, overlap=True)\n"
-    monkeypatch.setitem(linecache.cache, "former", (len(code), None, code.splitlines(keepends=True), "former"))
-    exec(compile(code, "former", "exec"), names)
-    exercise = exercises["scaling_plan"]
-    cases = exercise.draw_cases(1)
-    want = [record["value"] for record in collect(exercise, dict(solution), cases)]
-
-    outcome = judge(exercise, cases, collect(exercise, names, cases), want, points=1)
-
-    assert "step_s is written for an earlier release of this lab" == outcome.what
 
 
 def test_a_type_error_of_ones_own_is_told_as_it_is(judged, solution):
