@@ -4,8 +4,7 @@
     g1,s1234
     g1,s1235
 
-A third column, `assignment`, gives a lab groups of its own; a row without one holds for every lab. What notebooks name
-(`groups_from_notebooks = true`) lies in a table of the same form that `collect` writes; groups.csv comes first.
+A third column, `assignment`, gives a lab groups of its own; a row without one holds for every lab.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from edl_labs.course.course_folder import read_course_file, wrong
+from edl_labs.course.course_folder import read_course_file
 from edl_labs.errors import UsageError
 
-NAMED_FILE = "named_groups.csv"
 _NEEDED = ("group", "id")
 
 
@@ -43,37 +41,12 @@ class Groups:
         return first in self.by_student and self.by_student[first] == self.by_student.get(second)
 
 
-def from_notebooks(root: Path) -> bool:
-    """Whether students name their groups in their notebooks: `groups_from_notebooks` of course.toml."""
-    found = read_course_file(root).get("course", {}).get("groups_from_notebooks", False)
-    if not isinstance(found, bool):
-        raise wrong(
-            f"groups_from_notebooks is {found!r}", "it is neither true nor false", "write true, or leave it out"
-        )
-    return found
-
-
-def named_rows(root: Path) -> list[dict[str, str]]:
-    """What notebooks named, of all assignments: columns group, id and assignment."""
-    try:
-        lines = list(csv.DictReader((root / NAMED_FILE).read_text(encoding="utf-8-sig").splitlines()))
-    except FileNotFoundError:
-        return []
-    keys = (*_NEEDED, "assignment")
-    return [{key: row[key] or "" for key in keys} for row in lines if all(row.get(key) for key in keys)]
-
-
-def read_groups(root: Path, assignment: str, *, named: bool = True) -> Groups:
+def read_groups(root: Path, assignment: str) -> Groups:
     """The groups of an assignment in the course in `root`; none where course.toml names no file.
 
-    With `named`, those that notebooks name, too, of students whom the file does not have.
     UsageError, with the line, for a student in two groups of one assignment, and for a file that is no such table.
     """
-    listed = _listed(root, assignment)
-    if not (named and from_notebooks(root)):
-        return Groups(listed)
-    own = {row["id"]: row["group"] for row in named_rows(root) if row["assignment"] == assignment}
-    return Groups({who: group for who, group in own.items() if who not in listed} | listed)
+    return Groups(_listed(root, assignment))
 
 
 def _listed(root: Path, assignment: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from edl_labs.course.course_folder import read_course_file, refuse_unknown, wron
 
 DAY_S = 86_400.0  # a day's seconds, by definition
 _TOP = ("course", "late", "limits", "grading", "assignment")
-_COURSE = ("name", "version", "install", "timezone", "roster", "repository", "groups", "groups_from_notebooks")
+_COURSE = ("name", "version", "install", "timezone", "roster", "repository", "groups")
 _LATE = ("grace_minutes", "per_day", "at_most", "closes_after_days")
 _ASSIGNMENT = ("name", "due", "extensions")
 

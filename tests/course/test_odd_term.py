@@ -1,4 +1,4 @@
-"""Fourteen odd students and two groups: nobody loses a mark by it unheard, and each reads on a page what it was."""
+"""Twelve odd students and a group: nobody loses a mark by it unheard, and each reads on a page what it was."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ POLICY = f"""
 [course]
 roster = "roster.csv"
 groups = "groups.csv"
-groups_from_notebooks = true
 [late]
 grace_minutes = 10
 per_day = 0.1
@@ -68,8 +67,6 @@ def hand_ins(course: Course) -> dict[str, bytes]:
         "cut_off": honest.encode()[:400],
         "in_grace": json.dumps(course.answered(prose="Five minutes late.")).encode(),
         "red1": json.dumps(course.answered({"area": solve_cell("area", body="return 0")}, prose="We think.")).encode(),
-        "blue1": json.dumps(naming(course, "blue2")).encode(),
-        "claims": json.dumps(naming(course, "honest")).encode(),
     }
 
 
@@ -79,13 +76,6 @@ def dragged(course: Course) -> nbformat.NotebookNode:
     area = cell_of(notebook, "area")
     notebook.cells.remove(area)
     notebook.cells.append(area)
-    return notebook
-
-
-def naming(course: Course, mate: str) -> nbformat.NotebookNode:
-    """A notebook with a wrong `area` whose prose names a mate."""
-    notebook = course.answered({"area": solve_cell("area", body="return 0")})
-    notebook.cells.append(nbformat.v4.new_markdown_cell(f"We worked together.\n\n**Group:** {mate}"))
     return notebook
 
 
@@ -113,8 +103,7 @@ def term(released: Course, tmp_path_factory: pytest.TempPathFactory) -> Term:
     sent = hand_ins(course)
     (root / "course.toml").write_text(POLICY)
     (root / "roster.csv").write_text(
-        "id,first_name,last_name\n"
-        + "".join(f"{name},Student,{name.title()}\n" for name in (*sent, "red2", "blue2", "absent"))
+        "id,first_name,last_name\n" + "".join(f"{name},Student,{name.title()}\n" for name in (*sent, "red2", "absent"))
     )
     (root / "groups.csv").write_text("group,id\nred,red1\nred,red2\n")
     (root / "times.csv").write_text("student_id,submitted_at\nin_grace,2026-11-01T12:05:00Z\nstranger,2026-11-01\n")
@@ -216,15 +205,3 @@ def test_a_groups_notebook_gives_each_member_the_same_marks_and_comment(term: Te
         term.folder.path("submitted", student="red2", assignment=LAB).joinpath(f"{LAB}.ipynb").read_text()
     )
     assert "We think." == cell_of(nbformat.from_dict(cells), "why_square")["source"]
-
-
-def test_a_group_that_a_notebook_names_goes_the_whole_way_and_nobody_is_put_into_one(term: Term):
-    exported = dict(term.out.filled)
-    marks = {m.student: m for m in class_marks(term.folder, LAB)}
-    remarks = {row.student: " ".join(row.remarks) for row in term.taken.rows}
-
-    assert exported["blue1"] == exported["blue2"] == marks["blue2"].points == 5.0
-    assert "We worked together." in term.page("blue2")
-    assert ("blue2" in term.taken.missing, "blue1" in remarks["blue2"]) == (False, True)
-    assert "honest" in remarks["claims"]
-    assert (7.0, 5.0) == (exported["honest"], exported["claims"])

@@ -19,7 +19,6 @@ from edl_labs.course.groups import read_groups
 from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
 from edl_labs.course.marks.lms import collects_as
 from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
-from edl_labs.course.marks.named_groups import take_named_groups
 from edl_labs.course.marks.roster import (
     Roster,
     anonymous,
@@ -202,7 +201,7 @@ class _Collector:
 
     def shared(self, choices: list[_Choice], roster: Roster | None) -> list[_Choice]:
         """The choices, with the newest of each group for all of its members."""
-        own = {choice.student.id: choice for choice in self._remarked(choices, roster)}
+        own = {choice.student.id: choice for choice in choices}
         groups = read_groups(self.course.root, self.assignment)
         members = {s for choice in choices for s in groups.mates(choice.student.id)}
         found = []
@@ -220,12 +219,6 @@ class _Collector:
                 remark = f"handed in by {newest.student.id} for the group"
                 found.append(replace(newest, student=member, by=newest.student, remarks=(*newest.remarks, remark)))
         return found
-
-    def _remarked(self, choices: list[_Choice], roster: Roster | None) -> list[_Choice]:
-        """The choices, once the groups that they name are kept."""
-        own = {c.student.id: c.notebook.data for c in choices if c.notebook is not None}
-        told = take_named_groups(self.course, self.assignment, own, roster=roster)
-        return [replace(c, remarks=(*c.remarks, *told.get(c.student.id, ()))) for c in choices]
 
     def choose(self, student: ClassMember, uploads: list[Upload]) -> _Choice:
         """The notebook that counts: the newest; of several, the one called like the assignment."""
