@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
-from edl_labs.roofline.network import Bucket, BucketTimes, GroupLinks, sent_in_buckets
 from edl_labs.ui.live_or_still import LiveOrStill, live_image, png
 from edl_labs.units import byte_count, byte_rate, counted, percent, seconds
+from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts, CollectivePlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,12 +24,45 @@ _MOST_BARS = 120  # more than that are drawn as one: nobody could tell them apar
 Setting = tuple[int, float, float]
 
 
+@dataclass(frozen=True)
+class Bucket:
+    """Gradients that are sent together: their bytes, and when the backward pass has the last of them."""
+
+    gradient_bytes: float
+    ready_s: float
+
+
+@dataclass(frozen=True)
+class BucketTimes:
+    """When each bucket's sum started and ended, counted from the start of the backward pass."""
+
+    backward_s: float
+    start_s: tuple[float, ...]
+    end_s: tuple[float, ...]
+
+    @property
+    def finish_s(self) -> float:
+        """When gradients are summed and the backward pass is over."""
+        return max(self.backward_s, *self.end_s)
+
+    @property
+    def exposed_s(self) -> float:
+        """Communication that is left over after the backward pass."""
+        return self.finish_s - self.backward_s
+
+
+@lru_cache(maxsize=256)  # the sliders' stops
+def _ring(ranks: int, alpha_s: float, byte_per_s: float) -> CollectivePlan:
+    machine = ClusterMachine.flat(ranks, alpha_s=alpha_s, byte_per_s=byte_per_s)
+    return CollectiveCosts(machine).plan("all_reduce", tuple(range(machine.ranks)), 0.0, algorithm="ring")
+
+
 class BucketExplorer(LiveOrStill):
     """A live picture with three sliders in a notebook; elsewhere three fixed settings, as a picture and as text.
 
     `layers` is a list of (gradient bytes, seconds of the backward pass), from the first layer on. Gradients travel from
     the last layer on, in buckets that close when they hold the bucket's size or more, each as one all-reduce in a ring
-    (`roofline.network.sent_in_buckets`); a message costs `alpha_s` and its bytes over the link's rate.
+    (`virtual.cluster.CollectiveCosts`); a message costs `alpha_s` and its bytes over the link's rate.
 
     >>> BucketExplorer([(4e6, 1e-3)] * 6, ranks=4, alpha_s=1e-5, byte_per_s=6e9)
     gradients of 24 MB under a backward pass of 6 ms, modelled:
@@ -45,7 +80,7 @@ class BucketExplorer(LiveOrStill):
                 why=f"1 to {_MOST_LAYERS} layers with gradients can be sent, and no pass takes less than no time",
                 next="BucketExplorer([(4e6, 1e-3)] * 12)",
             )
-        GroupLinks(ranks, alpha_s, byte_per_s)  # says what is wrong with them
+        _ring(ranks, alpha_s, byte_per_s)  # refuses what is no cluster
         self.layers, self.ranks, self.alpha_s, self.byte_per_s = tuple(layers), ranks, alpha_s, byte_per_s
         self.gradient_bytes = sum(size for size, _ in layers)
         self.backward_s = sum(time_s for _, time_s in layers)
@@ -61,9 +96,14 @@ class BucketExplorer(LiveOrStill):
         return tuple(found)
 
     def times(self, ranks: int, cap_bytes: float, byte_per_s: float) -> BucketTimes:
-        """When the sums of a setting begin and end."""
-        links = GroupLinks(ranks, self.alpha_s, byte_per_s)
-        return sent_in_buckets(self.buckets(cap_bytes), links, backward_s=self.backward_s, algorithm="ring")
+        """When the sums of a setting start and end: each once its bucket is ready and the links are free."""
+        plan = _ring(ranks, self.alpha_s, byte_per_s)
+        start_s: list[float] = []
+        end_s: list[float] = []
+        for bucket in self.buckets(cap_bytes):
+            start_s.append(max(bucket.ready_s, end_s[-1] if end_s else 0.0))
+            end_s.append(start_s[-1] + plan.seconds(bucket.gradient_bytes))
+        return BucketTimes(self.backward_s, tuple(start_s), tuple(end_s))
 
     def settings(self) -> tuple[Setting, ...]:
         """What a page without sliders shows: a bucket a layer, half of the gradients, all of them."""

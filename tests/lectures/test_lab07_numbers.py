@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.roofline.network import GroupLinks, collective_cost, ring_bytes
+from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts
 
 LAB = Path(__file__).resolve().parents[2] / "solutions" / "lab07_many_gpus" / "lab07_many_gpus.py"
 TEXT = re.sub(r"\s*\n# ?", " ", LAB.read_text(encoding="utf-8"))
@@ -26,7 +26,10 @@ def test_the_intensity_of_data_parallel_training_falls_with_the_ranks(ranks):
     sent = 2 * (ranks - 1) / ranks * 4 * m * k
 
     assert n / (4 * (ranks - 1)) == pytest.approx(flop / sent)
-    assert sent == pytest.approx(ring_bytes(4 * m * k, nodes=ranks))
+    ring = CollectiveCosts(ClusterMachine.flat(ranks)).plans("all_reduce", tuple(range(ranks)))["ring"]
+    assert {(0, rank): pytest.approx(sent) for rank in range(ranks)} == {
+        port: share * 4 * m * k for port, share in ring.sent.items()
+    }
     assert [] == says("`N/4` FLOP/B against its network ridge of 1000", "`N/(4(P - 1))`", "6 GB/s")
 
 
@@ -37,8 +40,8 @@ def test_the_network_ridge_of_the_deck():
 def test_ring_and_tree_cross_where_the_lab_says():
     """20 us and 6 GB/s: 8 ranks cross where 14a + 14/8 nb = 6a + 6nb; 64 ranks and 1 kB pay 126 or 12 rounds."""
     assert 225.9e3 == pytest.approx(8 * 20e-6 * 6e9 / (6 - 14 / 8), rel=1e-3)
-    links = GroupLinks(64, 20e-6, 6e9)
-    took = [collective_cost("all_reduce", 1000, links, algorithm=name).seconds for name in ("ring", "tree")]
+    plans = CollectiveCosts(ClusterMachine.flat(64)).plans("all_reduce", tuple(range(64)))
+    took = [plans[name].seconds(1000) for name in ("ring", "tree")]
 
     assert [2.52e-3, 0.242e-3] == pytest.approx(took, rel=1e-2)
 

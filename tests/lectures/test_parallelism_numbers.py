@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from edl_labs.roofline import network, work
-from edl_labs.roofline.network import GroupLinks, StateBytes, collective_cost, zero_bytes_per_parameter, zero_calls
+from edl_labs.roofline import work
+from edl_labs.roofline.network import StateBytes, zero_bytes_per_parameter, zero_calls
+from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts
 
 from .decks import quotation
 
@@ -48,18 +49,20 @@ def test_half_a_minibatch_takes_28_4_to_15_1():
 def test_the_ridge_of_the_decks_network_and_the_minibatch_that_reaches_it():
     ridge, tera = quotation("004_multinode", r"need to do (\d+) FLOPs locally \(at (\d+) TFLOP/s")
     per_sample = 1 / int(quotation("004_multinode", r"Overall intensity .* N/(\d+)"))
-    pair = network.Cluster(2, 1e12 * int(tera), 6e9)
+    # For each weight, half of a sample's multiply-adds; a ring of two sends its 4 bytes once.
+    intensity = 2 / 2 / 4
 
-    assert int(ridge) == pair.ridge_flop_per_byte
-    assert per_sample == network.intensity_flop_per_byte(1)
-    assert int(ridge) / per_sample == 4000 == network.smallest_minibatch(pair)
+    assert int(ridge) == 1e12 * int(tera) / 6e9
+    assert per_sample == intensity
+    assert int(ridge) / per_sample == 4000
 
 
 @pytest.mark.parametrize("minibatch", [1000, 4000, 8000])
 def test_the_decks_network_has_the_ridge_in_collectives_too(minibatch):
     """A ring of two nodes, without latency, takes as long as the update's products at N = 4000."""
     weights, node_flop_per_s = 1e8, 6e12
-    sums_s = collective_cost("all_reduce", 4 * weights, GroupLinks(2, 0.0, 6e9), algorithm="ring").seconds
+    costs = CollectiveCosts(ClusterMachine.flat(2, alpha_s=0.0, byte_per_s=6e9))
+    sums_s = costs.plan("all_reduce", (0, 1), 4 * weights, algorithm="ring").seconds(4 * weights)
     products_s = 2 * weights * minibatch / 2 / node_flop_per_s
 
     assert pytest.approx(4000 / minibatch) == sums_s / products_s

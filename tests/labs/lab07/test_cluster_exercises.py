@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from edl_labs.exercises.lab07_many_gpus.hanging_ranks import ANSWERS
-from edl_labs.roofline.network import GroupLinks, collective_cost
+from edl_labs.virtual.cluster import ClusterMachine, CollectiveCosts
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -62,9 +62,9 @@ def test_prices_are_the_librarys_where_sums_are_free(solution):
         job = {"nodes": 1, "ranks_per_node": count, "message_bytes": 10**6, "inside": link, "between": link}
         for name in ("ring", "tree", "halving-doubling"):
             price = solution["price"](name, {**job, "sum_byte_per_s": 1e40})
-            links = GroupLinks(count, **link)
+            plans = CollectiveCosts(ClusterMachine.flat(count, **link)).plans("all_reduce", tuple(range(count)))
 
-            assert price == pytest.approx(collective_cost("all_reduce", 10**6, links, algorithm=name).seconds)
+            assert price == pytest.approx(plans[name].seconds(10**6))
 
 
 @pytest.mark.slow  # the solution's groups and three caps, each replayed

@@ -6,17 +6,14 @@ import json
 
 import pytest
 
-from edl_labs.roofline import Machine, Point, bound, diagnose, gemm, network, place, work
-from edl_labs.roofline.network import Cluster, Training
+from edl_labs.roofline import Machine, Point, bound, diagnose, gemm, place, work
 
 H200 = Machine.of("H200")
 PRODUCT = work.gemm(64, 64, 64)
-PAIR = Cluster(2, 6e12, 6e9)
 RESULTS = (
     *(H200, H200.peak("fp16"), PRODUCT, bound(H200, PRODUCT), bound(H200, PRODUCT, time_s=1.0)),
     *(diagnose(H200, PRODUCT, parallel_items=3), place(H200, Point("product", PRODUCT, 1.0))),
     gemm.quantization(100, 100, 100, tile=(64, 64), sms=3),
-    *network.weak_scaling(PAIR, Training(1e6), minibatch_per_node=10, nodes=[2]),
 )
 
 

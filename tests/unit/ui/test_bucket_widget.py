@@ -8,7 +8,6 @@ import time
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.roofline.network import GroupLinks, collective_cost
 from edl_labs.ui.bucket_widget import CAPS, BucketExplorer
 from edl_labs.virtual.cluster import VirtualCluster
 
@@ -51,10 +50,21 @@ def test_what_is_exposed_is_what_the_cluster_replays(explorer, cap):
 
 def test_slow_links_leave_all_sums_over_and_fast_ones_the_last(explorer):
     slow, fast = explorer.times(4, 0.0, 1e3), explorer.times(4, 0.0, 1e15)
-    last = collective_cost("all_reduce", 4e6, GroupLinks(4, 1e-5, 1e15), algorithm="ring").seconds
+    last = 2 * (4 - 1) * (1e-5 + 4e6 / 4 / 1e15)  # a ring's rounds
 
     assert slow.exposed_s > 100 * explorer.backward_s
     assert fast.exposed_s == pytest.approx(last)
+
+
+@pytest.mark.parametrize("cap", [0.0, 5e6, 9e6, 24e6])
+@pytest.mark.parametrize("byte_per_s", [1e8, 6e9, 1e12])
+def test_sums_hide_no_more_than_the_backward_pass(explorer, cap, byte_per_s):
+    times, buckets = explorer.times(4, cap, byte_per_s), explorer.buckets(cap)
+    sums_s = sum(2 * 3 * (1e-5 + one.gradient_bytes / 4 / byte_per_s) for one in buckets)
+
+    assert times.finish_s >= max(explorer.backward_s, sums_s) * (1 - 1e-9)
+    assert times.finish_s <= (explorer.backward_s + sums_s) * (1 + 1e-9)
+    assert all(start_s >= one.ready_s for start_s, one in zip(times.start_s, buckets, strict=True))
 
 
 @pytest.mark.parametrize("layers", [[], [(0.0, 1e-3)], [(4e6, -1.0)], [(1.0, 0.0)] * 2001])

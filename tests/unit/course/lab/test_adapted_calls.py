@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,6 @@ from edl_labs.course.lab import adapted_calls
 from edl_labs.course.lab.adapted_calls import adapters
 from edl_labs.course.lab.arranged_arguments import arranged, readings, same
 from edl_labs.errors import EdlError
-from edl_labs.roofline.network import Cluster
 from edl_labs.roofline.work import Work
 
 
@@ -40,12 +40,20 @@ def test_types_that_an_annotation_excludes_are_not_tried():
     assert {"x=name", "name"} == set(found)
 
 
+@dataclass(frozen=True)
+class Nodes:
+    nodes: int
+    node_flop_per_s: float
+    link_byte_per_s: float
+    link_latency_s: float = 0.0
+
+
 def test_a_dataclass_that_is_asked_for_is_made_of_what_there_is():
     given = {"batch": 64, "nodes": 2, "node_flop_per_s": 6e12, "link_byte_per_s": 6e9}
 
-    found = arrangements(lambda cluster, minibatch: 0, given, cluster=Cluster)
+    found = arrangements(lambda cluster, minibatch: 0, given, cluster=Nodes)
 
-    made = "_made['Cluster'](nodes=nodes, node_flop_per_s=node_flop_per_s, link_byte_per_s=link_byte_per_s)"
+    made = "_made['Nodes'](nodes=nodes, node_flop_per_s=node_flop_per_s, link_byte_per_s=link_byte_per_s)"
     assert f"cluster={made}, minibatch=batch" in found
 
 
