@@ -12,12 +12,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from edl_labs._former_paths import install as _find_former_paths
 from edl_labs.presenters import register_presenter
 
 __version__ = "1.0.0"
 
-_find_former_paths()
 # Values do not import what shows them: here, at the top, they are told who does.
 register_presenter("plot", "edl_labs.plots:draw")
 register_presenter("html", "edl_labs.ui:html")

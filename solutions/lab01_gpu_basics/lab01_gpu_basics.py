@@ -461,7 +461,7 @@ for span in example["timeline"]:
 
 # %%
 from edl_labs.plots import style
-from edl_labs.plots.timeline import draw_timeline
+from edl_labs.plots.timeline_picture import draw_timeline
 
 warm = VirtualMachine(launch_overhead_s=5e-6, module_load_s=0.0).warm()
 two_streams = VirtualGPU(warm)

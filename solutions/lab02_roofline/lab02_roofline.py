@@ -256,7 +256,7 @@ with once_written("ridge_and_bound"):
 # %%
 from edl_labs import roofline
 from edl_labs.plots import style
-from edl_labs.plots.roofline import roofline as draw_roofline
+from edl_labs.plots.roofs import roofline as draw_roofline
 from edl_labs.roofline import Machine, Point, work
 
 slide_machine = Machine.simple(

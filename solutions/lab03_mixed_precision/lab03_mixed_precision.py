@@ -99,7 +99,7 @@ predict("holds_257", "Exactly, 257 is in", choices=formats)
 predict("after_one", "In bf16, the number after 1 is", unit="1")
 
 # %%
-from edl_labs.ui.format_explorer import FormatExplorer
+from edl_labs.ui.number_format_widgets import FormatExplorer
 
 FormatExplorer("fp16")
 
@@ -196,7 +196,7 @@ with once_written("encode_decode"), revealed(*asked) as truth:
 # The next cell draws where the formats live. **Predict:** which part of fp32's range can fp16 not see?
 
 # %%
-from edl_labs.plots.numerics import draw_ranges
+from edl_labs.plots.number_formats import draw_ranges
 
 figure, axes = style.subplots(figsize=(9, 2.8))
 axes = draw_ranges(axes, [FP32, BF16, FP16, E5M2, E4M3FN])
@@ -376,7 +376,7 @@ predict("lost_scaled", "With a scale of 2^16 it makes 0 of", unit="%")
 
 # %%
 from edl_labs.numerics import training_gradients
-from edl_labs.plots.numerics import draw_underflow
+from edl_labs.plots.number_formats import draw_underflow
 
 gradients = training_gradients(seed=0)
 with revealed("lost_unscaled", "lost_scaled") as truth:
@@ -390,7 +390,7 @@ for axes, scale in zip(rows, (1.0, 2.0**16), strict=True):
     axes = draw_underflow(axes, underflow_report(gradients, FP16, scale=scale))
 
 # %%
-from edl_labs.ui.underflow_slider import UnderflowSlider
+from edl_labs.ui.number_format_widgets import UnderflowSlider
 
 UnderflowSlider(gradients, fmt="fp16")
 

@@ -60,10 +60,8 @@ import numpy as np
 import torch
 
 from edl_labs import units
-from edl_labs.virtual import VirtualGPU, VirtualMachine
+from edl_labs.virtual import HDD, NVME, Disk, LoaderMachine, VirtualGPU, VirtualMachine, VirtualWorkers
 from edl_labs.virtual.bin_tree import BinTree
-from edl_labs.virtual.loader_machine import HDD, NVME, Disk, LoaderMachine
-from edl_labs.virtual.workers import VirtualWorkers
 
 # Section 2 asks for more workers than there may be cores, on purpose.
 warnings.filterwarnings("ignore", message="This DataLoader will create")
@@ -616,7 +614,7 @@ def trained(feeding, *, slots, count=8):
 
 
 # %%
-from edl_labs.plots.timeline import draw_timeline
+from edl_labs.plots.timeline_picture import draw_timeline
 
 with once_written("overlap_plan"):
     lines = {

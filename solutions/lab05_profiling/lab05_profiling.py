@@ -66,8 +66,8 @@ from edl_labs import units
 from edl_labs.clock import clock_for
 from edl_labs.device import best_device, describe, torch_threads
 from edl_labs.plots import style
-from edl_labs.plots.layers import draw_nested
-from edl_labs.plots.timeline import draw_timeline
+from edl_labs.plots.timeline_picture import draw_timeline
+from edl_labs.plots.trace_pictures import draw_nested
 from edl_labs.trace import TorchLoop, attach, diagnose, side_by_side
 from edl_labs.virtual import VirtualGPU, VirtualMachine
 from edl_labs.virtual.loop import as_timeline, step_s, step_spans

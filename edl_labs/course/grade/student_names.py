@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import partial
 from html import unescape
 
-from edl_labs._former_paths import former_name
 from edl_labs.course.grade.submission import Unreadable
 
 _ENDS_A_TEXT = re.compile(r"[<>\"`\\]")
@@ -59,7 +57,3 @@ def _called(letter: str) -> str:
 
 def _acts(letter: str) -> bool:
     return unicodedata.category(letter) in _CATEGORIES or unicodedata.bidirectional(letter) in _BIDI
-
-
-# A class that imports nbconvert, which grading does not, has left; configurations of courses name it here.
-__getattr__ = partial(former_name, __name__)

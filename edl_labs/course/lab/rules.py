@@ -8,7 +8,6 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from edl_labs._former_paths import today
 from edl_labs.course.lab.source import BEGIN, END, Cell
 
 MAX_CELL_LINES = 15  # house style: a cell fits on a projected screen together with its output
@@ -306,7 +305,6 @@ def _problem_of_ours(rest: list[str]) -> str:
         return "a lab names what it imports"
     if not rest or rest[0] in edl_labs.__all__:
         return ""
-    rest = today(".".join(["edl_labs", *rest])).split(".")[1:]
     if rest[0] not in PUBLIC_MODULES:
         return f"edl_labs.{rest[0]} is not public: labs use the facade and {', '.join(PUBLIC_MODULES)}"
     if rest[0] in _CLOSED and len(rest) > 1:

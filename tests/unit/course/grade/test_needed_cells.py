@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from edl_labs.course.grade.assignment import KnownCell
 
+from edl_labs.course.assignment import KnownCell
 from edl_labs.course.grade.needed_cells import names_of, thrifty, why_needed
 from edl_labs.course.grade.plain_code import is_plain
 from edl_labs.course.grade.plan import MarkingPlan, PlannedCell
