@@ -1,4 +1,4 @@
-"""Commands of those who run labs on every change and on GPUs: run, record."""
+"""The command of those who run labs on every change and on GPUs: run."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add this module's commands."""
-    for command in (run, record):
-        app.command()(command)
+    """Add this module's command."""
+    app.command()(run)
 
 
 def run(
@@ -91,23 +90,3 @@ def _run_row(row: dict[str, Any]) -> list[str]:
         f"{row['points']:g}/{row['max_points']:g}{by_hand}",
         f"{row['slowest']}: {row['slowest_s']:.1f} s" if row["slowest"] else "none ran",
     ]
-
-
-def record(
-    to: Annotated[
-        Path | None, typer.Option(help="Folder (default: the library's edl_labs/hardware/recordings).")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Record the lab's experiments and loops on this machine's CUDA device, with its environment stamp."""
-    from edl_labs.hardware import recordings
-    from edl_labs.trace.loop_recordings import measured_loops
-    from edl_labs.virtual.gpu import experiments
-
-    folder = to or Path(recordings.__file__).parent
-    paths = experiments.write((*experiments.measured(), measured_loops()), folder)
-    if as_json:
-        emit({"schema": 1, "recordings": [str(path) for path in paths]})
-        return
-    for path in paths:
-        print(path)

@@ -48,7 +48,7 @@ def measured_loops(*, steps: int = 20) -> Recording:
         raise UsageError(
             "this machine has no CUDA device to record on",
             why="torch sees none on this machine",
-            next="run `edl-labs record` where a GPU is, or use the modelled recording",
+            next="run `python -m tools.gpu_experiments` where a GPU is, or use the modelled recording",
         )
     stamp = describe("cuda")
     if stamp.hardware_key is None:

@@ -11,7 +11,7 @@ import pytest
 from edl_labs.device import describe
 from edl_labs.hardware import accelerator
 from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.gpu.experiments import PROGRAMS, calibrated, makespan_s
+from tools.gpu_experiments import PROGRAMS, calibrated, makespan_s
 
 pytestmark = pytest.mark.gpu
 
@@ -30,7 +30,7 @@ def stamp():
 @pytest.fixture(scope="module")
 def pair(stamp):
     """The real device, and the model of it with host costs and copy rates measured on it."""
-    from edl_labs.virtual.gpu.experiments import RealGPU
+    from tools.real_gpu import RealGPU
 
     gpu = RealGPU()
     base = VirtualMachine.of(accelerator(stamp.hardware_key or "H200"))
@@ -85,7 +85,7 @@ def test_experiments_can_be_recorded_here(stamp, tmp_path):
     if stamp.hardware_key is None:
         pytest.skip(f"{stamp.device_name} is not in the hardware table")
     from edl_labs.hardware.recordings import parse
-    from edl_labs.virtual.gpu.experiments import measured, write
+    from tools.gpu_experiments import measured, write
 
     for path in write(measured(), tmp_path):
         recording = parse(path.read_text(encoding="utf-8"), name=path.stem)

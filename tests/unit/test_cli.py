@@ -27,7 +27,6 @@ VERBS = (
     "test",
     "wheel",
     "run",
-    "record",
     "leaks",
     "publish",
     "grade",

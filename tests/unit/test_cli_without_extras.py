@@ -32,7 +32,6 @@ CALLS = {
     "publish": ["out"],
     "wheel": [],
     "run": ["lab01_gpu_basics", "--smoke"],
-    "record": ["lab01_gpu_basics"],
     "course": ["my-course"],
     "collect": ["lab01_gpu_basics", "x.zip", "--from", "canvas"],
     "grade": ["lab01_gpu_basics"],

@@ -99,7 +99,7 @@ def find(experiment: str, *, hardware_key: str | None = None) -> Recording:
         raise EdlError(
             f"no recording of {experiment!r}" + (f" on {hardware_key}" if hardware_key else ""),
             why=f"there are {', '.join(f'{one.experiment} on {one.hardware_key}' for one in map(load, names()))}",
-            next="use one of these, or make one with `edl-labs record` on such a machine",
+            next="use one of these, or run `python -m tools.gpu_experiments` on such a machine",
         )
     return min(fitting, key=lambda one: one.modelled)
 
@@ -160,5 +160,5 @@ def _broken(name: str, problem: str) -> EdlError:
     return EdlError(
         f"the recording {name} cannot be read",
         why=problem,
-        next="make it again with `edl-labs record`, or restore the file",
+        next="record it again with `python -m tools.gpu_experiments`, or restore the file",
     )

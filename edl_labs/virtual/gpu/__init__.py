@@ -1,7 +1,4 @@
-"""VirtualGPU: a host and its GPU on virtual time; its programs are recorded as plain data and replayed.
-
-`experiments` run unchanged on a VirtualGPU and on a real one, and record what came out.
-"""
+"""VirtualGPU: a host and its GPU on virtual time; its programs are recorded as plain data and replayed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.hardware import accelerator
 from edl_labs.hardware.recordings import find, load, names, parse
 from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.gpu.experiments import COPY_BYTES, PROGRAMS, calibrated, makespan_s, measured, modelled, write
+from tools.gpu_experiments import COPY_BYTES, PROGRAMS, calibrated, makespan_s, measured, modelled, write
 
 SCHEMA = json.loads(resources.files("edl_labs.hardware.recordings").joinpath("schema.json").read_text(encoding="utf-8"))
 

@@ -7,8 +7,8 @@ import contextlib
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.virtual.gpu import experiments
-from edl_labs.virtual.gpu.experiments import RealGPU
+from tools import real_gpu
+from tools.real_gpu import RealGPU
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -65,7 +65,7 @@ class FakeCuda:
 @pytest.fixture
 def cuda(monkeypatch):
     fake = FakeCuda()
-    monkeypatch.setattr(experiments, "AcceleratorClock", FakeClock)
+    monkeypatch.setattr(real_gpu, "AcceleratorClock", FakeClock)
     for name in ("_sleep", "stream", "Event"):
         monkeypatch.setattr(torch.cuda, name, getattr(fake, name))
     return fake
