@@ -12,8 +12,8 @@ from statistics import median
 from typing import Any
 
 import torch
+from selfcheck import units_of_work
 
-from edl_labs.bench._selfcheck import units_of_work
 from edl_labs.bench.timing.blocks import collector_off
 from edl_labs.clock import HostClock
 

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from harness_payloads import CostlyClock, empty, neighbours, payloads, truth_s
 from harness_rivals import HARNESSES, cuda_harnesses, nvbench_once, pyperf_once, torch_samples
+from selfcheck import units_of_work
 
 from edl_labs import stats
 from edl_labs.bench import compare, measure
-from edl_labs.bench._selfcheck import units_of_work
 from edl_labs.clock import HostClock
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "unit" / "bench"))

@@ -31,7 +31,6 @@ _HOMES = {
     "measure": "edl_labs.bench",
     "compare": "edl_labs.bench",
     "sweep": "edl_labs.bench",
-    "selfcheck": "edl_labs.bench",
     "Timer": "edl_labs.bench",
     "load_ipython_extension": "edl_labs.bench",
     "unload_ipython_extension": "edl_labs.bench",

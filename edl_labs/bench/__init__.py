@@ -1,4 +1,4 @@
-"""Benchmarks that can be trusted: `measure`, `compare`, `Timer`, `sweep`, `selfcheck`.
+"""Benchmarks that can be trusted: `measure`, `compare`, `Timer`, `sweep`.
 
 >>> from edl_labs.bench import measure
 >>> m = measure(lambda: sum(range(100)), budget_s=0.01)
@@ -17,8 +17,6 @@ _HOMES = {
     "Timer": "_timer",
     "sweep": "_sweep",
     "Sweep": "_sweep",
-    "selfcheck": "_selfcheck",
-    "SelfCheck": "_selfcheck",
     "Measurement": "results",
     "Comparison": "results",
     "Mistake": "results",

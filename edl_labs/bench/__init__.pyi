@@ -2,8 +2,6 @@
 
 from edl_labs.bench._compare import compare as compare
 from edl_labs.bench._measure import measure as measure
-from edl_labs.bench._selfcheck import SelfCheck as SelfCheck
-from edl_labs.bench._selfcheck import selfcheck as selfcheck
 from edl_labs.bench._sweep import Sweep as Sweep
 from edl_labs.bench._sweep import sweep as sweep
 from edl_labs.bench._timer import Timer as Timer

@@ -6,9 +6,7 @@ import json
 
 import pytest
 from scripted_clock import ScriptedClock
-
-from edl_labs.bench import selfcheck
-from edl_labs.bench._selfcheck import Check, SelfCheck
+from selfcheck import Check, SelfCheck, selfcheck
 
 
 class Working(ScriptedClock):

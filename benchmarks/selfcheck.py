@@ -1,4 +1,7 @@
-"""`selfcheck`: this harness on this machine, against payloads whose truth is known."""
+"""This harness on this machine, against payloads whose truth is known.
+
+python benchmarks/selfcheck.py
+"""
 
 from __future__ import annotations
 
@@ -68,11 +71,7 @@ class SelfCheck(Value):
 
 
 def selfcheck(*, budget_s: float = 4.0, clock: Clock | None = None, seed: int | None = None) -> SelfCheck:
-    """Bias on spins of a known time, and coverage on known ratios (additivity of k units of work), on this machine.
-
-    >>> print(selfcheck(budget_s=0.2).spins[0].name)
-    spin of 20 µs
-    """
+    """Bias on spins of a known time, and coverage on known ratios (additivity of k units of work), on this machine."""
     budget_s = checked_budget(budget_s)
     clock = HostClock() if clock is None else clock
     each = budget_s / (len(_SPINS_S) + 2 * len(_STEPS))
@@ -120,3 +119,7 @@ def _ratio(count: int, clock: Clock, budget_s: float, seed: int | None) -> Check
 
 def _signed(fraction: float) -> str:
     return f"{'+' if fraction >= 0 else '−'}{percent(abs(fraction), digits=2)}"
+
+
+if __name__ == "__main__":
+    print(selfcheck())
