@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from edl_labs.checks import close, exercise
 from edl_labs.checks.plain_forms import plain_form
 from edl_labs.errors import Wrong
+from edl_labs.exercises.lab05_profiling.timed_model import timed_model
 from edl_labs.exercises.recorded_programs import replayed, written
 from edl_labs.virtual import VirtualGPU, VirtualMachine
-from edl_labs.virtual.training import timed_model
 
 PHASES = ("forward", "backward")
 _END = "profiler closed"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from edl_labs.exercises.lab05_profiling.timed_model import timed_model
 from edl_labs.virtual import VirtualGPU
-from edl_labs.virtual.training import timed_model
 
 LEAF = {"forward_s": 1e-4, "backward_s": 3e-4, "children": []}
 
