@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -30,10 +31,10 @@ app = typer.Typer(
 )
 
 
-def main() -> None:
-    """Entry point: errors become sentences on standard error and an exit code."""
+def main(command: Callable[[], object] = app) -> None:
+    """Run `command`, by default the whole `edl-labs`: errors become sentences on standard error and an exit code."""
     try:
-        app()
+        command()
     except EdlError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)

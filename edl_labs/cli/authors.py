@@ -15,7 +15,6 @@ from edl_labs.units import counted
 
 if TYPE_CHECKING:
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.mutation import LabMutation
     from edl_labs.course.lab.prove import ExerciseProof, LabProof
 
 
@@ -173,27 +172,18 @@ def prove_labs(
     labs: Annotated[
         list[str] | None, typer.Argument(help="Labs, every lab when none is named; or a lab and exercises of it.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with; 3 with --mutants.")] = 20,
-    mutants: Annotated[
-        bool, typer.Option("--mutants", help="Make small mistakes in each solution: which of them lose no points?")
-    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds that each solution is tried with.")] = 20,
     adapters: Annotated[
         bool, typer.Option("--adapters", help="Try library functions behind adapters too; some minutes a lab.")
     ] = False,
-    sample: Annotated[int | None, typer.Option(min=1, help="With --mutants: so many of each exercise.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove of every exercise: stub 0, solution full, each wrong answer told, hints there, hostile answers 0."""
     need_instructor_tools()
     need_system("the proof of a lab", fences=False)
     from edl_labs.course.course_folder import Course
-    from edl_labs.course.lab.prove import WRONG_SEEDS
 
     course = Course.find()
-    if mutants:
-        _mutate(course, labs or [], seeds=min(seeds, WRONG_SEEDS), sample=sample, as_json=as_json)
-    if sample is not None:
-        raise UsageError("--sample is for --mutants alone", next="give both, or neither")
     names, exercises = _labs_and_exercises(course, labs or [])
     proofs = _proofs(course, names, exercises, seeds=seeds, adapters=adapters, quiet=as_json)
     ok = bool(proofs) and all(proof.ok for proof in proofs)
@@ -250,45 +240,6 @@ def _proof(
 
     with ProgressLines(quiet=quiet) as progress:
         return prove(course, name, exercises=exercises, seeds=seeds, adapters=adapters, progress=progress)
-
-
-def _mutate(course: Course, names: list[str], *, seeds: int, sample: int | None, as_json: bool) -> None:
-    """Mutants of the labs and exercises named; ends the command."""
-    from edl_labs.course.lab.mutation import mutate
-
-    labs, exercises = _labs_and_exercises(course, names)
-    found = []
-    for lab in labs:
-        with ProgressLines(quiet=as_json) as progress:
-            found.append(mutate(course, lab, exercises, seeds=seeds, sample=sample, progress=progress))
-        if not as_json:
-            _show_mutation(found[-1])
-    ok = all(one.ok for one in found)
-    if as_json:
-        emit({"schema": 1, "ok": ok, "labs": [one.to_json() for one in found]})
-    stop(0 if ok else 1)
-
-
-def _show_mutation(found: LabMutation) -> None:
-    columns = ["exercise", "mutants", "lose points", "not under each seed", "equivalent", "survive", "share", "s", ""]
-    rows = [
-        [
-            one.name,
-            *map(str, (one.mutants, one.killed, len(one.sometimes), one.equivalent, len(one.survivors))),
-            f"{one.share:.1%}",
-            f"{one.seconds:.0f}",
-            "enough" if one.ok else "to mend",
-        ]
-        for one in found.exercises
-    ]
-    table(f"{found.lab}, {found.seeds} seeds", columns, rows)
-    for one in found.exercises:
-        for mutant in one.survivors:
-            print(f"{one.name}:{mutant.line}: survives: {mutant.change}")
-        for mutant in one.sometimes:
-            print(f"{one.name}:{mutant.line}: full marks under {mutant.seeds_passed} of the seeds: {mutant.change}")
-        for text in (*one.problems, *one.remarks):
-            print(f"{one.name}: {text}", file=sys.stderr)
 
 
 def _show_proofs(proofs: list[LabProof]) -> None:

@@ -114,9 +114,8 @@ def test_wrong_use_has_no_traceback(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["test", "lab01_gpu_basic"], "lab01_gpu_basics"),
-        (["test", "lab01_gpu_basics", "finish_time", "--mutants"], "it has finish_times"),
-        (["test", "finish_times", "--mutants"], "finish_times is named, and no lab"),
-        (["test", "lab01_gpu_basics", "--sample", "3"], "--sample is for --mutants alone"),
+        (["test", "lab01_gpu_basics", "finish_time"], "it has finish_times"),
+        (["test", "finish_times"], "finish_times is named, and no lab"),
         (["run", "lab77_nothing"], "lab77_nothing"),
         (["run", "-p", "nonsense"], "not NAME=VALUE"),
         (["run", "-p", "nonsense=1"], "nonsense"),

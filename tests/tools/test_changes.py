@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from edl_labs.course.lab.mutants import MAX_IDENTITY, mutants_of, sampled
 from edl_labs.course.lab.source import Cell
+from tools.mutants.changes import MAX_IDENTITY, mutants_of, sampled
 
 
 def solve(body: str, *, above: str = "", first: int = 10) -> Cell:

@@ -13,12 +13,12 @@ from edl_labs.checks import Exercise, judge, plain_data
 from edl_labs.checks.probe_process import ProbeDied, Worker
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, alike, exercises_of, values
-from edl_labs.course.lab.mutants import Mutant, mutants_of, sampled
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.prove import AT_ONCE, WRONG_SEEDS
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError, SourceError
 from edl_labs.values import Value
+from tools.mutants.changes import Mutant, mutants_of, sampled
 
 EQUIVALENTS = "equivalent.toml"
 TARGET = 0.95  # of the mutants that are not equivalent, for each exercise
@@ -212,7 +212,7 @@ class _Mutating:
         start_s = time.monotonic()
         records = self._records(None, [case for cases in self.cases for case in cases])
         if records is None:
-            raise EdlError(f"{self.lab.name}: the solution of {self.name} ended its process", next="mend that cell")
+            raise EdlError(f"{self.lab.name}: the solution of {self.name} ended its process", next="fix that cell")
         took_s = time.monotonic() - start_s
         self.cpu_s = self.wall_s = _SLOWER * took_s + _MORE_S
         return [values(part, exercise=self.name, lab=self.lab.name) for part in self._by_seed(records)]
@@ -251,7 +251,7 @@ class _Mutating:
             worker = Worker(self.lab.namespace_cells(), exercises_folder=self.course.exercises)
             self.worker = worker.__enter__()
             if worker.error:
-                raise EdlError(f"{self.lab.name}: the solution does not run", why=worker.error, next="mend that cell")
+                raise EdlError(f"{self.lab.name}: the solution does not run", why=worker.error, next="fix that cell")
         return self.worker
 
     def _close(self) -> None:

@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab import mutation
 from edl_labs.course.lab.build import build
-from edl_labs.course.lab.mutation import LabMutation, MutatedExercise, mutate
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError, SourceError, UsageError
 from tests.unit.course.lab import kit
+from tools.mutants import mutation
+from tools.mutants.mutation import LabMutation, MutatedExercise, mutate
 
 LINE = "twice_as_long_s = 4 * half_of(duration_s)"
 NAME = "doubled_time"
