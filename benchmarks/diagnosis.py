@@ -21,9 +21,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from edl_labs.trace import CAUSES, Ablation, Attribution, VirtualLoop, attribute, most_to_gain
-from edl_labs.trace.corpus import labelled_loops
-from edl_labs.trace.corpus.labelled import STEPS
+from tests.data.loops import labelled_loops
+from tests.data.loops.labelled import STEPS
 
 _LEAST_SHARE = 0.05
 _ROUNDS = 5
@@ -124,7 +126,7 @@ def real() -> list[dict[str, Any]]:
     """Loops of PyTorch with an injected cause, on what this machine has."""
     import torch
 
-    from edl_labs.trace.corpus.real import injected_loops
+    from tests.data.loops.real import injected_loops
 
     devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
     rows = []

@@ -2,7 +2,7 @@
 
     python -m tools.gpu_experiments [FOLDER]
 
-records them, and diagnosed loops, on this machine's CUDA device (default folder: edl_labs/hardware/recordings).
+records them on this machine's CUDA device (default folder: edl_labs/hardware/recordings).
 """
 
 from __future__ import annotations
@@ -257,10 +257,9 @@ def _run(name: str, gpu: Any, *, key: str, environment: Mapping[str, Any], is_mo
 def main() -> None:
     """Record here, and print the paths."""
     from edl_labs.hardware import recordings
-    from edl_labs.trace.loop_recordings import measured_loops
 
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else Path(recordings.__file__).parent)
-    for path in write((*measured(), measured_loops()), folder):
+    for path in write(measured(), folder):
         print(path)
 
 

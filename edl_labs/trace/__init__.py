@@ -11,7 +11,6 @@ from edl_labs.trace.analysed_trace import AnalysedTrace, Blame
 from edl_labs.trace.causes import ABLATIONS, CAUSES, VERDICTS
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.loops import Loop, TorchLoop, VirtualLoop
-from edl_labs.trace.monitor import Monitor, MonitorReport
 from edl_labs.trace.samplers import Samples, SideBySide, attach, side_by_side
 from edl_labs.trace.trace_table import KINDS, Total, Trace, TraceEvent
 from edl_labs.trace.traced_gpu import AblatedGPU, TracedGPU
@@ -34,8 +33,6 @@ __all__ = [
     "Event",
     "Finding",
     "Loop",
-    "Monitor",
-    "MonitorReport",
     "Samples",
     "SideBySide",
     "StepShares",

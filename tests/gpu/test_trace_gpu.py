@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from edl_labs.trace import attribute, diagnose, what_if
-from edl_labs.trace.corpus import injected_loops
-from edl_labs.trace.loop_recordings import measured_loops
+from tests.data.loops import injected_loops
 
 pytestmark = [
     pytest.mark.gpu,
@@ -33,7 +32,3 @@ def test_reads_are_found_with_their_line() -> None:
     loop = next(item.loop for item in injected_loops("cuda") if item.cause == "sync")
 
     assert "host reads" in {finding.name for finding in diagnose(loop, verify=0).findings}
-
-
-def test_a_recording_is_measured() -> None:
-    assert not measured_loops(steps=8).modelled

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from edl_labs.trace import VirtualLoop, attribute
-from edl_labs.trace.corpus import drawn_spec, labelled_loops, true_shares
-from edl_labs.trace.corpus.labelled import STEPS
+from tests.data.loops import drawn_spec, labelled_loops, true_shares
+from tests.data.loops.labelled import STEPS
 from tests.unit.trace.loops import held_then_busy
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edl_labs.trace import Event, TracedGPU, attribute, read_trace, what_if
-from edl_labs.trace.corpus import drawn_spec
+from tests.data.loops import drawn_spec
 from tests.unit.trace.loops import run
 
 _ORIGIN_US = 5_563_422_123_456.0

@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 
 from edl_labs.errors import UsageError
-from edl_labs.trace import Diagnosis, Monitor, Samples, SideBySide, VirtualLoop, ablate, attribute, diagnose
+from edl_labs.trace import Diagnosis, Samples, SideBySide, VirtualLoop, ablate, attribute, diagnose
 from tests.unit.trace.loops import held_then_busy, traced
 
 
 def results() -> list[Any]:
-    with Monitor() as watch:
-        for _ in watch(range(6)):
-            pass
     return [
         diagnose(VirtualLoop(held_then_busy)),
         attribute(traced(data_s=1e-3), skip=1),
         ablate(VirtualLoop(held_then_busy), "host", steps=4),
-        watch.report(),
         Samples({("main (a.py:1)", "load (a.py:5)"): 6}),
         SideBySide("a.py", {"cProfile": {"load": 1.0}}, {"plain": 0.5}, {"scalene": "not installed"}),
     ]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edl_labs.trace import TraceError, attribute, read_trace
-from edl_labs.trace import reader as reader_module
+from edl_labs.trace import _read_trace as reader_module
 from tests.unit.trace.loops import run
 
 KINETO: list[dict[str, Any]] = [

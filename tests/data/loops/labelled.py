@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from edl_labs.trace.corpus.truth import true_shares
 from edl_labs.trace.loops import VirtualLoop
 from edl_labs.trace.traced_gpu import TracedGPU
+from tests.data.loops.truth import true_shares
 
 # Not read off the table of causes: a new one there would draw other loops from the same seeds.
 CORPUS_CAUSES = ("compute", "copy", "launch", "sync", "data", "alloc", "host")
