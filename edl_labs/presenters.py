@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PRESENTERS: dict[str, str] = {}
 
@@ -21,9 +24,10 @@ def present(how: str, value: Any, *args: Any, **options: Any) -> Any:
 class Drawn:
     """What a result with a picture has in common; which function draws it is one line in the table of `plots`."""
 
-    def plot(self, axes: Any = None, **options: Any) -> Any:
+    def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
         """The result's picture, on new axes unless some are given; gives the axes."""
-        return present("plot", self, axes, **options)
+        drawn: Axes = present("plot", self, axes, **options)
+        return drawn
 
 
 def register_presenter(how: str, where: str) -> None:

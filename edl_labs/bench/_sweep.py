@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.bench._measure import measure
 from edl_labs.bench.results import Measurement
@@ -17,6 +17,9 @@ from edl_labs.errors import EdlError, UsageError
 from edl_labs.presenters import present
 from edl_labs.units import time_text
 from edl_labs.values import Value, as_tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,10 @@ class Sweep(Value):
     def __repr__(self) -> str:
         return "\n".join([f"{self.name}:", *(f"  {_place(p.parameters)}: {_result(p)}" for p in self.points)])
 
-    def plot(self, axes: Any = None, *, x: str, logarithmic: bool = True) -> Any:
+    def plot(self, axes: Axes | None = None, *, x: str, logarithmic: bool = True) -> Axes:
         """The picture of time over the parameter `x`, a line for each setting of the others, on `axes` or new ones."""
-        return present("plot", self, axes, x=x, logarithmic=logarithmic)
+        drawn: Axes = present("plot", self, axes, x=x, logarithmic=logarithmic)
+        return drawn
 
 
 def sweep(

@@ -6,13 +6,12 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from edl_labs import stats
 from edl_labs.clock import Clock
 from edl_labs.device import Device
 from edl_labs.errors import EdlError, UsageError
-from edl_labs.presenters import present
+from edl_labs.presenters import Drawn, present
 from edl_labs.units import counted, percent, ratio_text, seconds, time_text
 from edl_labs.values import Value
 
@@ -53,7 +52,7 @@ class ClockFacts:
 
 
 @dataclass(frozen=True, repr=False)
-class Measurement(Value):
+class Measurement(Value, Drawn):
     """Seconds per call of one function: the median over stretches of blocks, its interval, and how it was found.
 
     `times_s` holds one time per call for each block. A stretch is some 4 ms of blocks and counts as their mean: what
@@ -120,10 +119,6 @@ class Measurement(Value):
     def _repr_html_(self) -> str:
         return str(present("html", self))
 
-    def plot(self, axes: Any = None) -> Any:
-        """The picture of every block with the median and its interval, on `axes` or new ones."""
-        return present("plot", self, axes)
-
 
 @dataclass(frozen=True)
 class Side:
@@ -186,7 +181,7 @@ def verdict(low: float, high: float, *, band: float, sure: tuple[float, float] |
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Value):
+class Comparison(Value, Drawn):
     """Functions compared in paired, interleaved rounds: each row is a later function against the first one.
 
     `ratio`, `low`, `high`, `verdict` are those of the second against the first: below 1 the second is faster. The
@@ -252,10 +247,6 @@ class Comparison(Value):
 
     def _repr_html_(self) -> str:
         return str(present("html", self))
-
-    def plot(self, axes: Any = None) -> Any:
-        """The picture of each ratio with its interval and the band, on `axes` or new ones."""
-        return present("plot", self, axes)
 
 
 def condition(m: Measurement) -> str:

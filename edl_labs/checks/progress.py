@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.checks import progress_map
 from edl_labs.checks._judge import STATES, Outcome
 from edl_labs.checks.kept_beside import is_notebook, read_beside, write_beside
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_facts import ExerciseFacts, LabFacts, facts
+
+if TYPE_CHECKING:
+    from ipywidgets import HTML
 
 _LATEST: dict[tuple[str, str], Outcome] = {}
 _WIDGETS: list[tuple[str, Any]] = []
@@ -106,7 +109,7 @@ class Progress:
         """The points of the whole lab."""
         return self.facts.points
 
-    def widget(self) -> Any:
+    def widget(self) -> HTML:
         """A live copy of the map, which every later check of this lab brings up to date (an ipywidgets.HTML)."""
         import ipywidgets
 

@@ -78,7 +78,7 @@ def predict(
     if trace is not None:
         trace.write_text(json.dumps(first.timeline.to_chrome_trace()), encoding="utf-8")
     if picture is not None:
-        drawn = (found if len(cards) > 1 else first).plot()
+        drawn: Any = (found if len(cards) > 1 else first).plot()
         getattr(drawn, "figure", drawn).savefig(picture, bbox_inches="tight", dpi=150)
     if as_json:
         emit(found.to_json() if len(cards) > 1 else first.to_json())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import copy
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 
+if TYPE_CHECKING:
+    from torch import nn
 
-def fold_batch_norms(model: Any) -> Any:
+
+def fold_batch_norms(model: nn.Module) -> nn.Module:
     """A copy of the model for inference, without the batch norms that stand right behind a layer with weights.
 
     Looked at are neighbours in `nn.Sequential`, however deep; elsewhere nobody can tell from a model's modules what

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import torch
 
 METHODS = ("max", "percentile", "least")
 _BITS = (2, 16)  # below is a sign, above is no saving that this is for
@@ -31,7 +34,7 @@ class IntegerGrid(Value):
     highest: int
     axis: int | None = None
 
-    def integers(self, values: Any) -> Any:
+    def integers(self, values: Any) -> torch.Tensor:
         """The nearest q of each value, as a tensor of int32; what lies beyond the ends becomes an end."""
         import torch
 
@@ -39,13 +42,13 @@ class IntegerGrid(Value):
         scale, zero = self._shaped(values.ndim)
         return (torch.round(values / scale) + zero).clamp(self.lowest, self.highest).to(torch.int32)
 
-    def restored(self, integers: Any) -> Any:
+    def restored(self, integers: Any) -> torch.Tensor:
         """The number of each q, as a tensor of float32."""
         integers = _tensor(integers)
         scale, zero = self._shaped(integers.ndim)
         return scale * (integers - zero)
 
-    def rounded(self, values: Any) -> Any:
+    def rounded(self, values: Any) -> torch.Tensor:
         """The number of the grid that is nearest to each value."""
         return self.restored(self.integers(values))
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
 
 _PLACES = 16  # groups of four places of two bits are in 16 bits, as tensor cores of 2-byte types read them
 
 
-def two_of_four_mask(weight: Any) -> Any:
+def two_of_four_mask(weight: torch.Tensor) -> torch.Tensor:
     """Where a weight (outputs x inputs, as in `nn.Linear`) is kept: the two largest magnitudes of four inputs each.
 
     A tensor of bools. Of equal magnitudes the earlier ones are kept. UsageError where inputs are no multiple of four.
@@ -30,15 +33,15 @@ class TwoOfFour:
     A group's two places (0 to 3, ascending) are four bits, and four groups fill an int16 from its lowest bits up.
     """
 
-    values: Any
-    places: Any
+    values: torch.Tensor
+    places: torch.Tensor
 
     @property
     def nbytes(self) -> int:
         """What both take in memory."""
         return sum(part.numel() * part.element_size() for part in (self.values, self.places))
 
-    def dense(self) -> Any:
+    def dense(self) -> torch.Tensor:
         """The weight with its zeros."""
         import torch
 
@@ -49,7 +52,7 @@ class TwoOfFour:
         return groups.scatter_(2, at, self.values.unflatten(1, (-1, 2))).flatten(1)
 
 
-def pack_two_of_four(weight: Any) -> TwoOfFour:
+def pack_two_of_four(weight: torch.Tensor) -> TwoOfFour:
     """A weight's kept half, two of each four inputs: what `two_of_four_mask` keeps, whatever the others are.
 
     Inputs must be a multiple of 16; else UsageError. A pruned weight comes back from `dense()` as it was.

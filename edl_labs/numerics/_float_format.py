@@ -7,14 +7,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from edl_labs.errors import UsageError
 from edl_labs.numerics import arrays
 
+if TYPE_CHECKING:
+    import torch
+
+Many = np.ndarray | Sequence[Any]  # numbers or bit patterns, in any shape
 SPECIALS = ("ieee", "fn", "fnuz", "finite")
 _MOST_VALUES_BITS = 16  # 65,536 values: half a megabyte, and at once
 
@@ -104,6 +109,10 @@ class FloatFormat:
 
     # -- bits and values ---------------------------------------------------------------------------------------------
 
+    @overload
+    def fields(self, bits: int) -> tuple[int, int, int]: ...
+    @overload
+    def fields(self, bits: Many) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
     def fields(self, bits: Any) -> tuple[Any, Any, Any]:
         """Sign (0 or 1), exponent field and mantissa field of bit patterns, each of their shape."""
         given = arrays.patterns(bits, self.bits)
@@ -112,6 +121,12 @@ class FloatFormat:
         mantissa = given & np.uint64(2**self.mantissa_bits - 1)
         return tuple(arrays.like(bits, part.astype(np.int64)) for part in (sign, exponent, mantissa))
 
+    @overload
+    def decode(self, bits: int) -> float: ...
+    @overload
+    def decode(self, bits: torch.Tensor) -> torch.Tensor: ...
+    @overload
+    def decode(self, bits: Many) -> np.ndarray: ...
     def decode(self, bits: Any) -> Any:
         """The fp64 values of bit patterns: an array of their shape, a float for one pattern.
 
@@ -132,6 +147,10 @@ class FloatFormat:
             values = np.where(given == np.uint64(self._nan), np.nan, values)
         return arrays.like(bits, values)
 
+    @overload
+    def encode(self, values: float, *, saturate: bool = False) -> int: ...
+    @overload
+    def encode(self, values: Many | torch.Tensor, *, saturate: bool = False) -> np.ndarray: ...
     def encode(self, values: Any, *, saturate: bool = False) -> Any:
         """The bit patterns of values after nearest-even rounding: an unsigned array, an int for one value.
 
@@ -155,6 +174,12 @@ class FloatFormat:
             )
         return arrays.like(values, bits.astype(self.bit_dtype))
 
+    @overload
+    def round(self, values: float, *, saturate: bool = False) -> float: ...
+    @overload
+    def round(self, values: torch.Tensor, *, saturate: bool = False) -> torch.Tensor: ...
+    @overload
+    def round(self, values: Many, *, saturate: bool = False) -> np.ndarray: ...
     def round(self, values: Any, *, saturate: bool = False) -> Any:
         """The nearest values of the format, ties to even, in the kind that was given: float, array or torch tensor.
 
@@ -167,6 +192,12 @@ class FloatFormat:
         rounded = self.decode(np.asarray(self.encode(arrays.float64(values), saturate=saturate)))
         return arrays.like(values, np.asarray(rounded), wide=self.max_exponent > 127 or self.mantissa_bits > 23)
 
+    @overload
+    def ulp(self, values: float) -> float: ...
+    @overload
+    def ulp(self, values: torch.Tensor) -> torch.Tensor: ...
+    @overload
+    def ulp(self, values: Many) -> np.ndarray: ...
     def ulp(self, values: Any) -> Any:
         """The step between neighbours at each value: the weight of its last mantissa bit; NaN outside the range."""
         given = np.abs(arrays.float64(values))
@@ -320,7 +351,7 @@ def float_format(name: Any) -> FloatFormat:
     return found
 
 
-def torch_dtype(fmt: Any) -> Any:
+def torch_dtype(fmt: Any) -> torch.dtype:
     """The torch dtype of a format; UsageError where torch has none (tf32, e2m1fn, formats of your own)."""
     fmt = float_format(fmt)
     name = _DTYPES.get(fmt.name) if FORMATS.get(fmt.name) == fmt else None

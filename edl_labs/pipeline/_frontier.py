@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.batching import (
@@ -21,6 +21,9 @@ from edl_labs.pipeline.batching import (
 )
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +76,7 @@ def pack(lengths: Iterable[int], capacity: int) -> Packing:
 
 def pack_arrays(
     samples: Sequence[Any], bins: Iterable[Iterable[int]], *, capacity: int, pad: int = 0
-) -> dict[str, Any]:
+) -> dict[str, np.ndarray]:
     """Packed rows: `tokens`, `segments` (1, 2, ... by sample, 0 for padding) and `positions` within a sample.
 
     >>> pack_arrays([[7, 8], [9]], [[0, 1]], capacity=4)["segments"].tolist()
@@ -96,7 +99,7 @@ def pack_arrays(
     return {"tokens": tokens, "segments": segments, "positions": positions}
 
 
-def segment_mask(segments: Any, *, causal: bool = False) -> Any:
+def segment_mask(segments: Any, *, causal: bool = False) -> np.ndarray:
     """Which token may attend to which: bool of shape (..., n, n), true inside one sample, never from or to padding.
 
     >>> segment_mask([1, 1, 2, 0]).astype(int).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.clock import Clock
 from edl_labs.errors import UsageError
@@ -17,6 +17,9 @@ from edl_labs.pipeline.stores import Store
 from edl_labs.presenters import Drawn
 from edl_labs.units import seconds
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import torch
 
 STAGES = ("open", "read", "decode", "transform", "collate", "pin", "copy", "step")
 
@@ -94,7 +97,7 @@ def augmented(
     return scaled
 
 
-def collate(samples: Sequence[Any]) -> Any:
+def collate(samples: Sequence[Any]) -> torch.Tensor:
     """A batch as one tensor (n, 3, crop, crop)."""
     import numpy as np
     import torch

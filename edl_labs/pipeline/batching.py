@@ -6,11 +6,14 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.units import percent
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Batches = list[list[int]]
 
@@ -66,7 +69,7 @@ def budget_batches(
     return batches
 
 
-def pad_collate(samples: Sequence[Any], *, pad: int = 0, multiple: int = 1) -> dict[str, Any]:
+def pad_collate(samples: Sequence[Any], *, pad: int = 0, multiple: int = 1) -> dict[str, np.ndarray]:
     """A batch of token sequences as rectangles: `tokens` and `mask` (int64 and bool arrays), and `lengths`.
 
     >>> pad_collate([[1, 2, 3], [4]])["tokens"].tolist()

@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import EdlError, UsageError
 from edl_labs.pipeline.errors import BrokenSample, needed
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _START = b"\xff\xd8"
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA  # start and end of the image, start of a scan (ITU T.81, table B.1)
@@ -94,7 +97,7 @@ class Decoder:
         check_jpeg(data, sample=sample)
         return self._called(lambda: _DECODERS[self.name](data, None), sample)
 
-    def scaled(self, data: bytes, at_least: tuple[int, int], *, sample: str = "the image") -> Any:
+    def scaled(self, data: bytes, at_least: tuple[int, int], *, sample: str = "the image") -> np.ndarray:
         """The image at some eighths of its size, the smallest that is not below `at_least` (height, width).
 
         The decoder leaves coefficients out instead of computing pixels that a resize throws away (Pillow's draft mode).

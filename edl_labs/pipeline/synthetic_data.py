@@ -11,11 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.pipeline.batching import positive
 from edl_labs.pipeline.errors import disk_errors, needed
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _VERSION = 1  # of what the generators draw: a cache of another version is left alone
 
@@ -41,12 +44,12 @@ class DataSet:
         """All samples together."""
         return sum(map(len, self.samples))
 
-    def array(self, sample: int) -> Any:
+    def array(self, sample: int) -> np.ndarray:
         """A sample of tokens or of a table as an array; UsageError for an image, which needs a decoder."""
         return as_array(self.samples[sample], self.kind)
 
 
-def as_array(payload: bytes, kind: str) -> Any:
+def as_array(payload: bytes, kind: str) -> np.ndarray:
     """The bytes of a sample as an array: int32 tokens or float32 columns."""
     import numpy as np
 

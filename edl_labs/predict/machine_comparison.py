@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edl_labs.errors import UsageError
 from edl_labs.predict.forecast import Prediction
 from edl_labs.predict.machine_card import MachineCard
 from edl_labs.predict.step_predictor import predict
-from edl_labs.presenters import Drawn
+from edl_labs.presenters import present
 from edl_labs.units import byte_count, percent, seconds
 from edl_labs.values import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _SHARED_DOUBT = 0.5  # of an interval's logarithm that two machines have in common: errors of one model go together
 
 
 @dataclass(frozen=True, repr=False)
-class MachineComparison(Value, Drawn):
+class MachineComparison(Value):
     """Predictions of one step on several machines, in the order asked; `verdict` says which is fastest, or that no one
     can tell, and which costs least where prices are given."""
 
@@ -50,6 +53,11 @@ class MachineComparison(Value, Drawn):
         own = [(p.high_s / p.low_s) ** 0.5 for p in (one, other)]
         apart = max(own) ** (1 - _SHARED_DOUBT) * min(own) ** (1 - _SHARED_DOUBT)
         return one.step_s * apart < other.step_s
+
+    def plot(self, **options: Any) -> Figure:
+        """The comparison's picture, a figure of its own."""
+        figure: Figure = present("plot", self, **options)
+        return figure
 
     def __str__(self) -> str:
         return f"{self.predictions[0].model}: {self.verdict}"

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import assert_type
 
+import numpy as np
 import torch
 
-from edl_labs.bench import Comparison, Measurement, Sweep, Timer, compare, measure, sweep
+import edl_labs
+from edl_labs import Timer, compare, measure, sweep
+from edl_labs.bench import Comparison, Measurement, Sweep
 from edl_labs.numerics import (
+    FP16,
     AutocastTable,
     FloatFormat,
     UnderflowReport,
@@ -31,6 +35,7 @@ def time_things() -> float:
     with Timer() as timer, timer.lap("work"):
         pass
     kinds: list[str] = [warning.kind for warning in m.warnings]
+    assert_type(edl_labs.compare({"a": len, "b": max}).ratio, float)
     return m.median_s + len(kinds)
 
 
@@ -46,6 +51,9 @@ def count_things(model: torch.nn.Module, x: torch.Tensor) -> str:
 def look_at_numbers(model: torch.nn.Module, x: torch.Tensor) -> int:
     assert_type(float_format("fp16"), FloatFormat)
     assert_type(underflow_report([1e-8, 1.0], "fp16"), UnderflowReport)
+    assert_type(FP16.round(0.1), float)
+    assert_type(FP16.round(x), torch.Tensor)
+    assert_type(FP16.round([0.1, 0.2]), np.ndarray)
     table = autocast_table(model, x)
     assert_type(table, AutocastTable)
     return len(table.rows)
