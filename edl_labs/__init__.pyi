@@ -22,7 +22,6 @@ from edl_labs.bench import Timer as Timer
 from edl_labs.bench import compare as compare
 from edl_labs.bench import load_ipython_extension as load_ipython_extension
 from edl_labs.bench import measure as measure
-from edl_labs.bench import selfcheck as selfcheck
 from edl_labs.bench import sweep as sweep
 from edl_labs.bench import unload_ipython_extension as unload_ipython_extension
 from edl_labs.checks import Progress as Progress
