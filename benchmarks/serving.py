@@ -38,7 +38,7 @@ from edl_labs.virtual.server import (
     poisson_times,
     replay,
 )
-from edl_labs.virtual.server.server_engine import ServerEngine
+from edl_labs.virtual.server.engine import ServerEngine
 
 LARGEST_ERROR = 0.15  # the target, on throughput and on p50
 LAYERS, WIDTH, HEADS, KV_HEADS, SIZE, WORDS = 4, 256, 8, 4, 32, 512
@@ -294,7 +294,7 @@ def measured(repeats: int) -> list[dict[str, Any]]:
 
 def _as_run(server: VirtualServer) -> ServerReplay:
     """The figures of a real run: its own times, which no model would replay."""
-    from edl_labs.virtual.server._replay_server import _result
+    from edl_labs.virtual.server.replay import _result
 
     return _result(server, {})
 

@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from edl_labs.roofline.operators.recorded_run import tensors
-from edl_labs.virtual.memory.allocator_pools import rounded
+from edl_labs.virtual.memory.allocator.allocator_pools import rounded
 
 CATEGORIES = ("parameters", "inputs", "gradients", "optimizer", "activations", "cast cache", "temporaries")
 

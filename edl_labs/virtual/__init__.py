@@ -28,7 +28,7 @@ from edl_labs.virtual.loader import (
     WorkersReplay,
     replay_workers,
 )
-from edl_labs.virtual.recorded import Reading
+from edl_labs.virtual.program import Reading
 from edl_labs.virtual.timeline import Span, Timeline
 
 __all__ = [

@@ -16,6 +16,9 @@ PLUG_INS = (
     "edl_labs.bench.detectors.",
     "edl_labs.exercises.",
 )
+# Folders whose files share their names on purpose: a reader who knows one virtual machine finds everything in the next.
+PARALLEL_FOLDERS = ("edl_labs.virtual.",)
+PARALLEL_STEMS = ("machine", "program", "engine", "replay")
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def repeated_stems(modules: dict[str, Module], exempt: frozenset[str]) -> dict[s
     """Stems that several modules or folders have, with those modules."""
     found = defaultdict(list)
     for module in modules.values():
-        if module.path.name != "__main__.py" and module.stem not in exempt:
+        if module.path.name != "__main__.py" and module.stem not in exempt and not _is_parallel(module):
             found[module.stem].append(module.name)
     return {stem: names for stem, names in sorted(found.items()) if len(names) > 1}
 
@@ -89,6 +92,10 @@ def _neighbours(one: str, other: str) -> tuple[str, str]:
     ours, theirs = one.split("."), other.split(".")
     shared = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), None)
     return ("", "") if shared is None else (".".join(ours[: shared + 1]), ".".join(theirs[: shared + 1]))
+
+
+def _is_parallel(module: Module) -> bool:
+    return module.name.startswith(PARALLEL_FOLDERS) and module.stem in PARALLEL_STEMS
 
 
 def _is_plug_in(module: Module) -> bool:

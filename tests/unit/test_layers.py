@@ -102,6 +102,12 @@ def test_the_check_of_stems_can_fail_and_a_folder_counts_once(tmp_path: Path) ->
     assert {"a": ["edl_labs.bench._a", "edl_labs.trace.a"]} == house.repeated_stems(modules, frozenset())
 
 
+def test_parallel_folders_may_share_their_names(tmp_path: Path) -> None:
+    modules = package_of(tmp_path, virtual__gpu__engine="", virtual__warp__engine="", trace__engine="", virtual__a="")
+
+    assert {} == house.repeated_stems(modules, frozenset())
+
+
 def test_no_small_module_has_a_single_user() -> None:
     assert {} == house.single_user_modules(MODULES), "a module under 60 lines with one user lives in that user"
 

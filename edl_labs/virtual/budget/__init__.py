@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from edl_labs.virtual.budget.curve import TrainingFault
 from edl_labs.virtual.budget.light import Light, Offer, best_light, light
+from edl_labs.virtual.budget.replay import TrainingHang, TrainingRun, replay_training, run_training
 from edl_labs.virtual.budget.trainer import Held, Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.budget.training_replay import TrainingHang, TrainingRun, replay_training, run_training
 from edl_labs.virtual.budget.training_steps import StepTime, TrainingSteps, gap_parts, training_steps
 
 __all__ = [

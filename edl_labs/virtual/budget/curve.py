@@ -15,7 +15,7 @@ from typing import Any
 from edl_labs.virtual.budget.exact_net import SAMPLES, WIDTH, ExactNet, outer, relu, squared_errors, times, updated
 from edl_labs.virtual.budget.trainer import INPUT_DTYPES, OPTIMIZER_PASSES
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
+from edl_labs.virtual.cluster.engine import ClusterEngine
 from edl_labs.virtual.cluster.meetings import Node
 
 WEIGHTS, GRADIENTS, MOMENTUM, LOSSES, TOLD = range(5)  # the tensors that a Trainer makes first

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.cluster._replay_cluster import ClusterProgram
 from edl_labs.virtual.cluster.rank import Rank, Work
 from edl_labs.virtual.cluster.rank_device import ClusterEvent, ClusterStream, RankTensor
+from edl_labs.virtual.cluster.replay import ClusterProgram
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.quantities import whole_number
 

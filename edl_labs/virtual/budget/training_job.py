@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import accumulate
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
+from edl_labs.virtual.cluster.machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.gpu.machine import VirtualMachine
 from edl_labs.virtual.quantities import whole_number

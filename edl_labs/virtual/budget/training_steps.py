@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from edl_labs.values import Value
+from edl_labs.virtual.budget.replay import TrainingRun
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.budget.training_replay import TrainingRun
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS
+from edl_labs.virtual.cluster.machine import ATTOSECONDS
 from edl_labs.virtual.cluster.meetings import COMPUTE, MARK, PART, TO_DEVICE, Node
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.timeline import Span, Timeline

@@ -15,9 +15,9 @@ from hashlib import blake2b
 from itertools import accumulate, pairwise
 
 from edl_labs.values import Value
-from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
-from edl_labs.virtual.cluster.cluster_operations import TensorForm, elements
+from edl_labs.virtual.cluster.engine import ClusterEngine
 from edl_labs.virtual.cluster.meetings import Node
+from edl_labs.virtual.cluster.program import TensorForm, elements
 from edl_labs.virtual.errors import ReplayError
 
 _MAX_VISITS = 4_000_000  # parts and terms looked at: half a minute of a judge's time

@@ -9,19 +9,8 @@ import marshal
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, MAX_STREAMS, ClusterMachine
-from edl_labs.virtual.cluster.cluster_operations import (
-    COLLECTIVE,
-    FORM,
-    LOCAL,
-    MESSAGE,
-    OPERATIONS,
-    TensorForm,
-    check_collective,
-    checked,
-    elements,
-)
 from edl_labs.virtual.cluster.local_work import LocalWork
+from edl_labs.virtual.cluster.machine import ATTOSECONDS, MAX_STREAMS, ClusterMachine
 from edl_labs.virtual.cluster.meetings import (
     MARK,
     PART,
@@ -34,8 +23,19 @@ from edl_labs.virtual.cluster.meetings import (
     moved_elements,
     signature,
 )
+from edl_labs.virtual.cluster.program import (
+    COLLECTIVE,
+    FORM,
+    LOCAL,
+    MESSAGE,
+    OPERATIONS,
+    TensorForm,
+    check_collective,
+    checked,
+    elements,
+)
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 
 MAX_CLUSTER_REPLAYED = 1_000_000  # all ranks together: 64 ranks x 10,000, half a minute of a judge's time
 _FEW = 4  # waits that are carried along before a mark takes them up

@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from edl_labs.values import Value
-from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, Faults
+from edl_labs.virtual.cluster.engine import ClusterEngine
+from edl_labs.virtual.cluster.machine import ATTOSECONDS, Faults
 from edl_labs.virtual.cluster.meetings import Meeting, Node
 
 MISMATCH, DEADLOCK, MISSING, LOST = "mismatch", "deadlock", "missing", "lost"

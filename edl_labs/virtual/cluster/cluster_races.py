@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.values import Value
-from edl_labs.virtual.cluster.cluster_operations import COLLECTIVE, LOCAL, MESSAGE, OPERATIONS, TensorForm, text_of
+from edl_labs.virtual.cluster.program import COLLECTIVE, LOCAL, MESSAGE, OPERATIONS, TensorForm, text_of
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.races import find_races
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 
 _HOLDS_HOST = "barrier"  # as synchronize does
 _MAX_VISITS = 100_000_000  # lanes looked at: half a minute of a judge's time

@@ -8,8 +8,8 @@ from typing import Any
 
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
-from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS
+from edl_labs.virtual.cluster.engine import ClusterEngine
+from edl_labs.virtual.cluster.machine import ATTOSECONDS
 from edl_labs.virtual.cluster.meetings import COMPUTE, MARK, PART
 from edl_labs.virtual.timeline import Span, Timeline
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
+from edl_labs.virtual.cluster.machine import ClusterMachine
 from edl_labs.virtual.errors import VirtualClusterError, shown
 
 _MAX_MESSAGES = 8_000_000  # of all plans: half a minute of a judge's time

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine
+from edl_labs.virtual.cluster.machine import ATTOSECONDS, ClusterMachine
 from edl_labs.virtual.cluster.meetings import COMPUTE, TO_DEVICE, TO_HOST, Plan, RankSide
 from edl_labs.virtual.errors import VirtualClusterError
 from edl_labs.virtual.gpu.machine import kernel_cost
 from edl_labs.virtual.gpu.work_items import KernelWork
+from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import Entry
 
 
 class LocalWork:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_operations import TensorForm, elements, shares, text_of
+from edl_labs.virtual.cluster.program import TensorForm, elements, shares, text_of
 from edl_labs.virtual.errors import VirtualClusterError
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 
 # What an operation takes: nothing, an engine of its rank, or other ranks.
 MARK, COMPUTE, TO_DEVICE, TO_HOST, PART = range(5)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from edl_labs.virtual.cluster.cluster_machine import ClusterMachine
-from edl_labs.virtual.cluster.cluster_operations import REDUCES, check_collective
 from edl_labs.virtual.cluster.collective_costs import AUTO
+from edl_labs.virtual.cluster.machine import ClusterMachine
+from edl_labs.virtual.cluster.program import REDUCES, check_collective
 from edl_labs.virtual.cluster.rank_device import RankDevice, RankTensor, several
 from edl_labs.virtual.errors import VirtualClusterError, shown
+from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import whole_number
-from edl_labs.virtual.recorded import Entry
 
 
 class Work:

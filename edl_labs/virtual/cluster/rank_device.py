@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from edl_labs.virtual.cluster.cluster_machine import MAX_STREAMS, ClusterMachine
-from edl_labs.virtual.cluster.cluster_operations import ITEM_BYTES, TensorForm, checked
+from edl_labs.virtual.cluster.machine import MAX_STREAMS, ClusterMachine
+from edl_labs.virtual.cluster.program import ITEM_BYTES, TensorForm, checked
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
+from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import whole_number
-from edl_labs.virtual.recorded import Entry
 
 _MOST_RECORDED = 200_000  # a rank's operations: more is a loop that does not end
 _DTYPES = {"float32": "fp32", "float": "fp32", "float64": "fp64", "double": "fp64", "float16": "fp16", "half": "fp16"}

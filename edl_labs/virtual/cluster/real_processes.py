@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.cluster_contents import NOTHING, ClusterContents, Part, Source, Sum
-from edl_labs.virtual.cluster.cluster_operations import TensorForm
 from edl_labs.virtual.cluster.meetings import Node
+from edl_labs.virtual.cluster.program import TensorForm
 from edl_labs.virtual.errors import VirtualClusterError
 
 if TYPE_CHECKING:

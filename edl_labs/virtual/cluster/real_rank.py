@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edl_labs.virtual.cluster.cluster_operations import COLLECTIVE, MESSAGE, OPERATIONS
+from edl_labs.virtual.cluster.program import COLLECTIVE, MESSAGE, OPERATIONS
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from hashlib import blake2b
 from itertools import pairwise
 
 from edl_labs.virtual.errors import ReplayError
-from edl_labs.virtual.gpu.operations import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, OperationKind
+from edl_labs.virtual.gpu.program import ALLOCATES, COMPUTED, COPIED, OPERATIONS, Entry, OperationKind
 from edl_labs.virtual.gpu.unrolled import unrolled
 
 _MAX_VISITS = 500_000  # parts of buffers looked at: seconds of a judge's time

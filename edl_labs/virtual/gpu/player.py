@@ -14,9 +14,9 @@ from typing import Any
 
 from edl_labs.virtual.gpu.buffers import DEVICE
 from edl_labs.virtual.gpu.core import Core, timeline
-from edl_labs.virtual.gpu.operations import COPIED, FORM, OPERATIONS, Charge, Entry, checked
+from edl_labs.virtual.gpu.program import COPIED, FORM, OPERATIONS, Charge, Entry, checked
+from edl_labs.virtual.program import MAX_REPLAYED, Reading, require_same
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Reading, require_same
 from edl_labs.virtual.timeline import Timeline
 
 _REMEMBERED = 4096  # different entries: more than any loop has, and a few MB

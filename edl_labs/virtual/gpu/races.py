@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.gpu.buffers import DEVICE
-from edl_labs.virtual.gpu.operations import (
+from edl_labs.virtual.gpu.program import (
     ALLOCATES,
     AWAITS,
     EVERY,

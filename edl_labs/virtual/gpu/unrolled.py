@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edl_labs.virtual.loader._replay_workers import WorkersReplay, replay_workers
-from edl_labs.virtual.loader.loader_machine import HDD, NVME, Disk, LoaderMachine
-from edl_labs.virtual.loader.workers import VirtualFile, VirtualLoader, VirtualWorkers
+from edl_labs.virtual.loader.machine import HDD, NVME, Disk, LoaderMachine
+from edl_labs.virtual.loader.replay import WorkersReplay, replay_workers
+from edl_labs.virtual.loader.virtual_workers import VirtualFile, VirtualLoader, VirtualWorkers
 
 __all__ = [
     "HDD",

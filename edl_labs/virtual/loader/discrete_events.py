@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.virtual.loader.loader_machine import Disk
+from edl_labs.virtual.loader.machine import Disk
 from edl_labs.virtual.quantities import PER_SECOND
 
 Resume = Callable[[], None]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from edl_labs.virtual.memory._replay_allocator import (
+from edl_labs.virtual.memory.allocator.allocator_pools import AllocatorSettings
+from edl_labs.virtual.memory.allocator.allocator_traces import program_of_snapshot
+from edl_labs.virtual.memory.allocator.replay import (
     AllocatorReplay,
     BlockView,
     OutOfMemory,
@@ -10,11 +12,9 @@ from edl_labs.virtual.memory._replay_allocator import (
     VirtualAllocator,
     replay_allocator,
 )
-from edl_labs.virtual.memory._replay_tape import TapeMoment, TapeReplay, VirtualTape, replay_tape
-from edl_labs.virtual.memory.allocator_pools import AllocatorSettings
-from edl_labs.virtual.memory.allocator_traces import program_of_snapshot
 from edl_labs.virtual.memory.checkpoints import Placement, as_chain, best_placement, segmented, stepped
-from edl_labs.virtual.memory.tape import Tape, TapeLayer
+from edl_labs.virtual.memory.tape.machine import Tape, TapeLayer
+from edl_labs.virtual.memory.tape.replay import TapeMoment, TapeReplay, VirtualTape, replay_tape
 
 __all__ = [
     "AllocatorReplay",

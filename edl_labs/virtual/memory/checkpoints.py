@@ -8,10 +8,10 @@ from itertools import accumulate, pairwise
 
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualMemoryError, shown
-from edl_labs.virtual.memory._replay_tape import TapeReplay, VirtualTape
-from edl_labs.virtual.memory.tape import Tape, TapeLayer
+from edl_labs.virtual.memory.tape.machine import Tape, TapeLayer
+from edl_labs.virtual.memory.tape.replay import TapeReplay, VirtualTape
+from edl_labs.virtual.program import Entry
 from edl_labs.virtual.quantities import picoseconds
-from edl_labs.virtual.recorded import Entry
 
 
 @dataclass(frozen=True, repr=False)

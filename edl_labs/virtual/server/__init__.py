@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from edl_labs.virtual.server._replay_server import (
-    ServedRequest,
-    ServerReplay,
-    decides_otherwise,
-    percentile,
-    replay,
-    replay_server,
-)
-from edl_labs.virtual.server._virtual_server import ServerRequest, VirtualServer, serve_batches
 from edl_labs.virtual.server.arrivals import (
     Arrival,
     arrivals_of,
@@ -21,7 +12,16 @@ from edl_labs.virtual.server.arrivals import (
     poisson_times,
 )
 from edl_labs.virtual.server.load_curve import LoadCurve, LoadPoint, load_curve
-from edl_labs.virtual.server.server_machine import DecoderShape, ServerMachine, StepWork, server_machine
+from edl_labs.virtual.server.machine import DecoderShape, ServerMachine, StepWork, server_machine
+from edl_labs.virtual.server.replay import (
+    ServedRequest,
+    ServerReplay,
+    decides_otherwise,
+    percentile,
+    replay,
+    replay_server,
+)
+from edl_labs.virtual.server.virtual_server import ServerRequest, VirtualServer, serve_batches
 
 __all__ = [
     "Arrival",

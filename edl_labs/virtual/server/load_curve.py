@@ -10,9 +10,9 @@ from typing import Any
 from edl_labs.errors import UsageError
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
-from edl_labs.virtual.server._replay_server import ServerReplay, replay
-from edl_labs.virtual.server._virtual_server import VirtualServer
-from edl_labs.virtual.server.server_machine import ServerMachine
+from edl_labs.virtual.server.machine import ServerMachine
+from edl_labs.virtual.server.replay import ServerReplay, replay
+from edl_labs.virtual.server.virtual_server import VirtualServer
 
 # Twice an idle server's p99: in a queue with random arrivals and services the mean has doubled at half of its capacity.
 _KNEE = 2.0  # times

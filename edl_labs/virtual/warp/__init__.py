@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edl_labs.virtual.warp._replay_warp import AccessSummary, WarpReplay, replay_warp
 from edl_labs.virtual.warp.kernel_threads import KernelArray, KernelThread, Register
 from edl_labs.virtual.warp.memory_requests import BANKS, LANES, LINE_BYTES, SECTOR_BYTES, WarpRequest
+from edl_labs.virtual.warp.replay import AccessSummary, WarpReplay, replay_warp
 from edl_labs.virtual.warp.virtual_warp import VirtualWarp
 from edl_labs.virtual.warp.warp_races import WarpRace
 

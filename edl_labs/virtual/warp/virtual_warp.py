@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualWarpError, shown
+from edl_labs.virtual.program import MAX_REPLAYED, Entry
 from edl_labs.virtual.quantities import MAX_NAME
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry
-from edl_labs.virtual.warp._replay_warp import WarpReplay, replay_warp
 from edl_labs.virtual.warp.kernel_threads import Dim3, KernelArray, KernelThread, Step
-from edl_labs.virtual.warp.warp_programs import (
+from edl_labs.virtual.warp.program import (
     ITEMSIZES,
     MAX_BLOCK_THREADS,
     MAX_ELEMENTS,
@@ -18,6 +17,7 @@ from edl_labs.virtual.warp.warp_programs import (
     MAX_SHARED_BYTES,
     elements_of,
 )
+from edl_labs.virtual.warp.replay import WarpReplay, replay_warp
 
 _MAX_OFFSET = 256  # cudaMalloc's addresses are multiples of it; beyond, an offset says nothing new
 

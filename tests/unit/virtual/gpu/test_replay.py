@@ -12,7 +12,7 @@ import pytest
 from edl_labs.checks.plain_data import decode, encode
 from edl_labs.errors import EdlError
 from edl_labs.virtual import ReplayDisagreement, ReplayError, VirtualGPU, VirtualMachine, compact, replay
-from edl_labs.virtual.gpu.operations import OPERATIONS, WORKS, OperationKind
+from edl_labs.virtual.gpu.program import OPERATIONS, WORKS, OperationKind
 
 MACHINE = VirtualMachine.of("H200", clock_resolution_s=1e-6)
 

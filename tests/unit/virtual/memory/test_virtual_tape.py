@@ -23,7 +23,7 @@ from edl_labs.virtual.memory import (
     segmented,
     stepped,
 )
-from edl_labs.virtual.memory.tape_engine import FIELDS
+from edl_labs.virtual.memory.tape.engine import FIELDS
 
 
 def drawn_tape(rng: random.Random, count: int, *, branches: bool = False) -> Tape:

@@ -253,7 +253,7 @@ def test_loads_that_cannot_be_are_refused(load, said):
 
 
 def test_a_policy_that_goes_round_in_circles_is_stopped(monkeypatch):
-    monkeypatch.setattr("edl_labs.virtual.server._virtual_server.MAX_REPLAYED", 100)
+    monkeypatch.setattr("edl_labs.virtual.server.virtual_server.MAX_REPLAYED", 100)
     server = VirtualServer(SLOW, [Arrival(0.0, 1, 9)])
 
     def circle():

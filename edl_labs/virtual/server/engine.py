@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from edl_labs.virtual.errors import VirtualServerError
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.server.arrivals import Arrival
-from edl_labs.virtual.server.server_machine import ServerMachine, StepWork
+from edl_labs.virtual.server.machine import ServerMachine, StepWork
 
 FUTURE, WAITING, RUNNING, FINISHED = "future", "waiting", "running", "finished"
 Revealed = tuple[str, int, int, int]  # "arrive" or "finish", the request, when, the tokens of its prompt

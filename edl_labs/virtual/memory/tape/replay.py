@@ -11,10 +11,10 @@ from edl_labs.presenters import Drawn
 from edl_labs.units import byte_count, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualMemoryError, shown
-from edl_labs.virtual.memory.tape import Tape, TapeLayer, as_tape
-from edl_labs.virtual.memory.tape_engine import FIELDS, TapeEngine, play
+from edl_labs.virtual.memory.tape.engine import FIELDS, TapeEngine, play
+from edl_labs.virtual.memory.tape.machine import Tape, TapeLayer, as_tape
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, ProgramForm
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm
 
 RESIDENT = "resident"  # the owner of what is there all the time
 

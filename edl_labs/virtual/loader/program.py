@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from edl_labs.virtual.errors import shown
-from edl_labs.virtual.loader.loader_machine import LoaderMachine
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm
+from edl_labs.virtual.loader.machine import LoaderMachine
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, ProgramForm
 
 
 @dataclass(frozen=True)

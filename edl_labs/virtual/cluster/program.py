@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from edl_labs.virtual.cluster.cluster_machine import MAX_RANKS
 from edl_labs.virtual.cluster.collective_costs import ALGORITHMS
+from edl_labs.virtual.cluster.machine import MAX_RANKS
 from edl_labs.virtual.errors import VirtualClusterError, shown
 from edl_labs.virtual.gpu.entry_fields import INDEX, SECONDS, Check, number, region_form, text, whole
+from edl_labs.virtual.program import Entry, ProgramForm
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS
-from edl_labs.virtual.recorded import Entry, ProgramForm
 
 ITEM_BYTES = {
     "fp64": 8, "fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int32": 4, "int64": 8, "uint8": 1,

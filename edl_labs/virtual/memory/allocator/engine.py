@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edl_labs.virtual.errors import VirtualMemoryError
-from edl_labs.virtual.memory.allocator_pools import (
+from edl_labs.virtual.memory.allocator.allocator_pools import (
     LARGE_SEGMENT,
     MIN_BLOCK,
     SMALL_SIZE,

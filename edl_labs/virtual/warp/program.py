@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from edl_labs.virtual.errors import shown
+from edl_labs.virtual.program import Entry, ProgramForm
 from edl_labs.virtual.quantities import MAX_NAME
-from edl_labs.virtual.recorded import Entry, ProgramForm
 
 ITEMSIZES = {"int8": 1, "float16": 2, "float32": 4, "int32": 4, "float64": 8, "float2": 8, "float4": 16}
 MAX_BLOCK_THREADS = 1024  # CUDA C++ Programming Guide, technical specifications

@@ -12,11 +12,11 @@ from edl_labs.virtual.budget.curve import NotATraining, TrainingFault, TrainingF
 from edl_labs.virtual.budget.light import light
 from edl_labs.virtual.budget.trainer import Trainer, record_training
 from edl_labs.virtual.budget.training_job import TrainingJob
-from edl_labs.virtual.cluster._replay_cluster import ClusterReplay, replay_cluster
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS
 from edl_labs.virtual.cluster.cluster_races import ClusterRace
 from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline
+from edl_labs.virtual.cluster.machine import ATTOSECONDS
 from edl_labs.virtual.cluster.meetings import MARK
+from edl_labs.virtual.cluster.replay import ClusterReplay, replay_cluster
 from edl_labs.virtual.errors import ReplayError
 from edl_labs.virtual.timeline import Span, Timeline
 

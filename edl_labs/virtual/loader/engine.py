@@ -18,7 +18,7 @@ from edl_labs.virtual.loader.discrete_events import (
     Run,
     StorageCounts,
 )
-from edl_labs.virtual.loader.loader_machine import LoaderMachine
+from edl_labs.virtual.loader.machine import LoaderMachine
 from edl_labs.virtual.quantities import PER_SECOND
 from edl_labs.virtual.timeline import Span, Timeline
 

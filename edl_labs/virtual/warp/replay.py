@@ -10,10 +10,10 @@ from typing import Any
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualWarpError, shown
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry
+from edl_labs.virtual.program import MAX_REPLAYED, Entry
+from edl_labs.virtual.warp.engine import Memory, WarpEngine
 from edl_labs.virtual.warp.memory_requests import LANES, WarpRequest
-from edl_labs.virtual.warp.warp_engine import Memory, WarpEngine
-from edl_labs.virtual.warp.warp_programs import FORM, checked_entry, elements_of, steps_of
+from edl_labs.virtual.warp.program import FORM, checked_entry, elements_of, steps_of
 from edl_labs.virtual.warp.warp_races import WarpRace, unordered
 from edl_labs.virtual.warp.warp_values import Origins
 

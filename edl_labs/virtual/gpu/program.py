@@ -31,8 +31,8 @@ from edl_labs.virtual.gpu.entry_fields import (
 )
 from edl_labs.virtual.gpu.graphs import NODES
 from edl_labs.virtual.gpu.multiprocessors import MAX_BLOCKS, MAX_PER_SM
+from edl_labs.virtual.program import Entry, ProgramForm
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_FLOPS
-from edl_labs.virtual.recorded import Entry, ProgramForm
 
 # Regions in plain form, as [buffer, start, stop]: what an operation reads, and what it writes.
 Accesses = tuple[list[list[int]], list[list[int]]]

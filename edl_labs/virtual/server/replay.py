@@ -12,11 +12,11 @@ from typing import Any, cast
 from edl_labs.presenters import Drawn
 from edl_labs.values import Value
 from edl_labs.virtual.errors import shown
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, ProgramForm, require_same
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm, require_same
-from edl_labs.virtual.server._virtual_server import VirtualServer
-from edl_labs.virtual.server.server_engine import FINISHED, PoolMoment, RequestState, Revealed
-from edl_labs.virtual.server.server_machine import ServerMachine
+from edl_labs.virtual.server.engine import FINISHED, PoolMoment, RequestState, Revealed
+from edl_labs.virtual.server.machine import ServerMachine
+from edl_labs.virtual.server.virtual_server import VirtualServer
 from edl_labs.virtual.timeline import Span, Timeline
 
 # The fields of each operation besides its name.

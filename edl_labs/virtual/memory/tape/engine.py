@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.virtual.errors import VirtualMemoryError
-from edl_labs.virtual.memory.tape import Tape
+from edl_labs.virtual.memory.tape.machine import Tape
 from edl_labs.virtual.quantities import PER_SECOND, picoseconds
 
 # Where the activations of a layer are, or its output alone; copies on their way are already at their destination.

@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from edl_labs.virtual.cluster.cluster_graph import ClusterGraph
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, Faults
 from edl_labs.virtual.cluster.collective_costs import CollectiveCosts, CollectivePlan
+from edl_labs.virtual.cluster.machine import ATTOSECONDS, Faults
 from edl_labs.virtual.cluster.meetings import MARK, PART, Meeting, Node, uneven_exchange
 from edl_labs.virtual.errors import VirtualClusterError
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.values import Value
-from edl_labs.virtual.loader.loader_engine import LoaderEngine
-from edl_labs.virtual.loader.loader_machine import LoaderMachine, loader_machine
-from edl_labs.virtual.loader.loader_operations import OPERATIONS, done_again, entries
-from edl_labs.virtual.loader.workers import VirtualWorkers
+from edl_labs.virtual.loader.engine import LoaderEngine
+from edl_labs.virtual.loader.machine import LoaderMachine, loader_machine
+from edl_labs.virtual.loader.program import OPERATIONS, done_again, entries
+from edl_labs.virtual.loader.virtual_workers import VirtualWorkers
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, Reading, require_same
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading, require_same
 from edl_labs.virtual.timeline import Timeline
 
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from edl_labs.virtual.errors import VirtualWorkersError, shown
 from edl_labs.virtual.host_clock import VirtualClock
-from edl_labs.virtual.loader.loader_engine import MAIN, FileFacts, Loader, LoaderEngine
-from edl_labs.virtual.loader.loader_machine import LoaderMachine, loader_machine
-from edl_labs.virtual.loader.loader_operations import OPERATIONS, entries
+from edl_labs.virtual.loader.engine import MAIN, FileFacts, Loader, LoaderEngine
+from edl_labs.virtual.loader.machine import LoaderMachine, loader_machine
+from edl_labs.virtual.loader.program import OPERATIONS, entries
 from edl_labs.virtual.quantities import MAX_BYTES, MAX_NAME, PER_SECOND, picoseconds
 from edl_labs.virtual.timeline import Timeline
 

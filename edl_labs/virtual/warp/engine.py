@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 from edl_labs.virtual.warp.memory_requests import LANES, WarpRequest
-from edl_labs.virtual.warp.warp_programs import ACCESSES, ARITHMETIC, ITEMSIZES, SHUFFLES, elements_of
+from edl_labs.virtual.warp.program import ACCESSES, ARITHMETIC, ITEMSIZES, SHUFFLES, elements_of
 from edl_labs.virtual.warp.warp_races import Touch
 from edl_labs.virtual.warp.warp_values import Cell, Origins, computed, initial, stored
 

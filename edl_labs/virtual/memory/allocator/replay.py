@@ -10,10 +10,10 @@ from edl_labs.presenters import Drawn
 from edl_labs.units import byte_count
 from edl_labs.values import Value
 from edl_labs.virtual.errors import VirtualMemoryError, shown
-from edl_labs.virtual.memory.allocator_engine import AllocatorEngine
-from edl_labs.virtual.memory.allocator_pools import AllocatorSettings
+from edl_labs.virtual.memory.allocator.allocator_pools import AllocatorSettings
+from edl_labs.virtual.memory.allocator.engine import AllocatorEngine
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, ProgramForm, require_same
 from edl_labs.virtual.quantities import MAX_BYTES
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, ProgramForm, require_same
 
 MOST_STREAMS = 1 << 62  # a stream's number may be its address, as in torch's snapshots
 

@@ -14,8 +14,8 @@ from edl_labs.virtual.gpu.machine import VirtualMachine, machine
 from edl_labs.virtual.gpu.player import Player, played
 from edl_labs.virtual.gpu.races import Race, find_races
 from edl_labs.virtual.gpu.virtual_gpu import VirtualGPU
+from edl_labs.virtual.program import MAX_REPLAYED, Entry, Reading
 from edl_labs.virtual.quantities import PER_SECOND
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry, Reading
 from edl_labs.virtual.timeline import Timeline
 
 

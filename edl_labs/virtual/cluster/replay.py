@@ -16,16 +16,16 @@ from typing import Any
 from edl_labs.units import byte_count, seconds
 from edl_labs.values import Value
 from edl_labs.virtual.cluster.cluster_contents import ClusterContents, ClusterPart
-from edl_labs.virtual.cluster.cluster_engine import ClusterEngine
 from edl_labs.virtual.cluster.cluster_graph import MAX_CLUSTER_REPLAYED, ClusterGraph
 from edl_labs.virtual.cluster.cluster_hangs import Hang, find_hang
-from edl_labs.virtual.cluster.cluster_machine import ATTOSECONDS, ClusterMachine, Faults, cluster_machine
 from edl_labs.virtual.cluster.cluster_races import ClusterRace, rank_races
 from edl_labs.virtual.cluster.cluster_timeline import ClusterTimeline, cluster_timeline
+from edl_labs.virtual.cluster.engine import ClusterEngine
+from edl_labs.virtual.cluster.machine import ATTOSECONDS, ClusterMachine, Faults, cluster_machine
 from edl_labs.virtual.cluster.rank import Rank
 from edl_labs.virtual.cluster.real_processes import RealRun, check_backend, run_really
 from edl_labs.virtual.errors import ReplayError, VirtualClusterError, shown
-from edl_labs.virtual.recorded import Entry
+from edl_labs.virtual.program import Entry
 
 ClusterProgram = list[list[Entry]]
 

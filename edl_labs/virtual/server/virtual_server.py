@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from edl_labs.virtual.errors import VirtualServerError, shown
+from edl_labs.virtual.program import MAX_REPLAYED, Entry
 from edl_labs.virtual.quantities import PER_SECOND, picoseconds
-from edl_labs.virtual.recorded import MAX_REPLAYED, Entry
 from edl_labs.virtual.server.arrivals import Arrival, checked_arrivals
-from edl_labs.virtual.server.server_engine import FUTURE, ServerEngine
-from edl_labs.virtual.server.server_machine import ServerMachine, server_machine
+from edl_labs.virtual.server.engine import FUTURE, ServerEngine
+from edl_labs.virtual.server.machine import ServerMachine, server_machine
 
 _HAIR = 1000  # picoseconds: a nanosecond is far more than floats lose in a day, and far less than any step
 

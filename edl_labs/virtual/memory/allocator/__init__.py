@@ -1,0 +1,1 @@
+"""torch's caching allocator as a model: blocks, segments and pools, recorded and replayed."""
