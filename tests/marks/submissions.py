@@ -1,0 +1,128 @@
+"""The submissions to a lab whose marks are recorded: right and wrong work, unusual forms of it, attacks.
+
+Practice has no points of its own; here it counts one, so that it is recorded whether it passes.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from edl_labs.course.course_folder import Course as Repository
+from edl_labs.course.lab.parsed_lab import Lab
+from edl_labs.course.lab.read import read_lab
+from tests.course.course_fixture import REPOSITORY, Course, cell_of, make_lab_course, solved
+
+FOLDER = Path(__file__).parent
+FORMS = ("named", "lazy", "boxed")
+ATTACKS = ("constant", "echo", "equal_to_all", "first_for_ever")
+FORGERIES = "forgeries"
+DRAWS, WRONG_DRAWS = 8, 2
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One of a lab's: its name, how to make its notebook, how many draws it is graded with.
+
+    `carried` is the wrong answer in it, by exercise.
+    """
+
+    name: str
+    make: Callable[[Course], NotebookNode]
+    draws: int = DRAWS
+    carried: dict[str, str] = field(default_factory=dict)
+
+
+def practice_counts(course: Course) -> Course:
+    """The course, after each of its lab's exercises without points was given one."""
+    for part in ("build/source", "labs"):
+        path = course.root / part / course.lab / f"{course.lab}.ipynb"
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            meta = cell["metadata"].get("nbgrader", {})
+            if meta.get("grade"):
+                meta["points"] = meta["points"] or 1
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+    return course
+
+
+def make_oracle_course(root: Path, name: str) -> Course:
+    """A course folder around a lab, in which practice counts."""
+    return practice_counts(make_lab_course(root, name))
+
+
+def lab_of(name: str) -> Lab:
+    """The lab as its author wrote it."""
+    return read_lab(Repository(REPOSITORY), name)
+
+
+def full_marks(lab: Lab) -> dict[str, float]:
+    """The most points of each exercise that has code."""
+    return {one.name: float(one.points or 1) for one in lab.exercises if one.kind == "code"}
+
+
+def submissions(lab: Lab) -> Iterator[Submission]:
+    """All that are recorded, in their order in the data."""
+    yield Submission("stub", lambda course: course.released())
+    yield Submission("solution", solved)
+    for name in (*FORMS, *ATTACKS):
+        yield Submission(name, lambda course, name=name: _formed(lab, solved(course), name))
+    forgeries = sorted((FOLDER / FORGERIES / lab.name).glob("*.cell"))
+    if forgeries:
+        yield Submission(FORGERIES, lambda course: _replaced(course, forgeries))
+    yield from _wrong_submissions(lab)
+
+
+def _formed(lab: Lab, notebook: NotebookNode, form: str) -> NotebookNode:
+    """The notebook with every solve cell's functions and classes changed by what answer_forms calls `form`."""
+    text = (FOLDER / "answer_forms.py").read_text(encoding="utf-8")
+    notebook.cells.insert(0, new_code_cell(text, id="answer-forms"))
+    for cell in lab.cells:
+        if cell.role == "solve":
+            names = [node.name for node in ast.parse(cell.source).body if isinstance(node, _DEFINITIONS)]
+            change = "oddly({0}, {1})" if form in FORMS else "{1}({0})"
+            lines = [f"{name} = {change.format(name, form)}" for name in names]
+            cell_of(notebook, str(cell.name))["source"] += "\n\n\n" + "\n".join(lines)
+    return notebook
+
+
+def _replaced(course: Course, paths: list[Path]) -> NotebookNode:
+    """The solution, with these files behind the solutions of the exercises that they name."""
+    notebook = solved(course)
+    for path in paths:
+        code = path.read_text(encoding="utf-8")
+        exercise = code.partition("\n")[0].removeprefix("# exercise: ").strip()
+        cell_of(notebook, exercise)["source"] += "\n\n\n" + code
+    return notebook
+
+
+def _wrong_submissions(lab: Lab) -> Iterator[Submission]:
+    """One wrong answer of each exercise in each, but none of an exercise together with one that it uses."""
+    found: dict[int, dict[str, str]] = {}
+    for exercise, first in _places(lab).items():
+        for number, wrong in enumerate(one for one in lab.wrong if one.exercise == exercise):
+            found.setdefault(first + number, {})[exercise] = Path(wrong.file).stem
+    for number, carried in sorted(found.items()):
+        paths = [lab.folder / "wrong" / f"{stem}.py" for stem in carried.values()]
+        make = lambda course, paths=paths: _replaced(course, paths)  # noqa: E731
+        yield Submission(f"wrong {number:02}", make, WRONG_DRAWS, carried)
+
+
+def _places(lab: Lab) -> dict[str, int]:
+    """Where the wrong answers of each exercise begin: after those of all that it uses."""
+    from edl_labs.checks.lab_exercises import load_lab
+
+    uses = {one.name: one.uses for one in load_lab(lab.name)}
+    counts = {name: sum(one.exercise == name for one in lab.wrong) for name in uses}
+
+    def first(name: str) -> int:
+        return max((first(used) + counts[used] for used in uses[name]), default=0)
+
+    return {name: first(name) for name in uses}
