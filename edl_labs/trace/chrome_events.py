@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from edl_labs.trace.collectives import is_collective, with_communication
 from edl_labs.trace.errors import TraceError
 from edl_labs.trace.ranks import by_rank
 from edl_labs.trace.trace_table import NUMBER, TableBuilder, Trace
@@ -37,12 +35,6 @@ _SYNC = re.compile(r"(Device|Stream|Event|Ctx|Context)Synchronize")
 _ALLOC = re.compile(
     r"(cuda|cu|hip)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release|AddressReserve)|HostAlloc|HostRegister)"
 )
-_COMMUNICATION = re.compile(
-    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_kernel|cross_device_reduce|deep_ep::",
-    re.IGNORECASE,
-)
-# What torch, NCCL and its NVTX ranges call a collective on the host: what is launched inside communicates.
-_COLLECTIVE = re.compile(r"^(nccl|rccl)(:|[A-Z])|^c10d::|record_param_comms")
 _COPY = re.compile(r"\[?(CUDA |HIP )?mem(cpy|set)", re.IGNORECASE)
 
 
@@ -80,7 +72,7 @@ def _other(category: str, name: str) -> str | None:
 def _device(name: str) -> str:
     if _COPY.match(name):
         return "copy"
-    return "communication" if _COMMUNICATION.search(name) else "kernel"
+    return "communication" if is_collective(name) else "kernel"
 
 
 def _runtime(name: str) -> str:
@@ -110,22 +102,6 @@ _MICROSECOND = 1e-6
 _FAR = 1e18
 # Lanes of further devices count from here: numbers that no stream has.
 _OTHER_DEVICES = 1 << 30
-
-
-def with_communication(trace: Trace) -> Trace:
-    """The trace with kernels launched inside a collective's annotation as communication, whatever their names."""
-    named = [bool(_COLLECTIVE.search(name)) for name in trace.names]
-    if not any(named):
-        return trace
-    inside, names = list[bool](), trace.name.tolist()
-    # What is around an event comes before it in the table.
-    for name, above in zip(names, trace.parent.tolist(), strict=True):
-        inside.append(named[name] or (above >= 0 and inside[above]))
-    calls = trace.select("launch", "runtime")
-    links = trace.link[calls[np.array(inside)[calls]]]
-    kind = trace.kind.copy()
-    kind[(kind == NUMBER["kernel"]) & (trace.link >= 0) & np.isin(trace.link, links)] = NUMBER["communication"]
-    return replace(trace, kind=kind)
 
 
 class ChromeEvents:
@@ -175,9 +151,11 @@ class ChromeEvents:
             )
         origin = "VirtualGPU" if self._virtual else str(meta.get("origin") or _origin(meta, torch=self._torch))
         kept = {key: value for key, value in meta.items() if key in ("deviceProperties", "traceName", "schemaVersion")}
-        trace = with_communication(self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept))
+        trace = self._table.build(origin=origin, unit_s=_MICROSECOND, meta=kept)
         processes = {row: place[0] for place, row in self._rows.items()}
-        return by_rank(trace, [processes[row] for row in range(len(trace.rows))], label=label)
+        ranks = by_rank(trace, [processes[row] for row in range(len(trace.rows))], label=label)
+        # Correlation ids of two processes are alike: what a collective launched is known within one alone.
+        return tuple(map(with_communication, ranks))
 
     def _complete(self, event: dict[str, Any]) -> None:
         category, name = event.get("cat") or "", event.get("name")
@@ -207,6 +185,9 @@ class ChromeEvents:
             row = self._rows[place] = self._table.row(self._row_names.get(place, f"{place[0]}/{place[1]}"))
         if kind >= _DEVICE_FROM:
             stream = self._lane(args, event.get("pid"), stream, row)
+            # What torch knows of the collective that a kernel is part of.
+            if kind == NUMBER["kernel"] and args and "Collective name" in args:
+                kind = NUMBER["communication"]
         self._table.add(
             kind, self._table.name(name), row=row, start=start, end=start + duration, link=link, stream=stream,
             moved_bytes=moved, line=line,

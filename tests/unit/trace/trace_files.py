@@ -83,3 +83,13 @@ def _insert(base: sqlite3.Connection, event: TraceEvent, process: int, device: i
         # Ranges that torch pushes carry their text, those of registered strings a number.
         text, number = (event.name, None) if event.kind == "step" else (None, names.setdefault(event.name, len(names)))
         base.execute("INSERT INTO NVTX_EVENTS VALUES (?,?,59,?,?,?)", (start, end, text, process + 1, number))
+
+
+def launched(kernel: str, link: int, *, at: float = 0.0, pid: int = 1, device: int = 0, **args: Any) -> list[Any]:
+    """A launch of 5 µs at `at`, and 20 µs later its kernel of 50 µs, as torch.profiler writes them."""
+    call = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": pid, "tid": pid, "ts": at, "dur": 5.0}
+    work = {"cat": "kernel", "name": kernel, "pid": f"GPU {device}", "tid": 7, "ts": at + 20, "dur": 50.0}
+    return [
+        {"ph": "X", **call, "args": {"correlation": link}},
+        {"ph": "X", **work, "args": {"correlation": link, "device": device, "stream": 7, **args}},
+    ]
