@@ -54,13 +54,16 @@ def collect(
     kind: Annotated[str, typer.Option("--from", help="canvas, moodle or dir.")],
     roster: Annotated[Path | None, typer.Option(help="The class as CSV; course.toml may name it.")] = None,
     times: Annotated[Path | None, typer.Option(help="Submission times, e.g. Moodle's grading worksheet.")] = None,
+    pattern: Annotated[
+        str, typer.Option(help="With --from dir: a regular expression with groups user or name, file, time, late.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Take a learning system's download: the newest notebook of each student goes where it is graded."""
     need_instructor_tools()
     from edl_labs.course.marks.collect import collect as take
 
-    found = take(assignment, path, kind=kind, roster=roster, times=times)
+    found = take(assignment, path, kind=kind, roster=roster, times=times, pattern=pattern)
     if as_json:
         emit(found.to_json())
     else:

@@ -39,13 +39,21 @@ def canvas(
     course: Annotated[int, typer.Option(help="The course's number in Canvas.")],
     to: Annotated[int, typer.Option(help="The assignment's number in Canvas.")],
     send: Annotated[bool, typer.Option("--send", help="Enter the marks; otherwise only show them.")] = False,
+    times: Annotated[
+        Path | None, typer.Option(help="Only write when each student handed in to this CSV, for collect --times.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the marks that Canvas would get by its API; --send enters them. The token is in CANVAS_TOKEN."""
     need_instructor_tools()
-    from edl_labs.course.marks.canvas_api import send_to_canvas
+    from edl_labs.course.marks.canvas_api import read_canvas_times, send_to_canvas, write_canvas_times
 
     token = os.environ.get("CANVAS_TOKEN", "")
+    if times is not None:
+        moments = read_canvas_times(url=url, course_number=course, assignment_number=to, token=token)
+        write_canvas_times(times, moments)
+        emit(moments) if as_json else print(f"{counted(len(moments), 'time')} in {times}")
+        return
     found = send_to_canvas(assignment, url=url, course_number=course, assignment_number=to, token=token, send=send)
     if as_json:
         emit(found.to_json())

@@ -161,6 +161,91 @@ def test_an_archive_that_escapes_writes_nothing(course: Course):
     assert not submitted(course, "ana").exists()
 
 
+CLASS = f"{ROSTER}al101,Ada,Lovelace,al@x.org,103\n"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "submitted"),
+    [
+        (  # Brightspace
+            r"\d+-\d+ - (?P<name>.+?) - (?P<time>[^/]+)/(?P<file>.+)",
+            "41234-567890 - Ada Lovelace - Nov 20, 2026 1159 PM/work.ipynb",
+            "2026-11-20T23:59:00+00:00",
+        ),
+        (  # Blackboard
+            r".+?_(?P<user>[^_]+)_attempt_(?P<time>[\d-]+)(_(?P<file>.+)|\.txt)",
+            "Lab 1_al101_attempt_2026-11-20-23-59-10_work.ipynb",
+            "2026-11-20T23:59:10+00:00",
+        ),
+        (  # ILIAS
+            r"(.+/)?[^/]+_(?P<user>[^_/]+)_\d+/(?P<file>[^/]+)",
+            "Lab 1/Lovelace_Ada_al101_4711/work.ipynb",
+            "",
+        ),
+    ],
+    ids=["brightspace", "blackboard", "ilias"],
+)
+def test_another_systems_download_is_read_by_a_pattern(course: Course, pattern: str, path: str, submitted: str):
+    (course.root / "roster.csv").write_text(CLASS, encoding="utf-8")
+    files = {path: b"{}", "index.html": b"", path.replace("work.ipynb", "essay.pdf"): b""}
+    report = take(course, archive(course, files), "dir", pattern=pattern)
+
+    assert [("al101", "new", submitted)] == [(row.student, row.state, row.submitted) for row in report.rows]
+    assert ("index.html",) == report.unmatched
+    assert "not used, since a lab is one notebook: essay.pdf" in report.rows[0].remarks
+
+
+def test_of_several_attempts_the_newest_by_its_name_counts(course: Course):
+    names = [f"Lab_ana_attempt_2026-11-{day}-10-00-00_x.ipynb" for day in (20, 21, 19)]
+    pattern = r"Lab_(?P<user>\w+)_attempt_(?P<time>[\d-]+)_(?P<file>.+)"
+    take(course, archive(course, {name: name.encode() for name in names}), "dir", pattern=pattern)
+
+    assert names[1].encode() == submitted(course, "ana").read_bytes()
+
+
+def test_a_pattern_and_a_known_system_do_not_go_together(course: Course):
+    with pytest.raises(UsageError, match="do not go together"):
+        take(course, archive(course, {}), "canvas", pattern="(?P<user>.+)")
+
+
+def test_a_moodle_group_hands_in_for_each_member_and_its_number_is_nobodys(course: Course):
+    worksheet = course.root / "worksheet.csv"
+    worksheet.write_text(
+        "Identifier,Full name,Email address,Status,Group,Grade,Maximum Grade,Last modified (submission)\n"
+        'Participant 101,José Álvarez,jose@x.org,,Group A,,5,"Friday, 20 November 2026, 11:59 PM"\n'
+        'Participant 102,"Ann O\'Neil, Jr",a@x.org,,Group B,,5,"Friday, 20 November 2026, 10:00 AM"\n',
+        encoding="utf-8",
+    )
+    stranger = "Group C_101_assignsubmission_file_/x.ipynb"
+    files = {f"Group A_102_assignsubmission_file_/{LAB}.ipynb": b"A", stranger: b"C"}
+    report = take(course, archive(course, files), "moodle", times=worksheet)
+
+    assert {"ana": "new"} == states(report)
+    assert ("handed in by the group Group A",) == report.rows[0].remarks[:1]
+    assert "2026-11-20T23:59:00+00:00" == report.rows[0].submitted
+    assert (stranger,) == report.unmatched
+    assert "its number 101 is that of José Álvarez" in report.remarks[0]
+
+
+@pytest.mark.parametrize(("due", "stamped"), [(True, "2026-11-01 12:10:01.000000 UTC"), (False, None)])
+def test_what_canvas_calls_late_costs_a_day_until_times_are_given(course: Course, due: bool, stamped: str | None):
+    policy = f'[late]\ngrace_minutes = 10\n[[assignment]]\nname = "{LAB}"\n' + "due = 2026-11-01T12:00:00\n" * due
+    (course.root / "course.toml").write_text(policy)
+    times = course.root / "times.csv"
+    times.write_text("ID,submitted_at\n102,2026-11-05T10:00:00Z\n")
+    zipped = archive(course, {f"oneilann_LATE_102_9002_{LAB}.ipynb": b"{}"})
+    moment = submitted(course, "ann").with_name("timestamp.txt")
+    reports = [take(course, zipped, times=given) for given in (None, times, None)]
+    first = take(course, zipped) and reports[0].rows[0]
+
+    assert ("", "late by the learning system") == (first.submitted, first.remarks[0][:27])
+    assert "2026-11-05 10:00:00.000000 UTC" == moment.read_text()  # later downloads without times keep it
+    (course.root / "course" / "collected" / LAB / "ann.json").unlink()
+    moment.unlink()
+    take(course, zipped)
+    assert stamped == (moment.read_text() if moment.exists() else None)
+
+
 @pytest.mark.parametrize("kind", ["canvas", "moodle", "blackboard"])
 def test_what_cannot_be_collected_from_is_said(course: Course, kind: str):
     with pytest.raises((UsageError, NothingToDo)):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import shutil
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ import pytest
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade import grader
 from edl_labs.course.grade.classrun import grade
-from edl_labs.course.marks import lms
 from edl_labs.course.marks.class_page import write_report
 from edl_labs.course.marks.class_report import class_report
 from edl_labs.course.marks.collect import collect
@@ -229,71 +226,6 @@ def test_a_file_that_cannot_be_filled_is_refused_and_nothing_is_written(course: 
         export(LAB, kind="canvas", out=course.root / "out.csv", template=template, course=folder(course))
 
     assert not (course.root / "out.csv").exists()
-
-
-TUTOR = '''
-"""Tutor: a zip with an id before two dashes, and one table for the class, for times and for marks."""
-
-from edl_labs.course.marks.lms.learning_system import filled_table
-from edl_labs.course.marks.lms.learning_system import ClassMember, TimeColumns, Upload
-
-COLLECTS_AS = EXPORTS_AS = "tutor"
-FILLS_A_FILE = True
-TIMES = TimeColumns(whose=("Tutor ID",), logins=(), when=("Handed over",))
-
-
-def upload(entry):
-    user, dash, file = entry.name.partition("--")
-    return Upload(user, "", file, entry, prefix=f"{user}--") if dash else None
-
-
-def key(cell):
-    return cell.removeprefix("T-")
-
-
-def has_class(table):
-    return table.column("Tutor ID") is not None
-
-
-def student(table, row):
-    number, nick = key(table.cell(row, table.need("Tutor ID"))), table.cell(row, table.need("Nick"))
-    return ClassMember(nick, lms_id=number, keys=(number, nick))
-
-
-def marks_file(marks, *, numbers, table, assignment, column):
-    return filled_table(table, table.need(column or "Score"), marks, numbers=numbers, student=student)
-'''
-
-
-@pytest.fixture
-def tutor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One more learning system, for one test."""
-    (tmp_path / "tutor_lms.py").write_text(TUTOR, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    module = importlib.import_module("tutor_lms")
-    lms.register(module)
-    yield
-    lms.SYSTEMS.remove(module)
-
-
-@pytest.mark.usefixtures("tutor")
-def test_a_learning_system_that_nobody_knew_is_one_module(course: Course):
-    listed = course.root / "class.csv"
-    listed.write_text("Tutor ID,Nick,Handed over,Score\nT-7,ana,2026-11-10 10:00,\nT-8,ann,2026-11-10 11:00,\n")
-    with zipfile.ZipFile(course.root / "tutor.zip", "w") as packed:
-        packed.writestr(f"7--{LAB}.ipynb", b"{}")
-        packed.writestr("readme.txt", b"")
-    taken = collect(LAB, course.root / "tutor.zip", kind="tutor", course=folder(course), roster=listed, times=listed)
-    written = export(LAB, kind="tutor", out=course.root / "out.csv", template=listed, course=folder(course))
-    back = feedback(LAB, course=folder(course), archive=course.root / "back.zip", only=["ana"])
-    with zipfile.ZipFile(back.archive) as archive:
-        names = archive.namelist()
-
-    assert [("ana", "replaced", "2026-11-10T10:00:00+00:00")] == [(r.student, r.state, r.submitted) for r in taken.rows]
-    assert (("readme.txt",), ()) == (taken.unmatched, taken.missing)  # ann handed in before
-    assert "T-7,ana,2026-11-10 10:00,4" in (course.root / "out.csv").read_text()
-    assert (("ana", 4.0), ("ann", FULL)) == written.filled
-    assert [f"7--{LAB}_feedback.html"] == names
 
 
 @pytest.mark.slow

@@ -28,6 +28,7 @@ _ARCHIVES = {
 }
 _SAVE_AGAIN = "open the notebook in JupyterLab, save it, and hand in that file"
 _FOUR_HIGH = re.compile(rb"[\x80-\xff]{4}")
+_CONFLICT = re.compile(rb"^<{7} .*?^={7}\r?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 _SUFFIXES = (".zip", ".gz", ".tgz", ".tar", ".bz2", ".xz", ".7z", ".rar")
 
 
@@ -151,6 +152,7 @@ def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
         notebook = _notebook(data)
         raw, lab = notebook.cells, _lab(notebook.metadata)
     except _JSON_PROBLEMS as error:
+        _refuse_conflict(data)
         raw, lab = _lenient(data, error, limits), ""
         notes.append("the file is not strict JSON; it was read all the same")
     if not raw:
@@ -167,6 +169,18 @@ def parse(data: bytes, *, limits: Limits = DEFAULTS) -> Submission:
             "the notebook's cells are too long", why=f"together at most {limits.source_bytes:,} characters"
         )
     return Submission(_bearable(found, notes, limits.attachment_bytes), tuple(notes), lab)
+
+
+def _refuse_conflict(data: bytes) -> None:
+    """Unreadable where Git left both versions of a place in the file, for a person to choose between."""
+    found = _CONFLICT.search(data)
+    if found:
+        line = data.count(b"\n", 0, found.start()) + 1
+        raise Unreadable(
+            "the notebook holds Git's conflict markers",
+            why=f"line {line} begins with <<<<<<<: a merge was not finished",
+            next="keep one of the two versions of each such place, save the notebook in JupyterLab, hand it in again",
+        )
 
 
 def _utf8(data: bytes, notes: list[str]) -> bytes:

@@ -39,6 +39,11 @@ class Entry:
         """The file's own name."""
         return PurePosixPath(self.path).name
 
+    @property
+    def is_notebook(self) -> bool:
+        """Whether its name ends as a notebook's does."""
+        return self.name.lower().endswith(".ipynb")
+
 
 def read_zip(source: Path | bytes, name: str, *, most_bytes: int = MAX_TOTAL_BYTES) -> Iterator[Entry]:
     """The files of a zip archive, one after the other. BadArchive before the first when any entry is not harmless."""
@@ -68,16 +73,14 @@ def read_folder(folder: Path) -> Iterator[Entry]:
         yield Entry(inside.as_posix(), path.read_bytes())
 
 
-def notebooks_inside(entry: Entry) -> list[Entry]:
-    """The notebooks in an archive that a student handed in; empty for any other file."""
+def files_inside(entry: Entry) -> list[Entry]:
+    """The files in an archive that a student handed in; empty for a kind of archive that is not read."""
     kind = entry.name.lower()
     if kind.endswith(".zip") or entry.data[:4] == b"PK\x03\x04":
-        found = read_zip(entry.data, entry.name, most_bytes=MAX_NESTED_BYTES)
-    elif kind.endswith((".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")):
-        found = _read_tar(entry.data, entry.name)
-    else:
-        return []
-    return [inner for inner in found if inner.name.lower().endswith(".ipynb")]
+        return list(read_zip(entry.data, entry.name, most_bytes=MAX_NESTED_BYTES))
+    if kind.endswith((".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")):
+        return list(_read_tar(entry.data, entry.name))
+    return []
 
 
 def _read_tar(data: bytes, name: str) -> Iterator[Entry]:

@@ -1,7 +1,7 @@
-"""Marks sent to Canvas by its API, in one request for the class; shown first, sent when that is asked for.
+"""Canvas by its API: marks are sent in one request for the class, and times of submission are read.
 
-Uses canvasapi (extra `canvas`) and four documented endpoints: the course, the assignment, its students, and
-`submissions/update_grades`, whose progress is followed to its end.
+Uses canvasapi (extra `canvas`) and five documented endpoints: the course, the assignment, its students, its
+submissions, and `submissions/update_grades`, whose progress is followed to its end.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import importlib
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from edl_labs.course.course_folder import CourseFolder
-from edl_labs.course.marks.collect import hand_ins
+from edl_labs.course.grade.files import write_atomically
+from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.lms.learning_system import ClassMember, MarksFinder, first_and_last
 from edl_labs.course.marks.student_marks import StudentMarks, class_marks
 from edl_labs.errors import EdlError, UsageError
@@ -67,12 +69,9 @@ def send_to_canvas(
     """
     course = course or CourseFolder.find()
     marks = class_marks(course, assignment)
-    if not token:
-        why = "Canvas enters marks for those alone who show a token"
-        raise UsageError("there is no token", why=why, next=f"make one in Canvas, Account, Settings; export {_TOKEN}=…")
     numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}
     with _told(url):
-        there = _canvas(url, token).get_course(course_number).get_assignment(assignment_number)
+        there = _assignment(url, token, course_number, assignment_number)
         students = [_member(user) for user in there.get_gradeable_students()]
         finder = MarksFinder(marks, numbers)
         found = {who.lms_id: mine for who in students if (mine := finder.find(who))}
@@ -93,6 +92,27 @@ def send_to_canvas(
 
 def _others(marks: Sequence[StudentMarks], placed: set[str]) -> tuple[str, ...]:
     return tuple(mine.student for mine in marks if mine.student not in placed)
+
+
+def read_canvas_times(*, url: str, course_number: int, assignment_number: int, token: str) -> dict[str, str]:
+    """When each student handed in (UTC, ISO 8601), by Canvas's number; errors as `send_to_canvas`."""
+    with _told(url):
+        found = _assignment(url, token, course_number, assignment_number).get_submissions()
+        times = {str(one.user_id): str(getattr(one, "submitted_at", None) or "") for one in found}
+    return {number: time for number, time in sorted(times.items()) if time}
+
+
+def write_canvas_times(path: Path, times: Mapping[str, str]) -> None:
+    """Write the table that `collect --times` reads."""
+    lines = ["ID,submitted_at", *(f"{number},{time}" for number, time in times.items())]
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _assignment(url: str, token: str, course_number: int, assignment_number: int) -> Any:
+    if not token:
+        why = "Canvas answers only to a token"
+        raise UsageError("there is no token", why=why, next=f"make one in Canvas, Account, Settings; export {_TOKEN}=…")
+    return _canvas(url, token).get_course(course_number).get_assignment(assignment_number)
 
 
 def _canvas(url: str, token: str) -> Any:

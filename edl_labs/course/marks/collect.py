@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,17 @@ from edl_labs.course.grade.files import write_atomically
 from edl_labs.course.grade.plan import refuse_other_lab
 from edl_labs.course.grade.submission import Unreadable, parse
 from edl_labs.course.groups import read_groups
-from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
-from edl_labs.course.marks.lms import collects_as
-from edl_labs.course.marks.lms.learning_system import ClassMember, LearningSystem, Upload, attempt
+from edl_labs.course.marks.archives import BadArchive, Entry, files_inside, read_folder, read_zip
+from edl_labs.course.marks.hand_ins import HandIn, collected_folder, hand_ins, read_hand_in, write_hand_in
+from edl_labs.course.marks.lms import collects_as, folder
+from edl_labs.course.marks.lms.learning_system import ClassMember, Upload, attempt
+from edl_labs.course.marks.lms.named_files import NamedFiles
+from edl_labs.course.marks.owners import find_owners, find_teams
 from edl_labs.course.marks.roster import (
     Roster,
     anonymous,
     course_remarks,
+    listed_students,
     read_roster,
     read_times,
     stamp,
@@ -32,55 +35,6 @@ from edl_labs.course.marks.student_marks import open_book
 from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import NothingToDo, UsageError
 from edl_labs.values import Value
-
-
-@dataclass(frozen=True)
-class HandIn:
-    """One student's notebook. `user` is their number in the learning system, `prefix` what feedback goes back under."""
-
-    sha256: str
-    submitted: str = ""
-    number: int = 0
-    prefix: str = ""
-    user: str = ""
-
-    def newer_than(self, other: HandIn) -> bool:
-        """Whether it was handed in after another one, by the clock or else by the number of the upload."""
-        if self.sha256 == other.sha256:
-            return False
-        if self.submitted and other.submitted:
-            return self.submitted > other.submitted
-        return bool(self.number and other.number and self.number > other.number)
-
-
-def collected_folder(course: CourseFolder, assignment: str) -> Path:
-    """Where notes on an assignment's notebooks are kept, and the notebooks that newer ones replaced."""
-    return course.grading(assignment).parent.parent / "collected" / assignment
-
-
-def write_hand_in(course: CourseFolder, assignment: str, student: str, known: HandIn) -> None:
-    """Keep what is known of a student's notebook."""
-    text = json.dumps(asdict(known), sort_keys=True)
-    write_atomically(collected_folder(course, assignment) / f"{student}.json", text.encode())
-
-
-def read_hand_in(course: CourseFolder, assignment: str, student: str) -> HandIn | None:
-    """What is known of a student's notebook; None when nothing was collected, or the note cannot be read."""
-    return _read(collected_folder(course, assignment) / f"{student}.json")
-
-
-def hand_ins(course: CourseFolder, assignment: str) -> dict[str, HandIn]:
-    """What is known of everyone's notebooks, by student."""
-    found = ((path.stem, _read(path)) for path in sorted(collected_folder(course, assignment).glob("*.json")))
-    return {student: known for student, known in found if known is not None}
-
-
-def _read(path: Path) -> HandIn | None:
-    try:
-        return HandIn(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-
 
 NEW, REPLACED, KEPT, OLDER, NOTHING = "new", "replaced", "kept", "older", "no notebook"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -132,39 +86,56 @@ def collect(
     course: CourseFolder | None = None,
     roster: Path | None = None,
     times: Path | None = None,
+    pattern: str = "",
     progress: Callable[[int, str], None] | None = None,
 ) -> CollectReport:
     """Put the newest notebook of each student in `source` where nbgrader grades it.
 
     `source` is the zip that the learning system `kind` packs, or the folder that it was unpacked to; with `kind="dir"`
-    it has a folder or a file for each student.
+    it has a folder or a file for each student, unless `pattern` says whose a file is (`NamedFiles`).
     Everything is read and checked before anything is written; what a newer hand-in replaces is kept beside it.
     """
-    system = collects_as(kind)
+    upload = _reader(kind, pattern)
     course = course or CourseFolder.find()
     graded = course.assignment(assignment)
     policy = read_policy(course.root)
     listed = roster or policy.roster
     known = read_roster(listed) if listed else None
     moments = read_times(times, policy, known) if times else {}
-    uploads, unnamed = _uploads(source, system, progress)
-    owners, unmatched = _owners(uploads, known)
+    uploads, unnamed = _uploads(source, upload, progress)
+    groups = read_groups(course.root, assignment)
+    owners = find_owners(uploads, known, find_teams(known, listed_students(times) if times else (), groups))
     if known is not None:
         _enter_students(course, known)
-    if not owners and not (unmatched or unnamed):
+    if not owners.files and not (owners.unmatched or unnamed):
         raise NothingToDo(f"{source.name} holds nothing to collect", next="check that it is the right download")
     collector = _Collector(course, graded, policy, moments)
-    chosen = collector.shared([collector.choose(student, files) for student, files in owners], known)
+    chosen = collector.shared([collector.choose(student, files) for student, files in owners.files], known)
     rows = tuple(collector.write(choice) for choice in chosen)
     handed_in = {row.student for row in rows} | _earlier(course, assignment)
     missing = tuple(s.id for s in known.students if s.id not in handed_in) if known else ()
-    remarks = [] if times else ["no submission times were given, so nothing counts as late (--times FILE)"]
+    remarks = [*owners.remarks, *_remarks_on_times(times, moments, known), *course_remarks(course, known)]
+    if times is None and not any(one.time for one in uploads):
+        remarks.append("no submission times were given: late is only what the learning system calls late (--times)")
+    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *owners.unmatched))), missing, tuple(remarks))
+
+
+def _reader(kind: str, pattern: str) -> Callable[[Entry], Upload | None]:
+    """What says whose an entry of the download is."""
+    if not pattern:
+        return collects_as(kind).upload
+    if collects_as(kind) is not folder:
+        why = f"{kind} names its files in its own way, which is known"
+        raise UsageError(f"--pattern and --from {kind} do not go together", why=why, next="--from dir")
+    return NamedFiles.written(pattern).upload
+
+
+def _remarks_on_times(times: Path | None, moments: dict[str, datetime], known: Roster | None) -> list[str]:
     strangers = unknown_keys(moments, known)
-    if times and strangers:
-        more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
-        remarks.append(f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}")
-    remarks += course_remarks(course, known)
-    return CollectReport(assignment, rows, tuple(sorted((*unnamed, *unmatched))), missing, tuple(remarks))
+    if times is None or not strangers:
+        return []
+    more = f" and {len(strangers) - 5} more" if len(strangers) > 5 else ""
+    return [f"{times.name} has times for ids that nobody in the class has: {', '.join(strangers[:5])}{more}"]
 
 
 def _earlier(course: CourseFolder, assignment: str) -> set[str]:
@@ -181,6 +152,11 @@ class _Choice:
     remarks: tuple[str, ...]
     by: ClassMember | None = None
     """Who of the group handed it in, where that was another one."""
+
+    @property
+    def of_team(self) -> bool:
+        """Whether the learning system's group handed it in for each of its members."""
+        return self.upload is not None and bool(self.upload.team)
 
     @property
     def upload_number(self) -> tuple[int, float]:
@@ -207,6 +183,8 @@ class _Collector:
         found = []
         for student in sorted(members | own.keys()):
             theirs = [own[mate] for mate in groups.mates(student) if mate in own and own[mate].notebook is not None]
+            if student in own and own[student].of_team:
+                theirs = [own[student]]
             if not theirs:
                 found.append(own[student])
                 continue
@@ -220,15 +198,16 @@ class _Collector:
                 found.append(replace(newest, student=member, by=newest.student, remarks=(*newest.remarks, remark)))
         return found
 
-    def choose(self, student: ClassMember, uploads: list[Upload]) -> _Choice:
+    def choose(self, student: ClassMember, uploads: Sequence[Upload]) -> _Choice:
         """The notebook that counts: the newest; of several, the one called like the assignment."""
         remarks: list[str] = []
-        found: list[tuple[Upload, Entry]] = []
+        everything: list[tuple[Upload, Entry]] = []
         for one in uploads:
             try:
-                found += [(one, inner) for inner in _notebooks(one)]
+                everything += [(one, inner) for inner in _files(one)]
             except BadArchive as problem:
                 remarks.append(f"{problem.what}: {problem.why}" if problem.why else problem.what)
+        found = [(one, entry) for one, entry in everything if entry.is_notebook]
         if not found:
             remarks.append(f"handed in {', '.join(sorted(u.file for u in uploads)[:5])}, but no notebook")
             return _Choice(student, uploads[0], None, tuple(remarks))
@@ -236,8 +215,11 @@ class _Collector:
         one, notebook = ranked[-1]
         if len({entry.data for _, entry in found}) > 1:
             remarks.append(f"{len(found)} notebooks, took {notebook.name}")
-        if one.late and student.id not in self.moments:
-            remarks.append("late by the learning system, which does not say by how much")
+        others = sorted({entry.name for _, entry in everything if not entry.is_notebook})
+        if others:
+            remarks.append(f"not used, since a lab is one notebook: {', '.join(others[:5])}")
+        if one.team:
+            remarks.append(f"handed in by the group {one.team}")
         return _Choice(student, one, notebook, tuple(remarks))
 
     def write(self, choice: _Choice) -> Collected:
@@ -246,10 +228,10 @@ class _Collector:
         row = Collected(student.id, student.name, NOTHING, submitted=moment.isoformat() if moment else "")
         if choice.notebook is None or choice.upload is None:
             return replace(row, remarks=choice.remarks)
-        data, file = choice.notebook.data, choice.upload.entry.path
-        one = choice.upload
+        one, data, file = choice.upload, choice.notebook.data, choice.upload.entry.path
         problem, odd = self._looked_at(data)
-        row, choice = replace(row, problem=problem), replace(choice, remarks=(*choice.remarks, *odd))
+        late = (self._late_remark(student),) if one.late and moment is None else ()
+        row, choice = replace(row, problem=problem), replace(choice, remarks=(*choice.remarks, *late, *odd))
         prefix, user = ("", "") if choice.by else (one.prefix, one.user)
         record = HandIn(hashlib.sha256(data).hexdigest(), row.submitted, one.number, prefix, user)
         before = read_hand_in(self.course, self.assignment, student.id)
@@ -260,10 +242,10 @@ class _Collector:
                 row, state=OLDER, file=file, remarks=(*choice.remarks, "a newer one has been collected before")
             )
         state = self._put(notebook, data, student.id)
-        if moment is not None:
-            write_atomically(place / "timestamp.txt", stamp(moment))
-        elif state == REPLACED:
-            (place / "timestamp.txt").unlink(missing_ok=True)  # it belongs to the notebook that was there before
+        if before is not None and before.sha256 == record.sha256:
+            record = replace(record, submitted=record.submitted or before.submitted)
+        least = self._least_late(student) if one.late and not record.submitted else None
+        _put_time(place / "timestamp.txt", moment or least, new=state == REPLACED)
         write_hand_in(self.course, self.assignment, student.id, record)
         return replace(row, state=state, file=file, remarks=choice.remarks)
 
@@ -293,13 +275,33 @@ class _Collector:
     def _moment(self, choice: _Choice) -> datetime | None:
         who = choice.by or choice.student
         keys = (who.id, who.lms_id, choice.upload.user if choice.upload else "")
-        return next((self.moments[key] for key in keys if key in self.moments), None)
+        listed = next((self.moments[key] for key in keys if key in self.moments), None)
+        named = choice.upload.time if choice.upload else None
+        return listed or (self.policy.moment(named) if named else None)
+
+    def _least_late(self, student: ClassMember) -> datetime | None:
+        """The earliest time that counts as late for a student; None where course.toml has no due date."""
+        due = self.policy.dates(self.assignment).due_for(student.id)
+        return due + timedelta(seconds=self.policy.late.grace_s + 1) if due else None
+
+    def _late_remark(self, student: ClassMember) -> str:
+        if self._least_late(student) is None:
+            return "late by the learning system; course.toml has no due date, so it costs nothing"
+        return "late by the learning system, which does not say by how much: counts as one day begun (--times FILE)"
 
     def _rank(self, pair: tuple[Upload, Entry]) -> tuple[Any, ...]:
         one, entry = pair
         stem, again = attempt(entry.name)
         _, outer = attempt(one.file)
         return (stem == self.assignment, max(again, outer), one.number, one.entry.order, entry.order, entry.path)
+
+
+def _put_time(path: Path, moment: datetime | None, *, new: bool) -> None:
+    """Write when a notebook was handed in. Without a time, that of a notebook which a `new` one replaced goes."""
+    if moment is not None:
+        write_atomically(path, stamp(moment))
+    elif new:
+        path.unlink(missing_ok=True)
 
 
 def _enter_students(course: CourseFolder, roster: Roster) -> None:
@@ -320,11 +322,11 @@ def _entries(source: Path) -> Iterator[Entry]:
 
 
 def _uploads(
-    source: Path, system: LearningSystem, progress: Callable[[int, str], None] | None
+    source: Path, upload: Callable[[Entry], Upload | None], progress: Callable[[int, str], None] | None
 ) -> tuple[list[Upload], list[str]]:
     uploads, unnamed = [], []
     for number, entry in enumerate(_entries(source), start=1):
-        found = system.upload(entry)
+        found = upload(entry)
         if found is None:
             unnamed.append(entry.path)
         elif found.file.lower() not in ("timestamp.txt",):
@@ -334,21 +336,8 @@ def _uploads(
     return uploads, unnamed
 
 
-def _owners(
-    uploads: Iterable[Upload], roster: Roster | None
-) -> tuple[list[tuple[ClassMember, list[Upload]]], list[str]]:
-    owners: dict[str, tuple[ClassMember, list[Upload]]] = {}
-    unmatched = []
-    for one in uploads:
-        student = roster.find(one.user, name=one.name) if roster else anonymous(one.user)
-        if student is None:
-            unmatched.append(one.entry.path)
-        else:
-            owners.setdefault(student.id, (student, []))[1].append(one)
-    return sorted(owners.values(), key=lambda pair: pair[0].id), unmatched
-
-
-def _notebooks(one: Upload) -> list[Entry]:
-    if one.file.lower().endswith(".ipynb"):
-        return [Entry(one.file, one.entry.data, one.entry.order)]
-    return notebooks_inside(one.entry) if one.file.lower().endswith(_ARCHIVES) else []
+def _files(one: Upload) -> list[Entry]:
+    """What a student handed in with an upload: the file, or all that its archive holds."""
+    if one.file.lower().endswith(_ARCHIVES):
+        return files_inside(one.entry)
+    return [Entry(one.file, one.entry.data, one.entry.order)]

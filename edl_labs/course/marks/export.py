@@ -7,10 +7,9 @@ from pathlib import Path
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.grade.files import write_atomically
-from edl_labs.course.marks.collect import hand_ins
-from edl_labs.course.marks.lms import exports_as
+from edl_labs.course.marks.hand_ins import hand_ins
+from edl_labs.course.marks.lms import exports_as, read_list
 from edl_labs.course.marks.student_marks import class_marks
-from edl_labs.course.marks.tables import read_table
 from edl_labs.errors import UsageError
 from edl_labs.values import Value
 
@@ -62,7 +61,7 @@ def export(
             why="marks are filled into it, so that ids and names stay those of the learning system",
             next="--file DOWNLOADED.csv",
         )
-    table = read_table(template) if system.FILLS_A_FILE and template else None
+    table = read_list(template) if system.FILLS_A_FILE and template else None
     numbers = {student: known.user for student, known in hand_ins(course, assignment).items()}
     found = system.marks_file(marks, numbers=numbers, table=table, assignment=assignment, column=column)
     write_atomically(out, found.data)

@@ -24,7 +24,7 @@ from edl_labs.course.grade.without_scripts import (
     pictures_without_scripts,
     prose_without_scripts,
 )
-from edl_labs.course.marks.collect import hand_ins
+from edl_labs.course.marks.hand_ins import hand_ins
 from edl_labs.course.marks.marking_notes import marking_notes
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks, class_marks, full_names
 from edl_labs.course.pages.notebook_page import notebook_html

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.groups import read_groups
-from edl_labs.course.marks.lms import SYSTEMS, class_list_of
+from edl_labs.course.marks.lms import SYSTEMS, class_list_of, read_list
 from edl_labs.course.marks.lms.learning_system import ClassMember, names_folders
-from edl_labs.course.marks.tables import Table, read_table, same_name
+from edl_labs.course.marks.tables import Table, same_name
+from edl_labs.course.marks.written_times import read_time
 from edl_labs.course.policy import CoursePolicy, read_policy
 from edl_labs.errors import UsageError
 
@@ -42,10 +43,18 @@ def read_roster(path: Path) -> Roster:
 
     UsageError when it is neither, or when two students would have one id.
     """
-    table = read_table(path)
+    table = read_list(path)
     system = class_list_of(table)
     found = (system.student(table, row) for row in table.rows)
     return _distinct([_known(student, table.name) for student in found if student is not None], table.name)
+
+
+def listed_students(path: Path) -> tuple[ClassMember, ...]:
+    """The students whom a table names as a learning system's list of the class does; empty for other tables."""
+    table = read_list(path)
+    system = next((system for system in SYSTEMS if system.has_class(table)), None)
+    found = (system.student(table, row) for row in table.rows) if system else ()
+    return tuple(student for student in found if student is not None and names_folders(student.id))
 
 
 def anonymous(user: str) -> ClassMember | None:
@@ -91,7 +100,6 @@ def _joined(student: ClassMember) -> str:
 
 
 _NEVER = ("", "-", "–", "never", "none", "null")
-_YEARS = range(2000, 2200)
 
 
 def read_times(path: Path, policy: CoursePolicy, roster: Roster | None) -> dict[str, datetime]:
@@ -100,7 +108,7 @@ def read_times(path: Path, policy: CoursePolicy, roster: Roster | None) -> dict[
     The table is a learning system's own, or any with an id and a time (ISO 8601; without an offset, course time).
     UsageError for a time that cannot be read: a wrong time would cost points.
     """
-    table = read_table(path)
+    table = read_list(path)
     who, plain_key = _who(table)
     when = table.need(*(name for system in SYSTEMS for name in system.TIMES.when))
     found: dict[str, datetime] = {}
@@ -167,19 +175,8 @@ def _who(table: Table) -> tuple[int, Callable[[str], str]]:
 
 
 def _moment(text: str, where: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.replace(" UTC", "+00:00"))
-    except ValueError:
-        pass
-    from dateutil import parser
-
-    # For example "Friday, 20 November 2026, 11:59 PM". Two readings show what was missing, or could be day or month.
-    readings = ((datetime(2001, 1, 1), True), (datetime(2002, 2, 2, 2, 2), False))
-    try:
-        found, other = (parser.parse(text, default=default, dayfirst=day) for default, day in readings)
-    except (ValueError, OverflowError):
-        found, other = datetime.min, datetime.max
-    if found != other or found.year not in _YEARS or str(found.year) not in text:
+    found = read_time(text)
+    if found is None:
         raise UsageError(
             f"{where}: {text[:60]!r} is not a time",
             why="a wrong time would cost points, so it is not guessed",

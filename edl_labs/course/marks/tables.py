@@ -27,10 +27,12 @@ class Table:
     delimiter: str = ","
     encoding: str = "utf-8"
     newline: str = "\r\n"
+    names: tuple[str, ...] = ()
+    """What the columns are looked up by, where that is not the header: a file in another language has names here."""
 
     def column(self, *names: str) -> int | None:
         """The place of the first column that is called one of `names`, capitals and spaces aside."""
-        known = [_plain(head) for head in self.header]
+        known = [_plain(head) for head in self.names or self.header]
         return next((known.index(_plain(name)) for name in names if _plain(name) in known), None)
 
     def need(self, *names: str) -> int:

@@ -24,11 +24,21 @@ FILLS_A_FILE = True
 TIMES = TimeColumns(whose=("ID",), logins=("SIS Login ID",), when=("submitted_at",))
 # The name, perhaps LATE, the user's number, the number of the upload, and the name that the student gave the file.
 _FILE = re.compile(r"(?P<name>.*?)_(?:(?P<late>late)_)?(?P<user>\d+)_(?P<upload>\d+)_(?P<file>.+)", re.IGNORECASE)
+# With anonymous grading neither name nor number is there: Canvas's anonymous ids have five letters or digits.
+_ANONYMOUS = re.compile(r"(?:late_)?anon_(?!\d+_)[0-9a-z]{5}_\d+_.+", re.IGNORECASE)
+_TEST_STUDENT = "student, test"
+_LOGIN_OF_TESTS = re.compile(r"([0-9a-f]{40})?")  # Canvas gives its test student a hash as login
 _COLUMN_NUMBER = re.compile(r"\s*\(\d+\)\s*$")
 
 
 def upload(entry: Entry) -> Upload | None:
-    """Whose file it is, by its name; the same beginning takes feedback back."""
+    """Whose file it is, by its name; the same beginning takes feedback back. UsageError for an anonymous download."""
+    if _ANONYMOUS.fullmatch(entry.name):
+        raise UsageError(
+            f"{entry.name} names no student",
+            why="the assignment is graded anonymously, and Canvas hides who handed in what",
+            next="turn off Anonymous Grading in the assignment's settings, download again; nothing was collected",
+        )
     found = _FILE.fullmatch(entry.name)
     if found is None:
         return None
@@ -40,6 +50,7 @@ def upload(entry: Entry) -> Upload | None:
         prefix=entry.name[: found.start("file")],
         number=int(found["upload"]),
         late=bool(found["late"]),
+        test_student=found["name"].casefold() == "studenttest",
     )
 
 
@@ -56,13 +67,18 @@ def has_class(table: Table) -> bool:
 def student(table: Table, row: Sequence[str]) -> ClassMember | None:
     """Who a row of the gradebook is; None for points possible, read-only notes, and the test student."""
     number = table.cell(row, table.need("ID"))
-    if not number.isdigit():
+    if not number.isdigit() or _is_test_student(table, row):
         return None
     last, comma, first = table.cell(row, table.need("Student")).partition(",")
     first, last = (first.strip(), last.strip()) if comma else first_and_last(last)
     names = [table.cell(row, table.column(name)) for name in ("SIS Login ID", "SIS User ID")]
     keys = [k for k in (number, *names) if k]
     return ClassMember(chosen_id((*names, number)), first, last, lms_id=number, keys=tuple(keys))
+
+
+def _is_test_student(table: Table, row: Sequence[str]) -> bool:
+    name, own, login = (table.cell(row, table.column(head)) for head in ("Student", "SIS User ID", "SIS Login ID"))
+    return name.casefold() == _TEST_STUDENT and not own and bool(_LOGIN_OF_TESTS.fullmatch(login))
 
 
 def marks_file(

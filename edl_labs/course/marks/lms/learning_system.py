@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from edl_labs.course.marks.archives import Entry
@@ -26,6 +27,14 @@ class Upload:
     number: int = 0
     """The upload's number: later ones are higher. 0 where the system gives none."""
     late: bool = False
+    may_be_team: bool = False
+    """Whether `user` may be the number of a group, as in Moodle's team submissions: then the name decides."""
+    team: str = ""
+    """The group that handed it in, once its members are known."""
+    time: datetime | None = None
+    """When it was handed in, where the learning system's name for the file says so."""
+    test_student: bool = False
+    """Whether its name is that of the learning system's test student."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,8 @@ class ClassMember:
     email: str = ""
     lms_id: str = ""
     keys: tuple[str, ...] = ()
+    teams: tuple[str, ...] = ()
+    """The groups that the learning system's own list names."""
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from edl_labs.course.marks.archives import Entry
+from edl_labs.course.marks.lms import moodle_worksheet
 from edl_labs.course.marks.lms.learning_system import (
     ClassMember,
     MarksFile,
@@ -23,9 +24,11 @@ COLLECTS_AS = EXPORTS_AS = "moodle"
 FILLS_A_FILE = True
 TIMES = TimeColumns(whose=("Identifier",), logins=("Email address",), when=("Last modified (submission)",))
 # Full name (or "Participant"), the participant's number, the kind of submission, then a folder or the file.
+# A team submission has the group's name and number there; the default group, of those in no group, has no number.
 _FILE = re.compile(
-    r"(?P<name>.+?)_(?P<user>\d+)_assign(?:submission|feedback)_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?"
+    r"(?P<name>.+?)(?:_(?P<user>\d+))?_assign(?:submission|feedback)_(?P<kind>file|onlinetext)(?:_(?P<file>.*))?"
 )
+_PARTICIPANT = re.compile(r"\D+(\d+)")
 _DECIMAL_COMMA = re.compile(r"\d+,\d+")
 
 
@@ -39,14 +42,15 @@ def upload(entry: Entry) -> Upload | None:
         inside = "/".join(parts[depth + 1 :]) or found["file"] or ""
         if not inside:
             return None
-        prefix = f"{found['name']}_{found['user']}_assignsubmission_file_"
-        return Upload(user=found["user"], name=found["name"], file=inside.split("/")[-1], entry=entry, prefix=prefix)
+        name, user, file = found["name"], found["user"] or "", inside.split("/")[-1]
+        return Upload(user, name, file, entry, prefix=f"{name}_{user}_assignsubmission_file_", may_be_team=True)
     return None
 
 
 def key(cell: str) -> str:
-    """The number of 'Participant 555'."""
-    return cell.split()[-1] if cell.casefold().startswith("participant") else cell
+    """The number of 'Participant 555', in any language."""
+    found = _PARTICIPANT.fullmatch(cell)
+    return found[1] if found else cell
 
 
 def has_class(table: Table) -> bool:
@@ -56,18 +60,18 @@ def has_class(table: Table) -> bool:
 
 def student(table: Table, row: Sequence[str]) -> ClassMember | None:
     """Who a row of the worksheet or of the participants is."""
-    number = (table.cell(row, table.column("Identifier")).split() or [""])[-1]
+    identifier = table.cell(row, table.column("Identifier"))
+    number = key(identifier)
     own, login = table.cell(row, table.column("ID number")), table.cell(row, table.column("Username"))
     mail = table.cell(row, table.column("Email address", "Email"))
-    keys = [k for k in (number, own, login, mail) if k]
+    keys = [k for k in dict.fromkeys((number, own, login, mail, identifier)) if k]
     if not keys:
         return None
     first, last = table.cell(row, table.column("First name")), table.cell(row, table.column("Last name", "Surname"))
     if not (first or last):
         first, last = first_and_last(table.cell(row, table.column("Full name")))
-    return ClassMember(
-        chosen_id((own, login, mail, number)), first, last, mail, number if number.isdigit() else "", tuple(keys)
-    )
+    chosen, number = chosen_id((own, login, mail, number)), number if number.isdigit() else ""
+    return ClassMember(chosen, first, last, mail, number, tuple(keys), moodle_worksheet.teams(table, row))
 
 
 def marks_file(

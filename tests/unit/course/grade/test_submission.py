@@ -40,6 +40,15 @@ def test_letters_lost_beside_utf8_are_counted_as_lost():
     assert "cannot be read" in found.notes[0]
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_an_unfinished_merge_is_named_with_its_line(newline: str):
+    lines = ("{", "<<<<<<< HEAD", '"cells": [', "=======", '"cells":[', ">>>>>>> main", "]}")
+    with pytest.raises(Unreadable, match="Git's conflict markers") as caught:
+        parse(newline.join(lines).encode())
+
+    assert "line 2 begins with <<<<<<<: a merge was not finished" == caught.value.why
+
+
 @pytest.mark.parametrize("data", [b"\xff\xfe{\x00\x00", b'{"cells": []}', notebook().encode("utf-16")[:-1]])
 def test_what_is_no_notebook_is_said_with_what_to_do(data: bytes):
     with pytest.raises(Unreadable) as caught:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from edl_labs.course.marks.archives import BadArchive, Entry, notebooks_inside, read_folder, read_zip
+from edl_labs.course.marks.archives import BadArchive, Entry, files_inside, read_folder, read_zip
 
 
 def packed(files: dict[str, bytes], *, links: tuple[str, ...] = ()) -> bytes:
@@ -48,9 +48,9 @@ def test_links_in_archives_are_refused() -> None:
     with pytest.raises(BadArchive, match="link"):
         list(read_zip(packed({"a.ipynb": b"/etc/passwd"}, links=("a.ipynb",)), "x.zip"))
     with pytest.raises(BadArchive, match="not a plain file"):
-        notebooks_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.SYMTYPE, target="/etc/passwd")))
+        files_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.SYMTYPE, target="/etc/passwd")))
     with pytest.raises(BadArchive, match="not a plain file"):
-        notebooks_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.LNKTYPE, target="/etc/passwd")))
+        files_inside(Entry("x.tgz", tarred("a.ipynb", kind=tarfile.LNKTYPE, target="/etc/passwd")))
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -92,12 +92,12 @@ def test_accents_survive_archives_that_do_not_say_their_encoding() -> None:
     assert ["José_1_2_.ipynb"] == [entry.path for entry in read_zip(data, "x.zip")]
 
 
-def test_notebooks_are_found_in_what_students_pack() -> None:
+def test_files_are_found_in_what_students_pack() -> None:
     inner = packed({"work/lab01.ipynb": b"{}", "readme.txt": b""})
 
-    assert ["lab01.ipynb"] == [e.name for e in notebooks_inside(Entry("work.zip", inner))]
-    assert ["lab01.ipynb"] == [e.name for e in notebooks_inside(Entry("work.tar.gz", tarred("w/lab01.ipynb")))]
-    assert [] == notebooks_inside(Entry("lab01.pdf", b"%PDF"))
+    assert ["lab01.ipynb", "readme.txt"] == [e.name for e in files_inside(Entry("work.zip", inner))]
+    assert ["lab01.ipynb"] == [e.name for e in files_inside(Entry("work.tar.gz", tarred("w/lab01.ipynb")))]
+    assert [] == files_inside(Entry("lab01.pdf", b"%PDF"))
 
 
 def test_folders_are_read_without_following_links(tmp_path: Path) -> None:

@@ -6,15 +6,18 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 import pytest
 
 from edl_labs.course.course_folder import CourseFolder
 from edl_labs.course.marks import canvas_api
-from edl_labs.course.marks.canvas_api import CanvasReport, send_to_canvas
-from edl_labs.course.marks.collect import HandIn
+from edl_labs.course.marks.canvas_api import CanvasReport, read_canvas_times, send_to_canvas, write_canvas_times
+from edl_labs.course.marks.hand_ins import HandIn
+from edl_labs.course.marks.roster import read_times
 from edl_labs.course.marks.student_marks import ExerciseMark, StudentMarks
+from edl_labs.course.policy import CoursePolicy
 from edl_labs.errors import EdlError, UsageError
 
 pytest.importorskip("canvasapi", reason='the extra "canvas" is not installed')
@@ -22,6 +25,11 @@ STUDENTS = [
     {"id": 11, "display_name": "Ada Lovelace", "sis_user_id": "ada"},
     {"id": 12, "display_name": "Alan Turing"},
     {"id": 13, "display_name": "Not Here"},
+]
+SUBMISSIONS = [
+    {"id": 1, "user_id": 12, "submitted_at": "2026-11-20T23:59:00Z"},
+    {"id": 2, "user_id": 11, "submitted_at": "2026-11-19T08:00:00Z"},
+    {"id": 3, "user_id": 13, "submitted_at": None},
 ]
 
 
@@ -48,6 +56,7 @@ class Endpoint(BaseHTTPRequestHandler):
             course: {"id": 7, "name": "Efficient deep learning"},
             f"{course}/assignments/8": {"id": 8, "course_id": 7, "points_possible": 20.0},
             f"{course}/assignments/8/gradeable_students": STUDENTS,
+            f"{course}/assignments/8/submissions": SUBMISSIONS,
         }
         if path == "/api/v1/progress/3":
             known[path] = {"id": 3, "workflow_state": self.server.states.pop(0), "message": "no room"}
@@ -128,6 +137,16 @@ def test_without_being_asked_nothing_is_sent(canvas: Canvas):
 
     assert not report.sent
     assert not [line for line in canvas.asked if line.startswith("POST")]
+
+
+def test_times_of_submission_are_written_as_collect_reads_them(canvas: Canvas, tmp_path: Path):
+    times = read_canvas_times(url=canvas.url, course_number=7, assignment_number=8, token="good")
+    write_canvas_times(tmp_path / "times.csv", times)
+
+    assert {"11": "2026-11-19T08:00:00Z", "12": "2026-11-20T23:59:00Z"} == times
+    assert {"11": 19, "12": 20} == {
+        number: moment.day for number, moment in read_times(tmp_path / "times.csv", CoursePolicy(), None).items()
+    }
 
 
 @pytest.mark.parametrize(

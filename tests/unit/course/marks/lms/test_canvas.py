@@ -8,6 +8,7 @@ from edl_labs.course.marks.archives import Entry
 from edl_labs.course.marks.lms import canvas
 from edl_labs.course.marks.student_marks import StudentMarks
 from edl_labs.course.marks.tables import parse_table
+from edl_labs.errors import UsageError
 
 GRADEBOOK = (
     "Student,ID,SIS Login ID,Section,Lab 1 (77),Other (78)\r\n"
@@ -37,6 +38,34 @@ def test_a_name_says_whose_a_file_is_and_takes_feedback_back(path: str, user: st
 
 def test_a_name_that_says_nothing_is_nobodys() -> None:
     assert None is canvas.upload(Entry("notes.txt", b""))
+
+
+@pytest.mark.parametrize("name", ["anon_ky9Qm_9001_lab01.ipynb", "LATE_anon_a1B2c_9001_12_lab01.ipynb"])
+def test_an_anonymous_download_is_refused_and_said_plainly(name: str) -> None:
+    with pytest.raises(UsageError, match="graded anonymously"):
+        canvas.upload(Entry(name, b""))
+
+
+def test_somebody_called_anon_is_somebody() -> None:
+    found = canvas.upload(Entry("anon_12345_9001_lab01.ipynb", b""))
+
+    assert found is not None
+    assert "12345" == found.user
+
+
+@pytest.mark.parametrize(
+    ("row", "counts"),
+    [
+        (f'"Student, Test",900,,{"0a" * 20},A', False),
+        ('"Student, Test",900,,,A', False),
+        ('"Student, Test",900,u9,tstudent,A', True),
+        ('"Student, Test",900,,tstudent,A', True),
+    ],
+)
+def test_canvas_s_test_student_is_told_from_a_student_of_that_name(row: str, counts: bool) -> None:
+    table = parse_table(f"Student,ID,SIS User ID,SIS Login ID,Section\n{row}\n".encode(), "grades.csv")
+
+    assert counts == (canvas.student(table, table.rows[0]) is not None)
 
 
 def test_the_gradebook_comes_back_with_one_column_filled_in() -> None:

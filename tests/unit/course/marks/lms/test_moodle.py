@@ -32,6 +32,7 @@ MARKS = (
         ("Group A-Ann O_Neil_556_assignsubmission_file_/lab01.ipynb", "556", "lab01.ipynb"),
         ("Participant_557_assignsubmission_file_/lab01.ipynb", "557", "lab01.ipynb"),
         ("Ann_556_assignsubmission_onlinetext_/onlinetext.html", "556", "onlinetext.html"),
+        ("Default group_assignsubmission_file_/lab01.ipynb", "", "lab01.ipynb"),
     ],
 )
 def test_a_name_says_whose_a_file_is_and_takes_feedback_back(path: str, user: str, file: str) -> None:
