@@ -13,7 +13,7 @@ import pytest
 from edl_labs.checks import Exercise, Outcome, judge
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import LabFacts, facts
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 from tests.course.course_fixture import LAB, MODEL_ANSWER, POINTS, SOLUTIONS, Course, cell_of, solve_cell
 from tests.course.formgrader import Formgrader, formgrader
 from tests.course.once import once
@@ -87,11 +87,11 @@ def engine_points(course: Course, notebook: nbformat.NotebookNode) -> dict[str, 
     """What the exercise engine says of a notebook, in a process of its own and without nbgrader."""
     code = [(c.id, c.source) for c in notebook.cells if c.cell_type == "code" and not c.source.startswith("check(")]
     known = facts(LAB)
-    with Worker(code, exercises_folder=course.exercises) as worker:
+    with ProbeProcess(code, exercises_folder=course.exercises) as worker:
         return {e.name: _judged(known, worker, e).points for e in load_lab(LAB)}
 
 
-def _judged(known: LabFacts, worker: Worker, exercise: Exercise) -> Outcome:
+def _judged(known: LabFacts, worker: ProbeProcess, exercise: Exercise) -> Outcome:
     """Alone, then with the solutions of what it builds on in their place: the better of the two."""
     cases, wants = known.golden(exercise.name)
     points = known.exercise(exercise.name).points

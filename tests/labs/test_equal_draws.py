@@ -7,9 +7,8 @@ import pytest
 from edl_labs.checks import judge, plain_data
 from edl_labs.checks.evidence import collect
 from edl_labs.checks.lab_exercises import lab_names, load_lab
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.read import read_lab
 from tests.course.course_fixture import REPOSITORY
 
@@ -51,12 +50,12 @@ def test_no_wrong_answer_passes_with_some_draw(lab: str):
     text, exercises = read_lab(Course(REPOSITORY), lab), {one.name: one for one in load_lab(lab) if not one.trains}
     cells = text.namespace_cells()
     drawn = {(name, s): plain_data.plain_copy(one.draw_cases(s)) for name, one in exercises.items() for s in SEEDS}
-    with Worker(cells) as right:
+    with ProbeProcess(cells) as right:
         wants = {
             key: [r["value"] for r in right.collect(key[0], cases, timeout_s=LIMIT_S)] for key, cases in drawn.items()
         }
     passed = []
-    with Forker(cells) as solved:
+    with ProbeProcess(cells) as solved:
         for wrong in (one for one in text.wrong if one.exercise in exercises):
             exercise = exercises[wrong.exercise]
             references = [(used, text.solution_cell(used)) for used in exercise.uses]

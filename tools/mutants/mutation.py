@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edl_labs.checks import Exercise, judge, plain_data
-from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.goldens import PUBLIC_SEED, alike, exercises_of, values
 from edl_labs.course.lab.parsed_lab import Lab
@@ -167,7 +167,7 @@ class _Mutating:
         seeds = 1 if exercise.trains else seeds
         self.cases = [plain_data.plain_copy(exercise.draw_cases(PUBLIC_SEED + i)) for i in range(seeds)]
         self.cpu_s = self.wall_s = exercise.timeout_s
-        self.worker: Worker | None = None
+        self.worker: ProbeProcess | None = None
 
     def run(self, listed: list[Equivalent], step: Step) -> MutatedExercise:
         start_s = time.monotonic()
@@ -241,14 +241,15 @@ class _Mutating:
         try:
             worker = self._open()
             cpu_s, wall_s = times * self.cpu_s, times * self.wall_s
-            return worker.collect_apart(self.name, cases, changed=changed, cpu_s=cpu_s, wall_s=wall_s)
+            found = worker.collect_each(self.name, cases, changed=[changed], cpu_s=cpu_s, wall_s=wall_s)
+            return None if found is None else found[0]
         except ProbeDied:
             self._close()
             return None
 
-    def _open(self) -> Worker:
+    def _open(self) -> ProbeProcess:
         if self.worker is None:
-            worker = Worker(self.lab.namespace_cells(), exercises_folder=self.course.exercises)
+            worker = ProbeProcess(self.lab.namespace_cells(), exercises_folder=self.course.exercises)
             self.worker = worker.__enter__()
             if worker.error:
                 raise EdlError(f"{self.lab.name}: the solution does not run", why=worker.error, next="fix that cell")

@@ -7,22 +7,17 @@ caller's own threads go on meanwhile.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import hashlib
-import os
-import selectors
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, MutableMapping
 from dataclasses import asdict, dataclass, replace
-from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, plain_data
 from edl_labs.checks._judge import INCOMPARABLE
+from edl_labs.checks.worker import Worker, WorkerGone
+from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.grade.known_sentences import withheld, without_texts
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
@@ -30,11 +25,9 @@ from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.device import usable_cores
 from edl_labs.errors import EdlError
 
+_SERVER = "edl_labs.course.grade.judge_process:judging"
 _DRAW_S = 600.0  # drawing takes up to a second of computing, and is our own code
 _START_S = 60.0  # importing numpy and the library takes seconds where several judges start at once
-_LOOK_S = 0.05  # between two looks at what a process that is late has computed
-_GONE_S = 5.0  # from the end of its line to the end of a process
-_NO_MEMORY = 77  # the exit code that says so; Python's own are 0 to 2 and 120
 _SELDOM = 50_000  # new objects between two looks for garbage; with 700, torch takes twice as long to import
 _DRAWN, _REFUSED = b"+", b"-"  # before cases, and before the error that came instead
 _TEXT_LETTERS = 4000  # above a screen; a traceback of a hostile depth is longer
@@ -61,8 +54,7 @@ class Judge:
     ) -> None:
         self._limits, self._lab = limits, lab
         self._known: MutableMapping[bytes, Judged] = {} if known is None else known
-        self._process: subprocess.Popen[bytes] | None = None
-        self._ready = False  # whether the process has said that it is
+        self._worker: Worker | None = None
         self.all_values = True
         """Whether the evidence judged last has a value for each case: no exception, no missing name, no stub."""
         self.cpu_s = 0.0
@@ -71,31 +63,19 @@ class Judge:
     def __enter__(self) -> Judge:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def launch(self) -> None:
         """Let its process start, which takes half a second, beside what the caller does meanwhile."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "edl_labs.course.grade.judge_process", str(self._limits.judge_bytes), self._lab],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+        if self._worker is None or not self._worker.lives:
+            self.close()
+            self._worker = Worker.start(_SERVER, str(self._limits.judge_bytes), self._lab)
 
     def close(self) -> None:
         """End the process."""
-        self._ready = False
-        if self._process is None:
-            return
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-        self._process = None
+        if self._worker is not None:
+            self._worker.close()
 
     def judge(self, exercise: Exercise, cases: bytes, evidence: bytes, wants: bytes, *, points: float) -> Outcome:
         """The outcome of encoded evidence against the reference's. EdlError only when the judge cannot work at all."""
@@ -113,14 +93,9 @@ class Judge:
 
     def _judged(self, exercise: Exercise, parts: list[bytes], points: float) -> Judged:
         try:
-            answer = dict(plain_data.decode(self._ask(parts, own_s=self._limits.judge_s)))
-        except TimeoutError as error:
-            self.close()
-            return Judged(unjudged(exercise, points, why=str(error)), all_values=False)
-        except (OSError, EOFError):
-            why = f"comparing it {ending(self._process)}"
-            self.close()
-            return Judged(unjudged(exercise, points, why=why), all_values=False)
+            answer = dict(plain_data.decode(self._ask(*parts, own_s=self._limits.judge_s)))
+        except WorkerGone as gone:
+            return Judged(unjudged(exercise, points, why=f"comparing it {gone.reason}"), all_values=False)
         if "broken" in answer:
             raise EdlError(f"the judge of {exercise.name} failed", why=answer["broken"], next="edl-labs test")
         return Judged(Outcome(**answer["outcome"]), bool(answer["all_values"]))
@@ -129,46 +104,32 @@ class Judge:
         """The cases that `exercise` draws from `seed`, encoded. Raises what drawing them raises."""
         asked = plain_data.encode({"lab": exercise.lab, "name": exercise.name, "seed": seed})
         try:
-            answer = self._ask([asked], own_s=_DRAW_S)
-        except (TimeoutError, OSError, EOFError) as error:
-            why = "it took too long" if isinstance(error, TimeoutError) else f"its process {ending(self._process)}"
-            self.close()
+            answer = self._ask(asked, own_s=_DRAW_S)
+        except WorkerGone as gone:
+            why = "it took too long" if gone.late else f"its process {gone.reason}"
             raise EdlError(f"no cases of {exercise.name} were drawn", why=why, next="grade again") from None
         if answer[:1] == _REFUSED:
             raise EdlError(**plain_data.decode(answer[1:]))
         return answer[1:]
 
-    def _ask(self, parts: list[bytes], *, own_s: float) -> bytes:
-        process = self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        time_left, before_s = ComputingTime(process.pid, own_s), process_cpu_s(process.pid)
+    def _ask(self, *parts: bytes, own_s: float) -> bytes:
+        worker = self._started()
+        before_s = process_cpu_s(worker.pid)
         try:
-            for part in parts:
-                send(process.stdin, part)
-            return received(process.stdout, time_left)
+            return worker.ask(*parts, left_s=ComputingTime(worker.pid, own_s))
         finally:
-            self.cpu_s += max(0.0, process_cpu_s(process.pid) - before_s)
+            self.cpu_s += max(0.0, process_cpu_s(worker.pid) - before_s)
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._ready and self._process is not None and self._process.poll() is None:
-            return self._process
-        if self._ready:
-            self.close()
+    def _started(self) -> Worker:
         self.launch()
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
+        assert self._worker is not None
         try:
-            received(process.stdout, ComputingTime(process.pid, _START_S))
-        except (EOFError, TimeoutError) as error:
-            cause = "took too long" if isinstance(error, TimeoutError) else ending(process)
-            self.close()
-            why = f"starting it {cause}: this machine has too little memory or time now; no answer was judged"
+            self._worker.wait(ComputingTime(self._worker.pid, _START_S))
+        except WorkerGone as gone:
+            why = f"starting it {gone.reason}: this machine has too little memory or time now; no answer was judged"
             then = "the same command again, with fewer at once: -j 1"
             raise EdlError("the judge did not start", why=why, next=then) from None
-        self._ready = True
-        return process
+        return self._worker
 
 
 class FreeJudge:
@@ -222,30 +183,6 @@ class ComputingTime:
         return Taken(wall_s, cpu_s, waited_s=wall_s - cpu_s)
 
 
-def ending(process: subprocess.Popen[bytes] | None) -> str:
-    """How a process of ours ended that no longer answers, from its status."""
-    try:
-        code = None if process is None else process.wait(_GONE_S)
-    except subprocess.TimeoutExpired:
-        code = None
-    if code is None:
-        return "closed the line to its process"
-    if code == _NO_MEMORY:
-        return "took too much memory"
-    if code == -signal.SIGKILL:
-        return "was killed (SIGKILL), as is done where a machine runs out of memory"
-    if code < 0:
-        return f"was ended by {_signal_name(-code)}"
-    return f"ended its process with exit code {code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
 _READABLE = "return the numbers, lists or arrays that the text above the cell asks for"
 
 
@@ -265,68 +202,32 @@ def unjudged(exercise: Exercise, points: float, *, why: str, what: str = "", the
     )
 
 
-def send(pipe: IO[bytes], message: bytes) -> None:
-    """One message, its length before it."""
-    pipe.write(len(message).to_bytes(8, "little"))
-    pipe.write(message)
-    pipe.flush()
-
-
-def received(pipe: IO[bytes], left_s: Callable[[], float]) -> bytes:
-    """One message while `left_s` tells that there is time, else TimeoutError; EOFError when the process is gone."""
-    size = int.from_bytes(_exactly(pipe, 8, left_s), "little")
-    return _exactly(pipe, size, left_s)
-
-
-def _exactly(pipe: IO[bytes], size: int, left_s: Callable[[], float]) -> bytes:
-    """`size` bytes while there is time, read past the pipe's buffer."""
-    parts: list[bytes] = []
-    with selectors.DefaultSelector() as ready:
-        ready.register(pipe, selectors.EVENT_READ)
-        while size > 0:
-            while not ready.select(max(_LOOK_S, left_s())):
-                if left_s() <= 0:
-                    raise TimeoutError("comparing it took too long")
-            piece = os.read(pipe.fileno(), min(size, 1 << 20))
-            if not piece:
-                raise EOFError("the process has ended")
-            parts.append(piece)
-            size -= len(piece)
-    return b"".join(parts)
-
-
-def _serve(memory_bytes: int, lab: str) -> None:
-    """The process: four messages in (what, cases, evidence, wants) or one (what to draw), one out."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1):
-        os.dup2(null, number)
-    gc.disable()  # what is imported stays, and looking for garbage takes a sixth of the time
+def judging(memory_bytes: str, lab: str) -> Server:
+    """What answers in the process: four parts in (what, cases, evidence, wants) or one (what to draw)."""
     import numpy  # noqa: F401  (before the limit, which counts what is mapped)
 
     if lab:
         _imported(lab)
-    gc.freeze()
     gc.set_threshold(_SELDOM)
-    gc.enable()
-    send(answers, b"ready")
-    known: dict[bytes, Any] = {}
-    limited = False
-    while head := requests.read(8):
-        what = plain_data.decode(requests.read(int.from_bytes(head, "little")))
-        if "seed" in what:
-            send(answers, _drawn(what))
-            continue
-        cases, evidence, wants = (requests.read(int.from_bytes(requests.read(8), "little")) for _ in range(3))
-        if not limited and _imported(what["lab"]):
-            import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+    return _Answers(int(memory_bytes))
 
-            resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
-            limited = True
-        try:
-            send(answers, plain_data.encode(_judged(what, cases, evidence, wants, known)))
-        except MemoryError:
-            os._exit(_NO_MEMORY)
+
+class _Answers:
+    """Memory is limited from the first judgement on: what importing the exercises took is not the evidence's."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes, self._is_limited = memory_bytes, False
+        self._known: dict[bytes, Any] = {}
+
+    def __call__(self, parts: list[bytes]) -> bytes:
+        what = plain_data.decode(parts[0])
+        if "seed" in what:
+            return _drawn(what)
+        if not self._is_limited and _imported(what["lab"]):
+            limit_memory(self._memory_bytes)
+            self._is_limited = True
+        _, cases, evidence, wants = parts
+        return plain_data.encode(_judged(what, cases, evidence, wants, self._known))
 
 
 def _imported(lab: str) -> bool:
@@ -392,7 +293,3 @@ def cut_short(outcome: Outcome) -> Outcome:
 def public(outcome: Outcome) -> Outcome:
     """The outcome as a student may read it: secret cases stay secret, so that the same seed can grade again."""
     return replace(outcome, case_text="", case_index=None, printed="", timelines={})
-
-
-if __name__ == "__main__":
-    _serve(int(sys.argv[1]), sys.argv[2])

@@ -9,7 +9,6 @@ import ast
 import contextlib
 import gc
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,14 +19,17 @@ from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.reference_calls import answered, stopped
+from edl_labs.checks.worker import Worker, WorkerGone
+from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.assignment import Assignment
-from edl_labs.course.grade.judge_process import ComputingTime, received, send
+from edl_labs.course.grade.judge_process import ComputingTime
 from edl_labs.course.grade.reference import lean_solution
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.kernel.spawned import OUTER_BOUND, Allowance, Taken
 from edl_labs.course.sandbox.limits import DEFAULTS, Limits
 from edl_labs.device import usable_cores
 
+_SERVER = "edl_labs.course.grade.reference_process:referring"
 _START_S = 120.0  # importing torch takes seconds where several processes start at once
 _DEFINED = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
 
@@ -66,31 +68,22 @@ class ReferenceProcess:
 
     assignment: Assignment
     limits: Limits = DEFAULTS
-    _process: subprocess.Popen[bytes] | None = None
+    _worker: Worker | None = None
     _folder: tempfile.TemporaryDirectory[str] | None = None
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+        if self._worker is not None:
+            self._worker.close()
         if self._folder is not None:
             self._folder.cleanup()
-        self._process = self._folder = None
+        self._worker = self._folder = None
 
     def call(self, request: bytes, *, left_s: Callable[[], float]) -> bytes:
-        """The answer to one call; OSError, EOFError or TimeoutError, and an end of the process, where there is none."""
+        """The answer to one call; WorkerGone, and an end of the process, where there is none."""
         try:
-            process = self._started()
-            assert process.stdin is not None
-            assert process.stdout is not None
-            send(process.stdin, request)
-            return received(process.stdout, left_s)
-        except (OSError, EOFError, TimeoutError):
+            return self._started().ask(request, left_s=left_s)
+        except WorkerGone:
             self.close()
             raise
 
@@ -100,31 +93,22 @@ class ReferenceProcess:
 
     def computed_s(self) -> float:
         """CPU seconds of the process so far; 0 where none runs."""
-        return 0.0 if self._process is None else process_cpu_s(self._process.pid)
+        return 0.0 if self._worker is None else process_cpu_s(self._worker.pid)
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is not None and self._process.poll() is None:
-            return self._process
+    def _started(self) -> Worker:
+        if self._worker is not None and self._worker.lives:
+            return self._worker
         self.close()
         self._folder = tempfile.TemporaryDirectory(prefix="edl-")
         for name, content in self.assignment.files.items():
             path = Path(self._folder.name, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "edl_labs.course.grade.reference_process", str(self.limits.judge_bytes)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=self._folder.name,
-            env={**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
+        env = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join(sys.path)}
+        worker = self._worker = Worker.start(_SERVER, str(self.limits.judge_bytes), env=env, cwd=self._folder.name)
         cells = [cell.runs_as for cell in lean_solution(self.assignment).cells if cell.runs]
-        send(self._process.stdin, plain_data.encode(cells))
-        received(self._process.stdout, ComputingTime(self._process.pid, _START_S))
-        return self._process
+        worker.ask(plain_data.encode(cells), left_s=ComputingTime(worker.pid, _START_S))
+        return worker
 
 
 @dataclass
@@ -157,7 +141,7 @@ class ServedCalls:
                 self._began_cpu_s = self.process.computed_s()
             began_s = self.clock()
             answer = self.process.call(request, left_s=lambda: self._left_s(self.spent_s + self.clock() - began_s))
-        except (OSError, EOFError, TimeoutError):
+        except WorkerGone:
             self.over = True
             return stopped(request)
         self.spent_s += self.clock() - began_s
@@ -182,35 +166,33 @@ def _called(request: bytes) -> list[str]:
         return [""]
 
 
-def _serve(memory_bytes: int) -> None:
-    """The process: the solution's cells in, then calls, one answer each."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1):
-        os.dup2(null, number)
-    gc.disable()  # what is imported stays, and looking for garbage takes half of the time
+def referring(memory_bytes: str) -> Server:
+    """What answers in the process."""
+    return _Solution(int(memory_bytes))
+
+
+class _Solution:
+    """Runs the solution's cells, which come first, then answers calls of the functions that they define."""
+
+    def __init__(self, memory_bytes: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._functions: Mapping[str, Callable[..., Any]] | None = None
+
+    def __call__(self, parts: list[bytes]) -> bytes:
+        if self._functions is not None:
+            return answered(parts[0], self._functions)
+        self._functions = _defined(plain_data.decode(parts[0]))
+        limit_memory(self._memory_bytes, more=True)  # what importing took is not the calls'
+        return b""
+
+
+def _defined(cells: list[str]) -> dict[str, Callable[..., Any]]:
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for source in plain_data.decode(requests.read(int.from_bytes(requests.read(8), "little"))):
+    gc.disable()  # what is imported stays, and looking for garbage takes half of the time
+    for source in cells:
         # What one cell lacks here, a magic or a display, is not what others define.
         with contextlib.suppress(Exception):
             exec(compile(source, "<solution>", "exec"), namespace)
     gc.freeze()
     gc.enable()
-    send(answers, b"ready")
-    functions: Mapping[str, Callable[..., Any]] = {name: one for name, one in namespace.items() if callable(one)}
-    # What importing took is not the calls'.
-    import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
-
-    bound = memory_bytes + _mapped_bytes()
-    resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
-    while head := requests.read(8):
-        send(answers, answered(requests.read(int.from_bytes(head, "little")), functions))
-
-
-def _mapped_bytes() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
-
-
-if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    return {name: one for name, one in namespace.items() if callable(one)}

@@ -15,23 +15,22 @@ import dataclasses
 import importlib
 import inspect
 import itertools
-import json
 import math
 import os
-import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.evidence_form import Misfit, plain_lists
+from edl_labs.checks.worker import Worker, WorkerGone, wall_clock
+from edl_labs.checks.worker_process import Server, limit_memory
 from edl_labs.course.lab.arranged_arguments import BUDGET, arranged, readings, same
 from edl_labs.errors import EdlError, PlainDataError
 
@@ -61,23 +60,31 @@ def adapters(
     env = dict(os.environ, PYTHONWARNINGS="ignore", MPLBACKEND="agg")
     if exercises_folder is not None:
         env["EDL_LABS_EXERCISES"] = str(exercises_folder)
-    command = [sys.executable, "-m", "edl_labs.course.lab.adapted_calls"]
     with tempfile.TemporaryDirectory() as home:
         # What a library function remembers or writes goes with the folder.
         env |= {"HOME": home, "XDG_CACHE_HOME": home, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        try:
-            done = subprocess.run(
-                command, input=plain_data.encode(request), capture_output=True, env=env, cwd=home, timeout=2 * _LIMIT_S
-            )
-        except subprocess.TimeoutExpired:
-            raise _tried_in_part(f"the process that tries them was not done after {2 * _LIMIT_S:.0f} s") from None
-    if done.returncode:
-        why = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        with contextlib.closing(
+            Worker.start("edl_labs.course.lab.adapted_calls:searching", env=env, cwd=home)
+        ) as origin:
+            first = _asked(origin, request, _LIMIT_S)
+            found, untried = _search(origin, paths, first["recorded"])
+    if untried:
+        raise _tried_in_part(f"{untried} of {len(paths)} were left after {_LIMIT_S:.0f} s")
+    return found, first["first"]
+
+
+def _asked(origin: Worker, request: dict[str, Any], limit_s: float) -> dict[str, Any]:
+    """What recording the solution's calls gives."""
+    try:
+        answer = dict(plain_data.decode(origin.ask(plain_data.encode(request), left_s=wall_clock(limit_s))))
+    except WorkerGone as gone:
+        if gone.late:
+            raise _tried_in_part(f"the process that tries them was not ready after {limit_s:.0f} s") from None
+        answer = {"failed": f"the process {gone.reason}"}
+    if "failed" in answer:
+        why = answer["failed"]
         raise EdlError("library functions could not be tried as answers", why=why, next="run that lab's solution")
-    answer = plain_data.decode(done.stdout)
-    if answer["untried"]:
-        raise _tried_in_part(f"{answer['untried']} of {len(paths)} were left after {_LIMIT_S:.0f} s")
-    return answer["found"], answer["first"]
+    return answer
 
 
 def _tried_in_part(why: str) -> EdlError:
@@ -230,82 +237,67 @@ class _Candidate:
         return "\n".join([*lines, f"def {name}{signature}:", f"    found = _asked({text})", f"    return {way}", ""])
 
 
-def _search(paths: list[str], records: Mapping[str, _Recorded]) -> tuple[Found, int]:
-    """Adapters for each recorded function, from a process that is replaced when one of them stalls or ends it.
+def _search(origin: Worker, paths: list[str], names: Iterable[str]) -> tuple[Found, int]:
+    """Adapters for each recorded function, from a fork that is replaced when a function stalls or ends it.
 
     With it comes how many paths were left when the time was up.
     """
-    found: Found = {name: [] for name in records}
-    start, end_s = 0, time.monotonic() + _LIMIT_S
-    while start < len(paths) and time.monotonic() < end_s:
-        start = _searched_from(start, paths, records, found, end_s=end_s)
-    return found, max(0, len(paths) - start)
-
-
-def _searched_from(
-    start: int, paths: list[str], records: Mapping[str, _Recorded], found: Found, *, end_s: float
-) -> int:
-    """Where to go on: behind the function at which the forked process ended, or was ended at `end_s`."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(reading)
-            os.setsid()  # loaders that a function starts are of its group, and end with it
-            with os.fdopen(writing, "w") as pipe:
-                _try_each(start, paths, records, pipe)
-        finally:
-            os._exit(0)
-    os.close(writing)
-    at, text = start, b""
-    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else reading  # what it started may hold its pipe
+    found: Found = {name: [] for name in names}
+    left_s, fork = wall_clock(_LIMIT_S), origin
     try:
-        while reading in select.select([reading, ended], [], [], _FUNCTION_S)[0]:
-            if not (piece := os.read(reading, 1 << 16)):
-                break
-            *lines, text = (text + piece).split(b"\n")
-            for line in map(json.loads, lines):
-                at = line["at"]
-                if "name" in line:
-                    found[line["name"]].append([paths[at], line["code"]])
-            if time.monotonic() > end_s:
-                return at
+        for at, path in enumerate(paths):
+            if left_s() <= 0:
+                return found, len(paths) - at
+            if fork is origin or not fork.is_open:
+                fork = origin.fork()
+            with contextlib.suppress(WorkerGone):
+                for name, code in plain_data.decode(fork.ask(path.encode(), left_s=wall_clock(_FUNCTION_S))):
+                    found[name].append([path, code])
     finally:
-        for handle in {reading, ended}:
-            os.close(handle)
-        for end in (os.killpg, os.kill):  # the group is not there before the child's first line
-            with contextlib.suppress(ProcessLookupError):
-                end(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return at + 1
+        if fork is not origin:
+            fork.close()
+    return found, 0
 
 
-def _try_each(start: int, paths: list[str], records: Mapping[str, _Recorded], pipe: IO[str]) -> None:
-    import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+def searching() -> Server:
+    """What answers in the process."""
+    return _Searcher()
 
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    most = 1024 * int(status.partition("VmData:")[2].split()[0]) + _BYTES
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)  # a fork has none of the threads that its parent's pool had
-    for at in range(start, len(paths)):
+
+class _Searcher:
+    """Records the solution's calls, which is asked first; then, in forks, tries library functions one by one."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, _Recorded] | None = None
+        self._is_limited = False
+
+    def __call__(self, parts: list[bytes]) -> bytes:
+        if self._records is not None:
+            return plain_data.encode(self._adapters(parts[0].decode(), self._records))
+        try:
+            found = _recorded_all(plain_data.decode(parts[0]))
+        except Exception as error:
+            return plain_data.encode({"failed": f"{type(error).__name__}: {error}"})
+        self._records = {name: one for name, one in found.items() if one.calls}
+        first = {name: one.first_case for name, one in found.items()}
+        return plain_data.encode({"first": first, "recorded": list(self._records)})
+
+    def _adapters(self, path: str, records: Mapping[str, _Recorded]) -> list[list[str]]:
+        import resource  # of POSIX alone, as is this process; who starts it may be elsewhere
+
+        if not self._is_limited:
+            limit_memory(_BYTES, more=True)
+            self._is_limited = True
         limit_s = math.ceil(time.process_time()) + _FUNCTION_CPU_S
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
-        print(json.dumps({"at": at}), file=pipe, flush=True)
-        candidate = _Candidate.of(paths[at])
-        for name, record in records.items():
-            code = None if candidate is None else candidate.adapter(name, record)
-            if code is not None:
-                print(json.dumps({"at": at, "name": name, "code": code}), file=pipe, flush=True)
+        candidate = _Candidate.of(path)
+        tried = {name: candidate and candidate.adapter(name, record) for name, record in records.items()}
+        return [[name, code] for name, code in tried.items() if code]
 
 
-def _serve() -> None:
-    """The process: one request in, one answer out; what anything prints goes nowhere."""
+def _recorded_all(request: dict[str, Any]) -> dict[str, _Recorded]:
     from edl_labs.checks.lab_exercises import find
 
-    request = plain_data.decode(sys.stdin.buffer.read())
-    answers, null = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 1)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for label, code in request["run"]:
         exec(compile(code, f"<{label}>", "exec"), namespace)
@@ -315,13 +307,4 @@ def _serve() -> None:
     for path in request["paths"]:
         with contextlib.suppress(ImportError):
             importlib.import_module(path.rpartition(".")[0])
-    found, untried = _search(request["paths"], {name: one for name, one in records.items() if one.calls})
-    first = {name: one.first_case for name, one in records.items()}
-    with answers:
-        answers.write(plain_data.encode({"found": found, "first": first, "untried": untried}))
-        answers.flush()
-    os._exit(0)  # threads of a student's kind may still run
-
-
-if __name__ == "__main__":
-    _serve()
+    return records

@@ -11,7 +11,7 @@ from typing import Any
 
 from edl_labs.checks import Exercise, judge, plain_data
 from edl_labs.checks.lab_exercises import forget, load_lab
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.errors import EdlError, PlainDataError, Wrong, place_of
@@ -158,7 +158,7 @@ def _wants(course: Course, lab: Lab, registered: dict[str, Exercise]) -> dict[st
     found: dict[str, Any] = {}
     if not registered:
         return found
-    with Worker(lab.namespace_cells(), exercises_folder=course.exercises) as worker:
+    with ProbeProcess(lab.namespace_cells(), exercises_folder=course.exercises) as worker:
         if worker.error:
             raise EdlError(f"{lab.name}: the solution does not run", why=worker.error, next="mend that cell")
         for name, exercise in registered.items():

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edl_labs.checks import Exercise, judge
-from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab.adapted_calls import Found, adapters
 from edl_labs.course.lab.parsed_lab import Lab
@@ -130,7 +130,7 @@ class _Trials:
 
     def __init__(self, course: Course, lab: Lab, found: Found, first: Mapping[str, int], behind: list[str]) -> None:
         self.course, self.lab, self.found, self.first, self.behind = course, lab, found, first, behind
-        self.worker: Worker | None = None
+        self.worker: ProbeProcess | None = None
         self.slow: set[str] = set()
 
     def __enter__(self) -> _Trials:
@@ -194,10 +194,10 @@ class _Trials:
         try:
             if self.worker is None:
                 sources = [*self.lab.namespace_cells(), ("library", _imports())]
-                self.worker = Worker(sources, exercises_folder=self.course.exercises).__enter__()
+                self.worker = ProbeProcess(sources, exercises_folder=self.course.exercises).__enter__()
                 if self.worker.error:
                     raise EdlError(f"{self.lab.name}: the solution does not run", why=self.worker.error)
-            changed = [("library", cell) for cell in cells]
+            changed = [[("library", cell)] for cell in cells]
             return self.worker.collect_each(exercise.name, cases, changed=changed, cpu_s=cpu_s, wall_s=5 * cpu_s)
         except ProbeDied:
             self.__exit__()

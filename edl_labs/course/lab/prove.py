@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edl_labs.checks import Exercise, Outcome, judge, plain_data
-from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.goldens import PUBLIC_SEED, check_compares, exercises_of, steady_cases, values
 from edl_labs.course.lab.hostile import hostile_cells
 from edl_labs.course.lab.library_calls import Earned, earned_by_library
@@ -168,7 +167,7 @@ class _Proving:
             what: _Variant(what, [(what, code)], min(few, HOSTILE_SEEDS), forked=True)
             for what, code in hostile_cells(lab).items()
         }
-        self.forker = Forker(whole, exercises_folder=course.exercises)
+        self.origin = ProbeProcess(whole, exercises_folder=course.exercises)
         self.wants: dict[tuple[str, int], list[Any]] = {}
         self.judged: dict[tuple[str, int, bytes], Outcome] = {}
         self.library: dict[str, list[Earned]] = {}
@@ -184,7 +183,7 @@ class _Proving:
         variants = [self.reference, self.solution, self.stubs, *self.wrong.values(), *self.hostile.values()]
         if not self.registered:
             return
-        with self.forker, ThreadPoolExecutor(AT_ONCE) as pool:
+        with self.origin, ThreadPoolExecutor(AT_ONCE) as pool:
             futures = {pool.submit(self._gather, variant): variant for variant in variants}
             for done, future in enumerate(as_completed(futures), start=1):
                 future.result()
@@ -226,12 +225,12 @@ class _Proving:
             variant.error = str(died.what)
         return []
 
-    def _worker(self, variant: _Variant) -> Worker:
+    def _worker(self, variant: _Variant) -> ProbeProcess:
         if variant.forked:
-            return self.forker.fork(variant.sources)
-        return Worker(variant.sources, exercises_folder=self.course.exercises)
+            return self.origin.fork(variant.sources)
+        return ProbeProcess(variant.sources, exercises_folder=self.course.exercises)
 
-    def _collect(self, worker: Worker, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
+    def _collect(self, worker: ProbeProcess, variant: _Variant, name: str, seed: int) -> list[dict[str, Any]]:
         exercise = self.registered[name]
         references: Iterable[tuple[str, str]] = ()
         if variant.target is not None:

@@ -22,9 +22,8 @@ from typing import Any
 from edl_labs.checks import Outcome, check
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.outcome_display import outcome_text
-from edl_labs.checks.probe_process import ProbeDied
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.course.course_folder import Course
-from edl_labs.course.lab.forked_probes import Forker
 from edl_labs.course.lab.parsed_lab import Lab
 from edl_labs.course.lab.read import read_lab
 from edl_labs.errors import EdlError, UsageError
@@ -41,7 +40,7 @@ def play(trial: Trial, lab: Lab) -> Iterator[Told]:
     """What each mistake of an exercise is told, in their order. EdlError where the cells above do not run."""
     known = next(one for one in load_lab(lab.name) if one.name == trial.exercise)
     limit_s = _CELL_S + 2 * known.timeout_s
-    with tempfile.TemporaryDirectory() as folder, Forker(_cells_above(lab, trial.exercise, folder)) as forker:
+    with tempfile.TemporaryDirectory() as folder, ProbeProcess(_cells_above(lab, trial.exercise, folder)) as forker:
         if forker.error:
             raise EdlError(f"{trial.lab}: a cell above {trial.exercise} does not run", why=forker.error)
         for mistake in trial.mistakes:
@@ -60,7 +59,7 @@ def _cells_above(lab: Lab, exercise: str, folder: str) -> list[tuple[str, str]]:
     return [("ready", ready), *cells, ("open", opened)]
 
 
-def _told(mistake: Mistake, exercise: str, forker: Forker, answer: Path, limit_s: float) -> Told:
+def _told(mistake: Mistake, exercise: str, forker: ProbeProcess, answer: Path, limit_s: float) -> Told:
     handed_in = f"__import__({_MODULE!r}, fromlist=['']).hand_in({exercise!r}, {str(answer)!r}, globals())"
     cells = [("your cell", mistake.code), ("check", handed_in)]
     try:

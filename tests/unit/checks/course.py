@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edl_labs.checks import plain_data
 from edl_labs.checks.lab_exercises import load_lab
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 
 EXERCISES = '''
 from edl_labs.checks import Wrong, close, exercise
@@ -54,7 +54,7 @@ LAB = "lab90_numbers"
 def write_facts(folder: Path) -> None:
     """The facts of the course, as the build would write them."""
     goldens = {}
-    with Worker(SOLUTION, exercises_folder=folder) as worker:
+    with ProbeProcess(SOLUTION, exercises_folder=folder) as worker:
         for exercise in load_lab(LAB):
             cases = exercise.draw_cases(1)
             wants = [record["value"] for record in worker.collect(exercise.name, cases)]

@@ -19,7 +19,7 @@ from edl_labs.checks.evidence_form import yours
 from edl_labs.checks.lab_cells import tell_missing_names
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.checks.lab_facts import ExerciseFacts
-from edl_labs.checks.probe_process import ProbeDied, Worker
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 from edl_labs.checks.score import MIME, Score
 from edl_labs.errors import UsageError, Wrong
 from tests.unit.checks import course
@@ -331,7 +331,7 @@ def test_html_shows_what_students_wrote_as_text() -> None:
 
 
 def test_the_second_process_agrees_with_this_one(numbers: Path) -> None:
-    with Worker(course.SOLUTION, exercises_folder=numbers) as worker:
+    with ProbeProcess(course.SOLUTION, exercises_folder=numbers) as worker:
         records = worker.collect("quadruple", [{"x": 2.5}])
 
     assert [{"value": 10.0}] == records
@@ -340,7 +340,7 @@ def test_the_second_process_agrees_with_this_one(numbers: Path) -> None:
 def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers: Path) -> None:
     wrong = [("solve-double", "def double(x): return 3 * x"), course.SOLUTION[1]]
 
-    with Worker(wrong, exercises_folder=numbers) as worker:
+    with ProbeProcess(wrong, exercises_folder=numbers) as worker:
         alone = worker.collect("quadruple", [{"x": 2.5}])
         helped = worker.collect("quadruple", [{"x": 2.5}], references=[course.SOLUTION[0]])
 
@@ -350,12 +350,12 @@ def test_the_second_process_puts_the_reference_in_place_of_a_wrong_name(numbers:
 @pytest.mark.parametrize("code", ["import os; os._exit(0)", "while True: pass", "import ctypes; ctypes.string_at(0)"])
 def test_a_second_process_that_dies_or_hangs_is_an_error_in_words(numbers: Path, code: str) -> None:
     with pytest.raises(ProbeDied, match="ended without an answer"):  # noqa: SIM117
-        with Worker([("solve-x", code)], exercises_folder=numbers, timeout_s=3):
+        with ProbeProcess([("solve-x", code)], exercises_folder=numbers, timeout_s=3):
             pass
 
 
 def test_a_failing_cell_is_named_and_later_cells_still_run(numbers: Path) -> None:
-    with Worker([("first", "1/0"), *course.SOLUTION], exercises_folder=numbers) as worker:
+    with ProbeProcess([("first", "1/0"), *course.SOLUTION], exercises_folder=numbers) as worker:
         records = worker.collect("double", [{"x": 1.0}])
 
     assert "first: ZeroDivisionError: division by zero" == worker.error

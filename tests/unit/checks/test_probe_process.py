@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 from tests.unit.checks import course
 
 # A minute is the limit of nothing here: only what is wrong waits so long.
@@ -19,11 +19,11 @@ _LONG_S = 60.0
 _ASKER = """
 import sys
 from pathlib import Path
-from edl_labs.checks.probe_process import Worker
+from edl_labs.checks.probe_process import ProbeProcess
 
 folder, endless = sys.argv[1:]
-with Worker([], exercises_folder=Path(folder)) as worker:
-    worker.collect_apart("double", [], changed=[("solve", endless)], cpu_s=600, wall_s=600)
+with ProbeProcess([], exercises_folder=Path(folder)) as worker:
+    worker.collect_each("double", [], changed=[[("solve", endless)]], cpu_s=600, wall_s=600)
 """
 
 
@@ -88,18 +88,18 @@ def test_a_fork_ends_when_the_process_that_made_it_is_killed(asked) -> None:
 
 def test_a_fork_that_sleeps_through_its_alarm_is_ended_and_the_next_one_answers(numbers: Path) -> None:
     deaf = "import signal, time\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\ntime.sleep(600)\n"
-    with Worker(course.SOLUTION, exercises_folder=numbers, timeout_s=_LONG_S) as worker:
+    with ProbeProcess(course.SOLUTION, exercises_folder=numbers, timeout_s=_LONG_S) as worker:
         began_s = time.monotonic()
-        assert worker.collect_apart("double", [], changed=[("solve", deaf)], cpu_s=5, wall_s=0.5) is None
+        assert worker.collect_each("double", [], changed=[[("solve", deaf)]], cpu_s=5, wall_s=0.5) is None
         assert time.monotonic() - began_s < _LONG_S / 2
 
-        records = worker.collect_apart("double", [{"x": 3.0}], cpu_s=5, wall_s=_LONG_S)
-        assert records == [{"value": {"y": 6.0}}]
+        records = worker.collect_each("double", [{"x": 3.0}], changed=[[], []], cpu_s=5, wall_s=_LONG_S)
+        assert records == [[{"value": {"y": 6.0}}]] * 2
 
 
 def test_a_long_answer_of_a_fork_comes_whole(numbers: Path) -> None:
     long = "def double(x):\n    return 'y' * 3_000_000\n"
-    with Worker(course.SOLUTION, exercises_folder=numbers) as worker:
-        records = worker.collect_apart("double", [{"x": 3.0}], changed=[("solve", long)], cpu_s=5, wall_s=_LONG_S)
+    with ProbeProcess(course.SOLUTION, exercises_folder=numbers) as worker:
+        records = worker.collect_each("double", [{"x": 3.0}], changed=[[("solve", long)]], cpu_s=5, wall_s=_LONG_S)
 
-    assert records == [{"value": {"y": "y" * 3_000_000}}]
+    assert records == [[{"value": {"y": "y" * 3_000_000}}]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -16,7 +15,7 @@ from edl_labs.checks import Exercise, plain_data
 from edl_labs.checks._judge import MOST_KEPT_BYTES, kept_timelines
 from edl_labs.checks.lab_exercises import load_lab
 from edl_labs.course.grade import judge_process
-from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged, ending
+from edl_labs.course.grade.judge_process import ComputingTime, FreeJudge, Judge, Judged
 from edl_labs.course.sandbox.gauges import process_cpu_s
 from edl_labs.course.sandbox.limits import Limits
 from edl_labs.errors import EdlError
@@ -82,9 +81,9 @@ def test_evidence_that_holds_up_the_judge_earns_nothing_and_the_next_is_judged(
 ):
     with Judge() as judge:
         judge.launch()
-        launched = judge._process
+        launched = judge._worker
         first = judged(judge, exercise, value=RIGHT)
-        assert launched is judge._process
+        assert launched is judge._worker
 
         state, points, told = judged(judge, exercise, value=[kind, 1], judge_s=judge_s)
         last = judged(judge, exercise, value=RIGHT)
@@ -117,20 +116,6 @@ def test_what_is_too_much_or_no_plain_data_is_not_kept(timelines):
     spec = SimpleNamespace(timelines=timelines)
 
     assert {} == kept_timelines(SimpleNamespace(spec=spec), [{}], [{"value": 1}], [1])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("ends", "told"),
-    [
-        ("exit 77", "took too much memory"),
-        ("exit 3", "ended its process with exit code 3"),
-        ("kill -9 $$", "was killed (SIGKILL), as is done where a machine runs out of memory"),
-        ("kill -11 $$", "was ended by SIGSEGV"),
-        ("kill -40 $$", "was ended by signal 40"),
-    ],
-)
-def test_how_a_process_ended_is_told_from_its_status(ends: str, told: str):
-    assert told == ending(subprocess.Popen(["/bin/sh", "-c", ends]))
 
 
 class Process:
@@ -167,9 +152,9 @@ def test_what_counts_of_the_judges_time_is_what_it_computes(
 
 def held_up(judge: Judge) -> int:
     """Take the judge's process off the cores, as a crowd of others does."""
-    assert judge._process is not None
-    os.kill(judge._process.pid, signal.SIGSTOP)
-    return judge._process.pid
+    assert judge._worker is not None
+    os.kill(judge._worker.pid, signal.SIGSTOP)
+    return judge._worker.pid
 
 
 @pytest.mark.slow
@@ -212,7 +197,7 @@ def test_evidence_judged_before_is_not_judged_again_by_any_judge_that_shares_it(
         kept = [judged(first, exercise, value=value) for value in (["half", 1], ["other", 1])]
 
         assert kept == [judged(second, exercise, value=value) for value in (["half", 1], ["other", 1])]
-        assert second._process is None
+        assert second._worker is None
         assert 2 == len(known)
 
 

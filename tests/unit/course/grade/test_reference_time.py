@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from edl_labs.checks import plain_data
+from edl_labs.checks.worker import WorkerGone
 from edl_labs.course.grade import reference_process
 from edl_labs.course.grade.reference_process import ServedCalls
 from edl_labs.course.sandbox.limits import Limits
@@ -35,7 +36,7 @@ class Reference:
         self.now_s += self.each.wall_s
         self.cpu_s += self.each.cpu_s
         if left_s() <= 0:
-            raise TimeoutError
+            raise WorkerGone("took too long", late=True)
         return b"answered"
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from edl_labs.checks import plain_data
 from edl_labs.course.course_folder import Course
 from edl_labs.course.lab import adapted_calls
 from edl_labs.course.lab.adapted_calls import adapters
@@ -130,13 +128,11 @@ def leaves(duration_s):
     assert not state.exists() or " Z " in state.read_text()
 
 
-def test_what_was_left_when_the_time_was_up_is_no_proof(monkeypatch):
-    answer = {"found": {}, "first": {}, "untried": 3}
-    done = subprocess.CompletedProcess([], 0, stdout=plain_data.encode(answer), stderr=b"")
-    monkeypatch.setattr(adapted_calls.subprocess, "run", lambda *_, **__: done)
+def test_what_was_left_when_the_time_was_up_is_no_proof(course: Course, monkeypatch):
+    monkeypatch.setattr(adapted_calls, "_search", lambda *_: ({}, 3))
 
     with pytest.raises(EdlError, match="in part only, so nothing is proved") as caught:
-        adapted_calls.adapters([], {}, {}, ["a.b"] * 7)
+        adapted_calls.adapters([], {}, {}, ["math.sqrt"] * 7)
 
     assert "3 of 7 were left" in caught.value.why
 
@@ -144,14 +140,18 @@ def test_what_was_left_when_the_time_was_up_is_no_proof(monkeypatch):
 def test_a_search_without_time_leaves_everything(monkeypatch):
     monkeypatch.setattr(adapted_calls, "_LIMIT_S", -1.0)
 
-    assert ({"f": []}, 2) == adapted_calls._search(["math.sqrt", "math.floor"], {"f": None})
+    assert ({"f": []}, 2) == adapted_calls._search(None, ["math.sqrt", "math.floor"], ["f"])
 
 
 def test_a_process_that_does_not_end_is_told(monkeypatch):
-    def late(*_, **__):
-        raise subprocess.TimeoutExpired("python", 480)
-
-    monkeypatch.setattr(adapted_calls.subprocess, "run", late)
+    monkeypatch.setattr(adapted_calls, "_LIMIT_S", 0.1)
 
     with pytest.raises(EdlError, match="nothing is proved"):
-        adapted_calls.adapters([], {}, {}, [])
+        adapted_calls.adapters([("endless", "while True: pass")], {}, {}, [])
+
+
+def test_a_solution_that_fails_is_told():
+    with pytest.raises(EdlError, match="could not be tried") as caught:
+        adapted_calls.adapters([("broken", "1 / 0")], {}, {}, [])
+
+    assert "ZeroDivisionError: division by zero" == caught.value.why

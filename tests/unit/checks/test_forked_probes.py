@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from edl_labs.checks.probe_process import ProbeDied, Worker
-from edl_labs.course.lab.forked_probes import Forker
+from edl_labs.checks.probe_process import ProbeDied, ProbeProcess
 
 EXERCISE = """
 from edl_labs.checks import exercise
@@ -29,17 +28,17 @@ SHARED = [("shared", "import os\nbegun = os.getpid()\ndef seen(case): return [ca
 
 
 @pytest.fixture
-def forker(exercises) -> Iterator[Forker]:
-    with Forker(SHARED, exercises_folder=exercises("lab90_seen", EXERCISE)) as forker:
+def forker(exercises) -> Iterator[ProbeProcess]:
+    with ProbeProcess(SHARED, exercises_folder=exercises("lab90_seen", EXERCISE)) as forker:
         yield forker
 
 
-def seen(worker: Worker, **options: float) -> list[int]:
+def seen(worker: ProbeProcess, **options: float) -> list[int]:
     (record,) = worker.collect("seen", [1], **options)
     return record["value"]
 
 
-def test_each_goes_on_from_the_shared_cells_in_a_process_of_its_own(forker: Forker) -> None:
+def test_each_goes_on_from_the_shared_cells_in_a_process_of_its_own(forker: ProbeProcess) -> None:
     with forker.fork([]) as one, forker.fork([("own", "begun = -1")]) as other:
         first, second = seen(one), seen(other)
 
@@ -48,7 +47,7 @@ def test_each_goes_on_from_the_shared_cells_in_a_process_of_its_own(forker: Fork
     assert 4 == len({os.getpid(), first[1], first[2], second[2]})
 
 
-def test_what_ends_one_ends_no_other(forker: Forker) -> None:
+def test_what_ends_one_ends_no_other(forker: ProbeProcess) -> None:
     with forker.fork([("own", "seen = lambda case: os._exit(0)")]) as dying, forker.fork([]) as other:
         with pytest.raises(ProbeDied):
             seen(dying)
@@ -56,18 +55,19 @@ def test_what_ends_one_ends_no_other(forker: Forker) -> None:
         assert 1 == seen(other)[0]
 
 
-def test_an_endless_loop_is_ended(forker: Forker) -> None:
+def test_an_endless_loop_is_ended(forker: ProbeProcess) -> None:
     with forker.fork([("own", "def seen(case):\n    while True: pass")]) as endless, pytest.raises(ProbeDied):
         seen(endless, timeout_s=0.5)
 
 
-def test_the_first_cell_that_failed_is_named(exercises, forker: Forker) -> None:
-    with forker.fork([("own", "1 / 0")]) as wrong, Forker([("shared", "1 / 0")]) as broken, broken.fork([]) as late:
+def test_the_first_cell_that_failed_is_named(exercises, forker: ProbeProcess) -> None:
+    own, shared = [("own", "1 / 0")], [("shared", "1 / 0")]
+    with forker.fork(own) as wrong, ProbeProcess(shared) as broken, broken.fork([]) as late:
         assert "own: ZeroDivisionError: division by zero" == wrong.error
         assert "shared: ZeroDivisionError: division by zero" == late.error
 
 
-def test_no_process_is_left(forker: Forker) -> None:
+def test_no_process_is_left(forker: ProbeProcess) -> None:
     with forker.fork([]) as one, forker.fork([]) as other:
         begun, first = seen(one)[1:]
         second = seen(other)[2]
