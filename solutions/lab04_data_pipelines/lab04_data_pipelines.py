@@ -60,15 +60,8 @@ import numpy as np
 import torch
 
 from edl_labs import units
-from edl_labs.virtual import (
-    HDD,
-    NVME,
-    Disk,
-    LoaderMachine,
-    VirtualGPU,
-    VirtualMachine,
-    VirtualWorkers,
-)
+from edl_labs.virtual import HDD, NVME, Disk, LoaderMachine
+from edl_labs.virtual import VirtualGPU, VirtualMachine, VirtualWorkers
 from edl_labs.virtual.bin_tree import BinTree
 
 # Section 2 asks for more workers than there may be cores, on purpose.
